@@ -1,7 +1,7 @@
-"""What must be written to turn one filling of a switch into another: pure values.
+"""Computes what must be written to change one set of a switch's entries into another: pure values.
 
-Kinds are P4Runtime's: INSERT, MODIFY, DELETE. Deletions come first, so that what takes their place
-fits in.
+Kinds are P4Runtime's: INSERT, MODIFY, DELETE. Deletions come first, so that there is room for what
+replaces them.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ Value = TypeVar("Value")
 
 
 def table_changes(old: Entries, new: Entries) -> Iterator[tuple[str, TableEntry]]:
-    """(kind, entry) for every entry that is not the same in both. An entry is the one of its table
-    and match; a second of the same in `new` is inserted too, for the switch to refuse."""
+    """Yields (kind, entry) for every entry that is not the same in both. An entry is identified by
+    its table and match; a second one with the same in `new` is also inserted, so that the switch
+    refuses it."""
     before = {_key(entry): entry for entry in old.tables}
     after = {_key(entry) for entry in new.tables}
     for key, entry in before.items():
@@ -32,12 +33,12 @@ def table_changes(old: Entries, new: Entries) -> Iterator[tuple[str, TableEntry]
 
 
 def group_changes(old: Entries, new: Entries) -> Iterator[tuple[str, int, tuple[Replica, ...]]]:
-    """(kind, group, copies) for every multicast group that is not the same in both."""
+    """Yields (kind, group, copies) for every multicast group that is not the same in both."""
     return _changes(old.groups, new.groups)
 
 
 def session_changes(old: Entries, new: Entries) -> Iterator[tuple[str, int, CloneSession]]:
-    """(kind, number, session) for every clone session that is not the same in both."""
+    """Yields (kind, number, session) for every clone session that is not the same in both."""
     return _changes(old.sessions, new.sessions)
 
 

@@ -1,4 +1,4 @@
-"""Where output goes may be closed, full or gone: the terminal, a pipe, a disk."""
+"""Handles output that may be closed, full or gone: the terminal, a pipe, a disk."""
 
 from __future__ import annotations
 
@@ -18,23 +18,24 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 
 def is_full(error: Exception) -> TypeGuard[OSError]:
-    """Whether the user's disk or quota is the cause, and no mistake of ours."""
+    """Returns whether the cause is the user's disk or quota, and not an error of Agglab."""
     return isinstance(error, OSError) and error.errno in FULL
 
 
 def cannot_write(error: OSError, path: Path | str) -> str:
-    """One line; path: where it was, if the error does not know."""
+    """Returns one line; path: the file, if the error does not have it."""
     return f"cannot write {error.filename or path}: {error.strerror}"
 
 
 def plain(text: str) -> str:
-    """Lines that may hold words of strangers (logs of programs, sources, names), for a terminal:
-    it shows them, whatever they are."""
+    """Makes lines that may contain untrusted text (logs of programs, sources, names) safe to print
+    on a terminal."""
     return re.sub(r"[^\n\t]+", lambda part: printable(part[0]), text)
 
 
 def outlet(stream: TextIO) -> TextIO:
-    """Writes to `stream` as long as it can; then to nobody."""
+    """Returns a stream that writes to `stream` as long as it can, and discards output
+    afterwards."""
     return cast(TextIO, _Outlet(stream))
 
 
@@ -62,8 +63,9 @@ class _Outlet(io.TextIOBase):
 
 
 def prepare() -> None:
-    """Descriptors 0 to 2 are open, or the next files would take their numbers and programs would
-    write into them; characters that the terminal does not have are replaced."""
+    """Makes sure that descriptors 0 to 2 are open, because the next files would otherwise get their
+    numbers and programs would write into them; replaces characters that the terminal does not
+    have."""
     for number in range(3):
         try:
             os.fstat(number)

@@ -1,4 +1,4 @@
-"""simple_switch_CLI as a function: one command in, its answer out, refusals as errors.
+"""Runs simple_switch_CLI as a function: one command in, its answer out, refusals as errors.
 
 BMv2 has no stable library for its Thrift interface; its command line is the same everywhere.
 """
@@ -25,8 +25,8 @@ REFUSALS = re.compile(
 class ThriftCli:
     """One running simple_switch_CLI, connected to a switch on loopback.
 
-    It is started in the calling thread's network namespace. A context manager; ControlError if the
-    switch does not answer.
+    It is started in the calling thread's network namespace. A context manager. Raises ControlError
+    if the switch does not answer.
     """
 
     def __init__(self, port: int) -> None:
@@ -49,7 +49,8 @@ class ThriftCli:
         self.close()
 
     def command(self, line: str) -> str:
-        """The answer to one command; ControlError with the switch's words when it is refused."""
+        """Returns the answer to one command. Raises ControlError with the switch's message if it is
+        refused."""
         assert "\n" not in line and self._process.stdin is not None
         try:
             self._process.stdin.write(line.encode() + b"\n")
@@ -63,7 +64,7 @@ class ThriftCli:
         return answer
 
     def close(self) -> None:
-        """End the program, whatever it is doing."""
+        """Ends the program, whatever it is doing."""
         self._process.kill()
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout):
@@ -72,7 +73,7 @@ class ThriftCli:
                 stream.close()
 
     def _answer(self, line: str) -> str:
-        """What it prints up to the next prompt."""
+        """Returns what it prints up to the next prompt."""
         assert self._process.stdout is not None
         descriptor, text = self._process.stdout.fileno(), b""
         deadline = time.monotonic() + ANSWER_S
@@ -89,25 +90,25 @@ class ThriftCli:
 
 
 def refusal(answer: str) -> str | None:
-    """The line of an answer that says that the command was not done; None for an answer."""
+    """Returns the line of an answer that says that the command was not executed; None if it was."""
     found = REFUSALS.search(answer)
     return found[0].strip() if found else None
 
 
 def handle(answer: str) -> int:
-    """The handle of the entry or node that was created."""
+    """Returns the handle of the entry or node that was created."""
     return int(_found(r"\bwith handle (\d+)", answer)[1])
 
 
 def counter(answer: str) -> tuple[int, int]:
-    """(packets, bytes) of counter_read; older versions print them the other way round."""
+    """Returns (packets, bytes) of counter_read; older versions print them in the opposite order."""
     packets = _found(r"\b(\d+) packets|packets=(\d+)", answer)
     size = _found(r"\b(\d+) bytes|bytes=(\d+)", answer)
     return int(packets[1] or packets[2]), int(size[1] or size[2])
 
 
 def register(answer: str) -> int:
-    """The value of register_read with an index."""
+    """Returns the value of register_read with an index."""
     return int(_found(r"\]=\s*(\d+)", answer)[1])
 
 

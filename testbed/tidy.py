@@ -1,5 +1,5 @@
-"""All numbers of result folders as one table: a row a number, for pandas, Polars, DuckDB and the
-like. Reads metrics.json, scenario.yaml and manifest.json of folders that runs have left."""
+"""Reads all numbers of result folders into one table with a row for each number, for pandas,
+Polars, DuckDB and others. It reads metrics.json, scenario.yaml and manifest.json of the folders."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ class Row:
     """One number, or one text, of one run.
 
     run: `<scenario>/<run-id>`. point: of a sweep, from 0. contender: of a comparison. settings: the
-    swept keys, as JSON. metric: its path in metrics.json, with `*` for the names in `of`, which
-    are separated by spaces; a job's own metrics are without `jobs.*`. index: place in a list, such
-    as the round. value: a number, true as 1 and false as 0. text: what is none.
+    swept keys, as JSON. metric: its path in metrics.json, with `*` for the names in `of`, which are
+    separated by spaces; a job's own metrics are without `jobs.*`. index: the position in a list,
+    such as the round. value: a number; true is 1 and false is 0. text: a value that is not a
+    number.
     """
 
     run: str
@@ -51,7 +52,7 @@ class Row:
 
 @dataclass(frozen=True)
 class _Number:
-    """What stands at one place of metrics.json: names down to it, its place in a list."""
+    """A leaf of metrics.json: the names down to it, and its position in a list."""
 
     path: tuple[str, ...]
     index: int | None
@@ -59,7 +60,8 @@ class _Number:
 
 
 def rows(folders: Sequence[Path]) -> Iterator[Row]:
-    """Of all runs in these folders, however deep; each run once. Raises NoResults."""
+    """Yields the rows of all runs in these folders, at any depth; each run once. Raises
+    NoResults."""
     seen: set[Path] = set()
     for folder in folders:
         found = _run_folders(folder)
@@ -74,14 +76,14 @@ def rows(folders: Sequence[Path]) -> Iterator[Row]:
 
 
 def swept_keys(table: Sequence[Row]) -> tuple[str, ...]:
-    """The keys that the sweeps of these rows change, in the order in which they come."""
+    """Returns the keys that the sweeps of these rows change, in order of first appearance."""
     every = (key for settings in dict.fromkeys(r.settings for r in table) for key in _of(settings))
     return tuple(dict.fromkeys(every))
 
 
 def swept_values(row: Row, keys: Sequence[str]) -> list[str]:
-    """What these keys were in the row's run, as the scenario writes it; empty if nothing swept
-    them."""
+    """Returns the values of these keys in the row's run, as the scenario writes them; empty for
+    keys that were not swept."""
     own = _of(row.settings)
     return [str(own.get(key, "")) for key in keys]
 
@@ -93,7 +95,7 @@ def _of(settings: str) -> dict[str, Any]:
 
 
 def _run_folders(folder: Path) -> list[Path]:
-    """Those that have a manifest; `latest` is a link to one of them."""
+    """Returns the folders that have a manifest; `latest` is a link to one of them."""
     manifests = folder.rglob("manifest.json") if folder.is_dir() else ()
     return sorted({manifest.parent.resolve() for manifest in manifests})
 
@@ -128,7 +130,8 @@ def _rows_of_run(folder: Path) -> Iterator[Row]:
 def _points(
     folder: Path, metrics: Mapping[str, Any]
 ) -> Iterator[tuple[Path, int | None, Mapping[str, str], Mapping[str, Any]]]:
-    """(folder, number, swept keys, metrics) of each point; of a run that sweeps nothing, of it."""
+    """Yields (folder, number, swept keys, metrics) of each point; a run without a sweep counts as
+    one point."""
     if "points" not in metrics:
         yield folder, None, {}, metrics
         return
@@ -140,8 +143,8 @@ def _points(
 def _contenders(
     folder: Path, metrics: Mapping[str, Any]
 ) -> Iterator[tuple[Path, str, Mapping[str, Any]]]:
-    """(folder, name, metrics) of each contender, and of what they have in common; of a run that
-    compares nothing, of it."""
+    """Yields (folder, name, metrics) of each contender, and of what they have in common; a run that
+    compares nothing counts as one."""
     if "contenders" not in metrics:
         yield folder, "", metrics
         return
@@ -151,7 +154,7 @@ def _contenders(
 
 
 def _rows(make: Callable[..., Row], system: str, metrics: Mapping[str, Any]) -> Iterator[Row]:
-    """Of one run. make: knows all that its rows have in common."""
+    """Yields the rows of one run. make: builds a row with what all rows have in common."""
     for number in _numbers(_without_copies(metrics)):
         if number.value is None:
             continue
@@ -166,7 +169,7 @@ def _rows(make: Callable[..., Row], system: str, metrics: Mapping[str, Any]) -> 
 
 
 def _without_copies(metrics: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The metrics of a run's only job stand at the top, too."""
+    """Returns the metrics without the copies of a single job's metrics at the top level."""
     jobs = metrics.get(JOBS, {})
     if len(jobs) != 1:
         return metrics
@@ -175,7 +178,7 @@ def _without_copies(metrics: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _numbers(value: Any, path: tuple[str, ...] = (), index: int | None = None) -> Iterator[_Number]:
-    """All leaves. A list within a list has the place of the outer one."""
+    """Yields all leaves. A list inside a list has the position of the outer one."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _numbers(inner, (*path, key), index)
@@ -187,8 +190,8 @@ def _numbers(value: Any, path: tuple[str, ...] = (), index: int | None = None) -
 
 
 def _pattern(path: Sequence[str], system: str) -> tuple[str, str]:
-    """The metric, and the names that its `*` stand for. Of a system that cannot be found here, or
-    where the path is none of metric_names, as it is."""
+    """Returns the metric, and the names for which its `*` stand. The path is returned unchanged if
+    the system cannot be found here or the path is not in metric_names."""
     try:
         pattern = pattern_of(".".join(path), systems.find(system)) if system else None
     except systems.UnknownSystem:
@@ -200,7 +203,7 @@ def _pattern(path: Sequence[str], system: str) -> tuple[str, str]:
 
 
 def _scenario(folder: Path) -> Mapping[str, Any]:
-    """As resolved; empty if it is not there."""
+    """Returns the scenario as resolved; empty if it is missing."""
     try:
         found = yaml.safe_load((folder / "scenario.yaml").read_text(encoding="utf-8"))
     except (OSError, ValueError, yaml.YAMLError):

@@ -7,8 +7,8 @@ BURST_US = 2000
 
 
 def burst_bytes(rate_bps: int, frame_bytes: int) -> int:
-    """The bucket's depth: BURST_US at the rate, and never less than two full frames.
+    """Returns the bucket's depth: BURST_US at the rate, and at least two full frames.
 
-    TBF drops, for ever, a frame larger than its bucket.
+    TBF always drops a frame that is larger than its bucket.
     """
     return max(2 * frame_bytes, rate_bps * BURST_US // 8_000_000)

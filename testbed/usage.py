@@ -1,4 +1,4 @@
-"""Processor time of the run's processes and of the whole machine, from /proc."""
+"""Reads the processor time of the run's processes and of the whole machine from /proc."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class Usage:
-    """Seconds, so far or between two samples.
+    """Processor times in seconds, in total or between two samples.
 
-    wall_s: elapsed. cpu_s: by name, of all processes that have it. wait_s: the longest that a
-    thread of these was ready to run and waited for a processor. busy_s, stolen_s: of all processors
-    together.
+    wall_s: elapsed. cpu_s: by name, for each name the sum of its processes. wait_s: the longest
+    time that a thread of these was ready to run and waited for a processor. busy_s, stolen_s: of
+    all processors together.
     """
 
     wall_s: float
@@ -26,7 +26,7 @@ class Usage:
     stolen_s: float
 
     def since(self, earlier: Usage) -> Usage:
-        """What was used between two samples."""
+        """Returns what was used between two samples."""
         return self._with(earlier, -1)
 
     def __add__(self, other: Usage) -> Usage:
@@ -50,7 +50,8 @@ def _each(ours: dict[str, float], theirs: dict[str, float], sign: int) -> dict[s
 
 
 def sample(pids: Mapping[str, Iterable[int]], now_s: float, proc: Path = Path("/proc")) -> Usage:
-    """Totals so far of the processes of each name and the machine; one that ended counts 0."""
+    """Returns the totals so far of the processes of each name and of the machine; a process that
+    has ended counts 0."""
     busy, stolen = _machine(proc)
     threads = {
         name: [times for pid in of_name for times in _threads(proc / str(pid))]
@@ -66,7 +67,8 @@ def sample(pids: Mapping[str, Iterable[int]], now_s: float, proc: Path = Path("/
 
 
 def _threads(process: Path) -> list[tuple[float, float]]:
-    """(on a processor, waiting for one) of each thread, in seconds; schedstat has nanoseconds."""
+    """Returns (running, waiting for a processor) of each thread, in seconds; schedstat has
+    nanoseconds."""
     times = []
     for path in process.glob("task/*/schedstat"):
         try:
@@ -78,7 +80,7 @@ def _threads(process: Path) -> list[tuple[float, float]]:
 
 
 def _machine(proc: Path) -> tuple[float, float]:
-    """All but idle and iowait of the first line of /proc/stat; and steal alone."""
+    """Returns the sum of the first line of /proc/stat without idle and iowait, and steal alone."""
     fields = [int(f) for f in (proc / "stat").read_text().split("\n", 1)[0].split()[1:9]]
     user, nice, system, _idle, _iowait, irq, softirq, steal = fields
     return (user + nice + system + irq + softirq + steal) * _TICK_S, steal * _TICK_S

@@ -1,5 +1,5 @@
-"""A round's sums and results, judged by what they must be (systems.base.Truth): where they differ,
-and by how much."""
+"""Compares a round's sums and results with what they must be (systems.base.Truth): where they
+differ, and by how much."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Inputs = Callable[[int, int], Sequence[Array]]
 
 @dataclass(frozen=True)
 class Wrong:
-    """One place where an array is wrong. what: `sum`, `result` or `out`.
+    """One position where an array is wrong. what: `sum`, `result` or `out`.
 
-    rank: place in the sequence that was judged. index: None where the whole array is missing, or of
-    another dtype or shape, which `expected` and `got` then describe. allowed: how far from
-    `expected` a float32 may be; None where it has to be equal.
+    rank: position in the sequence that was verified. index: None if the whole array is missing or
+    has another dtype or shape, which `expected` and `got` then describe. allowed: how far from
+    `expected` a float32 may be; None if it has to be equal.
     """
 
     what: str
@@ -40,13 +40,13 @@ class Wrong:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What one round's sums and results were, over all workers.
+    """The verdict on one round's sums and results, over all workers.
 
-    wrong_sums: integers that differ. wrong_results: elements of what callers received that differ
+    wrong_sums: integers that differ. wrong_results: elements that callers received and that differ
     (int32) or are farther from the float64 sum than their own bound (float32). max_abs: the largest
-    distance of a float32 from the float64 sum, inf if one is no number; bound: the largest that is
-    allowed anywhere. Both are None for int32. measures: what the workload has measured of a round
-    that is right, in its own words.
+    distance of a float32 from the float64 sum, inf if one is not a number; bound: the largest
+    distance that is allowed anywhere. Both are None for int32. measures: what the workload measured
+    in a correct round, under its own names.
     """
 
     wrong_sums: int = 0
@@ -58,12 +58,12 @@ class Verdict:
 
     @property
     def exact(self) -> bool:
-        """All integer sums are right."""
+        """Whether all integer sums are right."""
         return self.wrong_sums == 0
 
     @property
     def right(self) -> bool:
-        """All sums are right, and all that callers received."""
+        """Whether all sums are right, and everything that callers received."""
         return self.wrong_sums == self.wrong_results == 0
 
 
@@ -84,10 +84,10 @@ def verify(
     step: int,
     with_sums: bool,
 ) -> Verdict:
-    """Judge what the workers of one round received, a block at a time.
+    """Verifies what the workers of one round received, one block at a time.
 
     elements, dtype: of every worker's tensor, int32 or float32. step: blocks begin at its
-    multiples. with_sums: workers have left the integers that travelled, too.
+    multiples. with_sums: whether workers have also left the integers that travelled.
     """
     arrays, parts = _fitting(received, elements, dtype, with_sums)
     step = max(1, BLOCK_ELEMENTS // step) * step
@@ -99,7 +99,7 @@ def verify(
 
 
 def combine(parts: Sequence[Verdict]) -> Verdict:
-    """One verdict over blocks, or over rounds."""
+    """Combines verdicts of blocks or rounds into one."""
     return Verdict(
         sum(part.wrong_sums for part in parts),
         sum(part.wrong_results for part in parts),
@@ -112,7 +112,8 @@ def combine(parts: Sequence[Verdict]) -> Verdict:
 def _fitting(
     received: Sequence[Received], elements: int, dtype: str, with_sums: bool
 ) -> tuple[list[Judged], list[Verdict]]:
-    """The arrays that can be compared, and a verdict of each that cannot: all of it is wrong."""
+    """Returns the arrays that can be compared, and for each that cannot a verdict that all of it is
+    wrong."""
     arrays, misfits = [], []
     for rank, one in enumerate(received):
         for what, array in one.claims(with_sums):
@@ -138,7 +139,8 @@ def _wrong(what: str, count: int, first: Wrong, result_is_sum: bool) -> Verdict:
 
 
 def _judge(arrays: Sequence[Judged], truth: Truth) -> Verdict:
-    """Workers mostly have the same bits; each different array is compared once."""
+    """Compares arrays with the truth. Workers usually have the same bits; each different array is
+    compared once."""
     parts: list[Verdict] = []
     seen: dict[bool, tuple[Array, Verdict]] = {}
     for one in arrays:
@@ -157,12 +159,12 @@ def _same_bits(a: Array, b: Array) -> bool:
 
 
 def _bits(array: Array) -> Array:
-    """The values' bits as whole numbers."""
+    """Returns the values' bits as whole numbers."""
     return array.view(f"u{array.dtype.itemsize}")
 
 
 def _same(array: Array, wanted: Array) -> Array:
-    """Element by element, and bit by bit."""
+    """Compares element by element, and bit by bit."""
     return _bits(array) == _bits(wanted.astype(array.dtype))
 
 

@@ -126,7 +126,7 @@ class Reader:
     def _scalar(self, kind: Kind, node: Node, path: str, default: Any) -> Any:
         if not isinstance(node, Scalar):
             what = "is a list" if isinstance(node, Items) else "is a mapping"
-            self.problem(node.where, path, f"is {what}, not a single value", kind.allowed)
+            self.problem(node.where, path, f"{what}, not a single value", kind.allowed)
             return default
         if not node.text and not node.quoted:
             self.problem(node.where, path, "has no value", kind.allowed)

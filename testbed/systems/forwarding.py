@@ -139,5 +139,5 @@ def rates(graph: Topology) -> Iterator[tuple[str, int]]:
 
 
 def slowest_crossing_s(graph: Topology, sizes: Mapping[str, int]) -> float:
-    """The longest time that one direction needs for its bytes."""
+    """Returns the longest time that any direction needs for its bytes."""
     return max((sizes.get(name, 0) * 8 / rate for name, rate in rates(graph)), default=0.0)

@@ -1,4 +1,4 @@
-"""Ethernet frames as an outsider may write them, layer by layer: for attacks, and tests of them."""
+"""Builds Ethernet frames layer by layer, as an outsider could: for attacks and their tests."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PORT, TOO_BIG = 3, 4
 
 @dataclass(frozen=True)
 class End:
-    """An address of UDP or TCP, packed."""
+    """An address of UDP or TCP, in packed form."""
 
     mac: bytes
     ip: bytes
@@ -50,13 +50,13 @@ AGGREGATOR = End(
 
 
 def end_of(host: Host, port: int) -> End:
-    """A port of a host."""
+    """Returns the End for a port of a host."""
     mac = bytes.fromhex(host.mac.replace(":", ""))
     return End(mac, ipaddress.IPv4Address(host.ip).packed, port)
 
 
 def ethernet(to: bytes, source: bytes, body: bytes, tags: Sequence[tuple[int, int]] = ()) -> bytes:
-    """A frame. tags: (ethertype, priority and VLAN) from the outermost."""
+    """Returns a frame. tags: (ethertype, priority and VLAN) from the outermost."""
     ethertype = IPV6_TYPE if body[0] >> 4 == 6 else IPV4_TYPE
     types = [kind for kind, _ in tags] + [ethertype]
     inner = b"".join(
@@ -75,7 +75,7 @@ def ipv4(
     flags: int = DONT_FRAGMENT,
     number: int = 0,
 ) -> bytes:
-    """A packet. flags: those of fragments, and the offset."""
+    """Returns a packet. flags: the fragment flags and offset."""
     size = IPV4.size + len(options)
     fields = (0x40 | size // 4, 0, size + len(body), number, flags, 64, protocol)
     blank = IPV4.pack(*fields, 0, source, to) + options
@@ -83,7 +83,7 @@ def ipv4(
 
 
 def udp(source: End, to: End, payload: bytes) -> bytes:
-    """Header and payload, with a checksum over IPv4's addresses."""
+    """Returns header and payload, with a checksum that covers IPv4's addresses."""
     size = 8 + len(payload)
     head = struct.pack("!HHH", source.port, to.port, size)
     pseudo = source.ip + to.ip + struct.pack("!HH", UDP, size)
@@ -92,8 +92,9 @@ def udp(source: End, to: End, payload: bytes) -> bytes:
 
 
 def tcp(source: End, to: End, payload: bytes) -> bytes:
-    """A segment: header and payload, with a checksum over IPv4's addresses. The payload begins with
-    the numbers that no stranger knows: sequence (4 bytes), acknowledgement (4) and flags (1)."""
+    """Returns a segment: header and payload, with a checksum that covers IPv4's addresses. The
+    payload begins with the numbers that no outsider knows: sequence (4 bytes), acknowledgement (4)
+    and flags (1)."""
     numbers, data = payload[:9].ljust(9, b"\0"), payload[9:]
     ports = struct.pack("!HH", source.port, to.port)
     head = ports + numbers[:8] + bytes([5 << 4, numbers[8]]) + struct.pack("!H", ONES)
@@ -103,7 +104,7 @@ def tcp(source: End, to: End, payload: bytes) -> bytes:
 
 
 def icmp(kind: int, code: int, rest: bytes, quoted: bytes) -> bytes:
-    """A message about a packet. rest: the second word."""
+    """Returns a message about a packet. rest: the second word."""
     head, tail = bytes([kind, code]), rest + quoted
     checksum = ONES - word_sum(head + b"\0\0" + tail)
     return head + checksum.to_bytes(2, "big") + tail
@@ -111,7 +112,7 @@ def icmp(kind: int, code: int, rest: bytes, quoted: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class Transport:
-    """What agents' packets are over. segment: of (source, target, payload)."""
+    """The protocol below agents' packets. segment: builds one from (source, target, payload)."""
 
     protocol: int
     header_bytes: int
@@ -124,14 +125,14 @@ OVER_UDP, OVER_TCP = Transport(UDP, 8, udp), Transport(TCP, 20, tcp)
 def datagram(
     source: End, to: End, payload: bytes, options: bytes = b"", over: Transport = OVER_UDP
 ) -> bytes:
-    """A packet of IPv4 that holds all of a datagram, or of a segment."""
+    """Returns an IPv4 packet that holds a whole datagram or segment."""
     return ipv4(source.ip, to.ip, over.segment(source, to, payload), over.protocol, options)
 
 
 def fragments(
     source: End, to: End, payload: bytes, number: int, over: Transport = OVER_UDP
 ) -> list[bytes]:
-    """The two packets of IPv4 that hold one datagram; the later one has no header of UDP."""
+    """Returns the two IPv4 packets that hold one datagram; the second has no UDP header."""
     whole = over.segment(source, to, payload)
     parts = ((MORE_FRAGMENTS, whole[:FIRST_BYTES]), (FIRST_BYTES // 8, whole[FIRST_BYTES:]))
     return [
@@ -141,21 +142,21 @@ def fragments(
 
 
 def mapped(source: End, to: End, payload: bytes, over: Transport = OVER_UDP) -> bytes:
-    """A datagram over IPv6, between IPv4-mapped addresses. The pseudo header's sum is as in IPv4,
-    plus those of the prefixes, which are 0 in ones' complement."""
+    """Returns a datagram over IPv6 between IPv4-mapped addresses. The pseudo header's sum is that
+    of IPv4 plus those of the prefixes, which are 0 in one's complement."""
     whole, addresses = over.segment(source, to, payload), (MAPPED + source.ip, MAPPED + to.ip)
     return IPV6.pack(6 << 28, len(whole), over.protocol, 64, *addresses) + whole
 
 
 def in_snap(to: bytes, source: bytes, packet: bytes) -> bytes:
-    """A frame of IEEE 802.3 with LLC and SNAP, where the type of the packet, IPv4, stands behind a
-    length. Hosts do not take it for IP."""
+    """Returns an IEEE 802.3 frame with LLC and SNAP, in which the type of the packet, IPv4, follows
+    a length. Hosts do not accept it as IP."""
     body = SNAP + struct.pack("!H", IPV4_TYPE) + packet
     return ETHERNET.pack(to, source, len(body)) + body
 
 
 def icmp_about(sent: bytes, source: bytes, kind: int, code: int, rest: bytes) -> bytes:
-    """A packet with a message about a packet of IPv4 without options, to who sent that. source: the
-    address that the message comes from."""
+    """Returns a packet with a message about an IPv4 packet without options, addressed to its
+    sender. source: the address from which the message comes."""
     sender = sent[12:16]
     return ipv4(source, sender, icmp(kind, code, rest, sent[: IPV4.size + 8]), ICMP)

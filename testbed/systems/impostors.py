@@ -1,8 +1,8 @@
-"""Frames of a host that pretends to be an agent of a job it has no part in, where agents talk to
-each other: none of them may change a sum or end a job.
+"""Builds frames of a host that pretends to be an agent of a job in which it has no part, for
+systems whose agents talk to each other. None of these frames may change a sum or end a job.
 
-Kinds take turns. Agents believe their peers' addresses, so most kinds bear one, in every wrapping
-that a host takes off; the switch at the attacker's own port has to see through it.
+Kinds take turns. Agents trust their peers' addresses, so most kinds carry one, in every
+encapsulation that a host removes; the switch at the attacker's own port has to recognise them.
 """
 
 from __future__ import annotations
@@ -47,8 +47,9 @@ Forge = Callable[[random.Random, Agent], bytes]
 
 @dataclass(frozen=True)
 class Aim:
-    """One turn's circumstances. own: the attacker, at the peer's port; agent: one of the victim's;
-    peer: one of its peers; payload: what it would take for the peer's, over that transport."""
+    """The circumstances of one turn. own: the attacker, at the peer's port; agent: one of the
+    victim's; peer: one of its peers; payload: what the agent would accept from the peer over that
+    transport."""
 
     chance: random.Random
     own: End
@@ -63,7 +64,7 @@ Make = Callable[[Aim], list[bytes]]
 
 @dataclass(frozen=True)
 class Kind(AttackKind):
-    """make: the frames of one turn."""
+    """A kind of attack. make: returns the frames of one turn."""
 
     make: Make
 
@@ -77,7 +78,8 @@ def frames(
     over: Transport = OVER_UDP,
     kinds: Mapping[str, Kind] | None = None,
 ) -> Iterator[tuple[str, bytes]]:
-    """See System.attack. agents, forge: of a job. kinds: by default those of all systems."""
+    """Yields frames (see System.attack). agents, forge: of a job. kinds: by default those of all
+    systems."""
     chance, graph = random.Random(key), resolved.graph
     victims = [
         (agent, forge(job))
@@ -99,7 +101,7 @@ def frames(
 
 
 def _others(agent: Agent, host: str, graph: Topology) -> list[End]:
-    """Its peers at other hosts than its own, which no link leads to, and the attacker's."""
+    """Returns its peers on hosts other than its own, to which no link leads, and the attacker's."""
     hosts = {known.ip: known for known in graph.hosts if known.name not in (host, agent.host)}
     peers: list[Any] = agent.configuration["settings"]["peers"]
     return [end_of(hosts[ip], port) for ip, port in peers if ip in hosts]
@@ -109,7 +111,7 @@ def _others(agent: Agent, host: str, graph: Topology) -> list[End]:
 
 
 def _under(source: Callable[[Aim], End], tags: int = 0, options: bytes = b"") -> Make:
-    """From somebody's address, behind as many VLAN tags."""
+    """Returns a maker of frames with a given source address and VLAN tags."""
 
     def make(aim: Aim) -> list[bytes]:
         packet = datagram(source(aim), aim.agent, aim.payload, options, aim.over)
@@ -125,7 +127,7 @@ def _fragments(aim: Aim) -> list[bytes]:
 
 
 def _routed(aim: Aim) -> list[bytes]:
-    """To the switch's own MAC address, which sends it on."""
+    """Returns frames to the switch's own MAC address, which the switch routes."""
     packet = datagram(aim.peer, aim.agent, aim.payload, over=aim.over)
     return [ethernet(AGGREGATOR.mac, aim.own.mac, packet)]
 
@@ -141,7 +143,8 @@ def _in_snap(aim: Aim) -> list[bytes]:
 
 
 def _changed(change: Callable[[random.Random, bytes], bytes]) -> Make:
-    """Under the peer's address, and other than the agent would believe."""
+    """Returns a maker of frames with the peer's address that differ from what the agent would
+    accept."""
 
     def make(aim: Aim) -> list[bytes]:
         return _under(_peer)(replace(aim, payload=change(aim.chance, aim.payload)))
@@ -150,7 +153,8 @@ def _changed(change: Callable[[random.Random, bytes], bytes]) -> Make:
 
 
 def _message(code: int, rest: bytes, source: Callable[[Aim], End]) -> Make:
-    """An ICMP message about a packet that the agent could have sent to the peer."""
+    """Returns a maker of ICMP messages about a packet that the agent could have sent to the
+    peer."""
 
     def make(aim: Aim) -> list[bytes]:
         sent = datagram(aim.agent, aim.peer, aim.payload, over=aim.over)
@@ -181,7 +185,7 @@ def _own_at_any_port(aim: Aim) -> End:
 
 
 def _of_another(at: int, size: int) -> Callable[[random.Random, bytes], bytes]:
-    """With another number at a place of the header."""
+    """Returns a function that changes a number in the header."""
 
     def change(chance: random.Random, payload: bytes) -> bytes:
         return payload[:at] + chance.randbytes(size) + payload[at + size :]

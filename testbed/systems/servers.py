@@ -1,5 +1,5 @@
-"""For systems whose workers push to servers: which hosts serve, and who is cut off where a round
-does not end."""
+"""Common parts of systems whose workers push to servers: which hosts serve, and who is cut off if a
+round does not end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agglab.testbed.systems.base import Absent, ActiveJob, Waiting
 
 
 def matching(patterns: Sequence[str], hosts: Sequence[str]) -> tuple[str, ...]:
-    """The hosts that patterns name, in the order of the patterns, then of the topology."""
+    """Returns the hosts that patterns name, in the order of the patterns, then of the topology."""
     found = (name for pattern in patterns for name in hosts if fnmatchcase(name, pattern))
     return tuple(dict.fromkeys(found))
 
@@ -23,7 +23,7 @@ def matching(patterns: Sequence[str], hosts: Sequence[str]) -> tuple[str, ...]:
 def attacks_from_servers(
     scenario: Scenario, system: str, patterns: Sequence[str], trust: Trust
 ) -> Iterator[Finding]:
-    """What `System.check` finds of attacks where these hosts only serve."""
+    """Yields what `System.check` finds about attacks if these hosts only serve."""
     for index, fault in enumerate(scenario.faults):
         host = fault.host or ""
         serves = any(fnmatchcase(host, pattern) for pattern in patterns)
@@ -41,11 +41,12 @@ def diagnose(
     waiting: Mapping[str, Iterable[Waiting]],
     unserved: Mapping[str, Iterable[Waiting]],
 ) -> Mapping[str, Absent]:
-    """A worker waits for [chunk, index of its server], a server for [chunk, rank, ...]: the workers
-    whose values have not come to it.
+    """Returns who owes what. A worker waits for [chunk, index of its server], a server for [chunk,
+    rank, ...]: the workers whose values have not arrived.
 
-    Each worker and server between which something is missing are evidence against both hosts; who
-    is in most of these pairs is told first, with what is missing between it and any other.
+    Each pair of a worker and a server between which something is missing is evidence against both
+    hosts. The host in most of these pairs comes first, with what is missing between it and any
+    other.
     """
     evidence = _Evidence(job, unserved)
     for host, entries in waiting.items():
@@ -59,7 +60,7 @@ def diagnose(
 
 class _Evidence:
     """never_sent, never_heard: by pair, chunks that the worker owes the server, and results that it
-    has not heard from it."""
+    has not received from it."""
 
     def __init__(self, job: ActiveJob, unserved: Mapping[str, Iterable[Waiting]]) -> None:
         self._job = job
@@ -73,7 +74,8 @@ class _Evidence:
         self._never_heard: dict[Pair, set[int]] = {}
 
     def worker_waits(self, host: str, chunk: int, server: str) -> None:
-        """The values that it sent have not come, or the result that was sent to it."""
+        """Records a waiting worker: its values have not arrived, or the result sent to it has
+        not."""
         missing = self._missing.get((server, chunk))
         if missing is None:
             # The server has served it, or never begun it; but a full list may leave out chunks.
@@ -83,7 +85,7 @@ class _Evidence:
             self._never_sent.setdefault((host, server), set()).add(chunk)
 
     def worker_says_nothing(self, host: str) -> None:
-        """Whatever servers miss of it, it will not send."""
+        """Records a worker that answers nothing: it will not send what servers lack."""
         for (server, chunk), missing in self._missing.items():
             if host in missing:
                 self._never_sent.setdefault((host, server), set()).add(chunk)
@@ -99,7 +101,7 @@ class _Evidence:
         return {host: absent for host, absent in found.items() if absent.count}
 
     def _absent(self, host: str) -> Absent:
-        """What a worker owes; of a host that only serves, the results that are missing."""
+        """Returns what a worker owes; for a host that only serves, the results that are missing."""
         if host not in self._job.hosts:
             of_both = (*self._never_sent.items(), *self._never_heard.items())
             return Absent(set().union(*(chunks for (_, at), chunks in of_both if at == host)))

@@ -1,4 +1,4 @@
-"""How many slots hold sums that are under way, from the registers of a switch's program."""
+"""Counts the slots that hold incomplete sums, from the registers of a switch's program."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ CELLS_MAX = 2048
 
 @dataclass(frozen=True)
 class Part:
-    """Cells of one switch. under_way: whether a cell holds a sum that is, from what each of the
-    `registers` has there."""
+    """Cells of one switch. under_way: returns whether a cell holds an incomplete sum, from its
+    values in the `registers`."""
 
     registers: tuple[str, ...]
     cells: list[int]
     under_way: Callable[..., bool]
 
     def count(self, source: Registers, switch: str) -> int | None:
-        """None where the switch cannot be read now."""
+        """Returns the number; None if the switch cannot be read now."""
         columns = []
         for name in self.registers:
             read = source.registers(switch, name, self.cells)
@@ -32,13 +32,13 @@ class Part:
 
 
 def begun_by_some(register: str, cells: list[int], everybody: int) -> Part:
-    """Where a register says who or how many are in the sum; everybody: what it says of a complete
-    one."""
+    """Returns a Part for a register that says who or how many are in the sum. everybody: its value
+    for a complete sum."""
     return Part((register,), cells, lambda so_far: so_far not in (0, everybody))
 
 
 def slot_meter(parts: Mapping[str, Sequence[Part]]) -> SlotMeter | None:
-    """Counts them by switch; None where there are too many cells to look at all, or none."""
+    """Returns a meter that counts them by switch; None if there are too many cells, or none."""
     cells = [sum(len(part.cells) * len(part.registers) for part in own) for own in parts.values()]
     if not 0 < max(cells, default=0) <= CELLS_MAX:
         return None

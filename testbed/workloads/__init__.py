@@ -1,5 +1,5 @@
-"""What workers may be asked to do in a round: one module a kind, hosts/workloads/ has what agents
-know of it."""
+"""The kinds of workload that workers may run in a round: one module for each kind; hosts/workloads/
+has what agents know of it."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ FREE_KEYS = frozenset(key for each in KINDS.values() for key in each.free)
 
 
 def done_with(able: Collection[str]) -> tuple[str, ...]:
-    """The kinds that a system does whose abilities name these."""
+    """Returns the kinds that a system with these abilities supports."""
     return tuple(kind for kind, each in KINDS.items() if (each.made_of or kind) in able)
 
 
 def having(key: str) -> tuple[str, ...]:
-    """The kinds that have one of these keys."""
+    """Returns the kinds that have one of these keys."""
     return tuple(kind for kind, each in KINDS.items() if key in each.keys)

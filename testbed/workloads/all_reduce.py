@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 def tensor(
     seed: int, job: Job, rank: int, number: int, start: int = 0, count: int | None = None
 ) -> npt.NDArray[Any]:
-    """Worker `rank`'s input in the round of that number: `count` elements of it, or all that follow
-    the first. seed: the scenario's. Of a script, whose input nobody knows, zeros: what they ask of
-    the network any input does."""
+    """Returns `count` elements of worker `rank`'s input in this round, from `start` on, or all that
+    follow. seed: the scenario's. For a script, whose input is unknown, it returns zeros, because
+    the network's load does not depend on the values."""
     work = job.work
     count = work.elements - start if count is None else count
     if isinstance(work, Torch):

@@ -1,5 +1,5 @@
-"""What a round asks of a system: one all-reduce, or several one after the other, each of which is a
-job of its own to the system."""
+"""What a round asks of a system: one all-reduce, or several consecutive ones, each of which is a
+job of its own for the system."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ NS_PER_S = 1_000_000_000
 
 
 def all_reduces(job: Job) -> list[Job]:
-    """Of a round: the job itself; of layers, one for each of `Layers.buckets`."""
+    """Returns the all-reduces of a round: the job itself; for layers, one for each of
+    `Layers.buckets`."""
     if not isinstance(job.work, Layers):
         return [job]
     return [replace(job, work=work) for work in job.work.all_reduces()]
 
 
 def active(job: ActiveJob) -> list[ActiveJob]:
-    """The same of a job with its members."""
+    """Returns the same for a job with its members."""
     return [replace(job, job=each) for each in all_reduces(job.job)]
 
 
 def chunks(system: System, scenario: Scenario, job: Job) -> int:
-    """How many chunks a worker has in a round."""
+    """Returns how many chunks a worker has in a round."""
     return sum(system.chunks(scenario, each) for each in all_reduces(job))
 
 
@@ -45,7 +46,8 @@ def round_bytes(resolved: ResolvedScenario, job: ActiveJob, number: int) -> Mapp
 
 
 def bounds(resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
-    """See System.bounds. An iteration takes no less than it would if each bucket took its bound."""
+    """Returns the bounds (see System.bounds). An iteration takes at least the sum of its buckets'
+    bounds."""
     found, work = [resolved.system.bounds(resolved, each) for each in active(job)], job.job.work
     if not isinstance(work, Layers):
         return found[0]
@@ -64,7 +66,8 @@ def bounds(resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
 def beyond(
     resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
 ) -> Again:
-    """See System.beyond, whose counts are those of all buckets: the first has them."""
+    """See System.beyond. The counts are those of all buckets together, and are assigned to the
+    first."""
     parts, nothing = active(job), Counter[str]()
     found = [resolved.system.beyond(resolved, parts[0], host, counts)]
     found += [resolved.system.beyond(resolved, each, host, nothing) for each in parts[1:]]
@@ -77,8 +80,8 @@ def sent_again(
     more: Mapping[str, int],
     counters: Mapping[str, Mapping[str, Cells]],
 ) -> Mapping[str, Again]:
-    """See System.sent_again, whose bytes and counters are those of all buckets: the first has
-    them."""
+    """See System.sent_again. The bytes and counters are those of all buckets together, and are
+    assigned to the first."""
     parts, system = active(job), resolved.system
     nothing: Mapping[str, Mapping[str, Cells]] = {switch: {} for switch in counters}
     found = [system.sent_again(resolved, parts[0], more, counters)]

@@ -1,5 +1,5 @@
-"""`async_sgd`: each run trains a model whose updates come from versions that may be old. The whole
-history is computed again from the server's log."""
+"""`async_sgd`: each run trains a model whose updates are computed from versions that may be old.
+The whole history is computed again from the server's log."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class AsynchronousTraining(Workload):
 
 
 def _of_all(path: str, values: Sequence[Any]) -> Any:
-    """One metric of a job from that of each of its runs."""
+    """Returns one metric of a job from that of each of its runs."""
     if path == "training.curve":
         return values[0] if values else []
     if path == "training.delay.counts":
@@ -125,7 +125,7 @@ def judge(
     bounds: TrainingBounds,
     received: Mapping[int, Received],
 ) -> Verdict:
-    """What members of a run hold, against the history that the log tells. documents: of each
+    """Compares the results of a run's members with the history in the log. documents: of each
     member, in their order."""
     first: Wrong | None = None
     wrong = 0
@@ -173,7 +173,7 @@ def judge(
 
 
 def _opened(work: AsyncSgd, one: Received) -> NDArray[np.void] | None:
-    """A worker's result by its fields."""
+    """Returns a worker's result by its fields."""
     room = work.result.itemsize // 8
     if one.result is None or (one.result.dtype, one.result.shape) != (np.dtype("i8"), (room,)):
         return None
@@ -183,7 +183,7 @@ def _opened(work: AsyncSgd, one: Received) -> NDArray[np.void] | None:
 
 
 class _History:
-    """A log played again: `models` by version (of those inside a group the one before it), or what
+    """A replayed log: `models` by version (inside a group, the version before the group), or what
     is wrong with the log, as expected and got."""
 
     def __init__(
@@ -236,7 +236,7 @@ class _History:
         self._diverge(bounds, int(group["replicated"][0]), version)
 
     def _diverge(self, bounds: TrainingBounds, replicated: int, version: int) -> None:
-        """The replica's distance is at most the sum of the norms that it lacks."""
+        """The replica's distance is at most the sum of the norms of the updates that it lacks."""
         if bounds.divergence is None or replicated < 0:
             return
         if replicated not in self._ends:
@@ -256,9 +256,10 @@ def lost_with_server(
     runs: Sequence[NDArray[np.void]],
     history: _History,
 ) -> tuple[int, float]:
-    """How many updates a server had told workers of before it died, and its replica did not have,
-    and their norm in units. They are in no log: they are computed again from the workers' accounts,
-    in the order of their versions, as far as no version is missing. runs: of each member."""
+    """Returns how many updates a server had confirmed to workers before it died and its replica did
+    not have, and their norm in units. No log has them: they are computed again from the workers'
+    accounts in the order of their versions, as far as no version is missing. runs: of each
+    member."""
     old = history.log["version"][history.log["epoch"] == 0]
     version = kept = int(old.max(initial=0))
     models = {kept: history.models[kept]}
@@ -284,9 +285,9 @@ def lost_with_server(
 def _account(
     work: AsyncSgd, member: int, run: NDArray[np.void], log: NDArray[np.void]
 ) -> tuple[str, str] | None:
-    """Whether a worker's own account agrees with the log; what is wrong, as expected and got. What
-    it believes committed and the log does not have went down with a server: nothing of the last
-    server's may be missing."""
+    """Compares a worker's own account with the log; returns what is wrong, as expected and got.
+    Updates that the worker believes committed but the log does not have were lost with a server;
+    none of the last server's may be missing."""
     own = run["account"][: run["steps"]]
     logged = {int(one["step"]): one for one in log if one["rank"] == member}
     last = int(log["epoch"].max()) if len(log) else 0
@@ -304,7 +305,8 @@ def _account(
 
 
 def update_of(work: AsyncSgd, model: Model, rows: NDArray[np.void]) -> Model:
-    """What a step adds to a model: by matrices of word counts, not as the workers do it."""
+    """Returns what a step adds to a model, computed by matrices of word counts, which is not how
+    the workers do it."""
     count, counts, labels = len(rows), word_counts(work, rows), rows["label"]
     margins, right = _margins(work, model, rows, counts)
     rivals = margins.argmax(axis=1)
@@ -320,13 +322,13 @@ def update_of(work: AsyncSgd, model: Model, rows: NDArray[np.void]) -> Model:
 def loss_of(
     work: AsyncSgd, model: Model, documents: NDArray[np.void], counts: NDArray[np.int64]
 ) -> float:
-    """The mean hinge loss. counts: of the documents' words."""
+    """Returns the mean hinge loss. counts: of the documents' words."""
     margins, right = _margins(work, model, documents, counts)
     return int((margins.max(axis=1) - right).sum()) / len(documents) / SCALE
 
 
 def word_counts(work: AsyncSgd, rows: NDArray[np.void]) -> NDArray[np.int64]:
-    """How often each word is in each document, of shape (documents, features)."""
+    """Returns how often each word is in each document, of shape (documents, features)."""
     rank, place = np.nonzero(rows["words"] >= 0)
     flat = rank * work.features + rows["words"][rank, place]
     found = np.bincount(flat, minlength=len(rows) * work.features)
@@ -336,8 +338,8 @@ def word_counts(work: AsyncSgd, rows: NDArray[np.void]) -> NDArray[np.int64]:
 def _margins(
     work: AsyncSgd, model: Model, rows: NDArray[np.void], counts: NDArray[np.int64]
 ) -> tuple[Model, Model]:
-    """Scores of each document's classes, those of wrong ones a margin higher, of shape (documents,
-    classes); and the right ones', of shape (documents,)."""
+    """Returns the scores of each document's classes, with the wrong ones increased by a margin, of
+    shape (documents, classes); and the right ones' scores, of shape (documents,)."""
     halvings = rows["halvings"].astype(np.int64)
     scores = (counts @ model.reshape(work.features, work.classes)) >> halvings[:, np.newaxis]
     places, labels = np.arange(len(rows)), rows["label"]
@@ -348,7 +350,7 @@ def _margins(
 
 
 def wrapped(values: Model) -> Model:
-    """Modulo 2^32, as int32 holds it."""
+    """Returns the values modulo 2^32, as int32 holds them."""
     return values.astype(np.int32).astype(np.int64)
 
 
@@ -380,7 +382,7 @@ def _measures(
 
 
 def _counts(delays: Sequence[int]) -> list[int]:
-    """How many are 0, 1, 2 and so on."""
+    """Returns how many delays are 0, 1, 2 and so on."""
     found = Counter(delays)
     return [found[delay] for delay in range(max(delays, default=-1) + 1)]
 
@@ -388,8 +390,8 @@ def _counts(delays: Sequence[int]) -> list[int]:
 def loss_curve(
     work: AsyncSgd, held_out: NDArray[np.void], began_ns: int, history: _History
 ) -> list[tuple[float, float]]:
-    """(seconds since the run began, loss from then on) of some models, the first and the last among
-    them."""
+    """Returns (seconds since the run began, loss from then on) of some models, among them the first
+    and the last."""
     log = history.log
     versions = sorted({int(version) for version in log["version"]})
     shown = versions[:: max(1, len(versions) // CURVE_POINTS)]
@@ -402,7 +404,7 @@ def loss_curve(
 
 
 def _mean(curve: Sequence[tuple[float, float]], end_s: float) -> float:
-    """Over the time until then."""
+    """Returns the mean over the time until then."""
     if not end_s:
         return curve[-1][1]
     ends = [at for at, _ in curve[1:]] + [end_s]

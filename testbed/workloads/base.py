@@ -1,5 +1,5 @@
-"""What the testbed asks of a kind of workload. These modules import nothing of `scenario` at run
-time, because the scenario's keys depend on them."""
+"""The interface of a kind of workload. These modules import nothing from `scenario` at run time,
+because the scenario's keys depend on them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 class Workload(ABC):
-    """One kind. keys: the fields of the scenario's section that not every kind has; free: of these
-    the ones in which contenders may differ, as inputs do not depend on them; unread: of the
-    other fields those that this one does not have. metrics: path -> meaning, of what metrics.json
-    holds of its jobs alone. clocks: values of `backend` that it runs on. made_of: the kind that a
-    system has to do for this one, where that is another. predictable: whether the scenario says
-    how often what is reduced. round_s: how long a round may take at least before it is given up."""
+    """One kind of workload. keys: the fields of the scenario's section that only some kinds have;
+    free: those of them in which contenders may differ, because inputs do not depend on them;
+    unread: other fields that this kind does not use. metrics: path -> meaning of the metrics that
+    only its jobs have. clocks: supported values of `backend`. made_of: the kind that a system has
+    to support for this one, if that is another. predictable: whether the scenario determines how
+    often what is reduced. round_s: the least timeout of a round."""
 
     kind: str
     keys: tuple[str, ...] = ()
@@ -38,19 +38,21 @@ class Workload(ABC):
 
     @abstractmethod
     def work(self, section: Section, workers: int) -> Work:
-        """What a section of this kind asks of each worker of a job that has so many."""
+        """Returns what a section of this kind asks of each worker of a job with this many
+        workers."""
 
     def on_links(self, work: Work, slowest_bps: int) -> Work:
-        """The same on links of which the slowest has this rate."""
+        """Returns the same for links of which the slowest has this rate."""
         return work
 
     def facts(self, work: Work) -> Mapping[str, Any]:
-        """What identifies its inputs beside the scenario and its seed, for manifest.json."""
+        """Returns what identifies its inputs besides the scenario and its seed, for
+        manifest.json."""
         return {}
 
     def lacks(self, work: Work) -> Iterator[tuple[str, str]]:
-        """What this machine has to have for it and has not: what, and how to get it, a line
-        each."""
+        """Yields what this machine needs for it and lacks: what it is, and how to get it, each in
+        one line."""
         return iter(())
 
     @abstractmethod
@@ -61,20 +63,20 @@ class Workload(ABC):
         number: int,
         received: Mapping[int, Received],
     ) -> Verdict:
-        """What these members have received in the round of that number, by their rank in the job,
-        against a computation from the inputs of all members. A place that is wrong has that rank,
-        too."""
+        """Compares what these members received in this round, by their rank in the job, with a
+        computation from the inputs of all members. The position of a wrong element also has that
+        rank."""
 
     def summary(
         self, work: Work, times_s: Sequence[float], verdicts: Sequence[Verdict]
     ) -> Mapping[str, Any]:
-        """`metrics` of a job whose rounds came to these verdicts, as sections in one another.
-        times_s: of the rounds, without those to warm up."""
+        """Returns the `metrics` of a job whose rounds had these verdicts, as nested sections.
+        times_s: of the rounds, without those for warming up."""
         return {}
 
 
 def library_facts() -> Mapping[str, Any]:
-    """`Workload.facts` of inputs from the text of Python's own library."""
+    """Returns `Workload.facts` of inputs from the text of Python's own library."""
     text = library_text()
     return {
         "text_sha256": text.sha256,

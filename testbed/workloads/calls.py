@@ -1,4 +1,4 @@
-"""`calls`: judged by computations of their own, each application's by another one."""
+"""`calls`: the results of each application are verified by a computation of their own."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class CallsWorkload(Workload):
     unread = ("dtype",)
 
     def work(self, section: Section, workers: int) -> Calls:
-        """Counts are integers."""
+        """Returns the work; counts are integers."""
         return Calls(section.elements, "int32", section.application, workers)
 
     def facts(self, work: Work) -> Mapping[str, Any]:
@@ -68,8 +68,8 @@ def _fits(result: npt.NDArray[Any] | None, length: int) -> bool:
 
 
 def _counts(work: Calls, keys: Mapping[int, InputKey], results: Results) -> Iterator[Wrong]:
-    """Each member has to have received, for each of its words, how often all members have it:
-    counted word by word, while what workers bring is counted key by key."""
+    """Checks that each member received, for each of its words, how often all members have it. This
+    counts word by word, while the workers count key by key."""
     text = library_text()
     words = {rank: [text.vocabulary[n] for n in work.part(key)] for rank, key in keys.items()}
     everybody = Counter(word for own in words.values() for word in own)
@@ -81,14 +81,15 @@ def _counts(work: Calls, keys: Mapping[int, InputKey], results: Results) -> Iter
 
 
 def hash_of(word: bytes) -> int:
-    """By which keys of words are sorted: computed apart from hosts/workloads/library_text.py."""
+    """Returns the hash by which keys of words are sorted, computed independently of
+    hosts/workloads/library_text.py."""
     return int(hashlib.blake2b(word, digest_size=8).hexdigest(), 16)
 
 
 def _sections(work: Calls, keys: Mapping[int, InputKey], results: Results) -> Iterator[Wrong]:
-    """A section reads its lock's counter, then raises it by one: two that overlap read the same.
-    So of each lock's sections, those of all members together, each number from 0 on is read by one;
-    and each member reads ascending ones, as its own sections follow one another."""
+    """A section reads its lock's counter and then raises it by one, so two that overlap read the
+    same number. Of all sections of a lock, over all members, exactly one must read each number from
+    0 on; and each member must read ascending numbers, because its own sections are consecutive."""
     for lock in range(LOCKS):
         read: dict[int, int] = {}
         wanted = sum(int((work.inputs(key) == lock).sum()) for key in keys.values())

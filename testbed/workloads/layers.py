@@ -1,4 +1,4 @@
-"""`layers`: training without the arithmetic, judged bucket by bucket."""
+"""`layers`: training without its arithmetic, verified bucket by bucket."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ class LayersWorkload(AllReduce):
     }
 
     def work(self, section: Section, workers: int) -> Layers:
-        """On links of the rate that they stand for; `on_links` knows the real one."""
+        """Returns the work for links of the rate that they represent; `on_links` knows the real
+        rate."""
         try:
             model = models.read(section.model)
         except ModelError:
@@ -73,7 +74,8 @@ class LayersWorkload(AllReduce):
         )
 
     def on_links(self, work: Work, slowest_bps: int) -> Layers:
-        """Slower than those they stand for: passes take as much longer."""
+        """Returns the work for slower links than those they represent: passes take proportionally
+        longer."""
         assert isinstance(work, Layers)
         slower = work.link_bps / slowest_bps if work.link_bps else 1.0
         return replace(
@@ -120,7 +122,8 @@ class LayersWorkload(AllReduce):
 
 
 def _part(one: Received, place: slice, elements: int) -> Received:
-    """What a worker has of one bucket; an array that is not as long as all of them has nothing."""
+    """Returns a worker's part of one bucket; an array that does not have the length of all buckets
+    has none."""
 
     def cut(array: npt.NDArray[Any] | None) -> npt.NDArray[Any] | None:
         if array is None:

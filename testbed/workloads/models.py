@@ -35,12 +35,12 @@ SPARSE = "sparse"
 
 
 class ModelError(ValueError):
-    """A model that cannot be read: one line."""
+    """A model cannot be read; the message is one line."""
 
 
 @dataclass(frozen=True)
 class Layer:
-    """values: of its gradient; mflop: millions of operations of a forward pass of one sample."""
+    """values: of its gradient; mflop: millions of operations in a forward pass of one sample."""
 
     name: str
     values: int
@@ -50,7 +50,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Model:
-    """samples: of a worker in an iteration. p100_samples_per_s: None where nobody has measured."""
+    """samples: of a worker in an iteration. p100_samples_per_s: None if nobody has measured it."""
 
     title: str
     source: str
@@ -60,12 +60,12 @@ class Model:
 
     @property
     def values(self) -> int:
-        """Of all layers."""
+        """Returns the number of values of all layers."""
         return sum(layer.values for layer in self.layers)
 
     def computing_s(self, accelerator: str) -> float:
-        """Of an iteration at one worker: as measured on a P100, in the ratio of the peaks; or half
-        of the peak."""
+        """Returns the time of an iteration's computing at one worker: as measured on a P100, scaled
+        by the ratio of the peaks; or at half of the peak."""
         flops = self._flop / (PEAK_FLOPS[accelerator] * USUAL_SHARE)
         if self.p100_samples_per_s is None:
             return self.samples * flops

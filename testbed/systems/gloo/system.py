@@ -1,4 +1,4 @@
-"""Gloo's answers to what the testbed asks of a system."""
+"""Gloo's answers to the testbed's questions about a system."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 
 class Gloo(BetweenHosts):
-    """Agents bring a transport of their own, so that there is no virtual time for it."""
+    """Agents use a transport of their own, so it cannot run in virtual time."""
 
     name = "gloo"
     summary = "all-reduce of torch.distributed, a ring over TCP; switches only forward"
@@ -81,7 +81,7 @@ class Gloo(BetweenHosts):
         return Choices([JobChoices() for _ in stated(scenario)])
 
     def chunks(self, scenario: Scenario, job: Job) -> int:
-        """A chunk is what one full segment carries."""
+        """Returns the number of chunks; a chunk is what one full segment carries."""
         moved = tensor_share(job.elements, len(job.hosts))
         return max(1, -(-moved // segment_bytes(scenario)))
 
@@ -89,7 +89,7 @@ class Gloo(BetweenHosts):
         return 8 * (segment_bytes(resolved.scenario) + HEADER_BYTES)
 
     def in_flight_bytes(self, resolved: ResolvedScenario, job: ActiveJob) -> float:
-        """Whatever TCP finds out."""
+        """Returns infinity, because TCP decides itself how much is in flight."""
         return inf
 
     def agents(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Agent]:
@@ -111,8 +111,8 @@ class Gloo(BetweenHosts):
         return found
 
     def flows(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Flow]:
-        """Each worker's share to the one before it, in full segments. Acknowledgements and Gloo's
-        own headers come on top: a lower bound."""
+        """Returns each worker's share for the one before it, in full segments. This is a lower
+        bound, without acknowledgements and Gloo's own headers."""
         share, hosts = tensor_share(job.job.elements, len(job.hosts)), job.hosts
         segments = -(-share // segment_bytes(resolved.scenario))
         size = share + segments * HEADER_BYTES
@@ -126,7 +126,8 @@ class Gloo(BetweenHosts):
         raise AssertionError("the order of additions is Gloo's own; see `truth`")
 
     def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
-        """float32 within the bound of any order of additions; integers as everywhere."""
+        """Returns the truth: float32 within the bound for any order of additions, integers as
+        usual."""
         if job.job.dtype != "float32":
             return super().truth(resolved, job, combine)
         return lambda start, inputs: any_order(inputs)
@@ -134,8 +135,8 @@ class Gloo(BetweenHosts):
     def forged(
         self, resolved: ResolvedScenario, job: ActiveJob, chance: Random, agent: Agent
     ) -> bytes:
-        """A segment for the store, which alone has a port that a stranger can know: it opens,
-        resets or ends a connection, or carries data (see frames.tcp)."""
+        """Returns a segment for the store, which alone has a port that an outsider can know. It
+        opens, resets or closes a connection, or carries data (see frames.tcp)."""
         flags = chance.choice((SYN, RST, RST | ACK, FIN | ACK, PUSH | ACK))
         data = chance.randbytes(segment_bytes(resolved.scenario) if flags & PUSH else 0)
         return chance.randbytes(8) + bytes([flags]) + data
@@ -148,9 +149,9 @@ class Gloo(BetweenHosts):
         waiting: Mapping[str, Iterable[Waiting]],
         unserved: Mapping[str, Iterable[Waiting]],
     ) -> Mapping[str, Absent]:
-        """An agent waits for [chunk, rank, is sure]. Each such pair of workers is evidence against
-        both; that of a worker who answers nothing counts for more than that of one who may itself
-        be waiting. Who is part of most owes most."""
+        """Returns who owes what. An agent waits for [chunk, rank, is sure]. Each such pair of
+        workers is evidence against both. A pair with a worker that answers nothing counts for more
+        than one with a worker that may itself be waiting. The worker in most pairs owes most."""
         owing: dict[str, Absent] = {}
         found: Counter[str] = Counter()
         for host, waits in waiting.items():
@@ -170,11 +171,11 @@ def keys_of(scenario: Scenario) -> GlooKeys:
 
 
 def segment_bytes(scenario: Scenario) -> int:
-    """What a full TCP segment carries."""
+    """Returns what a full TCP segment carries."""
     return scenario.links.mtu_bytes - (HEADER_BYTES - ETHERNET_BYTES)
 
 
 def tensor_share(elements: int, workers: int) -> int:
-    """Bytes that each worker of a ring sends in a round, and receives: 2 (n - 1) / n of the
-    tensor."""
+    """Returns the bytes that each worker of a ring sends and receives in a round: 2 (n - 1) / n of
+    the tensor."""
     return 2 * (workers - 1) * elements * wire.VALUE_BYTES // max(1, workers)

@@ -1,4 +1,4 @@
-"""What a float32 sum may be whose order of additions nobody promises."""
+"""Computes what a float32 sum may be if the order of additions is not known."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ FLOAT32_UNIT, FLOAT64_UNIT = 2.0**-24, 2.0**-53
 
 
 def any_order(inputs: Sequence[Array]) -> Truth:
-    """The sum of n float32 values in float64, and how far from it a float32 sum in any order can
-    be: n - 1 additions, each rounded, err by at most g(n - 1) times the sum of the magnitudes, g(k)
-    = k u / (1 - k u) and u = 2^-24 (Higham, "Accuracy and Stability of Numerical Algorithms",
-    section 4.2). The float64 sum itself errs by as much with u = 2^-53. Additions do not err where
-    they underflow."""
+    """Returns the float64 sum of n float32 values, and how far from it a float32 sum in any order
+    may be.
+
+    n - 1 additions, each rounded, have an error of at most g(n - 1) times the sum of the
+    magnitudes, where g(k) = k u / (1 - k u) and u = 2^-24 (Higham, "Accuracy and Stability of
+    Numerical Algorithms", section 4.2). The float64 sum itself has the same error with u = 2^-53.
+    Additions that underflow have no error.
+    """
     values = np.zeros(inputs[0].size, np.float64)
     magnitudes = np.zeros_like(values)
     for each in inputs:

@@ -1,4 +1,4 @@
-"""Frames of an outsider to Libra: those of impostors, and some for switches that sum."""
+"""Frames of an outsider against Libra: those of impostors, and some for switches that sum."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ NEAR_ITEMS = 3
 
 
 def forged(job: Job, chance: random.Random, agent: Agent) -> bytes:
-    """What an agent would take for a peer's, of a round that may be under way: of an answer for a
-    worker, of a request or a sum for a server."""
+    """Returns what an agent would accept from a peer in the current round: an answer for a worker,
+    a request or a sum for a server."""
     own, serves = agent.configuration["settings"], agent.role == SERVER
     kinds = [kind for kind in wire.Kind if (kind < wire.FIRST_ANSWER) == serves]
     return _packet(chance, job, own["lanes"], own["session"], chance.choice(kinds))
@@ -45,7 +45,7 @@ def _packet(chance: random.Random, job: Job, lanes: int, session: int, kind: int
 
 
 def _to_aggregator(spoofed: bool) -> Make:
-    """A request, from the attacker's own address or a victim's."""
+    """Returns a maker of requests, from the attacker's own address or a victim's."""
 
     def make(aim: Aim) -> list[bytes]:
         source = replace(aim.agent, port=aim.own.port) if spoofed else aim.own
@@ -56,7 +56,8 @@ def _to_aggregator(spoofed: bool) -> Make:
 
 
 def _result_for_all(spoofed: bool) -> Make:
-    """What a switch would copy for all workers, if it came from a server."""
+    """Returns a maker of packets that a switch would copy to all workers if a server had sent
+    them."""
 
     def make(aim: Aim) -> list[bytes]:
         source = aim.peer if spoofed else aim.own

@@ -1,7 +1,6 @@
-"""What a round's pushes and pulls put on the links, from the keys that its workers have.
+"""Computes what a round's pushes and pulls put on the links, from the keys of its workers.
 
-The keys that are hot are found here by arithmetic of its own: those that most workers pushed in the
-last sample.
+It finds the hot keys by arithmetic of its own: those that most workers pushed in the last sample.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ Keys = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class Setting:
-    """What a job's load follows from, beside the number of the round."""
+    """What determines a job's load, besides the number of the round."""
 
     seed: int
     job: Job
@@ -40,25 +39,26 @@ class Setting:
         return len(self.job.servers)
 
     def most(self, server: int) -> int:
-        """How many hot keys a server has at most."""
+        """Returns the largest number of hot keys of a server."""
         return len(range(server, self.own.hot, self.servers))
 
 
 @dataclass(frozen=True)
 class Load:
-    """Of one round. groups, pages: of hot keys pushed to, and learnt from, each server. cold: for
-    each member, by rank, the pairs it pushes to each server."""
+    """The load of one round. groups, pages: of hot keys pushed to, and learned from, each server.
+    cold: for each member, by rank, the pairs that it pushes to each server."""
 
     groups: tuple[int, ...]
     pages: tuple[int, ...]
     cold: Mapping[int, tuple[int, ...]]
 
     def chunks(self, rank: int, server: int, lanes: int) -> int:
-        """Packets of cold keys: at least one, where a server learns that there are no more."""
+        """Returns the packets of cold keys: at least one, from which a server learns that there are
+        no more."""
         return max(1, -(-self.cold[rank][server] // lanes))
 
     def least_requests(self, setting: Setting) -> int:
-        """Of the worker that has fewest, to all servers."""
+        """Returns the number of requests, to all servers, of the worker that has fewest."""
         of_all = sum(self.groups) + sum(self.pages)
         return min(
             of_all + sum(2 * self.chunks(rank, at, setting.lanes) for at in range(setting.servers))
@@ -68,7 +68,7 @@ class Load:
 
 @lru_cache(maxsize=1024)
 def load(setting: Setting, number: int) -> Load:
-    """Of the round of that number, in a job whose session has not changed since the first."""
+    """Returns the load of this round, in a job whose session has not changed since the first."""
     hot = _hot(setting, number)
     cold = {}
     for rank in setting.members:
@@ -93,20 +93,21 @@ def _pushed(seed: int, job: Job, rank: int, number: int) -> Keys:
 
 
 def _by_server(keys: Keys, servers: int) -> list[Keys]:
-    """The 64 bits are divided evenly."""
+    """Divides the keys among servers; each server has an equal part of the 64-bit range."""
     owners = np.array([int(key) * servers >> 64 for key in keys])
     return [keys[owners == server] for server in range(servers)]
 
 
 def _hot(setting: Setting, number: int) -> list[Keys]:
-    """Each server's hot keys in a round."""
+    """Returns each server's hot keys in a round."""
     if setting.own.hot == 0 or is_sample(setting.own, number):
         return [np.zeros(0, np.uint64)] * setting.servers
     return _chosen(setting, number - number % setting.own.sample_every)
 
 
 def _pages(setting: Setting, number: int) -> tuple[int, ...]:
-    """In how many packets each server tells what is hot from now on: one if nothing is."""
+    """Returns in how many packets each server announces the hot keys from now on: one if there are
+    none."""
     if not is_sample(setting.own, number):
         return (0,) * setting.servers
     chosen = _chosen(setting, number)
@@ -118,7 +119,8 @@ def _pages(setting: Setting, number: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=64)
 def _chosen(setting: Setting, sample: int) -> list[Keys]:
-    """What each server chooses: of the keys that more than one worker pushed those of most."""
+    """Returns each server's choice: of the keys that more than one worker pushed, those of most
+    workers."""
     every = [_pushed(setting.seed, setting.job, rank, sample) for rank in setting.members]
     keys, counts = np.unique(np.concatenate(every), return_counts=True)
     keys, counts = keys[counts > 1], counts[counts > 1]
@@ -131,7 +133,7 @@ def _chosen(setting: Setting, sample: int) -> list[Keys]:
 
 
 def racks_of(graph: Topology, job: ActiveJob) -> dict[str, list[int]]:
-    """Switch -> the ranks of the members whose hosts it connects."""
+    """Returns for each switch the ranks of the members whose hosts it connects."""
     found: dict[str, list[int]] = {}
     attached = wiring_of(graph).attached
     for rank in job.members:
@@ -140,13 +142,13 @@ def racks_of(graph: Topology, job: ActiveJob) -> dict[str, list[int]]:
 
 
 def spokesman(job: ActiveJob, ranks: list[int], server: str) -> int:
-    """Whom of the workers behind a switch a server sends what is for all of them: one at another
-    host than its own, if there is one, so that it passes the switch."""
+    """Returns the worker behind a switch to which a server sends what is for all of them: one on
+    another host than the server's, if there is one, so that it passes the switch."""
     return next((rank for rank in ranks if job.job.hosts[rank] != server), ranks[0])
 
 
 def crossed(graph: Topology, setting: Setting, job: ActiveJob, number: int) -> dict[str, int]:
-    """Direction -> bytes, of a round without loss."""
+    """Returns the bytes in each direction of a round without loss."""
     sizes: dict[str, int] = {}
     for direction, size in _crossings(graph, setting, job, load(setting, number)):
         sizes[direction] = sizes.get(direction, 0) + size
@@ -168,7 +170,8 @@ def _crossings(
 
 
 def _cold_bytes(setting: Setting, of: Load, rank: int, server: int) -> tuple[int, int]:
-    """That a worker sends a server, and is sent: pushes, pulls, and questions for hot keys."""
+    """Returns the bytes that a worker sends to a server and receives from it: pushes, pulls, and
+    requests for hot keys."""
     pairs, pages = of.cold[rank][server], of.pages[server]
     chunks = of.chunks(rank, server, setting.lanes)
     asked = wire.PAIR_BYTES * pairs + (2 * chunks + pages) * wire.BARE_BYTES
@@ -185,7 +188,8 @@ def _group_crossings(
     switch: str,
     ranks: list[int],
 ) -> Iterator[tuple[str, int]]:
-    """Of what one switch sums for one server: from and to each worker, and once beyond."""
+    """Yields the crossings of what one switch sums for one server: from and to each worker, and
+    once beyond the switch."""
     hosts, home, groups = job.job.hosts, job.job.servers[server], of.groups[server]
     if not groups:
         return
@@ -205,7 +209,8 @@ def _group_crossings(
 
 
 def through_switch(graph: Topology, host: str, server: str) -> list[str]:
-    """The directions that a frame for a server crosses which its sender's switch sends there."""
+    """Returns the directions that a frame for a server crosses if its sender's switch sends it
+    there."""
     if host != server:
         return path(graph, host, server)
     switch = wiring_of(graph).attached[host][0]

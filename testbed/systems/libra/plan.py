@@ -1,5 +1,5 @@
-"""What switches are filled with for Libra, what they count, and where results for all workers at a
-switch are sent."""
+"""The entries and counters of switches for Libra, and where results for all workers at a switch are
+sent."""
 
 from __future__ import annotations
 
@@ -45,13 +45,14 @@ COUNTERS: dict[str, Counter] = {
 
 
 def slots_of(hot: int, lanes: int) -> int:
-    """Groups that a job may need: every server's last one need not be full, and groups of one
-    number lie next to each other, whichever servers have that many."""
+    """Returns how many groups a job may need. Every server's last group may be incomplete, and
+    groups with the same number are adjacent for all servers that have them."""
     return -(-hot // lanes) + 2 * SERVERS_MAX if hot else 0
 
 
 def tables(graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
-    """See System.tables. A job whose workers send to servers themselves needs forwarding alone."""
+    """Returns the entries (see System.tables). A job whose workers send directly to servers needs
+    only forwarding."""
     if len(jobs) > JOBS_MAX:
         raise ValueError(f"{len(jobs)} jobs: the program holds at most {JOBS_MAX}")
     wiring = wiring_of(graph)
@@ -72,7 +73,7 @@ def tables(graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
 def _job_entries(
     graph: Topology, job: ActiveJob, switch: str, ranks: Sequence[int]
 ) -> Iterator[TableEntry]:
-    """Of the workers of these ranks."""
+    """Yields the entries for the workers of these ranks."""
     number, attached = job.job.number, wiring_of(graph).attached
     place = {rank: at for at, rank in enumerate(job.members)}
     everybody = sum(1 << place[rank] for rank in ranks)
@@ -119,7 +120,8 @@ def _to_server(graph: Topology, job: ActiveJob, switch: str, index: int) -> Tabl
 def _copied(
     graph: Topology, job: ActiveJob, switch: str, server: str, told: int
 ) -> Iterator[TableEntry]:
-    """By every port at which the server's packets may come in: its own, or those to switches."""
+    """Yields entries for every port at which the server's packets may arrive: its own, or those to
+    other switches."""
     wiring = wiring_of(graph)
     home, own_port = wiring.attached[server]
     ports = [own_port] if home == switch else [port for port, _ in wiring.neighbours(switch)]
@@ -136,8 +138,8 @@ def _copied(
 
 @dataclass(frozen=True)
 class Told:
-    """Of the workers at one switch: their places among the members, and by which of a server's
-    peers it tells all of them. address: of that peer, if it is no worker's own."""
+    """The workers at one switch: their positions among the members, and by which of a server's
+    peers it reaches all of them. address: that peer's, if it is not a worker's own."""
 
     places: list[int]
     peer: int
@@ -145,7 +147,7 @@ class Told:
 
 
 def racks_told(graph: Topology, job: ActiveJob, server: str) -> list[Told]:
-    """For each switch with workers of the job."""
+    """Returns one item for each switch with workers of the job."""
     place = {rank: at for at, rank in enumerate(job.members)}
     found, next_peer = [], len(job.members)
     for ranks in racks_of(graph, job).values():

@@ -1,4 +1,4 @@
-"""Libra's answers to what the testbed asks of a system."""
+"""Libra's answers to the testbed's questions about a system."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ class Libra(BetweenHosts):
     def server_hosts(
         self, scenario: Scenario, graph: Topology, workers: Sequence[str]
     ) -> Sequence[str]:
-        """Those that only serve, or all of the workers'. A job that lost a worker keeps the servers
-        it had."""
+        """Returns the hosts that only serve, or all of the workers'. A job that lost a worker keeps
+        its servers."""
         return self.reserved_hosts(scenario, graph) or workers
 
     def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
@@ -117,15 +117,16 @@ class Libra(BetweenHosts):
         return unreachable(graph, [host.name for host in graph.hosts])
 
     def lanes(self, scenario: Scenario) -> int:
-        """Keys with their values in a packet: as the scenario says, or the most that fit."""
+        """Returns how many keys with values a packet has: as the scenario says, or the most that
+        fit."""
         return scenario.switch.lanes or _lanes_that_fit(scenario)
 
     def frame_bytes(self, lanes: int) -> int:
         return wire.pairs_bytes(lanes)
 
     def chunks(self, scenario: Scenario, job: Job) -> int:
-        """Requests that every worker has in each of the first two rounds, at least: the first may
-        be a sample."""
+        """Returns the least number of requests that every worker has in each of the first two
+        rounds; the first may be a sample."""
         members = tuple(range(len(job.hosts)))
         setting = Setting(scenario.seed, job, members, _keys(scenario), self.lanes(scenario))
         if not job.servers:
@@ -173,7 +174,7 @@ class Libra(BetweenHosts):
     # What should happen.
 
     def flows(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Flow]:
-        """Who talks to whom; how much differs from round to round."""
+        """Returns who sends to whom; how much differs from round to round."""
         pairs = [(worker, server) for worker in job.hosts for server in job.job.servers]
         return [Flow(*pair, 0) for pair in pairs] + [Flow(b, a, 0) for a, b in pairs]
 
@@ -183,7 +184,7 @@ class Libra(BetweenHosts):
         return crossed(resolved.graph, _setting(resolved, job), job, number)
 
     def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
-        """Of the round that has least to send."""
+        """Returns the bounds of the round that has least to send."""
         graph, setting = resolved.graph, _setting(resolved, job)
         rounds = [crossed(graph, setting, job, number) for number in range(job.job.rounds)]
         slowest_bps = min(rate for _, rate in rates(graph))
@@ -202,12 +203,13 @@ class Libra(BetweenHosts):
     def beyond(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
-        """Frames have many lengths: agents count the bytes."""
+        """Returns the bytes from the agents' own byte counters, because frames have many
+        lengths."""
         return Again(counts["bytes_again"], counts["bytes_again"])
 
     def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
-        """Integers modulo 2^32; float32 as integers 2^fraction_bits times as large, which every
-        worker rounds by itself."""
+        """Returns integers modulo 2^32; for float32, integers 2^fraction_bits times as large, which
+        every worker rounds by itself."""
         if job.job.dtype != "float32":
             return super().truth(resolved, job, combine)
         scale = 2.0 ** _keys(resolved.scenario).fraction_bits
@@ -233,7 +235,7 @@ class Libra(BetweenHosts):
         return Choices(jobs, lanes, window)
 
     def sources(self, scenario: Scenario) -> Mapping[str, Source]:
-        """With room for as many jobs as a switch can have."""
+        """Returns the program, with room for as many jobs as a switch can have."""
         lanes = self.lanes(scenario)
         slots = max(1, JOBS_MAX * slots_of(_keys(scenario).hot, lanes))
         return everywhere(Source("libra", {"LANES": lanes, "SLOTS": slots}))
@@ -242,7 +244,8 @@ class Libra(BetweenHosts):
         return tables(graph, jobs)
 
     def memory_bytes(self, resolved: ResolvedScenario) -> int:
-        """Of servers: each worker's pairs and a table of all keys, of two rounds."""
+        """Returns the servers' memory: each worker's pairs and a table of all keys, for two
+        rounds."""
         found = 0
         for job in resolved.jobs:
             pairs = len(job.hosts) * job.elements
@@ -268,8 +271,9 @@ class Libra(BetweenHosts):
         waiting: Mapping[str, Iterable[Waiting]],
         unserved: Mapping[str, Iterable[Waiting]],
     ) -> Mapping[str, Absent]:
-        """A worker waits for [item, server, phase], a server for [0, rank] of who has not pushed
-        all: there is one round at a time, and no matter which of its packets are missing."""
+        """Returns who owes what. A worker waits for [item, server, phase], a server for [0, rank]
+        of a worker that has not pushed everything; there is one round at a time, so it does not
+        matter which of its packets are missing."""
         asked = {
             host: [[0, server] for server in sorted({server for _, server, _ in entries})]
             for host, entries in waiting.items()
@@ -309,5 +313,5 @@ def _setting(resolved: ResolvedScenario, job: ActiveJob) -> Setting:
 
 
 def _most_pairs(of: Load) -> int:
-    """That any worker pushes cold."""
+    """Returns the largest number of cold pairs that a worker pushes."""
     return max(sum(pairs) for pairs in of.cold.values())

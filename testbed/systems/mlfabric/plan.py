@@ -1,5 +1,5 @@
-"""What switches are filled with for MLfabric: the workers whose packets a switch sums on their way
-to a server that is attached to it."""
+"""The entries of switches for MLfabric: the workers whose packets a switch sums on their way to a
+server that is attached to it."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def scheduler_port(job: int) -> int:
 
 
 def cells_of(slots: int, index: int, jobs: int) -> Cells:
-    """Every job has as many."""
+    """Returns the cells of a job; every job has the same number."""
     cells = slots // jobs
     return index * cells, cells
 
 
 class CellSessions(NumberedSessions):
-    """Sessions of jobs that have had their cells from the start. See systems.base.Sessions."""
+    """Sessions of jobs whose cells are fixed from the start. See systems.base.Sessions."""
 
     def __init__(self, resolved: ResolvedScenario) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class CellSessions(NumberedSessions):
 
 
 def tables(graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
-    """Of every switch. A job's cells are its `share`."""
+    """Returns the entries of every switch. A job's cells are its `share`."""
     filled = dict(forwarding(graph))
     for switch, entry in _entries(graph, jobs):
         known = filled[switch]

@@ -1,4 +1,4 @@
-"""MLfabric's answers to what the testbed asks of a system."""
+"""MLfabric's answers to the testbed's questions about a system."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Mlfabric(BetweenHosts):
     def server_hosts(
         self, scenario: Scenario, graph: Topology, workers: Sequence[str]
     ) -> Sequence[str]:
-        """The server's, and the replica's if there is one."""
+        """Returns the server's host, and the replica's if there is one."""
         hosts = self.reserved_hosts(scenario, graph) or workers
         if not hosts:
             return ()
@@ -102,7 +102,7 @@ class Mlfabric(BetweenHosts):
             yield from self._check_model(scenario)
 
     def _check_model(self, scenario: Scenario) -> Iterator[Finding]:
-        """Every chunk of the model has a bit in a request."""
+        """Checks that a request has a bit for every chunk of the model."""
         workload = scenario.workload
         most = wire.CHUNKS_MAX * self.lanes(scenario)
         if workload.kind == AsyncSgd.kind and workload.features * workload.classes > most:
@@ -115,7 +115,7 @@ class Mlfabric(BetweenHosts):
         return unreachable(graph, [host.name for host in graph.hosts])
 
     def chunks(self, scenario: Scenario, job: Job) -> int:
-        """Updates: what a worker is done with one by one."""
+        """Returns the number of updates, which a worker completes one by one."""
         assert isinstance(job.work, AsyncSgd)
         return job.work.updates
 
@@ -157,7 +157,7 @@ class Mlfabric(BetweenHosts):
     def _places(
         self, resolved: ResolvedScenario, job: ActiveJob
     ) -> list[tuple[str, str, int, int]]:
-        """(role, host, UDP port, rank) of every agent."""
+        """Returns (role, host, UDP port, rank) of every agent."""
         declared = job.job
         port = base_wire.WORKER_PORT_BASE + declared.number
         found = [(WORKER, declared.hosts[rank], port, rank) for rank in job.members]
@@ -168,7 +168,8 @@ class Mlfabric(BetweenHosts):
         return [*found, (SCHEDULER, declared.servers[-1], port, rank)]
 
     def _past_switch(self, job: ActiveJob, servers: Sequence[tuple[str, str, int, int]]) -> Any:
-        """Of each server, which workers are on its host: a bit each by place among the members."""
+        """Returns for each server which workers are on its host: a bit for each position among the
+        members."""
         return [
             sum(1 << place for place, host in enumerate(job.hosts) if host == server_host)
             for _, server_host, _, _ in servers
@@ -209,7 +210,7 @@ class Mlfabric(BetweenHosts):
         return TrainingBounds(keys.bound or None, divergence)
 
     def memory_bytes(self, resolved: ResolvedScenario) -> int:
-        """Models and cells."""
+        """Returns the memory of models and cells."""
         models = sum((len(job.hosts) + 2) * job.elements for job in resolved.jobs)
         return base_wire.VALUE_BYTES * (models + resolved.slots * resolved.lanes)
 
@@ -218,7 +219,7 @@ class Mlfabric(BetweenHosts):
     def forged(
         self, resolved: ResolvedScenario, job: ActiveJob, chance: Random, agent: Agent
     ) -> bytes:
-        """A packet that the agent may be waiting for."""
+        """Returns a packet for which the agent may be waiting."""
         kinds = {
             WORKER: [wire.Kind.GRANT, wire.Kind.COMMIT, wire.Kind.STATE, wire.Kind.OVER],
             SERVER: [wire.Kind.SUMMED, wire.Kind.PUSH, wire.Kind.GRANT, wire.Kind.PROMOTE],
@@ -247,8 +248,9 @@ class Mlfabric(BetweenHosts):
         waiting: Mapping[str, Iterable[Waiting]],
         unserved: Mapping[str, Iterable[Waiting]],
     ) -> Mapping[str, Absent]:
-        """A server waits for [group, rank, ...]: workers whose values have not come. Where it waits
-        for nobody, who gave up hears neither server nor scheduler, or is not heard."""
+        """Returns who owes what. A server waits for [group, rank, ...]: workers whose values have
+        not arrived. If it waits for nobody, the worker that gave up cannot reach server and
+        scheduler, or they cannot reach it."""
         found: dict[str, Absent] = {}
         for entries in unserved.values():
             for group, *places in entries:

@@ -1,4 +1,4 @@
-"""The payloads that an outsider forges: calls and answers of this system's format."""
+"""The payloads that an outsider forges: calls and answers of NetRPC."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KINDS = (Kind.NOTHING, Kind.ARRAY, Kind.MAP)
 
 
 def forge(aim: Aim, result: int, overhead: int) -> bytes:
-    """See summing.attack.Forge; without an argument if there is no room."""
+    """Returns a payload (see summing.attack.Forge), without an argument if there is no room."""
     chance = aim.chance
     kind = Kind.ARRAY if aim.aims() else chance.choice(KINDS)
     size = wire.body_bytes(kind, aim.lanes)

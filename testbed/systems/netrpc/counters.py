@@ -1,4 +1,4 @@
-"""What NetRPC's program counts, and what it must have sent by these counts."""
+"""The counters of NetRPC's program, and what it must have sent according to them."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ ARRIVALS = (
 
 
 def owed(counters: Mapping[str, Cells], index: int, workers: int) -> int:
-    """Frames that one job's counts say a switch sent; the first job's has those that were passed on
-    and are counted for all jobs together. workers: of the job."""
+    """Returns the frames that a switch sent for one job by its counts. Frames that were forwarded
+    are counted for all jobs together and are included for the first job. workers: of the job."""
 
     def count(kind: str) -> int:
         return counters[kind].get(index, (0, 0))[0]

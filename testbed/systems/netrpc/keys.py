@@ -46,17 +46,18 @@ def own(scenario: Scenario) -> NetRpcKeys:
 
 
 def usual(job: JobSection) -> str:
-    """The service that does what the job's workload asks for."""
+    """Returns the service that implements the job's workload."""
     return job.workload.application if job.workload.kind == Calls.kind else ALL_REDUCE
 
 
 def service(scenario: Scenario, job: JobSection) -> str:
-    """The scenario's, or the usual one."""
+    """Returns the scenario's service, or the usual one."""
     return own(scenario).service or usual(job)
 
 
 def maps(scenario: Scenario, job: JobSection) -> bool:
-    """Whether the job's service has keys to place; not of one that cannot be loaded."""
+    """Returns whether the job's service has keys that need entries; false for one that cannot be
+    loaded."""
     try:
         return load(service(scenario, job)).maps()
     except Exception:  # `services` tells
@@ -64,7 +65,7 @@ def maps(scenario: Scenario, job: JobSection) -> bool:
 
 
 def services(scenario: Scenario) -> Iterator[Finding]:
-    """What is wrong with the service that a scenario names."""
+    """Yields what is wrong with the service that a scenario names."""
     named = own(scenario).service
     if not named:
         return

@@ -1,5 +1,5 @@
-"""What a round puts on the links, what is sent again, and how long a lock's sections take at
-least."""
+"""Computes what a round puts on the links, what is sent again, and the least time of a lock's
+sections."""
 
 from __future__ import annotations
 
@@ -38,16 +38,17 @@ class Place:
         return self.job.job.servers
 
     def frame(self, kind: Kind) -> int:
-        """Bytes of a frame."""
+        """Returns the bytes of a frame."""
         return wire.frame_bytes(kind, self.lanes)
 
     def links(self, host: str) -> list[tuple[str, str]]:
-        """The directions of each link between a host and the root, up and down, its own first."""
+        """Returns the directions of each link between a host and the root, up and down, the host's
+        own link first."""
         nodes = [host, *climb(self.tree, wiring_of(self.graph), host)]
         return [(f"{a}->{b}", f"{b}->{a}") for a, b in pairwise(nodes)]
 
     def paths(self, host: str) -> Iterator[str]:
-        """The directions between a host and the servers, both ways."""
+        """Yields the directions between a host and the servers, both ways."""
         for server in self.servers:
             yield from path(self.graph, host, server)
             yield from path(self.graph, server, host)
@@ -55,8 +56,8 @@ class Place:
 
 @dataclass(frozen=True)
 class Traffic:
-    """Bytes of one worker in a round without loss: to the switch, from it, and to the server as
-    well as from it."""
+    """Bytes of one worker in a round without loss: to the switch, from the switch, and to and from
+    the server."""
 
     host: str
     up: int
@@ -65,8 +66,9 @@ class Traffic:
 
 
 def all_reduce(at: Place, elements: int, is_float: bool) -> Load:
-    """Of a round: an OPEN, for floats an AGREE at each position in use, and the chunks. Nothing is
-    added up below the root: each link carries what all workers below it send and hear."""
+    """Returns the load of a round: an OPEN, for floats an AGREE at each position in use, and the
+    chunks. Nothing is added below the root, so each link carries what all workers below it send and
+    receive."""
     chunks, window = -(-elements // at.lanes), at.job.job.window
     size = (1 + chunks) * at.frame(Kind.ARRAY)
     if is_float:
@@ -76,8 +78,9 @@ def all_reduce(at: Place, elements: int, is_float: bool) -> Load:
 
 
 def word_count(at: Place, seed: int, number: int) -> Load:
-    """Of a round in which every key has a place: who has to know places, adds, and gets. How many
-    packets these take follows from the keys, which say in which pair each of them travels."""
+    """Returns the load of a round in which every key has an entry: requests for entries, additions,
+    and gets. The number of packets follows from the keys, which determine in which pair each of
+    them travels."""
     traffic, meeting = [], at.frame(Kind.ARRAY) + at.frame(Kind.NOTHING)
     pairs, bare = at.frame(Kind.MAP), at.frame(Kind.NOTHING)
     for rank, host in zip(at.job.members, at.job.hosts, strict=True):
@@ -92,8 +95,8 @@ def word_count(at: Place, seed: int, number: int) -> Load:
 
 
 def lock_s(at: Place, seed: int, number: int) -> float:
-    """Seconds that no round of critical sections can undercut, through empty queues: each worker's
-    own follow one another, and so do those of each lock."""
+    """Returns the least time, in seconds, of a round of critical sections through empty queues:
+    each worker's own sections are consecutive, and so are those of each lock."""
     nearest_s = [_crossing_s(at, host) for host in at.job.hosts]
     inputs = {
         rank: at.job.job.work.inputs(InputKey(seed, at.job.job.number, rank, number))
@@ -109,8 +112,8 @@ def lock_s(at: Place, seed: int, number: int) -> float:
 
 
 def _crossing_s(at: Place, host: str) -> tuple[float, float, float]:
-    """How long a call of a map takes to the root, and how long an answer without it and with it
-    take back."""
+    """Returns how long a call of a map takes to the root, and how long an answer takes back without
+    the call's argument and with it."""
     ways = {name: way for link in at.graph.links for name, _, _, way in link.directions()}
 
     def crossed_s(directions: Iterable[str], size: int) -> float:
@@ -124,7 +127,7 @@ def _crossing_s(at: Place, host: str) -> tuple[float, float, float]:
 
 @lru_cache(maxsize=4096)
 def keys_of(seed: int, job: ActiveJob, rank: int, number: int) -> NDArray[np.uint64]:
-    """What a worker of a word count has in the round of that number."""
+    """Returns the keys of a worker of a word count in this round."""
     keys: NDArray[np.uint64] = job.job.work.inputs(InputKey(seed, job.job.number, rank, number))[
         "key"
     ]
@@ -132,7 +135,7 @@ def keys_of(seed: int, job: ActiveJob, rank: int, number: int) -> NDArray[np.uin
 
 
 def fullest_bank(keys: NDArray[np.uint64]) -> int:
-    """How many of the keys share the pair that most of them share."""
+    """Returns how many keys share the most crowded pair."""
     banks = (keys % np.uint64(wire.PAIRS)).astype(np.int64)
     return int(np.bincount(banks, minlength=1).max())
 
@@ -151,9 +154,10 @@ def _sent(at: Place, traffic: Iterable[Traffic]) -> dict[str, int]:
 def sent_again(
     at: Place, more: Mapping[str, int], counters: Mapping[str, Mapping[str, Cells]]
 ) -> dict[str, Again]:
-    """See System.sent_again. A worker's own link carried all that it sent again, unless some of it
-    was for a server, the others at most that; of the answers to calls that had been executed
-    before, none is longer than its call."""
+    """Returns the retransmitted bytes by direction (see System.sent_again). A worker's own link
+    carried everything that it sent again, unless part of it was for a server; the other links
+    carried at most that. An answer to a call that had already been executed is never longer than
+    its call."""
     answered = counters[at.tree.root].get("duplicate", {}).get(at.job.index, (0, 0))[1]
     again: dict[str, Again] = {}
 

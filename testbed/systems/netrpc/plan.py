@@ -1,7 +1,8 @@
-"""What switches are filled with: who may call, which methods there are, and where answers go.
+"""The entries of switches: who may call, which methods there are, and where answers go.
 
-A job's calls are executed at one switch, the root of its tree; the switches on the way to it pass
-them on."""
+A job's calls are executed at one switch, the root of its tree; the switches on the way forward
+them.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ Groups = dict[int, tuple[Replica, ...]]
 def tables(
     graph: Topology, jobs: Sequence[ActiveJob], services: Sequence[type[Service]], cells: int
 ) -> dict[str, Entries]:
-    """See System.tables. services: of these jobs; cells: places of a map for each pair of a packet,
-    of all jobs together."""
+    """Returns the entries (see System.tables). services: of these jobs; cells: entries of a map for
+    each pair of a packet, for all jobs together."""
     wiring = wiring_of(graph)
     groups = {name: flooding_groups(wiring, name) for name in wiring.switches}
     entries = {name: list(forwarding_tables(wiring, name)) for name in wiring.switches}
@@ -43,7 +44,7 @@ def tables(
 
 
 def climb(tree: Tree, wiring: Wiring, host: str) -> list[str]:
-    """The switches from a host's own to the root."""
+    """Returns the switches from a host's own to the root."""
     switch = wiring.attached[host][0]
     found = [switch]
     while (above := tree.branches[switch].parent) is not None:
@@ -53,7 +54,7 @@ def climb(tree: Tree, wiring: Wiring, host: str) -> list[str]:
 
 
 def _port_below(wiring: Wiring, way: Sequence[str], switch: str, host: str) -> int:
-    """The port of a switch on the way that leads towards the host."""
+    """Returns the port of a switch on the path that leads towards the host."""
     at = way.index(switch)
     return wiring.attached[host][1] if at == 0 else wiring.port_to(switch, way[at - 1])
 
@@ -70,7 +71,7 @@ def _copies(wiring: Wiring, job: ActiveJob, root: str) -> tuple[Replica, ...]:
 def _executed(
     graph: Topology, wiring: Wiring, job: ActiveJob, service: type[Service], cells: int
 ) -> Iterator[TableEntry]:
-    """At the root: each worker as a caller and as a receiver, and the service."""
+    """Yields the root's entries: each worker as a caller and as a receiver, and the service."""
     tree, number = tree_of(graph, job), job.job.number
     first_slot, slots, *_ = job.share
     for rank, name in zip(job.members, job.hosts, strict=True):
@@ -117,7 +118,7 @@ def _method(job: int, method: Method) -> TableEntry:
 
 
 def _passed(graph: Topology, wiring: Wiring, job: ActiveJob) -> Mapping[str, list[TableEntry]]:
-    """At the switches below the root: calls go up, answers down."""
+    """Returns the entries of the switches below the root: calls go up, answers down."""
     tree, number = tree_of(graph, job), job.job.number
     found: dict[str, list[TableEntry]] = {}
     for name in job.hosts:

@@ -1,4 +1,4 @@
-"""Sessions: the slots that a job has, and what its tables follow from beside them."""
+"""The sessions of NetRPC: the slots of a job, and what else determines its tables."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from agglab.testbed.systems.summing.sessions import SlotSessions
 
 
 class Share(NamedTuple):
-    """first_slot, slots: of the switch's gathers. service: by its reference; cells: of the map, all
-    jobs together."""
+    """first_slot, slots: the switch's slots for gathers. service: by its reference; cells: of the
+    map, for all jobs together."""
 
     first_slot: int
     slots: int
@@ -24,7 +24,8 @@ class Share(NamedTuple):
 
 
 def window(chosen: int, service: str) -> int:
-    """Positions of a caller. A service with maps has two at least, one of them for gathers."""
+    """Returns the number of a caller's positions. A service with maps has at least two, one of them
+    for gathers."""
     return max(min(chosen, wire.POSITIONS), 2 if load(service).maps() else 1)
 
 

@@ -1,4 +1,4 @@
-"""NetRPC's answers to what the testbed asks of a system."""
+"""NetRPC's answers to the testbed's questions about a system."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class NetRpc(Summing):
         return Choices(jobs, found.lanes, min(found.window, wire.POSITIONS))
 
     def chunks(self, scenario: Scenario, job: Job) -> int:
-        """Of calls: answers that a round has at least."""
+        """Returns the number of chunks; for calls, the least number of answers in a round."""
         if isinstance(job.work, Calls) and job.work.application != WORDCOUNT:
             return SECTION_CALLS * job.elements
         return super().chunks(scenario, job)
@@ -119,7 +119,7 @@ class NetRpc(Summing):
     def server_hosts(
         self, scenario: Scenario, graph: Topology, workers: Sequence[str]
     ) -> Sequence[str]:
-        """Beside the first worker, where any job's service may have keys to place."""
+        """Returns the first worker's host if any job's service may have keys that need entries."""
         maps = any(keys.maps(scenario, each) for each in stated(scenario))
         return workers[:1] if maps else ()
 
@@ -166,11 +166,11 @@ class NetRpc(Summing):
         return Load({}, 0, 0)  # how often a lock is asked for is a matter of chance
 
     def rounds(self, job: ActiveJob) -> Iterable[int]:
-        """Each round of calls has other keys."""
+        """Returns the rounds whose loads differ: each round of calls has other keys."""
         return range(job.job.rounds) if isinstance(job.job.work, Calls) else (0,)
 
     def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
-        """Of the round that needs least."""
+        """Returns the bounds of the round that needs least."""
         work, at = job.job.work, _place(resolved, job)
         if not isinstance(work, Calls) or work.application == WORDCOUNT:
             return super().bounds(resolved, job)
@@ -186,7 +186,8 @@ class NetRpc(Summing):
     def beyond(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
-        """Headers alone, or an argument of whatever kind; a server answers with keys."""
+        """Returns the bytes: frames have headers alone, or an argument of any kind; a server
+        answers with keys."""
         sizes = [wire.frame_bytes(kind, resolved.lanes) for kind in wire.Kind]
         answered = counts["answered_again"] * wire.frame_bytes(wire.Kind.KEYS, resolved.lanes)
         packets = counts["retransmitted"]
@@ -241,7 +242,7 @@ def _place(resolved: ResolvedScenario, job: ActiveJob) -> load.Place:
 
 
 def _unpredictable(resolved: ResolvedScenario, job: Job) -> str:
-    """Why nobody can tell what a job of calls sends."""
+    """Returns why it cannot be known what a job of calls sends."""
     work = job.work
     if not isinstance(work, Calls) or work.application != WORDCOUNT:
         return "it depends on chance how often a worker asks for a lock that another worker holds"

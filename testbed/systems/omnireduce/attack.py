@@ -13,7 +13,7 @@ BARE_ONE_IN, FUSED_ONE_IN, ENTRIES = 3, 3, 4
 
 
 def forge(aim: Aim, result: int, overhead: int) -> bytes:
-    """See summing.attack.Forge; without values if there is no room."""
+    """Returns a payload (see summing.attack.Forge), without values if there is no room."""
     chance, lanes = aim.chance, aim.lanes
     values = wire.Kind.INT32 if aim.victim.dtype == "int32" else wire.Kind.SCALED
     kind = int(values if aim.aims() else chance.choice(list(wire.Kind)))
@@ -30,7 +30,7 @@ def forge(aim: Aim, result: int, overhead: int) -> bytes:
 
 
 def _entries_bytes(aim: Aim, alone_bytes: int, overhead: int) -> int:
-    """Of entries that anybody could have made up; 0 for none."""
+    """Returns the length of forged entries; 0 for none."""
     size = wire.ENTRY_BYTES * aim.chance.randint(1, ENTRIES)
     is_fused = aim.chance.randrange(FUSED_ONE_IN) == 0 and aim.fits(alone_bytes + size, overhead)
     return size if is_fused else 0

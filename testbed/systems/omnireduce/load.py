@@ -1,4 +1,4 @@
-"""What a round puts on the links, from the tensors that its workers have."""
+"""Computes what a round puts on the links, from the tensors of its workers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PIECE_BLOCKS = 4096
 
 @dataclass(frozen=True)
 class Room:
-    """How many entries can stand behind an OPENING, headers alone, and values."""
+    """How many entries fit behind an OPENING, behind headers alone, and behind values."""
 
     opening: int
     bare: int
@@ -43,7 +43,7 @@ class Room:
 
 
 def longest_bytes(graph: Topology) -> int:
-    """Of a UDP payload that every link carries."""
+    """Returns the longest UDP payload that every link carries."""
     return min(link.mtu for link in graph.links) - IPV4_AND_UDP_BYTES
 
 
@@ -55,9 +55,9 @@ def room_of(graph: Topology, lanes: int) -> Room:
 
 @lru_cache(maxsize=4096)
 def load(graph: Topology, seed: int, lanes: int, job: ActiveJob, number: int, sizes: Sizes) -> Load:
-    """Of the round of that number: an OPENING for each column; up, of each block that anybody has,
-    the values of those below, or headers alone where none of them has any; down, the values. What
-    a worker sends without values is fused as far as can be."""
+    """Returns the load of this round: an OPENING for each column; up, for each block that any
+    worker has, the values of the workers below, or headers alone where none of them has any; down,
+    the values. What a worker sends without values is fused as far as possible."""
     own = _own(seed, lanes, job, number)
     tree, room = tree_of(graph, job), room_of(graph, lanes)
     window, everybody = job.job.window, _union(own)
@@ -74,13 +74,13 @@ def load(graph: Topology, seed: int, lanes: int, job: ActiveJob, number: int, si
 
 
 def saved(openings: int, blocks: int, sizes: Sizes) -> int:
-    """Bytes that so many openings, and headers for so many blocks, need less as entries."""
+    """Returns how many bytes fusing saves for this many openings and headers."""
     return openings * (sizes.opening - ENTRY_BYTES) + blocks * (sizes.bare - ENTRY_BYTES)
 
 
 def most_entries(room: Room, columns: int, filled: int, bare: int) -> tuple[int, int]:
-    """How many of a worker's openings, and of the blocks for which it sends headers alone, can be
-    entries behind other packets. filled: blocks whose values it sends."""
+    """Returns how many of a worker's openings, and of the blocks for which it sends headers alone,
+    can be entries behind other packets. filled: blocks whose values it sends."""
     alone = max(0, bare - filled * room.values)
     return columns - -(-columns // (1 + room.opening)), bare - -(-alone // (1 + room.bare))
 
@@ -89,7 +89,8 @@ def most_entries(room: Room, columns: int, filled: int, bare: int) -> tuple[int,
 def taken_for_saved(
     seed: int, lanes: int, room: Room, job: ActiveJob, number: int, sizes: Sizes
 ) -> dict[str, int]:
-    """Host -> bytes by which `load` takes its worker's packets of that round for fused."""
+    """Returns for each host the bytes by which `load` assumes its worker's packets of that round to
+    be fused."""
     own = _own(seed, lanes, job, number)
     everybody = _union(own)
     summed, columns = np.count_nonzero(everybody), max(1, min(job.job.window, everybody.size))
@@ -102,13 +103,13 @@ def taken_for_saved(
 
 
 def _own(seed: int, lanes: int, job: ActiveJob, number: int) -> dict[str, Blocks]:
-    """Host -> what its worker has."""
+    """Returns for each host the blocks that its worker has."""
     hosts = job.job.hosts
     return {hosts[rank]: _blocks(seed, lanes, job.job, rank, number) for rank in job.members}
 
 
 def _links(tree: Tree, switch: str, own: Mapping[str, Blocks]) -> Iterator[tuple[str, str, Blocks]]:
-    """(switch, node below, what the workers below have) of each cable of the tree."""
+    """Yields (switch, node below, blocks of the workers below) of each cable of the tree."""
     for _, node in tree.branches[switch].children:
         if node in own:
             yield switch, node, own[node]

@@ -1,4 +1,4 @@
-"""OmniReduce's answers to what the testbed asks of a system."""
+"""OmniReduce's answers to the testbed's questions about a system."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ class OmniReduce(Summing):
     sizes = Sizes(wire.HEADER_BYTES)
 
     def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
-        """With the group of the two copies that a fused packet is taken apart by."""
+        """Returns the entries, with the group of the two copies into which a fused packet is
+        split."""
         return {
             switch: replace(entries, groups={**entries.groups, APART_GROUP: APART})
             for switch, entries in super().tables(graph, jobs).items()
@@ -62,13 +63,14 @@ class OmniReduce(Summing):
         return load(graph, seed, lanes, job, number, self.sizes)
 
     def rounds(self, job: ActiveJob) -> Iterable[int]:
-        """Each round has other tensors."""
+        """Returns the rounds whose loads differ: each round has other tensors."""
         return range(job.job.rounds)
 
     def beyond(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
-        """What is sent again has values, or headers alone. And what was fused less than can be."""
+        """Returns the bytes. Retransmissions have values, or headers alone; and some packets were
+        fused less than possible."""
         room = room_of(resolved.graph, resolved.lanes)
         taken = sum(
             taken_for_saved(resolved.seed, resolved.lanes, room, job, number, self.sizes)[host]
@@ -82,7 +84,7 @@ class OmniReduce(Summing):
         return ("taken_apart",)
 
     def answers(self, resolved: ResolvedScenario, packets: int, size: int) -> Again:
-        """A packet of headers alone may be answered with values."""
+        """Returns the bytes of answers; a packet of headers alone may be answered with values."""
         return self._frames(resolved, packets)
 
     def _frames(self, resolved: ResolvedScenario, packets: int) -> Again:

@@ -14,7 +14,8 @@ SESSIONS = 3
 
 
 def forge(aim: Aim, job: PoolingJob, result: int, overhead: int) -> bytes:
-    """See summing.attack.Forge; without values if there is no room. job: the victim's."""
+    """Returns a payload (see summing.attack.Forge), without values if there is no room. job: the
+    victim's."""
     chance, is_float = aim.chance, aim.victim.dtype == "float32"
     values = wire.Kind.SCALED if is_float else wire.Kind.INT32
     kind = values if aim.aims() else chance.choice(list(wire.Kind))

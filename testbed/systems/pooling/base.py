@@ -1,4 +1,4 @@
-"""The answers that follow from slots that all jobs share, for a system to inherit."""
+"""The answers of systems whose jobs share all slots, for a system to inherit."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ testbed/systems/summing/keys.py."""
 
 
 class Pooling(System):
-    """Its program has the name of the system, and `LANES`, `SLOTS` and `MARK_US`."""
+    """Its program has the name of the system, and the parameters `LANES`, `SLOTS` and `MARK_US`."""
 
     abilities = Abilities(has_servers=True, keys=KEYS)
     options: type[PoolingKeys] = PoolingKeys
@@ -83,12 +83,12 @@ class Pooling(System):
     # A scenario.
 
     def keys_of(self, scenario: Scenario) -> PoolingKeys:
-        """Its own section of a scenario, or what it is without one."""
+        """Returns the system's own section of a scenario, or its defaults."""
         own = dict(scenario.options).get(self.name)
         return own if isinstance(own, PoolingKeys) else self.options()
 
     def priority(self, own: PoolingKeys, job: ActiveJob) -> int:
-        """Of a job's packets."""
+        """Returns the priority of a job's packets."""
         return 0
 
     def server_patterns(self, scenario: Scenario) -> Sequence[str]:
@@ -137,11 +137,12 @@ class Pooling(System):
         return ""
 
     def lanes(self, scenario: Scenario) -> int:
-        """As the scenario says, or the most that its MTU allows."""
+        """Returns the lanes that the scenario states, or the most that its MTU allows."""
         return common.lanes_of(scenario, wire.HEADER_BYTES)
 
     def resolve(self, scenario: Scenario, slowest_bps: int) -> Choices:
-        """A window does not depend on slots: what finds none goes to the server."""
+        """Returns the choices. The window does not depend on slots, because chunks that find none
+        go to the server."""
         lanes = self.lanes(scenario)
         most = MAX_WINDOW
         if scenario.switch.target == "bmv2":
@@ -159,7 +160,8 @@ class Pooling(System):
         return wire.frame_bytes(resolved.lanes) * 8
 
     def memory_bytes(self, resolved: ResolvedScenario) -> int:
-        """Slots, and two results and all workers' floats for each position of a server."""
+        """Returns the memory of slots, and for each position of a server two results and all
+        workers' floats."""
         rows = resolved.slots
         for job in resolved.jobs:
             rows += job.window * (2 + (len(job.hosts) if job.dtype == "float32" else 0))
@@ -225,7 +227,8 @@ class Pooling(System):
         return load.unpredictable(resolved, self.keys_of(resolved.scenario))
 
     def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
-        """Chunks that do not fit the scale, which differ from round to round, come on top."""
+        """Returns the bounds. Chunks that do not fit the scale differ from round to round and take
+        additional time."""
         frame_bytes = wire.frame_bytes(resolved.lanes)
         chunks = chunks_of_round(job.job.elements, resolved.lanes)
         sizes = load.once(resolved.graph, job, chunks * frame_bytes)
@@ -234,7 +237,8 @@ class Pooling(System):
     def beyond(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
-        """Contributions of a worker, and results that a server was asked for again."""
+        """Returns the bytes of a worker's contributions, and of results that a server was asked for
+        again."""
         frames = counts["retransmitted"] + counts.get("answered_again", 0)
         size = frames * wire.frame_bytes(resolved.lanes)
         return Again(size, size)
@@ -272,7 +276,8 @@ class Pooling(System):
     # When something is wrong.
 
     def slot_meter(self, resolved: ResolvedScenario) -> SlotMeter | None:
-        """A slot is taken until its sum has left for the server, and in atp until the answer."""
+        """A slot is taken until its sum has left for the server; in atp, until the answer has
+        arrived."""
         cells = list(range(resolved.scenario.switch.slots))
         part = Part(
             ("owners", "contributors"), cells, lambda owner, members: owner != 0 and members != 0

@@ -1,4 +1,5 @@
-"""What programs count whose slots all jobs share, and what they must have sent by these counts."""
+"""The counters of programs whose jobs share all slots, and what they must have sent according to
+them."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ ONE_FRAME = ("complete", "collided", "passed", "released", "to_one", "evicted")
 
 
 def owed(counters: Mapping[str, Cells], index: int, children: int) -> int:
-    """Frames that one job's counts say were sent."""
+    """Returns the frames that were sent according to one job's counters."""
 
     def count(kind: str) -> int:
         return counters.get(kind, {}).get(index, (0, 0))[0]

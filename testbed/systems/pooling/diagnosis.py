@@ -1,9 +1,10 @@
-"""Who is missing in a round that does not end: from what workers wait for, what the server lacks,
-and what slots hold.
+"""Finds who is missing in a round that does not end, from what workers wait for, what the server
+lacks, and what slots hold.
 
-A worker waits for the result of a chunk, by slot and tag; the server knows of each tag that has
-come to it whose values are not there. What a slot of the tag holds has been sent, but has not come
-to the server. Where nobody's values are missing, whoever waits never heard the result.
+A worker waits for the result of a chunk, given by slot and tag. For each tag that has reached the
+server, the server knows whose values are missing. What a slot holds for the tag was sent but has
+not reached the server. If nobody's values are missing, the waiting workers never received the
+result.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ def diagnose(
     waiting: Mapping[str, Iterable[Waiting]],
     unserved: Iterable[Waiting],
 ) -> dict[str, Absent]:
-    """Host -> what it owes, who owes most first. unserved: [tag, rank, ...] of the server."""
+    """Returns for each host what it owes, the one that owes most first. unserved: [tag, rank, ...]
+    of the server."""
     ranks = {host: rank for rank, host in enumerate(job.hosts)}
     lacking = {tag: set(missing) for tag, *missing in unserved}
     found: dict[str, Absent] = {}
@@ -52,7 +54,7 @@ def diagnose(
 def _held(
     source: Registers, tree: Tree, job: ActiveJob, waits: list[tuple[int, int, int]]
 ) -> dict[tuple[int, int, int], int] | None:
-    """The members that slots of the job's switches hold of each chunk."""
+    """Returns the members whose values the slots of the job's switches hold, for each chunk."""
     held = dict.fromkeys(waits, 0)
     slots = [slot for _, slot, _ in waits]
     for switch in tree.branches:

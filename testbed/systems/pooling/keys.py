@@ -1,4 +1,4 @@
-"""The keys of a scenario that systems share whose jobs share slots."""
+"""The keys of a scenario that systems with a shared pool of slots have in common."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class PoolingKeys:
 
 
 def servers_of(own: PoolingKeys, graph: Topology) -> tuple[str, ...]:
-    """The hosts that only serve, in the order of the patterns, then of the topology."""
+    """Returns the hosts that only serve, in the order of the patterns, then of the topology."""
     if not own.servers:
         return tuple(host.name for host in graph.hosts if host.for_servers)
     names = [host.name for host in graph.hosts]
@@ -65,7 +65,8 @@ def servers_of(own: PoolingKeys, graph: Topology) -> tuple[str, ...]:
 
 
 def part_of_pool(own: PoolingKeys, slots: int, index: int, jobs: int) -> tuple[int, int]:
-    """First slot, and number of slots, that chunks of the job with this index may have."""
+    """Returns the first slot and the number of slots that chunks of the job with this index may
+    use."""
     if own.pool == SHARED:
         return 0, slots
     first, end = slots * index // jobs, slots * (index + 1) // jobs
@@ -73,5 +74,5 @@ def part_of_pool(own: PoolingKeys, slots: int, index: int, jobs: int) -> tuple[i
 
 
 def divided_too_much(own: PoolingKeys, slots: int, jobs: Sequence[object]) -> bool:
-    """Whether some job would have no slot."""
+    """Returns whether some job would have no slot."""
     return own.pool == DIVIDED and len(jobs) > slots

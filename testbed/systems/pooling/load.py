@@ -1,4 +1,5 @@
-"""What a round puts on links where no two chunks want one slot, and the time that this takes."""
+"""Computes what a round puts on links if no two chunks want the same slot, and how long that
+takes."""
 
 from __future__ import annotations
 
@@ -26,9 +27,10 @@ CLASH = (
 def sent(
     resolved: ResolvedScenario, job: ActiveJob, own: PoolingKeys, number: int, frame_bytes: int
 ) -> dict[str, int]:
-    """See System.round_bytes. Every chunk crosses each cable once up, as a sum where it has been
-    summed, and once down. Of a chunk that does not fit the scale, so does the news of it; then each
-    worker's floats cross every cable to the server, and their sum comes down."""
+    """Returns the bytes by direction (see System.round_bytes). Every chunk crosses each cable once
+    up, as a sum where it has been summed, and once down. For a chunk that does not fit the scale,
+    so does a message that says so; then each worker's floats cross every cable to the server, and
+    their sum comes down."""
     chunks = chunks_of_round(job.job.elements, resolved.lanes)
     again = unfit_chunks(resolved.seed, resolved.lanes, own.scale_log2, job, number)
     tree, server = tree_of(resolved.graph, job), server_of(job)
@@ -39,7 +41,8 @@ def sent(
 
 
 def once(graph: Topology, job: ActiveJob, size: int) -> dict[str, int]:
-    """Direction -> how much crosses it if so much crosses every cable of the job, each way."""
+    """Returns by direction the bytes that cross it if `size` bytes cross every cable of the job in
+    each direction."""
     sizes: Counter[str] = Counter()
     for direction in directions(tree_of(graph, job), server_of(job)):
         sizes[direction] += size
@@ -47,8 +50,8 @@ def once(graph: Topology, job: ActiveJob, size: int) -> dict[str, int]:
 
 
 def _of_floats(tree: Tree, job: ActiveJob, server: str) -> list[str]:
-    """What a chunk of floats crosses: each worker's the whole way to the server, which may be the
-    worker's own host, and their sum every cable down."""
+    """Returns what a chunk of floats crosses: each worker's values the whole path to the server,
+    which may be the worker's own host, and their sum every cable down."""
     crossed = _down(tree, server)
     above = {node: switch for switch, at in tree.branches.items() for _, node in at.children}
     for host in job.hosts:
@@ -68,8 +71,8 @@ def _down(tree: Tree, server: str) -> list[str]:
 
 
 def unpredictable(resolved: ResolvedScenario, own: PoolingKeys) -> str:
-    """See System.unpredictable: only where no two chunks in flight have the same slot is it sure
-    that each finds its own free."""
+    """Returns why bytes cannot be predicted (see System.unpredictable): only if no two chunks in
+    flight have the same slot is it certain that each finds its slot free."""
     jobs, taken = resolved.jobs, set[int]()
     for index, job in enumerate(jobs):
         first, slots = part_of_pool(own, resolved.slots, index, len(jobs))
@@ -85,7 +88,7 @@ def unpredictable(resolved: ResolvedScenario, own: PoolingKeys) -> str:
 def bounds(
     resolved: ResolvedScenario, job: ActiveJob, sizes: Mapping[str, int], frame_bytes: int
 ) -> Bounds:
-    """Of one job alone, every chunk summed in switches."""
+    """Returns the bounds of a single job whose chunks are all summed in switches."""
     graph, server = resolved.graph, server_of(job)
     crossed = {name: rate for name, rate in rates(graph) if sizes.get(name)}
     slowest_bps = min(crossed.values(), default=min(rate for _, rate in rates(graph)))
@@ -103,9 +106,9 @@ def bounds(
 
 
 def sent_again(graph: Topology, job: ActiveJob, more: Mapping[str, int]) -> dict[str, Again]:
-    """See System.sent_again. What a worker sends again crosses its own cable, and any part of it
-    each cable to the server; what a server sends again its own, and any part of it each cable to
-    workers."""
+    """Returns the retransmitted bytes by direction (see System.sent_again). What a worker sends
+    again crosses its own cable, and any part of it each cable to the server. What a server sends
+    again crosses its own cable, and any part of it each cable to workers."""
     tree, server = tree_of(graph, job), server_of(job)
     from_workers = sum(more.get(host, 0) for host in job.hosts)
     from_server = more.get(server, 0)

@@ -1,4 +1,4 @@
-"""What switches are filled with whose slots all jobs share."""
+"""The entries of switches whose jobs share all slots."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Match = dict[str, int | tuple[int, int]]
 
 
 def tables(graph: Topology, jobs: Sequence[ActiveJob], preempts: bool) -> Mapping[str, Entries]:
-    """See System.tables. preempts: the program takes slots away."""
+    """Returns the entries (see System.tables). preempts: whether the program takes slots away."""
     wiring = wiring_of(graph)
     found = {}
     for switch in wiring.switches:
@@ -42,7 +42,7 @@ def tables(graph: Topology, jobs: Sequence[ActiveJob], preempts: bool) -> Mappin
 
 
 def up_port(graph: Topology, job: ActiveJob, branch: Branch) -> int:
-    """By which a switch sends what goes to the job's server."""
+    """Returns the port by which a switch sends packets to the job's server."""
     if branch.parent is not None:
         return branch.parent[0]
     _, port = wiring_of(graph).attached[server_of(job)]
@@ -70,13 +70,13 @@ def _job_entries(
 
 
 def _evicted(graph: Topology, job: ActiveJob, branch: Branch) -> Iterator[TableEntry]:
-    """Where a sum of the job's goes that loses its slot."""
+    """Yields the entries for sums of the job that lose their slot."""
     parameters = {"job_index": job.index, "parent": up_port(graph, job, branch)}
     yield TableEntry("evicted", {"job": job.job.number}, "evicted_of", parameters)
 
 
 def _ways(tree: Tree, job: ActiveJob, branch: Branch) -> Iterator[TableEntry]:
-    """Of results for one worker."""
+    """Yields the entries for results to one worker."""
     for port, node in branch.children:
         bits = members_below(tree, job, node)
         for rank in range(bits.bit_length()):
@@ -99,7 +99,7 @@ def _sender(
 def _receiver(
     graph: Topology, job: ActiveJob, port: int, is_result: int, host: str | None
 ) -> TableEntry:
-    """Whom a port leads to: a worker, a server, or (None) another switch."""
+    """Returns the entry for what a port leads to: a worker, a server, or (None) another switch."""
     number = job.job.number
     mac, ip, udp_port = wire.AGGREGATOR_MAC, wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_PORT
     if host is not None:
@@ -115,7 +115,7 @@ def _receiver(
 
 
 def _links(graph: Topology, switch: str) -> Iterator[TableEntry]:
-    """Those of which the program keeps account."""
+    """Yields the entries of the links that the program monitors."""
     for port, link in graph.ports(switch).items():
         way = link.a_to_b if link.a.node == switch else link.b_to_a
         if way.rate_bps:

@@ -1,4 +1,4 @@
-"""Which chunks of a round do not fit the scale of integers, computed from the inputs alone."""
+"""Computes from the inputs alone which chunks of a round do not fit the scale of integers."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from agglab.testbed.systems.base import ActiveJob, Array
 
 
 def limit_of(workers: int) -> float:
-    """The largest integer that a worker may send, so that any sum of all is an int32."""
+    """Returns the largest integer that a worker may send so that the sum of all fits into int32."""
     return 2.0 ** (31 - ceil(log2(workers))) - 1
 
 
 def unfit(inputs: Sequence[Array], lanes: int, scale_log2: int) -> Array:
-    """Of each chunk of float32 blocks, whether some worker's value does not fit: bool of shape
-    (chunks,)."""
+    """Returns for each chunk of float32 blocks whether some worker's value does not fit: bool of
+    shape (chunks,)."""
     limit, chunks = limit_of(len(inputs)), -(-inputs[0].size // lanes)
     found = np.zeros(chunks, np.bool_)
     for x in inputs:
@@ -33,7 +33,7 @@ def unfit(inputs: Sequence[Array], lanes: int, scale_log2: int) -> Array:
 
 @lru_cache(maxsize=1024)
 def unfit_chunks(seed: int, lanes: int, scale_log2: int, job: ActiveJob, number: int) -> int:
-    """How many of the round of that number."""
+    """Returns how many chunks of this round do not fit."""
     if job.job.dtype != "float32":
         return 0
     inputs = [

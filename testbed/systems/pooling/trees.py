@@ -1,4 +1,4 @@
-"""From a job's workers over switches to its server."""
+"""The tree from a job's workers over switches to its server."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from agglab.topologies import Topology
 
 
 def server_of(job: ActiveJob) -> str:
-    """The host of a job's server: jobs take turns where there are several."""
+    """Returns the host of a job's server; jobs are assigned to several servers in turn."""
     servers = job.job.servers
     return servers[job.index % len(servers)]
 
 
 @lru_cache(maxsize=256)
 def tree_of(graph: Topology, job: ActiveJob) -> Tree:
-    """The shortest ways from a job's workers to its server; the root is the switch that the server
-    hangs on. Raises ValueError, one line, if there is no way."""
+    """Returns the shortest paths from a job's workers to its server; the root is the switch to
+    which the server is attached. Raises ValueError with one line if there is no path."""
     wiring, server = wiring_of(graph), server_of(job)
     root, _ = wiring.attached[server]
     before = wiring.from_each[root]
@@ -44,7 +44,7 @@ def _branch(wiring: Wiring, switch: str, children: list[str], before: dict[str, 
 
 
 def members_below(tree: Tree, job: ActiveJob, node: str) -> int:
-    """The bits of the workers below a switch, or of the worker at a host."""
+    """Returns the bits of the workers below a switch, or of the worker on a host."""
     if node not in tree.branches:
         return 1 << job.hosts.index(node)
     bits = 0
@@ -54,8 +54,8 @@ def members_below(tree: Tree, job: ActiveJob, node: str) -> int:
 
 
 def directions(tree: Tree, server: str) -> Iterator[str]:
-    """Of each cable that a job's packets cross, up and down. Where the server is a worker's host,
-    its cable comes twice."""
+    """Yields both directions of each cable that a job's packets cross. If the server is on a
+    worker's host, that host's cable comes twice."""
     yield from (f"{tree.root}->{server}", f"{server}->{tree.root}")
     for switch, branch in tree.branches.items():
         for _, node in branch.children:

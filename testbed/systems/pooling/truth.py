@@ -1,5 +1,4 @@
-"""A round's sums and results as they must be, computed from the inputs and docs/pooling.md
-alone."""
+"""A round's correct sums and results, computed from the inputs and docs/pooling.md alone."""
 
 from __future__ import annotations
 
@@ -13,7 +12,8 @@ from agglab.testbed.systems.pooling.scales import unfit
 
 
 def truth_of(dtype: str, lanes: int, scale_log2: int) -> TruthOf:
-    """See System.truth; the first element of a block is the first of a chunk."""
+    """Returns the truth (see System.truth); the first element of a block is the first of a
+    chunk."""
     if dtype == "int32":
         return lambda start, inputs: _integer_truth(inputs)
     return lambda start, inputs: _float_truth(inputs, lanes, scale_log2)
@@ -27,8 +27,9 @@ def _integer_truth(inputs: Sequence[Array]) -> Truth:
 
 
 def _float_truth(inputs: Sequence[Array], lanes: int, scale_log2: int) -> Truth:
-    """What fits may be off by half a step at each worker, and by the result's own rounding; what
-    does not is the float32 sum in the order of the ranks, to the bit, and sends no integers."""
+    """Returns the truth for float32. Values that fit may be off by half a step at each worker, and
+    by the result's own rounding. Chunks that do not fit are the float32 sum in the order of the
+    ranks, bit for bit, and send no integers."""
     as_floats = np.repeat(unfit(inputs, lanes, scale_log2), lanes)[: inputs[0].size]
     wide = [np.where(as_floats, 0.0, x.astype(np.float64)) for x in inputs]
     values = np.zeros(inputs[0].size)

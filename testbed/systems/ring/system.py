@@ -1,4 +1,4 @@
-"""The ring's answers to what the testbed asks of a system."""
+"""The ring's answers to the testbed's questions about a system."""
 
 from __future__ import annotations
 
@@ -71,18 +71,21 @@ class Ring(BetweenHosts):
         return found
 
     def flows(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Flow]:
-        """Data to the next worker; to the one before, an acknowledgement for every few packets."""
+        """Returns the flows: data to the next worker, and to the one before an acknowledgement for
+        every few packets."""
         return [*self.least_flows(resolved, job), *_acknowledgements(resolved, job)]
 
     def least_flows(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Flow]:
-        """A whole batch has one acknowledgement, so that there can be next to none."""
+        """Returns the flows with almost no acknowledgements, because a whole batch may have only
+        one."""
         hosts, size = job.hosts, _packets(resolved, job) * wire.frame_bytes(resolved.lanes)
         return [Flow(a, b, size) for a, b in _neighbours(hosts)]
 
     def beyond(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
-        """Data that was sent again, and acknowledgements: more or fewer than predicted."""
+        """Returns the bytes of data that was sent again, and of more or fewer acknowledgements than
+        predicted."""
         flows = [flow for flow in _acknowledgements(resolved, job) if flow.source == host]
         predicted = sum(flow.bytes for flow in flows) * job.job.rounds
         data = counts["retransmitted"] * wire.frame_bytes(resolved.lanes)
@@ -96,9 +99,10 @@ class Ring(BetweenHosts):
         more: Mapping[str, int],
         counters: Mapping[str, Mapping[str, Cells]],
     ) -> Mapping[str, Again]:
-        """A host's bytes are known, but not which of them were acknowledgements. Of these fewer
-        than predicted may cross any link but its own: batches have one, and none is repeated. As
-        much more of what it sent may then have been data."""
+        """Returns the retransmitted bytes by direction. A host's bytes are known, but not how many
+        of them were acknowledgements. Fewer of these than predicted may cross any link but its own,
+        because batches have one and none is repeated; as much more of what it sent may then have
+        been data."""
         graph, rounds = resolved.graph, job.job.rounds
         again = dict(super().sent_again(resolved, job, more, counters))
         own, beyond = {}, {}
@@ -116,7 +120,7 @@ class Ring(BetweenHosts):
         return again
 
     def added(self, inputs: Sequence[Array], start: int, elements: int) -> Array:
-        """Segment j is added from worker j on, around the ring."""
+        """Adds segment j from worker j on, around the ring."""
         workers, size = len(inputs), inputs[0].size
         total = np.empty(size, np.float32)
         for first in range(workers):
@@ -130,7 +134,7 @@ class Ring(BetweenHosts):
     def forged(
         self, resolved: ResolvedScenario, job: ActiveJob, chance: Random, agent: Agent
     ) -> bytes:
-        """Data of a round that may be under way, or an acknowledgement of everything."""
+        """Returns data of the current round, or an acknowledgement of everything."""
         own, packets = agent.configuration["settings"], _packets(resolved, job)
         elements, workers = job.job.elements, len(job.job.hosts)
         is_float = job.job.dtype == "float32"
@@ -155,10 +159,11 @@ class Ring(BetweenHosts):
         waiting: Mapping[str, Iterable[Waiting]],
         unserved: Mapping[str, Iterable[Waiting]],
     ) -> Mapping[str, Absent]:
-        """An agent waits for [rank, first, last]: packets from the worker before it, which that one
-        may not have got itself, or acknowledgements by the worker behind it, to which it has sent:
-        these tell between whom something is lost. So do packets from a worker that says nothing.
-        Who is part of most such pairs owes most."""
+        """Returns who owes what. An agent waits for [rank, first, last]: packets from the worker
+        before it, which that worker may not have received itself, or acknowledgements from the
+        worker behind it, to which it has sent. The latter show between which two something is lost,
+        and so do packets from a worker that answers nothing. The worker in most such pairs owes
+        most."""
         owing: dict[str, Absent] = {}
         pairs: set[tuple[str, str]] = set()
         behind = dict(_neighbours(job.hosts))
@@ -175,17 +180,17 @@ class Ring(BetweenHosts):
 
 
 def _neighbours(hosts: Sequence[str]) -> list[tuple[str, str]]:
-    """Each host and the one that follows it in the ring; none of a host alone."""
+    """Returns each host with the one that follows it in the ring; nothing for a single host."""
     following = [*hosts[1:], *hosts[:1]]
     return list(zip(hosts, following, strict=True)) if len(hosts) > 1 else []
 
 
 def _packets(resolved: ResolvedScenario, job: ActiveJob) -> int:
-    """Of data, that each worker sends in a round."""
+    """Returns the data packets that each worker sends in a round."""
     return packets_of_round(job.job.elements, len(job.hosts), resolved.lanes)
 
 
 def _acknowledgements(resolved: ResolvedScenario, job: ActiveJob) -> list[Flow]:
-    """As many as where packets come one by one."""
+    """Returns the acknowledgements if packets arrive one by one."""
     size = -(-_packets(resolved, job) // ACKNOWLEDGE_EVERY) * ACKNOWLEDGEMENT_BYTES
     return [Flow(b, a, size) for a, b in _neighbours(job.hosts)]

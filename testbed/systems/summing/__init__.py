@@ -1,15 +1,15 @@
-"""What systems share whose switches sum in slots, on a tree for each job: docs/protocol.md.
+"""The common parts of systems whose switches sum in slots, on a tree for each job: docs/protocol.md.
 
 base        the answers that follow from that, for a system to inherit
 sizes       of packets, from which most numbers follow
 keys        lanes, slots and windows of a scenario
 partition   how jobs share the slots
-slots       who has which, now
+slots       which job has which slots
 sessions    slots and tags of a job's sessions
 plan        trees and table entries
 trees       what crosses the links of a tree
 bounds      the time that no run can undercut
-truth       what results have to be
+truth       what results must be
 counters    of the switches
 diagnosis   who is missing
 attack      frames of an outsider

@@ -1,4 +1,4 @@
-"""Who runs where: a worker at each host of the job."""
+"""The agents: a worker on each host of the job."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agglab.testbed.systems.common import agent_configuration
 
 
 def agents(resolved: ResolvedScenario, job: ActiveJob, endpoints: str) -> list[Agent]:
-    """See System.agents. endpoints: the module of the workers' endpoints."""
+    """Returns the agents (see System.agents). endpoints: the module of the workers' endpoints."""
     return [
         Agent(WORKER, job.job.hosts[rank], rank, configuration(resolved, job, endpoints, rank))
         for rank in job.members
@@ -22,7 +22,7 @@ def agents(resolved: ResolvedScenario, job: ActiveJob, endpoints: str) -> list[A
 def configuration(
     resolved: ResolvedScenario, job: ActiveJob, endpoints: str, rank: int
 ) -> dict[str, Any]:
-    """hosts.agent's keys for one worker, as the job begins."""
+    """Returns hosts.agent's keys for one worker when the job begins."""
     declared, port = job.job, wire.WORKER_PORT_BASE + job.job.number
     host = declared.hosts[rank]
     return {

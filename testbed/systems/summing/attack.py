@@ -1,7 +1,9 @@
-"""Frames of a host that attacks jobs it has no part in; none of them may change a sum or end a job.
+"""Builds frames of a host that attacks jobs in which it has no part; none of them may change a sum
+or end a job.
 
-Kinds take turns. They spoof contributions (job, worker, slot, set, tag, kind, exponent), results of
-the aggregator in every wrapping that a host takes off, and ICMP messages about what workers sent.
+Kinds take turns. They forge contributions (job, worker, slot, set, tag, kind, exponent), results of
+the aggregator in every encapsulation that a host removes, and ICMP messages about what workers
+sent.
 """
 
 from __future__ import annotations
@@ -65,9 +67,9 @@ counts it among its `network_errors`."""
 
 @dataclass(frozen=True)
 class Aim:
-    """One turn's circumstances. own: the attacker; worker: one of the victim's. member_of: a job
-    that the attacker takes part in. slots: how many each job has, by its number. room: how long an
-    IPv4 packet may be. forge: makes payloads."""
+    """The circumstances of one turn. own: the attacker; worker: one of the victim's. member_of: a
+    job in which the attacker takes part. slots: how many each job has, by its number. room: the
+    longest IPv4 packet. forge: builds payloads."""
 
     chance: random.Random
     own: End
@@ -81,12 +83,12 @@ class Aim:
     forge: Forge
 
     def contribution(self, overhead: int = 0) -> bytes:
-        """Or what only a switch may send to another."""
+        """Returns a contribution, or what only a switch may send to another."""
         return self.forge(self, self.chance.choice((0, wire.RESULT)), overhead)
 
     def contribution_beyond(self) -> bytes:
-        """As a member, to the slots behind its own job's, which are another's; as what the victim
-        contributes there if there is no such job."""
+        """Returns a contribution, as a member, to the slots after its own job's, which belong to
+        another job; if there is no such job, a contribution in the victim's name."""
         job = self.member_of or self.victim
         whole = self.forge(self, 0, 0)
         version, kind, _, _, exponent, attempt, tag = HEADER.unpack_from(whole)
@@ -95,19 +97,20 @@ class Aim:
         return header + whole[HEADER.size :]
 
     def result(self, overhead: int = 0) -> bytes:
-        """One the worker would believe if it heard it."""
+        """Returns a result that the worker would accept if it received it."""
         return self.forge(self, wire.RESULT, overhead)
 
     def aims(self) -> bool:
-        """Mostly: at what the victim is doing, rather than beside it."""
+        """Returns whether this turn targets what the victim is doing; mostly true."""
         return self.chance.random() < AIMED
 
     def fits(self, payload_bytes: int, overhead: int) -> bool:
-        """Whether an IPv4 packet holds it."""
+        """Returns whether an IPv4 packet can hold it."""
         return IPV4.size + 8 + overhead + payload_bytes <= self.room
 
     def header(self, kind: int) -> bytes:
-        """The header of docs/protocol.md, of a packet that the victim's job may have in flight."""
+        """Returns the header of docs/protocol.md of a packet that the victim's job may have in
+        flight."""
         chance, victim = self.chance, self.victim
         slots = self.slots[victim.number]
         job = victim.number if self.aims() else chance.randrange(NO_JOB, JOB_MAX)
@@ -126,7 +129,7 @@ Make = Callable[[Aim], list[bytes]]
 
 @dataclass(frozen=True)
 class Kind(AttackKind):
-    """make: the frames of one turn."""
+    """A kind of attack. make: returns the frames of one turn."""
 
     make: Make
 
@@ -190,7 +193,7 @@ def _result(
 
 
 def _result_stacked(least: int, most: int) -> Make:
-    """As many tags of VLAN 0, which a host takes off one by one."""
+    """Returns a maker of frames with several tags of VLAN 0, which a host removes one by one."""
 
     def make(aim: Aim) -> list[bytes]:
         count = aim.chance.randint(least, most)
@@ -208,7 +211,7 @@ def _result_with_options(aim: Aim) -> list[bytes]:
 
 
 def _result_fragments(tags: Sequence[tuple[int, int]] = ()) -> Make:
-    """Both parts of one datagram; the later one has no UDP header."""
+    """Returns both parts of one datagram; the second has no UDP header."""
 
     def make(aim: Aim) -> list[bytes]:
         result = aim.result(4 * len(tags))
@@ -235,7 +238,8 @@ def _result_in_snap(aim: Aim) -> list[bytes]:
 
 
 def _result_of_host(own: bool) -> Make:
-    """From an address that is not the aggregator's: another worker's, or the receiver's own."""
+    """Returns a maker of results whose source is not the aggregator: another worker's address, or
+    the receiver's own."""
 
     def make(aim: Aim) -> list[bytes]:
         claimed = aim.worker if own else aim.own
@@ -247,7 +251,7 @@ def _result_of_host(own: bool) -> Make:
 
 
 def _message(kind: int, codes: Sequence[int], rest: bytes, from_aggregator: bool = False) -> Make:
-    """An ICMP message about a packet the worker could have sent."""
+    """Returns a maker of ICMP messages about a packet that the worker could have sent."""
 
     def make(aim: Aim) -> list[bytes]:
         sent = datagram(aim.worker, AGGREGATOR, aim.contribution())

@@ -42,7 +42,7 @@ DYNAMIC = "partition: dynamic changes the windows, and so the exponents sent, wh
 
 
 class Summing(System):
-    """Its program has the name of the system, and `LANES` and `SLOTS`."""
+    """Its program has the name of the system, and the parameters `LANES` and `SLOTS`."""
 
     sizes: Sizes
     endpoints: str
@@ -52,15 +52,15 @@ class Summing(System):
 
     @abstractmethod
     def load(self, resolved: ResolvedScenario, job: ActiveJob, number: int) -> Load:
-        """Of the round of that number."""
+        """Returns the load of this round."""
 
     def rounds(self, job: ActiveJob) -> Iterable[int]:
-        """Those whose loads differ."""
+        """Returns the rounds whose loads differ."""
         return (0,)
 
     @abstractmethod
     def forge(self, aim: attack.Aim, result: int, overhead: int) -> bytes:
-        """See attack.Forge."""
+        """Returns a payload (see attack.Forge)."""
 
     # A scenario.
 
@@ -78,7 +78,7 @@ class Summing(System):
         return keys.resolve(scenario, slowest_bps, self.sizes)
 
     def lanes(self, scenario: Scenario) -> int:
-        """As the scenario says, or the most that its MTU allows."""
+        """Returns the lanes that the scenario states, or the most that its MTU allows."""
         return common.lanes_of(scenario, self.sizes.header_bytes)
 
     def chunks(self, scenario: Scenario, job: Job) -> int:
@@ -113,7 +113,7 @@ class Summing(System):
         return self.load(resolved, job, number).sent
 
     def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
-        """Of the round that needs least."""
+        """Returns the bounds of the round that needs least."""
         tree = _tree(resolved, job)
         found = [
             bounds(resolved, job.job, tree, self.load(resolved, job, number), self.sizes)
@@ -129,7 +129,7 @@ class Summing(System):
     def beyond(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
-        """A contribution that is sent again is an opening, or carries values."""
+        """Returns the bytes; a contribution that is sent again is an opening, or carries values."""
         sizes = self.sizes.opening, self.sizes.full(resolved.lanes)
         return Again(*(counts["retransmitted"] * size for size in sorted(sizes)))
 
@@ -149,7 +149,7 @@ class Summing(System):
         return trees.sent_again(_tree(resolved, job), job.index, more, counters, answers)
 
     def answers(self, resolved: ResolvedScenario, packets: int, size: int) -> Again:
-        """How many bytes a switch sent again that so many packets asked for, of so many bytes."""
+        """Returns how many bytes a switch sent again in answer to this many packets and bytes."""
         return Again(size, size)
 
     def returns_sums(self, dtype: str) -> bool:

@@ -1,4 +1,5 @@
-"""The time that no all-reduce can undercut, from what crosses the links of a job's tree."""
+"""Computes the time that no all-reduce can undercut, from what crosses the links of a job's
+tree."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ impossible."""
 @dataclass(frozen=True)
 class Load:
     """What a round without loss puts on the links of a job's tree. sent: bytes by direction;
-    chunks: how many are summed in switches; steps: how many of them follow each other in one slot,
-    at most."""
+    chunks: how many are summed in switches; steps: the largest number of them that are summed one
+    after the other in one slot."""
 
     sent: Mapping[str, int]
     chunks: int
@@ -33,7 +34,7 @@ class Load:
 
 
 def tree_directions(graph: Topology, tree: Tree) -> Iterator[tuple[str, str, int | None]]:
-    """(link, direction, rate) of both ways of every link of a job's tree."""
+    """Yields (link, direction, rate) of both directions of every link of a job's tree."""
     for branch in tree.branches.values():
         ports = graph.ports(branch.switch)
         for port, _ in branch.children:
@@ -42,7 +43,8 @@ def tree_directions(graph: Topology, tree: Tree) -> Iterator[tuple[str, str, int
 
 
 def bounds(resolved: ResolvedScenario, job: Job, tree: Tree, load: Load, sizes: Sizes) -> Bounds:
-    """Of one job alone on the network: each link carries its bytes, once each way."""
+    """Returns the bounds of a single job on the network: each link carries its bytes once in each
+    direction."""
     graph, frame = resolved.graph, sizes.full(resolved.lanes)
     rates = {name: rate for _, name, rate in tree_directions(graph, tree) if rate}
     slowest_bps = min(rates.values())
@@ -59,16 +61,16 @@ def bounds(resolved: ResolvedScenario, job: Job, tree: Tree, load: Load, sizes: 
 
 
 def _lossy_s(graph: Topology, tree: Tree, crossing_s: Mapping[str, float], trips_s: float) -> float:
-    """The larger of two. Every frame crosses its link, sent 1 / (1 - p) times on average. And a
-    slot's chunks follow each other, each taking a round trip of empty queues and one more for every
-    loss on the worst way to a worker and back."""
+    """Returns the larger of two bounds. Every frame crosses its link 1 / (1 - p) times on average.
+    And a slot's chunks are consecutive, each taking a round trip through empty queues and one more
+    for every loss on the worst path to a worker and back."""
     ways = {n: way for link in graph.links for n, _, _, way in link.directions()}
     crossed_s = [s / (1 - independent_loss(ways[name])) for name, s in crossing_s.items()]
     return max(*crossed_s, trips_s * (1 + _worst_losses(graph, tree)))
 
 
 def _edges(graph: Topology, tree: Tree) -> Iterator[tuple[str, tuple[Direction, Direction]]]:
-    """(the node below, both ways) of every link of a job's tree."""
+    """Yields (the node below, both directions) of every link of a job's tree."""
     for branch in tree.branches.values():
         ports = graph.ports(branch.switch)
         for port, node in branch.children:
@@ -77,7 +79,7 @@ def _edges(graph: Topology, tree: Tree) -> Iterator[tuple[str, tuple[Direction, 
 
 
 def _trip_s(graph: Topology, tree: Tree, frame_bytes: int) -> float:
-    """From the worker that is nearest to the root to the root and back, through empty queues."""
+    """Returns the round trip to the root from the worker nearest to it, through empty queues."""
     down = {
         node: sum(
             (frame_bytes * 8 / way.rate_bps if way.rate_bps else 0.0) + way.delay_us / 1e6
@@ -96,12 +98,14 @@ def _trip_s(graph: Topology, tree: Tree, frame_bytes: int) -> float:
 
 
 def _worst_losses(graph: Topology, tree: Tree) -> float:
-    """Mean over chunks of the number of losses on the unluckiest worker's way, up and down."""
+    """Returns the mean, over chunks, of the number of losses on the unluckiest worker's path, up
+    and down."""
     edges = dict(_edges(graph, tree))
     counts = np.arange(COUNTED)
 
     def below(node: str) -> NDArray[np.float64]:
-        """Chance of each number of losses between this node and the unluckiest worker."""
+        """Returns the probability of each number of losses between this node and the unluckiest
+        worker."""
         branch = tree.branches.get(node)
         if branch is None:
             return (counts == 0).astype(np.float64)

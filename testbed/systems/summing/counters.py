@@ -1,4 +1,4 @@
-"""What programs count that sum in slots, and what they must have sent by these counts."""
+"""The counters of programs that sum in slots, and what they must have sent according to them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ sends one for each child."""
 
 
 def owed(counters: Mapping[str, Cells], index: int, tree: Tree, switch: str) -> int:
-    """Frames that one job's counts say were sent."""
+    """Returns the frames that were sent according to one job's counters."""
     branch = tree.branches.get(switch)
     if branch is None:
         return 0

@@ -1,8 +1,9 @@
-"""Who is missing in a round that does not end: from what workers wait for and what switches hold.
+"""Finds who is missing in a round that does not end, from what workers wait for and what switches
+hold.
 
-A worker waits for the result of a chunk in a slot under a tag. The cell of that slot and set tells,
-at each switch of the job's tree, whose contributions it has: who is not there never sent it, or it
-never arrived. Where nobody is missing at the root, whoever waits never heard the result.
+A worker waits for the result of a chunk in a slot with a tag. At each switch of the job's tree, the
+cell of that slot and set shows whose contributions it has. A missing contribution was never sent,
+or never arrived. If none is missing at the root, the waiting workers never received the result.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ Waiting = tuple[int, int, int]
 def diagnose(
     source: Registers, tree: Tree, first_slot: int, waiting: Mapping[str, Iterable[Waiting]]
 ) -> dict[str, Absent]:
-    """Host or switch -> what it owes, who owes most first. waiting: host -> what it waits for."""
+    """Returns for each host or switch what it owes, the one that owes most first. waiting: host ->
+    what it waits for."""
     found: dict[str, Absent] = {}
     hosts: dict[Waiting, set[str]] = {}
     for host, entries in waiting.items():
@@ -59,7 +61,7 @@ def _present(
 
 
 def _absent(tree: Tree, branch: Branch, entry: Waiting, present: Present) -> Iterator[str]:
-    """The lowest nodes whose part is missing at the switch above them."""
+    """Yields the lowest nodes whose part is missing at the switch above them."""
     bitmap = present[branch.switch, entry]
     for bit, (_, node) in enumerate(branch.children):
         if bitmap >> bit & 1:

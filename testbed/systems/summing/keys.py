@@ -1,4 +1,5 @@
-"""What a scenario's keys mean together: lanes, slots, windows and their limits."""
+"""Checks and resolves a scenario's keys that depend on each other: lanes, slots, windows and their
+limits."""
 
 from __future__ import annotations
 
@@ -67,8 +68,8 @@ def resolve(scenario: Scenario, slowest_bps: int, sizes: Sizes) -> Choices:
 
 
 def _window_at_most(scenario: Scenario) -> int:
-    """Chunks of one job in flight that a target's queues hold, whoever else is running: each puts
-    at most one packet into the queue of a port, and what is sent again another."""
+    """Returns how many chunks of one job in flight a target's queues hold, whatever other jobs run:
+    each chunk puts at most one packet into a port's queue, and its retransmission another."""
     if scenario.switch.target != "bmv2":
         return SLOTS_MAX
     return max(1, BMV2_IN_FLIGHT // max(1, len(scenario.jobs)))

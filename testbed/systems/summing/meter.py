@@ -1,4 +1,4 @@
-"""Which slots of a switch are in use, where each job has slots of its own."""
+"""Counts a switch's slots in use if each job has slots of its own."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from agglab.testbed.systems.summing.trees import tree_of
 
 
 def slot_meter(resolved: ResolvedScenario) -> SlotMeter | None:
-    """None where jobs move while the run goes on, or have too many slots. Each slot has two cells,
-    of which one at most holds a sum that is not complete."""
+    """Returns a meter; None if jobs move during the run, or have too many slots. Each slot has two
+    cells, of which at most one holds an incomplete sum."""
     parts: dict[str, list[Part]] = {}
     if resolved.scenario.switch.partition == "dynamic":
         return None

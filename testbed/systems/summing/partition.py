@@ -1,5 +1,5 @@
-"""How a scenario's jobs share the slots: which are whose in a static partition, and what is wrong
-with a division that cannot be."""
+"""Divides the slots among a scenario's jobs: which belong to which job in a static partition, and
+what is wrong with an impossible division."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Range = tuple[int, int]
 
 
 def ranges(scenario: Scenario) -> list[Range]:
-    """Of a checked scenario, each job's slots; in a dynamic partition all slots for each."""
+    """Returns each job's slots in a checked scenario; in a dynamic partition all slots for each."""
     found, wrong = partition(scenario, stated(scenario))
     assert not wrong, wrong
     return [found[i] for i in range(len(found))]
@@ -22,9 +22,9 @@ def ranges(scenario: Scenario) -> list[Range]:
 def slot_problems(
     scenario: Scenario, sure: Collection[int], total_known: bool
 ) -> Iterator[Finding]:
-    """Why the slots cannot be divided so. sure: the jobs whose `slots`, `first_slot` and `share`
-    are known. Without the others, or without `switch.slots`, only what these jobs state can be
-    judged."""
+    """Yields why the slots cannot be divided like this. sure: the jobs whose `slots`, `first_slot`
+    and `share` are known. Without the others, or without `switch.slots`, only what these jobs state
+    can be checked."""
     jobs = stated(scenario)
     if total_known and len(sure) == len(jobs):
         yield from partition(scenario, jobs)[1]
@@ -38,7 +38,7 @@ def slot_problems(
 
 
 def windows_too_large(scenario: Scenario) -> Iterator[Finding]:
-    """Of jobs whose slots can be divided."""
+    """Yields windows that are too large, of jobs whose slots can be divided."""
     ranges, wrong = partition(scenario, scenario.jobs)
     for i, job in enumerate(scenario.jobs if not wrong else ()):
         window, slots = job.workload.window or 0, ranges[i][1]
@@ -50,7 +50,8 @@ def windows_too_large(scenario: Scenario) -> Iterator[Finding]:
 def partition(
     scenario: Scenario, jobs: Sequence[JobSection]
 ) -> tuple[dict[int, Range], list[Finding]]:
-    """Each job's first slot and their number; or, of a division that cannot be, what is wrong."""
+    """Returns each job's first slot and number of slots; for an impossible division, what is
+    wrong."""
     total = scenario.switch.slots
     if len(jobs) > total:
         what = f"{len(jobs)} jobs need more slots than the switch has"
@@ -80,7 +81,8 @@ def _refused_places(jobs: Sequence[JobSection]) -> Iterator[Finding]:
 def _placed(
     jobs: Sequence[JobSection], counts: Mapping[int, int], total: int
 ) -> tuple[dict[int, Range], list[Finding]]:
-    """Jobs that say where they begin are there; the others take the first gap that is free."""
+    """Places jobs that state their first slot there, and the others in the first gap that is
+    free."""
     taken: list[tuple[int, int, int]] = []
     places: dict[int, Range] = {}
     wrong: list[Finding] = []
@@ -130,8 +132,8 @@ def _place_problems(
 
 
 def divide(slots: int, shares: Sequence[int]) -> list[int]:
-    """Whole slots in proportion to the shares, all of them, at least one each; the remainder goes
-    to the first. Needs as many slots as shares."""
+    """Divides all slots in proportion to the shares, at least one each; the remainder goes to the
+    first shares. There must be at least as many slots as shares."""
     assert len(shares) <= slots
     total = sum(shares)
     parts = [max(1, slots * share // total) for share in shares]

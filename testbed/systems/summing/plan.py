@@ -1,4 +1,4 @@
-"""What a switch that sums in slots is filled with for its hosts and jobs, as plain values."""
+"""The entries of a switch that sums in slots, for its hosts and jobs, as plain values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class PlacedJob:
     """One job as the switches see it.
 
     number: on the wire; hosts: names in order of rank; first_slot, slots: its own part of the pool,
-    the same on every switch.
+    which is the same on every switch.
     """
 
     number: int
@@ -47,12 +47,12 @@ class Plan:
 
 
 def plan(topology: Topology, jobs: Sequence[PlacedJob | None]) -> Plan:
-    """Trees of the jobs and the entries of every switch.
+    """Returns the trees of the jobs and the entries of every switch.
 
     A job's index in `jobs` is its index in the program's counters and chooses among equal roots;
-    None keeps the place of a job that is not there. Raises ValueError naming the
-    job for overlapping slots, an unknown host, a number whose UDP port does not exist, too many
-    jobs, hosts without a way between them, or more children at a switch than the program has bits.
+    None reserves the index of a job that is not there. Raises ValueError that names the job for
+    overlapping slots, an unknown host, a number whose UDP port does not exist, too many jobs, hosts
+    without a path between them, or more children at a switch than the program has bits.
     """
     wiring = wiring_of(topology)
     trees = job_trees(topology, jobs)
@@ -62,14 +62,14 @@ def plan(topology: Topology, jobs: Sequence[PlacedJob | None]) -> Plan:
 
 
 def job_trees(topology: Topology, jobs: Sequence[PlacedJob | None]) -> dict[int, Tree]:
-    """The trees of `plan` alone, by the jobs' numbers; raises as it does."""
+    """Returns only the trees of `plan`, by the jobs' numbers; raises the same errors."""
     _check(topology, [job for job in jobs if job])
     wiring = wiring_of(topology)
     return {job.number: _tree(wiring, job, index) for index, job in enumerate(jobs) if job}
 
 
 def job_entries(topology: Topology, switch: str, jobs: Sequence[PlacedJob | None]) -> Entries:
-    """One switch's entries of `plan`."""
+    """Returns one switch's entries of `plan`."""
     return plan(topology, jobs).entries[switch]
 
 
@@ -144,7 +144,7 @@ def _job_tables(
 
 
 def _receiver(port: int, job: int, host: Host | None) -> TableEntry:
-    """Whom a port leads to: a worker, or (None) another switch."""
+    """Returns the entry for what a port leads to: a worker, or (None) another switch."""
     mac, ip = (AGGREGATOR_MAC, AGGREGATOR_IP) if host is None else (host.mac, host.ip)
     parameters = {
         "mac": mac_number(mac),

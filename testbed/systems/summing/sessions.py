@@ -1,4 +1,4 @@
-"""Sessions: the slots that a job has, and tags that no older packet bears."""
+"""Sessions: the slots of a job, and tags that no older packet has."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class SlotSessions:
         return {"first_tag": first_tag, "slots": slots, "window": window}
 
     def _next_first_tag(self, tags: int) -> int:
-        """Of a new session that may use so many tags a slot, ahead of all that switches may
-        hold."""
+        """Returns the first tag of a new session that may use this many tags for each slot; it is
+        ahead of all tags that switches may hold."""
         first = self._next_tag
         if first >= TAGS_COMPARABLE:
             raise NoSession(

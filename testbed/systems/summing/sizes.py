@@ -1,5 +1,5 @@
-"""Sizes of the packets of a system whose switches sum in slots. All of them have a header, after
-which come a chunk's values, or the two shapes of an OPENING, or, in some systems, nothing."""
+"""Sizes of the packets of a system whose switches sum in slots. All packets have a header, followed
+by a chunk's values, by the two shapes of an OPENING or, in some systems, by nothing."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class Sizes:
 
     @property
     def bare(self) -> int:
-        """Bytes of the Ethernet frame, without its checksum, of headers alone."""
+        """Returns the bytes of an Ethernet frame with headers alone, without its checksum."""
         return LOWER_HEADER_BYTES + self.header_bytes
 
     @property
     def opening(self) -> int:
-        """The same of an OPENING."""
+        """Returns the same for an OPENING."""
         return self.bare + 2 * SHAPE_BYTES
 
     def full(self, lanes: int) -> int:
-        """The same of a packet that carries a chunk."""
+        """Returns the same for a packet that carries a chunk."""
         return self.bare + VALUE_BYTES * lanes

@@ -1,5 +1,6 @@
-"""Who has which slots. Static: as declared. Dynamic: divided anew among the jobs that run, where a
-job moves only between its rounds and never onto slots that another still has."""
+"""Keeps track of which job has which slots. Static: as declared. Dynamic: the slots are divided
+again among the running jobs; a job moves only between its rounds, and never to slots that another
+job still has."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ from agglab.testbed.systems.summing.partition import Range, divide
 
 
 class Slots:
-    """The pool of one run. static: each job's slots by its number; None where they are divided
-    anew."""
+    """The pool of one run. static: each job's slots by its number; None if they are divided
+    dynamically."""
 
     def __init__(self, total: int, static: Mapping[int, Range] | None) -> None:
         self._total = total
@@ -20,7 +21,7 @@ class Slots:
         self._held: dict[int, Range] = {}
 
     def join(self, job: Job) -> None:
-        """The job runs from now on; it has no slots yet."""
+        """Lets the job run from now on; it has no slots yet."""
         self._running.append(job)
         self._running.sort(key=lambda other: other.number)
 
@@ -33,7 +34,8 @@ class Slots:
         return self._held.get(job.number)
 
     def move(self, job: Job) -> Range | None:
-        """Between two rounds: take what is this job's and free; None if there is nothing yet."""
+        """Takes, between two rounds, the slots that are this job's and free; returns None if there
+        are none yet."""
         if self._static is not None:
             self._held[job.number] = self._static[job.number]
         elif offered := self._offer(job):
@@ -41,7 +43,7 @@ class Slots:
         return self.held(job)
 
     def _offer(self, job: Job) -> Range | None:
-        """The job's due part, without what others still hold of it."""
+        """Returns the job's part without what others still hold of it."""
         first, count = due(self._running, self._total)[job.number]
         others = (held for number, held in self._held.items() if number != job.number)
         low, high = first, first + count
@@ -53,7 +55,8 @@ class Slots:
 
 
 def due(running: Sequence[Job], total: int) -> dict[int, Range]:
-    """Each job's part when all have moved: in the order of their numbers, by their shares."""
+    """Returns each job's part when all have moved: in the order of their numbers, by their
+    shares."""
     parts = divide(total, [job.share for job in running])
     first, ranges = 0, {}
     for job, count in zip(running, parts, strict=True):

@@ -26,13 +26,13 @@ def tables(graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
 
 @lru_cache(maxsize=64)
 def tree_of(graph: Topology, job: ActiveJob) -> Tree:
-    """The job's own. Raises ValueError, one line."""
+    """Returns the job's tree. Raises ValueError with one line."""
     placed = PlacedJob(job.job.number, job.hosts, 0, 1)
     return job_trees(graph, [*[None] * job.index, placed])[job.job.number]
 
 
 def directions(tree: Tree) -> Iterator[str]:
-    """Of each cable of the tree, up and down."""
+    """Yields both directions of each cable of the tree."""
     for switch, branch in tree.branches.items():
         for _, node in branch.children:
             yield from (f"{node}->{switch}", f"{switch}->{node}")
@@ -45,8 +45,9 @@ def sent_again(
     counters: Mapping[str, Mapping[str, Cells]],
     answers: Answers,
 ) -> dict[str, Again]:
-    """See System.sent_again. What goes up was counted where it was sent again, by the worker or by
-    the switch; of what goes down a switch counts only how much it sent to any child."""
+    """Returns the retransmitted bytes by direction (see System.sent_again). What goes up was
+    counted where it was sent again, by the worker or the switch. Of what goes down, a switch counts
+    only how much it sent to all children together."""
 
     def repeated(switch: str, kind: str) -> Again:
         return answers(*counters[switch].get(kind, {}).get(index, (0, 0)))

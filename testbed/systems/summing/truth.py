@@ -1,6 +1,7 @@
-"""A round's sums and results as they must be, computed from the inputs and docs/protocol.md alone.
+"""A round's correct sums and results, computed from the inputs and docs/protocol.md alone.
 
-Shares no code with hosts/quantise.py on purpose: two readings of the same text check each other.
+It deliberately shares no code with hosts/quantise.py: two implementations of the same text check
+each other.
 """
 
 from __future__ import annotations
@@ -19,13 +20,15 @@ FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
 def truth_of(dtype: str, lanes: int, combine: Combine | None = None) -> TruthOf:
-    """See System.truth; the first element of a block is the first of a chunk."""
+    """Returns the truth (see System.truth); the first element of a block is the first of a
+    chunk."""
     make = _float_truth if dtype == "float32" else _integer_truth
     return lambda start, inputs: make(inputs, lanes, combine)
 
 
 def quantise_bits(workers: int) -> int:
-    """b of docs/protocol.md: integers lie within +-(2^b - 1), so that the sum fits int32."""
+    """Returns b of docs/protocol.md: integers are within +-(2^b - 1), so that the sum fits into
+    int32."""
     return 31 - ceil(log2(workers))
 
 
@@ -43,8 +46,8 @@ def _integer_truth(inputs: Sequence[Array], lanes: int, combine: Combine | None)
 
 
 def _float_truth(inputs: Sequence[Array], lanes: int, combine: Combine | None) -> Truth:
-    """Allowed are a step of rounding at each worker, or what rounding comes to where the switch
-    does not add, and half a unit in the last place for the result's own rounding."""
+    """Returns the truth for float32. Allowed are one rounding step at each worker (or its effect,
+    if the switch does not add), and half a unit in the last place for the result's own rounding."""
     workers = len(inputs)
     bits = quantise_bits(workers)
     scale = np.repeat(chunk_scales(inputs, lanes, bits), lanes)[: inputs[0].size]
@@ -63,8 +66,8 @@ def _float_truth(inputs: Sequence[Array], lanes: int, combine: Combine | None) -
 
 
 def _step_error(workers: int) -> float:
-    """How far from its integer, in steps, a worker's scaled value can be: half a step; or, of a
-    float32 just below 2^b (24 bits), what the limit 2^b - 1 takes away."""
+    """Returns how far a worker's scaled value can be from its integer, in steps: half a step or,
+    for a float32 just below 2^b (24 bits), what the limit 2^b - 1 removes."""
     return max(0.5, 1 - 2.0 ** (quantise_bits(workers) - 24))
 
 

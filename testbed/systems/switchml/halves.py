@@ -1,6 +1,7 @@
-"""Half precision as switches sum it (docs/numbers.md): what a scenario may ask, and what is right.
+"""Half precision as switches sum it (docs/numbers.md): what a scenario may ask for, and what
+results must be.
 
-The truth is NumPy's and shares nothing with the P4 program: values are exact in float64, and so is
+The truth uses NumPy and shares nothing with the P4 program: values are exact in float64, and so is
 the sum of fewer than 8,192 of them; a cast from float64 rounds to nearest, ties to even.
 """
 
@@ -26,22 +27,22 @@ with 64 bits each, in a register of twice the necessary length."""
 
 
 def used(scenario: Scenario) -> bool:
-    """Whether some job's values are halves."""
+    """Returns whether some job's values are halves."""
     return any(job.workload.dtype == DTYPE for job in stated(scenario))
 
 
 def even(lanes: int) -> int:
-    """Lanes of a program that sums halves, which come four to a word of two lanes."""
+    """Returns the lanes of a program that sums halves, which come four to a word of two lanes."""
     return max(2, lanes - lanes % 2)
 
 
 def values_per_chunk(lanes: int, dtype: str) -> int:
-    """How many values a packet carries."""
+    """Returns how many values a packet carries."""
     return lanes * VALUE_BYTES // np.dtype(dtype).itemsize
 
 
 def check(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
-    """What a scenario with halves cannot have."""
+    """Yields what a scenario with halves cannot have."""
     if not used(scenario):
         return
     for i, job in enumerate(stated(scenario)):
@@ -58,7 +59,8 @@ def check(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
 
 
 def truth_of(tree: Tree, job: ActiveJob) -> TruthOf:
-    """See System.truth: every switch rounds the exact sum of what its children sent it."""
+    """Returns the truth (see System.truth): every switch rounds the exact sum of what its children
+    sent."""
     ranks = [job.job.hosts[rank] for rank in job.members]
 
     def truth(start: int, inputs: Sequence[Array]) -> Truth:
@@ -74,8 +76,8 @@ def _summed(tree: Tree, node: str, inputs: Mapping[str, Array]) -> Array:
 
 
 def rounded_sum(parts: Sequence[Array]) -> Array:
-    """float16 nearest to the exact sum of float16 arrays, ties to even; docs/numbers.md says what
-    zeros, infinities and NaN make."""
+    """Returns the float16 nearest to the exact sum of float16 arrays, ties to even; docs/numbers.md
+    defines the results for zeros, infinities and NaN."""
     with np.errstate(invalid="ignore", over="ignore"):
         wide = np.sum([part.astype(np.float64) for part in parts], axis=0)
         total: Array = wide.astype(np.float16)

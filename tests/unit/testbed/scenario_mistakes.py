@@ -142,7 +142,7 @@ ONE_MISTAKE = {
     ),
     "expected failure without a value": (
         "expect: {failure: {worker: }}",
-        "s.yaml:1: expect.failure: 'worker' has no value",
+        "s.yaml:1: expect.failure: 'worker' needs exactly one value",
     ),
     "expected switch that is not": (
         "expect: {switches.s2.cpu_s: 1}",
@@ -192,11 +192,11 @@ ONE_MISTAKE = {
     ),
     "a word in capitals": (
         "backend: VIRTUAL",
-        "s.yaml:1: backend: unknown 'VIRTUAL', did you mean 'virtual'?",
+        "s.yaml:1: backend: unknown value 'VIRTUAL', did you mean 'virtual'?",
     ),
     "half a word": (
         "topology: {kind: fat}",
-        "s.yaml:1: topology.kind: unknown 'fat', did you mean 'fat_tree'?",
+        "s.yaml:1: topology.kind: unknown value 'fat', did you mean 'fat_tree'?",
     ),
     "sweep over nothing": ("sweep: {seed: []}", "s.yaml:1: sweep.seed: is empty; allowed"),
     "sweep of an unknown key": (
@@ -209,7 +209,7 @@ ONE_MISTAKE = {
     ),
     "too many runs": (
         f"sweep: {{seed: {list(range(65))}, switch.slots: {list(range(1, 65))}}}",
-        "s.yaml:1: sweep: makes 4160 runs; allowed: at most 4096",
+        "s.yaml:1: sweep: results in 4160 runs; allowed: at most 4096",
     ),
     "syntax": ("links: {rate: 1mbit", "s.yaml:1: not YAML: "),
     "tab": ("links:\n\trate: 1mbit", "s.yaml:2: not YAML: "),

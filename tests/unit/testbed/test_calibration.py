@@ -66,7 +66,8 @@ def test_check_says_what_a_scenario_asks_too_much(capsys: pytest.CaptureFixture[
     capacity.keep(ROWS)
     assert (
         "this scenario asks for 3.1 times what this machine can carry (155mbit for each of 8 "
-        "workers; 50mbit was measured), so expect the verdict cpu-bound; use links.rate 50mbit or backend: virtual"
+        "workers; 50mbit was measured), so expect the verdict cpu-bound; "
+        "use links.rate 50mbit or backend: virtual"
     ) in checked(capsys, *wide)
     assert "can carry" not in checked(capsys, "topology.workers=8", "links.rate=50mbit")
     assert "can carry" not in checked(capsys, *wide, "backend=virtual")

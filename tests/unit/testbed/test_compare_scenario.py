@@ -264,7 +264,7 @@ def test_a_mistake_of_some_contenders_names_them(tmp_path: Path) -> None:
 def test_too_many_runs_are_counted_with_the_contenders(tmp_path: Path) -> None:
     seeds = ", ".join(map(str, range(2049)))
     (found,) = complaints(tmp_path, f"{TWO}sweep: {{seed: [{seeds}]}}")
-    assert found == "2: sweep: makes 4098 runs; allowed: at most 4096"
+    assert found == "2: sweep: results in 4098 runs; allowed: at most 4096"
 
 
 @pytest.mark.parametrize(

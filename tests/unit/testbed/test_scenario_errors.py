@@ -63,7 +63,9 @@ def test_a_mistake_on_the_command_line_is_placed_there(tmp_path: Path) -> None:
     assert complaints(tmp_path, "seed: 1", "switch={slots: 1, slots: 2}") == [
         "--set 'switch={slots: 1, slots: 2}': switch.slots: is given twice"
     ]
-    assert complaints(tmp_path, "seed: 1", "nonsense")[0].startswith("--set 'nonsense': is not a")
+    assert complaints(tmp_path, "seed: 1", "nonsense")[0].startswith(
+        "--set 'nonsense': does not have the form"
+    )
 
 
 def test_a_missing_file_says_so(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
-"""What verification has of this system: faults of its program, its hosts and its prediction
-(mutants/). Its schedules are searched as every system's are, with few hot keys or many, and with
-samples so close together that lists of hot keys follow one another in one run."""
+"""Libra's part of the verification: faults of its program, its hosts and its prediction (mutants/).
+Its schedules are searched like those of every system, with few or many hot keys, and with samples
+so frequent that lists of hot keys follow one another in one run."""
 
 from agglab.testbed.systems.libra.keys import LibraKeys
 from agglab.verification.proofs import Proofs

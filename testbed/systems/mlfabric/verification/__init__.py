@@ -1,5 +1,5 @@
-"""What `explore` draws for MLfabric: orders, bounds that short runs reach, groups, and how far the
-replica may be behind."""
+"""The options that `explore` draws for MLfabric: orders, bounds that short runs reach, groups, and
+how far the replica may fall behind."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What verification has of this system: faults of its program, its worker and its prediction
-(mutants/). Its schedules are searched as every system's are."""
+"""OmniReduce's part of the verification: faults of its program, its worker and its prediction
+(mutants/). Its schedules are searched like those of every system."""
 
 from agglab.verification.proofs import Proofs
 
