@@ -1,4 +1,6 @@
-"""The common parts of systems whose jobs share the slots of switches, with a server for the rest: docs/pooling.md.
+"""The common parts of systems whose jobs share the slots of switches, with a server for the rest.
+
+See docs/pooling.md.
 
 base        the answers that follow from that, for a system to inherit
 keys        their keys of a scenario, and their values

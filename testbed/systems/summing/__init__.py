@@ -1,4 +1,6 @@
-"""The common parts of systems whose switches sum in slots, on a tree for each job: docs/protocol.md.
+"""The common parts of systems whose switches sum in slots, on a tree for each job.
+
+See docs/protocol.md.
 
 base        the answers that follow from that, for a system to inherit
 sizes       of packets, from which most numbers follow

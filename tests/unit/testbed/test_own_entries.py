@@ -140,14 +140,14 @@ def test_a_ternary_value_alone_means_all_its_bits(program: Program, tmp_path: Pa
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        ("table_entries", {}, "table_entries: dict is no list"),
+        ("table_entries", {}, "table_entries: dict is not a JSON list"),
         ("table_entrys", [], "unknown key 'table_entrys', did you mean 'table_entries'?"),
         ("table_entries/0/table", "I.sum", "table_entries[0].table: 'I.sum' does not exist"),
         ("table_entries/0/action_name", "gone", "action_name: 'gone' does not exist"),
         ("table_entries/0/prio", 1, "table_entries[0]: unknown key 'prio'"),
         ("table_entries/0/priority", 0, "table_entries[0].priority: 0 is not a possible priority"),
         ("table_entries/0/priority", True, "True is not a possible priority"),
-        ("table_entries/1/priority", 3, "allowed: none: I.plain has none"),
+        ("table_entries/1/priority", 3, "allowed: no priority, because no key of I.plain"),
         ("table_entries/0/match/hdr.h.d", None, "match: lacks 'hdr.h.d'"),
         ("table_entries/0/match/hdr.h.e", 1, "match: unknown key 'hdr.h.e'"),
         ("table_entries/0/match/hdr.h.a", 5, "match.hdr.h.a: 5 is not a value of an lpm key"),
@@ -162,7 +162,7 @@ def test_a_ternary_value_alone_means_all_its_bits(program: Program, tmp_path: Pa
             65536,
             "hdr.h.b[1]: 65536 does not fit into the key",
         ),
-        ("table_entries/0/match/hdr.h.c", [9, 8], "hdr.h.c: 8 is below 9"),
+        ("table_entries/0/match/hdr.h.c", [9, 8], "hdr.h.c: 8 is less than 9"),
         ("table_entries/0/match/hdr.h.d", True, "hdr.h.d: True does not fit into the key"),
         (
             "table_entries/0/action_params/port",
@@ -184,8 +184,8 @@ def test_a_ternary_value_alone_means_all_its_bits(program: Program, tmp_path: Pa
             "instance: 65536 is out of range",
         ),
         ("multicast_group_entries/1/replicas/1/egress_port", 3, "replicas[1]: port 3 with"),
-        ("clone_session_entries", [{"clone_session_id": 32768}], "clone_session_id: 32768 does"),
-        ("clone_session_entries", [{"clone_session_id": 1}], "[0].replicas: NoneType is no list"),
+        ("clone_session_entries", [{"clone_session_id": 32768}], "clone_session_id: 32768 is out"),
+        ("clone_session_entries", [{"clone_session_id": 1}], "[0].replicas: NoneType is not a JSON list"),
         (
             "clone_session_entries",
             [{"clone_session_id": 1, "replicas": [], "packet_length_bytes": -1}],
