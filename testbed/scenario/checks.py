@@ -80,8 +80,8 @@ def _abilities(scenario: Scenario, reader: Reader) -> Iterator[Finding]:
         wanted.append((f"{path}.dtype", workload.dtype, able.dtypes))
         asked = workloads.KINDS[workload.kind]
         if workload.dtype not in asked.dtypes and trust(f"{path}.kind", f"{path}.dtype"):
-            allowed = ", ".join(asked.dtypes)
-            yield f"{path}.dtype", f"{workload.kind} has no {workload.dtype}", allowed
+            what = f"{workload.kind} has no {workload.dtype}"
+            yield f"{path}.dtype", what, ", ".join(asked.dtypes)
     for path, value, allowed in wanted:
         if value not in allowed and trust(path):
             yield path, f"{system.name} does not do {value}", ", ".join(allowed)

@@ -217,8 +217,8 @@ class Workload:
         "allreduce",
         "what the workers do; sparse: most blocks of their tensors are zero; embedding: most rows "
         "of a gradient are, as few words are in a batch; push_pull: values under keys, of which "
-        "each worker has others; calls: what an application does; sgd, async_sgd: training of a small model; torch: a "
-        "PyTorch script of your own (training.md)",
+        "each worker has others; calls: what an application does; sgd, async_sgd: training of a "
+        "small model; torch: a PyTorch script of your own (training.md)",
     )
     script: str = key(
         "script",
@@ -324,7 +324,10 @@ class Workload:
         "of `zipf`: after so many rounds every rank has another key; 0 for never",
     )
     features: int = key(
-        "features", Whole(1, 1_000_000), 1024, "of `async_sgd`: words of the vocabulary; of `sgd`: values of an example"
+        "features",
+        Whole(1, 1_000_000),
+        1024,
+        "of `async_sgd`: words of the vocabulary; of `sgd`: values of an example",
     )
     classes: int = key(
         "classes", Whole(2, 1000), 8, "of training: classes of documents or examples"
@@ -339,17 +342,19 @@ class Workload:
         "learning_rate",
         Number(0.0001, 100.0),
         0.05,
-        "of `async_sgd`: by how much a word of a short document moves a weight; of `sgd`: by which the "
-        "mean gradient moves the model",
+        "of `async_sgd`: by how much a word of a short document moves a weight; of `sgd`: by which "
+        "the mean gradient moves the model",
     )
     compute_s: float = key(
         "compute",
         duration("1us", "60s"),
         0.02,
-        "of `async_sgd`: the mean time of a step, which takes half to one and a half; of `sgd`: what "
-        "each step takes before its gradient is there",
+        "of `async_sgd`: the mean time of a step, which takes half to one and a half; of `sgd`: "
+        "what each step takes before its gradient is there",
     )
-    steps: int = key("steps", Whole(1, 100_000), 50, "of `sgd`: so many are a training, and a round")
+    steps: int = key(
+        "steps", Whole(1, 100_000), 50, "of `sgd`: so many are a training, and a round"
+    )
     goal: float = key(
         "goal",
         Fraction(),
