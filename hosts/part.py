@@ -37,12 +37,12 @@ class Part:
 
     @property
     def elements(self) -> int:
-        """Values of a worker's input, at most."""
+        """The largest number of values in a worker's input."""
         return self.work.elements
 
     @property
     def dtype(self) -> str:
-        """Of these values."""
+        """The type of these values."""
         return self.work.dtype
 
     @property

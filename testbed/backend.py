@@ -68,7 +68,7 @@ class Backend(Protocol):
     def now_ns(self) -> int:
         """Returns the time on the clock that all events use, in nanoseconds."""
 
-    def install(self, switch: str, entries: Entries) -> None:
+    def write_entries(self, switch: str, entries: Entries) -> None:
         """Replaces all entries and groups of a switch; its registers keep their values."""
 
     def start_worker(self, worker: WorkerId, configuration: Mapping[str, Any]) -> None:

@@ -60,9 +60,9 @@ def _unclear(resolved: ResolvedScenario, measured: Measurements) -> str:
         if result.failure:
             return f"{result.job.name} failed, so its last round sent only part of its bytes"
         if result.restarts:
-            return f"{result.job.name} repeated rounds, so part of their bytes was sent twice"
-        if not workloads.KINDS[result.job.work.kind].predictable:
-            return f"the script of {result.job.name} decides what is reduced"
+            return f"{result.job.name} ran rounds again: they sent part of their bytes twice"
+        if unpredictable := workloads.KINDS[result.job.work.kind].unpredictable:
+            return unpredictable.format(result.job.name)
     return resolved.system.unpredictable(resolved)
 
 

@@ -15,7 +15,7 @@ from agglab.topologies import Topology
 class Switches(Protocol):
     """The part of a backend that a filler needs."""
 
-    def install(self, switch: str, entries: Entries) -> None: ...
+    def write_entries(self, switch: str, entries: Entries) -> None: ...
 
 
 class Filler:
@@ -46,7 +46,7 @@ class Filler:
     def fill_again(self, switch: str) -> None:
         """Fills one switch that has lost its entries."""
         self._down.discard(switch)
-        self._switches.install(switch, self._wanted(switch))
+        self._switches.write_entries(switch, self._wanted(switch))
 
     def control(self, job: int, changes: Changes) -> dict[str, int]:
         """Sets a controller's entries, by the number of its job; returns for each switch how many

@@ -230,11 +230,11 @@ class Workload:
         "kind",
         Choice(tuple(workloads.KINDS)),
         "allreduce",
-        "what the workers do. sparse: an all-reduce in which most blocks of the tensors are "
-        "zero; embedding: one in which most rows of a gradient are zero, because a batch has "
-        "few words; push_pull: pushes and pulls of values under keys, of which each worker has "
-        "others; calls: what an application calls; async_sgd: asynchronous training; torch: a "
-        "PyTorch script of your own (training.md)",
+        "what the workers do. sparse: an all-reduce in which most blocks of the tensors are zero; "
+        "embedding: one in which most rows of a gradient are zero, because a batch has few words; "
+        "push_pull: pushes and pulls of values under keys, of which each worker has others; calls: "
+        "what an application calls; sgd, async_sgd: training of a small model; torch: a PyTorch "
+        "script of your own (training.md)",
     )
     script: str = key(
         "script",
@@ -343,26 +343,47 @@ class Workload:
         "`zipf`: after so many rounds every rank stands for another key; 0 for never",
     )
     features: int = key(
-        "features", Whole(1, 1_000_000), 1024, "`async_sgd`: number of words in the vocabulary"
+        "features",
+        Whole(1, 1_000_000),
+        1024,
+        "`async_sgd`: number of words in the vocabulary; `sgd`: number of values in an example",
     )
-    classes: int = key("classes", Whole(2, 1000), 8, "`async_sgd`: number of classes of documents")
+    classes: int = key(
+        "classes", Whole(2, 1000), 8, "training: number of classes of documents or examples"
+    )
     samples: int = key(
         "samples", Whole(1, 1_000_000), 512, "`async_sgd`: number of documents at each worker"
     )
-    batch: int = key("batch", Whole(1, 10_000), 4, "`async_sgd`: number of documents in a step")
+    batch: int = key(
+        "batch",
+        Whole(1, 10_000),
+        4,
+        "training: number of documents or examples in a step of a worker",
+    )
     learning_rate: float = key(
         "learning_rate",
         Number(0.0001, 100.0),
         0.05,
-        "`async_sgd`: the learning rate: how far a word of a short document moves a weight",
+        "learning rate. `async_sgd`: how far a word of a short document moves a weight; `sgd`: the "
+        "factor of the mean gradient",
     )
     compute_s: float = key(
         "compute",
         duration("1us", "60s"),
         0.02,
-        "`async_sgd`: the mean computing time of a step; each step takes between half and one "
-        "and a half times as long",
+        "computing time of a step. `async_sgd`: its mean; each step takes between half and one and "
+        "a half times as long; `sgd`: the time before its gradient is ready",
     )
+    steps: int = key(
+        "steps", Whole(1, 100_000), 50, "`sgd`: number of steps in a training, which is one round"
+    )
+    goal: float = key(
+        "goal",
+        Fraction(),
+        0.9,
+        "`sgd`: the accuracy for which the time to reach it is measured",
+    )
+    hidden: int = key("hidden", Whole(1, 100_000), 64, "`sgd`: number of units in the hidden layer")
     updates: int = key(
         "updates",
         Whole(1, 100_000),

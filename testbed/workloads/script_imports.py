@@ -7,7 +7,7 @@ import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
 
-from agglab.testbed.places import INSTALL_TORCH, PYTHON
+from agglab.testbed.paths import INSTALL_TORCH, PYTHON
 
 PACKAGES = {"sklearn": "scikit-learn", "mlxtend": "mlxtend", "PIL": "pillow", "yaml": "PyYAML"}
 """Module -> the package to install, where the two names differ or the package needs options."""

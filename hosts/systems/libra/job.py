@@ -60,7 +60,7 @@ class LibraJob:
         return self.hot > 0 and number % self.sample_every == 0
 
     def hot_of(self, server: int) -> int:
-        """How many hot keys a server has at most."""
+        """Returns the largest number of hot keys of a server."""
         return self.hot // self.servers + (server < self.hot % self.servers)
 
     def pages_of(self, server: int) -> int:

@@ -107,7 +107,7 @@ class RunningSwitch:
         self._control = control
         self._filled = NO_ENTRIES
 
-    def install(self, entries: Entries) -> None:
+    def write_entries(self, entries: Entries) -> None:
         """Inserts groups and table entries in addition to those that are there. Raises NodeFailed
         with the switch's message if it refuses."""
         self._ask(lambda: self._control.change(NO_ENTRIES, entries))

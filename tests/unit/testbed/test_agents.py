@@ -110,11 +110,11 @@ READY = {"event": "ready", "job": 1, "name": "h1", "rank": 0}
     [
         (b"nonsense", "not a JSON object"),
         (b"[1]", "not a JSON object"),
-        (json.dumps(READY | {"name": "h3"}).encode(), "names itself 'h3' of job 1"),
-        (json.dumps(READY | {"job": 2}).encode(), "names itself 'h1' of job 2"),
+        (json.dumps(READY | {"name": "h3"}).encode(), "says that it is 'h3' of job 1"),
+        (json.dumps(READY | {"job": 2}).encode(), "says that it is 'h1' of job 2"),
         (json.dumps(READY | {"rank": None}).encode(), "h1: sent a line that is not an event"),
         (json.dumps(READY | {"event": 1}).encode(), "h1: sent a line that is not an event"),
-        (b"x" * (1 << 20) + b"x" * (1 << 17), "a line over 1048576 bytes"),
+        (b"x" * (1 << 20) + b"x" * (1 << 17), "a line longer than 1048576 bytes"),
     ],
 )
 def test_nonsense_is_refused(agents: Agents, line: bytes, message: str) -> None:
@@ -133,5 +133,5 @@ def test_one_connection_is_one_agent(agents: Agents) -> None:
     agent.say("ready")
     heard(agents, 1)
     agent.say("ready", name="h2")
-    with pytest.raises(AgentFailed, match="names itself 'h2'"):
+    with pytest.raises(AgentFailed, match="says that it is 'h2'"):
         heard(agents, 1)

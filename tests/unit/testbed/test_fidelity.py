@@ -29,15 +29,19 @@ def evidence(
         (evidence(rate_share=0.97, cpu={"s1": 9.9}), "network-bound", "carried 97%"),
         (evidence(cpu={"s1": 8.5, "worker 0": 1}), "cpu-bound", "s1 used 85% of one processor"),
         (evidence(cpu={"a": 6.0, "b": 6.0, "c": 6.0}), "cpu-bound", "90% of all 2 processors"),
-        (evidence(wait={"worker 3": 4.0}), "starved", "worker 3 waited 40% of the time"),
-        (evidence(stolen=3.0), "starved", "the hypervisor took 15%"),
+        (
+            evidence(wait={"worker 3": 4.0}),
+            "starved",
+            "worker 3 waited for a processor for 40% of the time",
+        ),
+        (evidence(stolen=3.0), "starved", "the hypervisor took away 15%"),
         (
             evidence(rate_share=0.88, wait={"a": 0.4, "b": 0.3}),
             "starved",
-            "a waited 4% of the time",
+            "a waited for a processor for 4% of the time",
         ),
         (evidence(wait={"a": 1.4}), "waiting", "the busiest link carried 50%"),
-        (evidence(other_drops=4), "waiting", "4 packets were lost that nobody dropped"),
+        (evidence(other_drops=4), "waiting", "4 packets were lost although nothing dropped"),
         (evidence(rate_share=0.97, sent=100, unexplained=50), "network-bound", "carried 97%"),
     ],
 )
@@ -50,10 +54,18 @@ def test_verdicts(case: Evidence, verdict: str, reason: str) -> None:
 @pytest.mark.parametrize(
     ("waited_for", "more", "reason"),
     [
-        ("timers", {"sent": 100, "retransmitted": 60, "unexplained": 50}, "50 packets were sent"),
-        ("timers", {"sent": 100, "unexplained": 50, "wait": {"h1": 4.0}}, "50 packets were sent"),
-        ("faults", {"faults": ("worker_pause",), "losses": 3}, "held up: worker_pause"),
-        ("window", {"window_share": 0.25, "losses": 3}, "the window fills 25%"),
+        (
+            "timers",
+            {"sent": 100, "retransmitted": 60, "unexplained": 50},
+            "50 packets that were not lost were sent",
+        ),
+        (
+            "timers",
+            {"sent": 100, "unexplained": 50, "wait": {"h1": 4.0}},
+            "50 packets that were not lost were sent",
+        ),
+        ("faults", {"faults": ("worker_pause",), "losses": 3}, "because of faults: worker_pause"),
+        ("window", {"window_share": 0.25, "losses": 3}, "the window fills only 25%"),
         ("losses", {"losses": 3, "retransmitted": 9, "delayed": True}, "3 frames were lost, and 9"),
         ("brevity", {"brief": True, "delayed": True}, "before their packets have filled"),
         ("delay", {"delayed": True}, "the delay of the links"),
@@ -79,7 +91,7 @@ def test_timers_may_be_late_before_the_machine_is_the_limit() -> None:
 def test_the_deciding_reason_comes_first() -> None:
     reasons = judge(evidence(cpu={"s1": 9.0}, wait={"s1": 5.0}))["reasons"]
     assert "s1 used 90%" in reasons[0]
-    assert "waited 50%" in reasons[1]
+    assert "waited for a processor for 50%" in reasons[1]
 
 
 def test_usage_is_read_from_proc(tmp_path) -> None:

@@ -298,9 +298,12 @@ def test_every_metric_is_documented_and_every_documented_one_exists(tmp_path: Pa
         assert isinstance(lookup(metrics, path), kinds[type_of(pattern_of(path, SWITCHML))]), path
 
 
-def test_an_iteration_has_the_metrics_that_are_declared(tmp_path: Path) -> None:
-    path = tmp_path / "layers.yaml"
-    path.write_text("name: layers\nworkload: {kind: layers, model: alexnet, scale: 1e5}\n")
+@pytest.mark.parametrize("kind", ["layers, model: alexnet, scale: 1e5", "sgd"])
+def test_rounds_of_several_sums_have_the_metrics_that_are_declared(
+    tmp_path: Path, kind: str
+) -> None:
+    path = tmp_path / "several.yaml"
+    path.write_text(f"name: several\nworkload: {{kind: {kind}}}\n")
     work = load(path).points[0].resolved.jobs[0].work
     found = leaves(workloads.KINDS[work.kind].summary(work, [0.25], []))
     assert set(found) == set(workloads.KINDS[work.kind].metrics)
@@ -389,7 +392,7 @@ def test_what_is_wrong_is_excused_by_who_expects_just_that(
         outcome.jobs[0].verdicts[1] = wrong
         found = shortcomings(outcome, [], [expected])
         assert bool(found) is (wrong not in excused)
-        assert all("out is nothing, expected float32 of 3 (" in line for line in found)
+        assert all("out is nothing, but float32 of 3 was expected; " in line for line in found)
 
 
 @pytest.mark.parametrize("metric", ["exact", "error.within", "wrong_sums", "wrong_results"])
@@ -406,7 +409,8 @@ def test_what_was_received_in_a_round_that_was_broken_off_counts(tmp_path: Path)
     metrics = compute(s, replace(measurements(s), outcome=outcome))
     assert (metrics["exact"], metrics["wrong_sums"]) == (False, 3)
     assert (
-        "h1: worker 0: job1, round 1: sum[5] is 8, expected 7" in shortcomings(outcome, [], [])[0]
+        "h1 (worker 0 of job1), round 1: sum[5] is 8, but 7 was expected"
+        in shortcomings(outcome, [], [])[0]
     )
 
 

@@ -185,7 +185,11 @@ def test_a_ternary_value_alone_means_all_its_bits(program: Program, tmp_path: Pa
         ),
         ("multicast_group_entries/1/replicas/1/egress_port", 3, "replicas[1]: port 3 with"),
         ("clone_session_entries", [{"clone_session_id": 32768}], "clone_session_id: 32768 is out"),
-        ("clone_session_entries", [{"clone_session_id": 1}], "[0].replicas: NoneType is not a JSON list"),
+        (
+            "clone_session_entries",
+            [{"clone_session_id": 1}],
+            "[0].replicas: NoneType is not a JSON list",
+        ),
         (
             "clone_session_entries",
             [{"clone_session_id": 1, "replicas": [], "packet_length_bytes": -1}],

@@ -55,8 +55,8 @@ def test_values_rise_from_one_end_to_the_other(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{to: 5}", "has no 'from'"),
-        ("{from: 1}", "has no 'to'"),
+        ("{to: 5}", "lacks 'from'"),
+        ("{from: 1}", "lacks 'to'"),
         ("{from: 1, to: 5, too: 3}", "unknown key 'too' of a range"),
         ("{from: 1, to: [5]}", "'to' of a range is no single value"),
         ("{from: 1, from: 2, to: 5}", "has 'from' twice"),
@@ -99,4 +99,4 @@ def test_a_mistake_is_one_line_with_its_place(tmp_path: Path) -> None:
     file.write_text("name: x\nsweep:\n  topology.workers: {from: 2}\n")
     with pytest.raises(ScenarioError) as error:
         load(file)
-    assert str(error.value) == f"{file}:3: sweep.topology.workers: has no 'to'; allowed: {ALLOWED}"
+    assert str(error.value) == f"{file}:3: sweep.topology.workers: lacks 'to'; allowed: {ALLOWED}"

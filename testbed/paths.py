@@ -44,13 +44,13 @@ PYTHON_PACKAGES = {
 }
 
 
-def install(command: str) -> str:
+def program_remedy(command: str) -> str:
     """Returns the remedy for what `command` installs by itself, and `make setup` together with
     everything else."""
     return f"{SETUP}, or {command}" if SETUP else command
 
 
-def install_peer(package: str, name: str) -> str:
+def peer_remedy(package: str, name: str) -> str:
     """Returns the remedy for a program that p4lang publishes as a Debian package."""
     source = f"{package} of p4lang's packages"
     if IS_CHECKOUT:
@@ -58,7 +58,7 @@ def install_peer(package: str, name: str) -> str:
     return f"apt-get install {package} ({source})"
 
 
-def install_module(module: str) -> str:
+def module_remedy(module: str) -> str:
     """Returns the remedy for a Python module that cannot be imported."""
     package = module.partition(".")[0]
     return SETUP or PYTHON_PACKAGES.get(package, f"python -m pip install {package}")
