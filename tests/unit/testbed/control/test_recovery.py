@@ -224,7 +224,7 @@ def test_restarts_have_an_end(tmp_path: Path) -> None:
     rig.result.restarts = rig.job.restarts_max
     rig.fail(*DIED, status=1)
     rig.answer(0, 2, 3)
-    assert rig.reason()[0].endswith("given up after 10 restarts")
+    assert rig.reason()[0].endswith("gave up after 10 restarts")
 
 
 SCRIPT_FAILED: Any = ("failed", 1)
