@@ -287,7 +287,7 @@ class VirtualBackend:
         def opened(agent: AgentNode) -> None:
             peers[:] = [Address(self._macs[ip], ip, port) for ip, port in agent.peers]
             host.open(own, peers, agent)
-            self._causes.agent(packed(own.ip), own.port, worker.job)
+            self._causes.agent(packed(own.ip), own.port, worker.job, agent.computing_ns)
 
         self._disturb(("killed", worker), None, False)
         report = self._events.append

@@ -18,6 +18,7 @@ from agglab.hosts.workloads import (
     InputKey,
     Layers,
     PushPull,
+    Sgd,
     Sparse,
     Torch,
     Work,
@@ -37,6 +38,7 @@ WORKS: tuple[Work, ...] = (
     Calls(1000, "int32", "lock", 4),
     AsyncSgd(64, 4, 32, 4, 100, 1000, 20, 0),
     Layers("float32", (9, 900, 90), (1, 2, 3), (4, 5, 6), (1,), 0.5, 8, "none", 4, 100, True, 1e6),
+    Sgd("float32", 4, 8, 8, 3, 2, 0.5, 1000),
 )
 SCRIPT = Torch(1000, "train.py", ("--epochs", "2"))
 """Has no inputs: what it brings, its script computes."""
