@@ -11,7 +11,7 @@ from pathlib import Path
 from agglab.hosts import wire
 from agglab.hosts.workloads import Layers, Sgd
 from agglab.testbed import workloads
-from agglab.testbed.places import P4_FOLDER
+from agglab.testbed.paths import P4_FOLDER
 from agglab.testbed.scenario import expected_names, faults, graph
 from agglab.testbed.scenario.errors import nearest, nearest_file
 from agglab.testbed.scenario.jobs import Finding, Job, jobs_of, stated

@@ -116,7 +116,7 @@ def test_keys_ascend_and_are_drawn_with_a_chance_that_falls_with_their_rank() ->
     key = InputKey(1, 2, 3, 4)
     pushed = work.inputs(key)["key"]
     assert np.all(pushed[1:] > pushed[:-1])
-    _, counts = np.unique(work.draws(key), return_counts=True)
+    _, counts = np.unique(work.sampled_keys(key), return_counts=True)
     counts = np.sort(counts)[::-1]
     weights = np.arange(1, 1001) ** -1.2
     wanted = 200_000 * weights / weights.sum()
