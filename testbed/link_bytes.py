@@ -60,7 +60,7 @@ def _unclear(resolved: ResolvedScenario, measured: Measurements) -> str:
         if result.failure:
             return f"{result.job.name} failed, so its last round sent only part of its bytes"
         if result.restarts:
-            return f"{result.job.name} ran rounds again: they sent part of their bytes twice"
+            return f"{result.job.name} repeated rounds, so part of their bytes was sent twice"
         if unpredictable := workloads.KINDS[result.job.work.kind].unpredictable:
             return unpredictable.format(result.job.name)
     return resolved.system.unpredictable(resolved)
