@@ -15,7 +15,7 @@ from typing import Any
 from agglab.testbed.errors import MachineLacks, NodeFailed, exit_in_words
 from agglab.testbed.faults import Fault, Impair, LinkDown, RateChange
 from agglab.testbed.kernel import network_namespace
-from agglab.testbed.network import impaired, interfaces, links, reading
+from agglab.testbed.network import impaired, interfaces, link_counters, links
 from agglab.testbed.network.impaired import ImpairedDirection
 from agglab.testbed.network.process import NodeProcess, put_first, stop_all
 from agglab.testbed.network.queues import Queues
@@ -170,16 +170,16 @@ class MininetNetwork:
         """Read every counter of links, switches and processes. Safe to call more than once."""
         switches = tuple(switch.statistics() for switch in self._switches.values())
         counts = {name: program.counts() for name, program in self._impaired.items()}
-        counts |= reading.port_counts(self._port_drops, switches)
+        counts |= link_counters.port_counts(self._port_drops, switches)
         return NetworkStatistics(
-            directions=reading.read_directions(self.topology, self._pids(), counts),
+            directions=link_counters.read_directions(self.topology, self._pids(), counts),
             switches=switches,
             cpu_s=self._cpu_s(),
         )
 
     def carried_bytes(self) -> dict[str, int]:
         """By direction, bytes that have left the sender's queue. Quick: it starts no program."""
-        return reading.carried_bytes(self.topology, self._pids())
+        return link_counters.carried_bytes(self.topology, self._pids())
 
     def queues(self) -> Queues:
         """To look at what waits in front of links, again and again; to be closed."""

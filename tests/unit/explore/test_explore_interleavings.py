@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agglab.testbed.places import REPOSITORY
+from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.systems.switchml.verification.interleavings import (
     ONE_CHUNK,
     SET_AGAIN,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agglab.testbed import systems
-from agglab.testbed.places import REPOSITORY
+from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.program import compile_program
 from agglab.testbed.scenario import load
 from agglab.testbed.virtual import CompiledProgram

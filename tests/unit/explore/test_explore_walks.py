@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agglab.testbed.places import REPOSITORY
+from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.systems.switchml.verification import worker_model
 from agglab.testbed.systems.switchml.verification.setting import from_values
 from agglab.testbed.systems.switchml.verification.switch_model import COUNTED, Decision, SwitchModel

@@ -11,7 +11,13 @@ from loopback import LoopbackSwitch, worker_bind
 from switch_model import JobEntry
 
 from agglab.hosts import AllReduceError, AllReducer, NotFinite, RoundTimeout, ShapeMismatch, driver
-from agglab.hosts.driver import MAX_BATCH, MIN_WINDOW, Gathering, default_window, first_timeout_s
+from agglab.hosts.driver import (
+    MAX_BATCH,
+    MIN_WINDOW,
+    ReceiveCoalescing,
+    default_window,
+    first_timeout_s,
+)
 
 LANES, SLOTS = 16, 24
 SHARED = np.zeros(3, np.int32)
@@ -427,15 +433,15 @@ def test_the_first_timeout_is_twenty_windows_on_the_link():
 
 
 def test_results_gather_for_a_quarter_of_the_window_and_not_long():
-    gathering = Gathering()
-    assert gathering.wait_ns(128) == 0
+    coalescing = ReceiveCoalescing()
+    assert coalescing.wait_ns(128) == 0
     now_ns = 1_000_000_000
     for _ in range(200):
         now_ns += 80_000
-        gathering.saw(now_ns, 8)
-    assert 7_000 * 16 <= gathering.wait_ns(64) <= 10_000 * 16
-    assert gathering.wait_ns(3) == 0
-    assert gathering.wait_ns(10**6) == 1_000_000
+        coalescing.saw(now_ns, 8)
+    assert 7_000 * 16 <= coalescing.wait_ns(64) <= 10_000 * 16
+    assert coalescing.wait_ns(3) == 0
+    assert coalescing.wait_ns(10**6) == 1_000_000
     assert MAX_BATCH >= 64
 
 

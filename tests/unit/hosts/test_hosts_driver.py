@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agglab.hosts import driver
-from agglab.hosts.driver import PROGRESS_INTERVAL_NS, Gathering, run_round
+from agglab.hosts.driver import PROGRESS_INTERVAL_NS, ReceiveCoalescing, run_round
 
 
 class Clock:
@@ -51,5 +51,5 @@ def test_whoever_looks_after_an_interval_has_a_report_of_it(
     clock = Clock()
     monkeypatch.setattr(driver.time, "monotonic_ns", lambda: clock.now_ns)
     reports: list[int] = []
-    run_round(Worker(clock), Link(clock), Gathering(), reports.append)
+    run_round(Worker(clock), Link(clock), ReceiveCoalescing(), reports.append)
     assert [at / PROGRESS_INTERVAL_NS for at in reports[:4]] == [0.5, 1.5, 2.5, 3.5]

@@ -16,8 +16,8 @@ import pytest
 from agglab.hosts.endpoint import Inbox
 from agglab.hosts.errors import NotFinite, RoundTimeout
 from agglab.hosts.iteration import (
-    LayeredEndpoint,
-    LayeredReducer,
+    IteratedEndpoint,
+    IteratedReducer,
     endpoint_of,
     reducer_of,
 )
@@ -198,7 +198,7 @@ def iterated(endpoint, work, now_ns=0):
 @pytest.mark.parametrize("listens", [False, True])
 def test_buckets_begin_when_they_are_ready_and_the_one_before_is_summed(listens):
     inner = Inner(takes_ns=5 * MS, listens=listens)
-    endpoint = LayeredEndpoint(inner, LAYERS)
+    endpoint = IteratedEndpoint(inner, LAYERS, 2)
     for start in (0, 1000 * MS):
         inner.begun.clear()
         end_ns, out = iterated(endpoint, LAYERS, start)
@@ -213,7 +213,7 @@ def test_buckets_begin_when_they_are_ready_and_the_one_before_is_summed(listens)
 @pytest.mark.parametrize("seed", range(40))
 def test_an_endpoint_needs_the_time_that_its_buckets_do(seed):
     work, inner = drawn(seed), Inner(takes_ns=random.Random(seed).randint(0, 9) * MS)
-    end_ns, _ = iterated(LayeredEndpoint(inner, work), work)
+    end_ns, _ = iterated(IteratedEndpoint(inner, work, 2), work)
     assert end_ns == round(work.iteration_ns([inner.takes_ns] * len(work.buckets)))
     sizes = [work.buckets[number].elements for number in work.order]
     assert [size for _, size in inner.begun] == sizes
@@ -221,7 +221,7 @@ def test_an_endpoint_needs_the_time_that_its_buckets_do(seed):
 
 def test_an_endpoint_that_only_hears_in_rounds_is_not_asked_between_buckets():
     inner = Inner()
-    endpoint = LayeredEndpoint(inner, LAYERS)
+    endpoint = IteratedEndpoint(inner, LAYERS, 2)
     endpoint.begin(0, *(np.zeros(60, np.float32) for _ in range(2)), None)
     endpoint.poll(0)
     assert (inner.polls, endpoint.deadline_ns) == ([], 14 * MS)
@@ -232,7 +232,7 @@ def test_an_endpoint_that_only_hears_in_rounds_is_not_asked_between_buckets():
 
 def test_an_endpoint_that_listens_is_asked_between_buckets_and_rounds():
     inner = Inner(listens=True)
-    endpoint = LayeredEndpoint(inner, LAYERS)
+    endpoint = IteratedEndpoint(inner, LAYERS, 2)
     assert endpoint.listens
     endpoint.poll(7)
     endpoint.begin(10, *(np.zeros(60, np.float32) for _ in range(2)), None)
@@ -243,7 +243,7 @@ def test_an_endpoint_that_listens_is_asked_between_buckets_and_rounds():
 def test_a_bucket_without_a_finite_sum_is_told_when_all_are_summed():
     inner = Inner()
     inner.not_finite = (2, 3)
-    endpoint = LayeredEndpoint(inner, LAYERS)
+    endpoint = IteratedEndpoint(inner, LAYERS, 2)
     iterated(endpoint, LAYERS)
     assert len(inner.begun) == 3
     with pytest.raises(NotFinite, match="bucket 2"):
@@ -256,7 +256,7 @@ def test_a_bucket_without_a_finite_sum_is_told_when_all_are_summed():
 def test_what_is_missing_counts_from_the_first_bucket():
     inner = Inner()
     inner.fails = {2: RoundTimeout("no result for chunks 1-2", [(1, 2)])}
-    endpoint = LayeredEndpoint(inner, LAYERS)
+    endpoint = IteratedEndpoint(inner, LAYERS, 2)
     with pytest.raises(RoundTimeout, match="bucket 2 of 3: no result") as caught:
         iterated(endpoint, LAYERS)
     assert caught.value.missing == [(4, 5)]  # the first bucket has 3 chunks
@@ -274,7 +274,7 @@ def test_systems_are_told_of_values_and_not_of_layers():
         return Inner()
 
     system = SimpleNamespace(endpoint=made)
-    assert isinstance(endpoint_of(system, part()), LayeredEndpoint)
+    assert isinstance(endpoint_of(system, part()), IteratedEndpoint)
     assert isinstance(endpoint_of(system, part(SERVER)), Inner)
     assert [(work.kind, work.elements) for work in told_of] == [("allreduce", 60)] * 2
     dense = LAYERS.as_dense()
@@ -301,7 +301,7 @@ def test_a_reducer_of_ones_own_transport_sums_buckets_when_they_are_ready():
     inner, batches = Blocking(), []
     system = SimpleNamespace(reducer=lambda given, hooks: inner)
     reducer = reducer_of(system, part(), Hooks(on_batch=lambda: batches.append(1)))
-    assert isinstance(reducer, LayeredReducer)
+    assert isinstance(reducer, IteratedReducer)
     values = np.zeros(60, np.float32)
     inner.not_finite = (1,)
     began_ns = time.monotonic_ns()
@@ -323,5 +323,5 @@ def test_a_system_with_both_sums_buckets_by_its_endpoint(monkeypatch):
     assert reducer_of(system, part(work=LAYERS.as_dense()), NO_HOOKS) == "its own"
     monkeypatch.setattr("agglab.hosts.iteration.Reducer", lambda *given: given)
     endpoint, bind, hooks = reducer_of(system, part(), NO_HOOKS)
-    assert isinstance(endpoint, LayeredEndpoint)
+    assert isinstance(endpoint, IteratedEndpoint)
     assert (bind, hooks) == (("127.0.0.1", 0), NO_HOOKS)

@@ -162,7 +162,7 @@ def test_training_goes_on_from_the_replica(seed: int) -> None:
     log = job.result()["log"][: WORK.updates]
     assert set(log["epoch"]) == {0, 1} and (np.diff(log["epoch"].astype(int)) >= 0).all()
     accounts = np.concatenate([job.result(rank)["account"] for rank in range(3)])
-    assert (accounts["fate"] == COMMITTED).sum() == WORK.updates
+    assert (accounts["outcome"] == COMMITTED).sum() == WORK.updates
 
 
 def killed(divergence: int) -> Job:
@@ -293,12 +293,12 @@ def test_a_worker_that_tells_another_log_is_found() -> None:
     assert not job.verdict().right
 
 
-@pytest.mark.parametrize("fate", [LOST, COMMITTED])
-def test_an_account_that_differs_from_the_log_is_found(fate: int) -> None:
+@pytest.mark.parametrize("outcome", [LOST, COMMITTED])
+def test_an_account_that_differs_from_the_log_is_found(outcome: int) -> None:
     job = finished()
     account = job.result(0)["account"]
-    places = np.flatnonzero((account["fate"] == COMMITTED) == (fate == LOST))
-    account["fate"][places[0]] = fate
+    places = np.flatnonzero((account["outcome"] == COMMITTED) == (outcome == LOST))
+    account["outcome"][places[0]] = outcome
     job.result(0)["steps"] = max(job.result(0)["steps"], places[0] + 1)
     assert not job.verdict().right
 

@@ -12,7 +12,7 @@ from agglab.hosts.endpoint import Inbox
 from agglab.hosts.recovery import Timing
 from agglab.hosts.systems.mlfabric import wire
 from agglab.hosts.systems.mlfabric.channel import WINDOW, Channel
-from agglab.hosts.systems.mlfabric.group import Gathering, Grant, Member
+from agglab.hosts.systems.mlfabric.group import Grant, GroupSum, Member
 from agglab.hosts.systems.mlfabric.policy import Policy, Waiting
 from agglab.hosts.systems.mlfabric.post import Message, Post
 from agglab.hosts.systems.mlfabric.scheduler import Scheduler, SchedulerJob
@@ -104,21 +104,21 @@ def test_a_grant_survives_the_wire() -> None:
 def test_a_chunk_is_complete_however_its_values_come() -> None:
     ones = np.ones(LANES, np.int32)
     for order in ([0b011, 0b100], [0b100, 0b111], [0b001, 0b010, 0b001, 0b100], [0b111, 0b001]):
-        gathering = Gathering(Grant(1, 0, 0, (member(0), member(1), member(2, (0,)))), LANES)
+        group_sum = GroupSum(Grant(1, 0, 0, (member(0), member(1), member(2, (0,)))), LANES)
         for present in order:
-            if gathering.wants(0, present, present):
-                gathering.take(0, present, ones * present.bit_count())
-        assert gathering.sums[0].tolist() == [3] * LANES
-        assert not gathering.is_complete and gathering.missing_of(member(0)) == [1]
-        assert gathering.wants(0, 0b1000, 0b1000) is gathering.wants(9, 1, 1) is None
-        gathering.take(1, 0b011, ones)
-        assert gathering.is_complete
+            if group_sum.wants(0, present, present):
+                group_sum.take(0, present, ones * present.bit_count())
+        assert group_sum.sums[0].tolist() == [3] * LANES
+        assert not group_sum.is_complete and group_sum.missing_of(member(0)) == [1]
+        assert group_sum.wants(0, 0b1000, 0b1000) is group_sum.wants(9, 1, 1) is None
+        group_sum.take(1, 0b011, ones)
+        assert group_sum.is_complete
 
 
 def test_a_sum_that_has_some_of_what_is_there_is_not_taken() -> None:
-    gathering = Gathering(Grant(1, 0, 0, (member(0), member(1), member(2))), LANES)
-    gathering.take(0, 0b001, np.ones(LANES, np.int32))
-    assert gathering.wants(0, 0b011, 0b011) is False
+    group_sum = GroupSum(Grant(1, 0, 0, (member(0), member(1), member(2))), LANES)
+    group_sum.take(0, 0b001, np.ones(LANES, np.int32))
+    assert group_sum.wants(0, 0b011, 0b011) is False
 
 
 POLICY = Policy("shortest", 4, 3, 12)
@@ -157,7 +157,7 @@ def test_a_store_brings_another_to_its_version() -> None:
     for kind, body in reversed(parts):
         assert not assembly.is_whole and assembly.take(kind, body, store.chunks)
     assert other.fits(assembly)
-    other.install(assembly)
+    other.adopt(assembly)
     assert other.version == 3 and (other.values == store.values).all() and len(other.log) == 3
     assert not other.fits(assembly)
 

@@ -18,6 +18,7 @@ from agglab.hosts.workloads import (
     InputKey,
     Layers,
     PushPull,
+    Sgd,
     Sparse,
     Torch,
     Work,
@@ -37,6 +38,7 @@ WORKS: tuple[Work, ...] = (
     Calls(1000, "int32", "lock", 4),
     AsyncSgd(64, 4, 32, 4, 100, 1000, 20, 0),
     Layers("float32", (9, 900, 90), (1, 2, 3), (4, 5, 6), (1,), 0.5, 8, "none", 4, 100, True, 1e6),
+    Sgd("float32", 4, 8, 8, 3, 2, 0.5, 1000),
 )
 SCRIPT = Torch(1000, "train.py", ("--epochs", "2"))
 """Has no inputs: what it brings, its script computes."""
@@ -114,7 +116,7 @@ def test_keys_ascend_and_are_drawn_with_a_chance_that_falls_with_their_rank() ->
     key = InputKey(1, 2, 3, 4)
     pushed = work.inputs(key)["key"]
     assert np.all(pushed[1:] > pushed[:-1])
-    _, counts = np.unique(work.draws(key), return_counts=True)
+    _, counts = np.unique(work.sampled_keys(key), return_counts=True)
     counts = np.sort(counts)[::-1]
     weights = np.arange(1, 1001) ** -1.2
     wanted = 200_000 * weights / weights.sum()

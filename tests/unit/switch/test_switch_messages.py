@@ -144,9 +144,9 @@ def test_a_pipeline_that_is_replaced_says_its_last_words(folder: Path) -> None:
     installed: list[Pipeline | None] = []
     log = MessageLog(installed.append, written.append).start()
     first, second = (Pipeline.load(folder / "test.json", detail=Detail.LOG) for _ in range(2))
-    log.install(first)
+    log.set_pipeline(first)
     first.process(0, b"\0\x01\0\0" + REST)
-    log.install(second)
+    log.set_pipeline(second)
     first.close()
     second.process(0, b"\0\x02\0\0" + REST)
     log.stop()

@@ -268,7 +268,7 @@ GROUPS = {1: [(1, 1), (3, 2)], 2: [(0, 7)]}
 SESSIONS = {1: [(5, 0)], 2: [(6, 1), (7, 1)]}
 
 
-def install(native: Any, model: Interpreter, plan: Plan) -> None:
+def write_entries(native: Any, model: Interpreter, plan: Plan) -> None:
     for table, match, plain, action, args, priority in plan.entries:
         native.table_add(table, match, action, args, priority)
         model.entries.setdefault(table, []).append((plain, priority, action, args))
@@ -285,7 +285,7 @@ def test_programs_equal_the_interpreter(seed: int) -> None:
     plan = draw_plan(random.Random(seed))
     native = Sanitized(plan.builder.json())
     model = Interpreter(plan.builder.document)
-    install(native, model, plan)
+    write_entries(native, model, plan)
     installed = len(native.readers)
     for now, (port, frame) in enumerate(plan.frames):
         native.process(port, frame, now)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agglab.testbed.places import REPOSITORY
+from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.run import run
 from agglab.testbed.scenario import load
 from agglab.verification import __main__ as verification

@@ -1,4 +1,4 @@
-"""Fates of frames: the numbers stay, shares are right, and lists and periods are exact."""
+"""Decisions on frames: the numbers stay, shares are right, and lists and periods are exact."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agglab.testbed.impairments import (
-    Fate,
+    FrameDecision,
     decider,
     deciders,
     direction_key,
@@ -45,16 +45,16 @@ ENTRY = FaultEntry(
 IMPAIRMENTS = {name: kind.impairment(ENTRY) for name, kind in KINDS.items() if kind.impairment}
 
 
-def fates(impairment: Impairment, count: int, key: int = 99) -> list[Fate]:
+def decisions(impairment: Impairment, count: int, key: int = 99) -> list[FrameDecision]:
     decide = decider(impairment, key)
-    found = [Fate() for _ in range(count)]
-    for k, fate in enumerate(found):
-        decide(k, SIZE, fate)
+    found = [FrameDecision() for _ in range(count)]
+    for k, decision in enumerate(found):
+        decide(k, SIZE, decision)
     return found
 
 
 def dropped(impairment: Impairment, count: int, key: int = 99) -> list[int]:
-    return [k for k, fate in enumerate(fates(impairment, count, key)) if fate.dropped]
+    return [k for k, decision in enumerate(decisions(impairment, count, key)) if decision.dropped]
 
 
 def test_scenarios_have_every_impairment_under_its_own_name() -> None:
@@ -67,10 +67,10 @@ def test_scenarios_have_every_impairment_under_its_own_name() -> None:
 def test_every_impairment_does_something_and_is_told_by_what_it_does(name: str) -> None:
     """Findings forgive lateness and copies to those kinds that are said to cause them."""
     impairment = IMPAIRMENTS[name]
-    found = fates(impairment, 100)
-    assert any(fate != Fate() for fate in found)
-    assert any(fate.late_ns for fate in found) == isinstance(impairment, DELAYING)
-    assert any(fate.copies_ns for fate in found) == isinstance(impairment, COPYING)
+    found = decisions(impairment, 100)
+    assert any(decision != FrameDecision() for decision in found)
+    assert any(decision.late_ns for decision in found) == isinstance(impairment, DELAYING)
+    assert any(decision.copies_ns for decision in found) == isinstance(impairment, COPYING)
 
 
 @given(st.integers(0, 2**64 - 1), st.integers(0, 2**40))
@@ -88,7 +88,7 @@ def test_each_impairment_of_a_direction_has_its_own_chance() -> None:
     both = deciders((Duplicate(0.5), Corrupt(0.5)), 7, "h1-s1", "h1->s1")
     alone = decider(Corrupt(0.5), direction_key(7, "h1-s1", "h1->s1", "1"))
     for k in range(50):
-        together, single = Fate(), Fate()
+        together, single = FrameDecision(), FrameDecision()
         for decide in both:
             decide(k, SIZE, together)
         alone(k, SIZE, single)
@@ -117,9 +117,9 @@ def test_gilbert_elliott_begun_late_is_where_it_would_be() -> None:
     model = GilbertElliott(0.05, 0.1)
     whole, late, found = dropped(model, 400), decider(model, 99), []
     for k in range(250, 400):
-        fate = Fate()
-        late(k, SIZE, fate)
-        found += [k] if fate.dropped else []
+        decision = FrameDecision()
+        late(k, SIZE, decision)
+        found += [k] if decision.dropped else []
     assert found == [k for k in whole if k >= 250]
 
 
@@ -127,9 +127,9 @@ def test_gilbert_elliott_begun_late_is_where_it_would_be() -> None:
 def test_shares_are_the_probabilities(share: float) -> None:
     count = 20_000
     allowed = 6 * (count * share) ** 0.5
-    copies = sum(len(f.copies_ns) for f in fates(Duplicate(share, 7), count))
-    held = [f.late_ns for f in fates(Reorder(share, 40), count) if f.late_ns]
-    flips = [bit for f in fates(Corrupt(share), count) for bit in f.flipped]
+    copies = sum(len(f.copies_ns) for f in decisions(Duplicate(share, 7), count))
+    held = [f.late_ns for f in decisions(Reorder(share, 40), count) if f.late_ns]
+    flips = [bit for f in decisions(Corrupt(share), count) for bit in f.flipped]
     for found in (copies, len(held), len(flips)):
         assert abs(found - count * share) < allowed
     assert set(held) == {40_000}
@@ -137,7 +137,7 @@ def test_shares_are_the_probabilities(share: float) -> None:
 
 
 def test_jitter_fills_its_range() -> None:
-    late = [fate.late_ns for fate in fates(Jitter(3), 20_000)]
+    late = [decision.late_ns for decision in decisions(Jitter(3), 20_000)]
     assert min(late) == 0 or min(late) < 10
     assert 2990 < max(late) <= 3000
     assert abs(sum(late) / len(late) - 1500) < 30
@@ -151,5 +151,5 @@ def test_a_flip_turns_one_bit_over(frame: bytes, data: st.DataObject) -> None:
 
 
 def test_a_copy_comes_as_far_behind_as_stated() -> None:
-    found: Sequence[Fate] = fates(Duplicate(1.0, 25), 3)
-    assert [fate.copies_ns for fate in found] == [[25_000]] * 3
+    found: Sequence[FrameDecision] = decisions(Duplicate(1.0, 25), 3)
+    assert [decision.copies_ns for decision in found] == [[25_000]] * 3

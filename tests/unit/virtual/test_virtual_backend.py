@@ -14,7 +14,7 @@ from agglab.hosts import wire
 from agglab.hosts.tensors import make_tensor
 from agglab.testbed.backend import Event, WorkerId
 from agglab.testbed.faults import AtTime, Fault, Impair, LinkDown
-from agglab.testbed.places import REPOSITORY
+from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.program import compile_program
 from agglab.testbed.scenario.fault_kinds import FaultEntry
 from agglab.testbed.scenario.schema import Links, Scenario, Switch, Timeouts, Workload
@@ -67,7 +67,7 @@ class Rig:
         hosts = tuple(host.name for host in self.graph.hosts)
         self.ids = [WorkerId(1, name) for name in hosts]
         self.entries = plan(self.graph, [PlacedJob(1, hosts, 0, 4)]).entries["s1"]
-        self.backend.install("s1", self.entries)
+        self.backend.write_entries("s1", self.entries)
         for rank in range(3):
             self.start(rank)
         self.events = self.until("ready", 3)
@@ -183,7 +183,7 @@ def test_a_killed_worker_is_missed_by_the_others(rig: Rig) -> None:
     # In a new session two survivors go on; tensors keep the ranks.
     pair = rig.ids[:2]
     hosts = tuple(worker.host for worker in pair)
-    rig.backend.install("s1", plan(rig.graph, [PlacedJob(1, hosts, 0, 4)]).entries["s1"])
+    rig.backend.write_entries("s1", plan(rig.graph, [PlacedJob(1, hosts, 0, 4)]).entries["s1"])
     settings = {"first_tag": (1 << 20) + 1, "slots": 4, "window": 4}
     session = {"members": [0, 1], "settings": settings}
     for worker in pair:
@@ -212,13 +212,13 @@ def test_a_restarted_switch_is_empty_and_keeps_what_it_counted(rig: Rig) -> None
     rig.all(command="round", round=0)
     rig.until("round", 3)
     rig.backend.stop_switch("s1")
-    rig.backend.install("s1", rig.entries)  # nothing happens
+    rig.backend.write_entries("s1", rig.entries)  # nothing happens
     assert rig.backend.registers("s1", "tags", [1]) is None
     rig.all(command="round", round=1)
     rig.backend.wait(rig.backend.now_ns() + 5_000_000)
     rig.backend.start_switch("s1")
     assert rig.backend.registers("s1", "tags", [0, 1, 2, 3]) == [0] * 4
-    rig.backend.install("s1", rig.entries)
+    rig.backend.write_entries("s1", rig.entries)
     rig.until("round", 3)
     rig.assert_exact(1)
     new = rig.backend.counters("s1", "contribution_new")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from agglab.testbed.places import REPOSITORY
+from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.run import run
 from agglab.testbed.scenario import find, load
 from agglab.testbed.side_by_side import runs_of

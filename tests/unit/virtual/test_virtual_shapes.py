@@ -10,7 +10,7 @@ import pytest
 
 from agglab.hosts import wire
 from agglab.testbed.backend import Event, WorkerId
-from agglab.testbed.places import REPOSITORY
+from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.program import compile_program
 from agglab.testbed.systems.summing.plan import PlacedJob, plan
 from agglab.testbed.virtual import CompiledProgram, VirtualBackend
@@ -62,7 +62,7 @@ class Rig:
         hosts = tuple(host.name for host in graph.hosts)
         self.ids = [WorkerId(1, name) for name in hosts]
         for switch, entries in plan(graph, [PlacedJob(1, hosts, 0, 4)]).entries.items():
-            self.backend.install(switch, entries)
+            self.backend.write_entries(switch, entries)
         for number in range(len(hosts)):
             self.start(number, change if number == rank else {})
         self.until(("ready",))

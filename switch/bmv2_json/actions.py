@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from agglab.switch.bmv2_json.expressions import Reader, header_type_of, sample_union
+from agglab.switch.bmv2_json.scope import Scope, claim_id
 from agglab.switch.expression import (
     Arithmetic,
     Const,
@@ -16,8 +18,6 @@ from agglab.switch.expression import (
 )
 from agglab.switch.model import Action, Argument, LearnList, Param, Primitive
 from agglab.switch.node import Node
-from agglab.switch.reading.expressions import Reader, header_type_of, sample_union
-from agglab.switch.reading.scope import Scope, claim_id
 
 MAX_PARAM_BITS = 16384
 MAX_ARGS_BYTES = 65535

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from agglab.switch.bmv2_json.scope import Scope
 from agglab.switch.expression import (
     Arithmetic,
     Bool,
@@ -45,7 +46,6 @@ from agglab.switch.expression import (
 )
 from agglab.switch.model import HeaderType, Param, Union
 from agglab.switch.node import Node
-from agglab.switch.reading.scope import Scope
 
 MAX_DEPTH = 150
 MAX_CAST_BITS = 16384

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from agglab.switch.bmv2_json.calculations import read_calculation
+from agglab.switch.bmv2_json.expressions import Reader, is_variable
+from agglab.switch.bmv2_json.scope import Scope, claim
 from agglab.switch.expression import FieldOf, HeaderRef
 from agglab.switch.model import (
     Action,
@@ -15,9 +18,6 @@ from agglab.switch.model import (
     Table,
 )
 from agglab.switch.node import Node
-from agglab.switch.reading.calculations import read_calculation
-from agglab.switch.reading.expressions import Reader, is_variable
-from agglab.switch.reading.scope import Scope, claim
 
 KINDS_OF_TYPE = {
     "exact": {"exact", "valid"},

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from agglab.switch.bmv2_json.scope import Scope, claim
 from agglab.switch.expression import FieldOf, HeaderRef
 from agglab.switch.model import Counter, LearnList, Meter, Register, ValueSet
 from agglab.switch.node import Node
-from agglab.switch.reading.scope import Scope, claim
 
 MAX_CELLS = 2**28
 MAX_REGISTER_BITS = 16384

@@ -3,7 +3,7 @@
 Every decision is a function of (key, k); Gilbert-Elliott keeps the state it has reached, which
 follows from the same two. Frames are asked for in ascending order. Each impairment decides on every
 frame that arrives, also on one that another has dropped, so that none changes the decisions of
-another. A duplicate shares its frame's fate.
+another. What is decided for a frame holds for its duplicates.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from agglab.testbed.impairments.draws import ALWAYS, direction_key, draw, threshold
+from agglab.testbed.impairments.rng import ALWAYS, direction_key, draw, threshold
 from agglab.topologies.graph import (
     Corrupt,
     Drop,
@@ -28,7 +28,7 @@ NS_PER_US = 1000
 
 
 @dataclass(slots=True)
-class Fate:
+class FrameDecision:
     """late_ns: how much later than without impairments it arrives. copies_ns: how long behind it
     each copy comes. flipped: bit numbers; 0 is the highest of the frame's first byte."""
 
@@ -38,8 +38,8 @@ class Fate:
     flipped: list[int] = field(default_factory=list)
 
 
-Decider = Callable[[int, int, Fate], None]
-"""(k, frame's bytes, fate so far)"""
+Decider = Callable[[int, int, FrameDecision], None]
+"""(k, frame's bytes, decision so far)"""
 
 
 def deciders(
@@ -67,9 +67,9 @@ def flip(frame: bytes, bit: int) -> bytes:
 def _drop(impairment: Drop, key: int) -> Decider:
     limit = threshold(impairment.probability)
 
-    def decide(k: int, size: int, fate: Fate) -> None:
+    def decide(k: int, size: int, decision: FrameDecision) -> None:
         if draw(key, k) < limit:
-            fate.dropped = True
+            decision.dropped = True
 
     return decide
 
@@ -81,23 +81,23 @@ def _gilbert_elliott(impairment: GilbertElliott, key: int) -> Decider:
     loss = {False: threshold(impairment.good_loss), True: threshold(impairment.bad_loss)}
     bad, reached = False, 0
 
-    def decide(k: int, size: int, fate: Fate) -> None:
+    def decide(k: int, size: int, decision: FrameDecision) -> None:
         nonlocal bad, reached
         for number in range(reached, k + 1):
             if draw(key, 2 * number) < leave[bad]:
                 bad = not bad
         reached = k + 1
         if draw(key, 2 * k + 1) < loss[bad]:
-            fate.dropped = True
+            decision.dropped = True
 
     return decide
 
 
 def _periodic(impairment: PeriodicDrop, key: int) -> Decider:
-    def decide(k: int, size: int, fate: Fate) -> None:
+    def decide(k: int, size: int, decision: FrameDecision) -> None:
         since = k - impairment.offset
         if since >= 0 and since % impairment.period < impairment.count:
-            fate.dropped = True
+            decision.dropped = True
 
     return decide
 
@@ -105,9 +105,9 @@ def _periodic(impairment: PeriodicDrop, key: int) -> Decider:
 def _drop_list(impairment: DropList, key: int) -> Decider:
     numbers = frozenset(impairment.numbers)
 
-    def decide(k: int, size: int, fate: Fate) -> None:
+    def decide(k: int, size: int, decision: FrameDecision) -> None:
         if k in numbers:
-            fate.dropped = True
+            decision.dropped = True
 
     return decide
 
@@ -115,9 +115,9 @@ def _drop_list(impairment: DropList, key: int) -> Decider:
 def _duplicate(impairment: Duplicate, key: int) -> Decider:
     limit, behind_ns = threshold(impairment.probability), impairment.delay_us * NS_PER_US
 
-    def decide(k: int, size: int, fate: Fate) -> None:
+    def decide(k: int, size: int, decision: FrameDecision) -> None:
         if draw(key, k) < limit:
-            fate.copies_ns.append(behind_ns)
+            decision.copies_ns.append(behind_ns)
 
     return decide
 
@@ -125,9 +125,9 @@ def _duplicate(impairment: Duplicate, key: int) -> Decider:
 def _reorder(impairment: Reorder, key: int) -> Decider:
     limit, held_ns = threshold(impairment.probability), impairment.delay_us * NS_PER_US
 
-    def decide(k: int, size: int, fate: Fate) -> None:
+    def decide(k: int, size: int, decision: FrameDecision) -> None:
         if draw(key, k) < limit:
-            fate.late_ns += held_ns
+            decision.late_ns += held_ns
 
     return decide
 
@@ -136,9 +136,9 @@ def _corrupt(impairment: Corrupt, key: int) -> Decider:
     """Draw 2k decides whether, draw 2k + 1 which bit."""
     limit = threshold(impairment.probability)
 
-    def decide(k: int, size: int, fate: Fate) -> None:
+    def decide(k: int, size: int, decision: FrameDecision) -> None:
         if draw(key, 2 * k) < limit:
-            fate.flipped.append(draw(key, 2 * k + 1) % (8 * size))
+            decision.flipped.append(draw(key, 2 * k + 1) % (8 * size))
 
     return decide
 
@@ -147,8 +147,8 @@ def _jitter(impairment: Jitter, key: int) -> Decider:
     """0 to max_us, each nanosecond alike: the draw scaled by its upper bits."""
     span = impairment.max_us * NS_PER_US + 1
 
-    def decide(k: int, size: int, fate: Fate) -> None:
-        fate.late_ns += draw(key, k) * span // ALWAYS
+    def decide(k: int, size: int, decision: FrameDecision) -> None:
+        decision.late_ns += draw(key, k) * span // ALWAYS
 
     return decide
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from agglab.switch.bmv2_json.scope import Scope, claim
 from agglab.switch.model import Calculation, CalculationInput, Header
 from agglab.switch.node import Node
-from agglab.switch.reading.scope import Scope, claim
 
 MAX_KEY_BITS = 16384
 ALGORITHMS = {

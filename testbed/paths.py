@@ -44,12 +44,12 @@ PYTHON_PACKAGES = {
 }
 
 
-def install(command: str) -> str:
+def program_remedy(command: str) -> str:
     """The remedy for what `command` installs alone, and `make setup` with everything else."""
     return f"{SETUP}, or {command}" if SETUP else command
 
 
-def install_peer(package: str, name: str) -> str:
+def peer_remedy(package: str, name: str) -> str:
     """The remedy for a peer that p4lang has a Debian package of."""
     source = f"{package} of p4lang's packages"
     if IS_CHECKOUT:
@@ -57,7 +57,7 @@ def install_peer(package: str, name: str) -> str:
     return f"apt-get install {package} ({source})"
 
 
-def install_module(module: str) -> str:
+def module_remedy(module: str) -> str:
     """The remedy for a Python module that cannot be imported."""
     package = module.partition(".")[0]
     return SETUP or PYTHON_PACKAGES.get(package, f"python -m pip install {package}")

@@ -46,7 +46,7 @@ LOOK_SHARE = 30
 """Of a processor, the inverse of what looking at links may take."""
 
 
-class RealBackend:
+class MininetBackend:
     """See backend.Backend. targets: of every switch. sums: a folder for what agents receive, which
     can be large. counters: of the P4 programs, by name, whose values outlive a switch's restart."""
 
@@ -83,7 +83,7 @@ class RealBackend:
         self._started: dict[tuple[int, int], WorkerId] = {}
         self._stack = contextlib.ExitStack()
 
-    def __enter__(self) -> RealBackend:
+    def __enter__(self) -> MininetBackend:
         _compile(self._targets.values())
         with self._stack:
             self._stack.enter_context(self._network)
@@ -106,7 +106,7 @@ class RealBackend:
     def now_ns(self) -> int:
         return time.monotonic_ns()
 
-    def install(self, switch: str, entries: Entries) -> None:
+    def write_entries(self, switch: str, entries: Entries) -> None:
         self._switches[switch].replace(entries)
 
     def start_worker(self, worker: WorkerId, configuration: Mapping[str, Any]) -> None:

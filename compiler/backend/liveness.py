@@ -21,7 +21,7 @@ JUMPS = ("_jump", "_jump_if_zero")
 
 
 @dataclass
-class Life:
+class LiveRange:
     """A variable's first and last access, as indices of the action's primitives."""
 
     ref: ir.FieldRef
@@ -64,7 +64,7 @@ def _other_expressions(program: ir.Program) -> Iterator[ir.Expr]:
     yield from (m.result for m in program.meters if m.result is not None)
 
 
-def lives_of(action: ir.Action) -> Iterator[Life]:
+def live_ranges_of(action: ir.Action) -> Iterator[LiveRange]:
     """Variables whose every read follows a write in straight or forward-jumping code."""
     jumps = list(_jumps(action))
     if any(target <= source for source, target in jumps):
@@ -75,10 +75,10 @@ def lives_of(action: ir.Action) -> Iterator[Life]:
             for ref in _scalars(expr):
                 accesses.setdefault(ref, []).append(index)
     for ref, indices in accesses.items():
-        life = Life(ref, indices[0], indices[-1])
-        skipped = any(s < life.first < t <= life.last for s, t in jumps)
-        if not skipped and _only_writes(action.primitives[life.first], ref):
-            yield life
+        live_range = LiveRange(ref, indices[0], indices[-1])
+        skipped = any(s < live_range.first < t <= live_range.last for s, t in jumps)
+        if not skipped and _only_writes(action.primitives[live_range.first], ref):
+            yield live_range
 
 
 def _jumps(action: ir.Action) -> Iterator[tuple[int, int]]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from agglab.switch.bmv2_json.actions import read_primitive
+from agglab.switch.bmv2_json.calculations import MAX_INPUT_BITS, packet_header
+from agglab.switch.bmv2_json.expressions import Reader, member_of
+from agglab.switch.bmv2_json.scope import Scope, claim
 from agglab.switch.expression import Const, Data, FieldOf, Lookahead
 from agglab.switch.model import (
     Checksum,
@@ -15,10 +19,6 @@ from agglab.switch.model import (
     ValueSet,
 )
 from agglab.switch.node import Node
-from agglab.switch.reading.actions import read_primitive
-from agglab.switch.reading.calculations import MAX_INPUT_BITS, packet_header
-from agglab.switch.reading.expressions import Reader, member_of
-from agglab.switch.reading.scope import Scope, claim
 
 
 def read_parser(node: Node, scope: Scope) -> Parser:
