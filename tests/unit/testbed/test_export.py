@@ -57,7 +57,7 @@ def test_runtime_files_hold_all_entries_and_are_ours_to_read_again(
         content = json.loads(path.read_text())
         assert content["target"] == "bmv2"
         assert (out / content["p4info"]).is_file() and (out / content["bmv2_json"]).is_file()
-    assert "left out: losses and other impairments" in capsys.readouterr().out
+    assert "not exported: losses and other impairments" in capsys.readouterr().out
 
 
 def test_a_tutorial_s_topology(scenario: Path) -> None:
@@ -128,7 +128,7 @@ def test_one_contender_of_a_comparison_is_exported(tmp_path: Path, capsys) -> No
     words = ["export", str(path), "--to", "tutorial", "--out", str(out)]
     assert cli.main(words) == 2
     (said,) = capsys.readouterr().err.splitlines()
-    assert said.endswith("--contender has to be one of its own: sum, ring")
+    assert said.endswith("--contender must be one of the scenario's contenders: sum, ring")
     assert cli.main([*words, "--contender", "ring"]) == 0
     assert [path.name for path in (out / "build").glob("*.json")] == ["forwarding.json"]
 
