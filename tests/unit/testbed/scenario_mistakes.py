@@ -52,7 +52,7 @@ ONE_MISTAKE = {
     "yes is not true": ("switch: {pcap: yes}", "s.yaml:1: switch.pcap: 'yes' is not true or false"),
     "unknown choice": (
         "workload: {dtype: float64}",
-        "s.yaml:1: workload.dtype: unknown value 'float64', did you mean 'float16'?; allowed: float32,",
+        "s.yaml:1: workload.dtype: unknown value 'float64', did you mean 'float16'?; allowed",
     ),
     "list for a value": (
         "seed: [1]",
