@@ -52,7 +52,7 @@ class Stub:
 @pytest.fixture(scope="module")
 def stub_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("stub") / "stub.so"
-    source = str(FIXTURES / "stub_pipeline.c")
+    source = str(FIXTURES / "io/stub_pipeline.c")
     subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", str(target), source], check=True)
     return target
 

@@ -17,7 +17,7 @@ from agglab.testbed.systems.summing import plan
 from agglab.testbed.systems.summing.plan import PlacedJob, job_entries
 from agglab.topologies import rack
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 @pytest.fixture(scope="module")

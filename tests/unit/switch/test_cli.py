@@ -101,7 +101,7 @@ def test_what_is_wrong_is_named_in_one_line(
 
 def test_the_drop_port_reaches_the_program() -> None:
     """No entry of entities.p4 matches, so its default action sends everything to port 255."""
-    program = Program.read(Path(__file__).parent / "entities.json")
+    program = Program.read(Path(__file__).parent / "p4runtime/entities.json")
     for words, copies in (("", 1), ("--drop-port 255", 0)):
         options = parse(["entities.json", "--", *words.split()])
         with make_pipeline(options, program) as pipeline:

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("mininet", reason="needs the system package mininet")
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 WITHOUT_DISTUTILS = """
 import importlib.util, sys
 find = importlib.util.find_spec

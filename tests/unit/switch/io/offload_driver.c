@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../../../switch/io/offload.h"
+#include "../../../../switch/io/offload.h"
 
 static void print_packet(void *context, const uint8_t *data, uint32_t len)
 {

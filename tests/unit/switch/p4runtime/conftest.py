@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import queue
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -199,14 +198,3 @@ def primary(switch_server: Switch, entities_config: Any) -> Client:
     assert client.arbitrate(1).status.code == 0
     client.configure("VERIFY_AND_COMMIT", entities_config)
     return client
-
-
-@pytest.fixture(scope="session")
-def stub_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """stub_pipeline.c compiled."""
-    target = tmp_path_factory.mktemp("stub") / "stub.so"
-    subprocess.run(
-        ["cc", "-O2", "-shared", "-fPIC", "-o", str(target), str(HERE / "stub_pipeline.c")],
-        check=True,
-    )
-    return target

@@ -173,7 +173,7 @@ def test_the_same_folder_gives_the_same_bytes(folder: Path) -> None:
         "report.html",
     }
     assert drawn() == first
-    documented = (Path(__file__).parents[3] / "docs/results.md").read_text()
+    documented = (Path(__file__).parents[4] / "docs/results.md").read_text()
     assert all(f"\n| `{name}` |" in documented for name in first)
 
 
