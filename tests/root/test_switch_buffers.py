@@ -157,33 +157,25 @@ def test_captures_hold_single_packets(
         assert lengths == {PAYLOAD_BYTES + HEADER_BYTES - 14}
 
 
-def forged(ip_bytes: int, version: int = 0x45) -> bytes:
+def buffer(ip_bytes: int) -> bytes:
     """What a packet socket says of its frame, and the frame, which has 3000 bytes of IPv4."""
     header = struct.pack("=BBHHHH", 1, 5, HEADER_BYTES, PAYLOAD_BYTES, 34, 6)
     ethernet = bytes.fromhex("0200000000020200000000010800")
-    ip = struct.pack("!BBHIHHII", version, 0, ip_bytes, 0, 0x4011, 0, 0x0A090001, 0x0A090002)
+    ip = struct.pack("!BBHIHHII", 0x45, 0, ip_bytes, 0, 0x4011, 0, 0x0A090001, 0x0A090002)
     return header + ethernet + ip + struct.pack("!HHHH", PORT, PORT, 2980, 0) + bytes(2972)
 
 
-FORGED = {"of another length": forged(2999), "with options": forged(3000, 0x46)}
-
-
-@pytest.mark.parametrize("frame", FORGED.values(), ids=FORGED)
-def test_a_forged_buffer_is_lost_alone_and_counted(
-    lab: Lab,
-    stub_path: Path,
-    frame: bytes,
-) -> None:
+def test_a_buffer_of_a_forged_length_is_lost_alone_and_counted(lab: Lab, stub_path: Path) -> None:
     running = Running(lab, stub_path)
     raw = lab.hosts[0].packet_socket("h1")
     raw.setsockopt(SOL_PACKET, PACKET_VNET_HDR, struct.pack("=i", 1))
     try:
-        raw.send(frame)
+        raw.send(buffer(2999))
         running.send(payloads(1))
         assert running.receive(RUN) == payloads(1)
         entry, _ = running.ports()
         assert (entry["rx_gso"], entry["rx_gso_drops"], entry["rx_packets"]) == (1, 1, RUN)
-        raw.send(forged(3000))
+        raw.send(buffer(3000))
         assert running.receive(3) == [bytes(1000), bytes(1000), bytes(972)]
     finally:
         raw.close()
