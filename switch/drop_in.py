@@ -51,5 +51,10 @@ def run(words: list[str]) -> int:
     return main(words)
 
 
+def command() -> int:
+    """The command `agglab-switch`: runs the switch with the process's arguments until a signal."""
+    return run(sys.argv[1:])
+
+
 if __name__ == "__main__":
-    sys.exit(run(sys.argv[1:]))
+    sys.exit(command())
