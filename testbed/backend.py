@@ -68,7 +68,7 @@ class Backend(Protocol):
     def now_ns(self) -> int:
         """Of the clock that all events' times are of."""
 
-    def install(self, switch: str, entries: Entries) -> None:
+    def write_entries(self, switch: str, entries: Entries) -> None:
         """Replace all entries and groups of a switch; its registers stay."""
 
     def start_worker(self, worker: WorkerId, configuration: Mapping[str, Any]) -> None:

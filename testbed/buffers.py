@@ -46,7 +46,7 @@ def _of_the_run(resolved: ResolvedScenario) -> str:
         return f"switches of target {resolved.target} take single frames"
     if not resolved.system.sends_datagrams:
         return f"agents of {resolved.system.name} have a transport of their own"
-    if any(not workloads.KINDS[job.work.kind].predictable for job in resolved.jobs):
+    if any(workloads.KINDS[job.work.kind].unpredictable for job in resolved.jobs):
         return "scripts may open connections of their own"
     if resolved.faults:
         return "faults take effect at a frame"

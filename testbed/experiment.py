@@ -80,8 +80,8 @@ class Experiment:
                 sample_ns=resolved.sample_ns,
                 slot_meter=self.system.slot_meter(resolved) if resolved.sample_ns else None,
             )
+        from agglab.testbed.mininet_backend import MininetBackend
         from agglab.testbed.network.targets import choose
-        from agglab.testbed.real import RealBackend
 
         pcaps = self.folder.path / "pcap" if resolved.scenario.switch.pcap else None
         if pcaps:
@@ -91,7 +91,7 @@ class Experiment:
             switch: choose(resolved.target, program.json, program.p4info, log)
             for switch, program in self.programs.items()
         }
-        return RealBackend(
+        return MininetBackend(
             resolved.graph,
             resolved.seed,
             resolved.faults,

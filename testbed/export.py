@@ -20,7 +20,7 @@ from typing import Any
 from agglab.switch.files import read_bytes, read_text
 from agglab.switch.program import Program as Described
 from agglab.testbed.exit_codes import INVALID, PASSED
-from agglab.testbed.places import REPOSITORY
+from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.plan import Entries, Replica, TableEntry
 from agglab.testbed.prepare import all_entries, prepare
 from agglab.testbed.program import Program, Programs

@@ -139,7 +139,7 @@ def _in_switches(case: Case) -> Iterator[Finding]:
     left = any(result.lost for result in outcome.jobs)
     if left or case.target == "bmv2" or (emptied and not case.virtual):
         return
-    scripted = any(not KINDS[result.job.work.kind].predictable for result in outcome.jobs)
+    scripted = any(KINDS[result.job.work.kind].unpredictable for result in outcome.jobs)
     foreign = scripted or bool(outcome.injected)
     foreign |= any(way.corrupted for way in case.measured.statistics.directions)
     slack = 0 if case.virtual else MOVING

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from agglab.testbed import buffers, workloads
-from agglab.testbed.places import P4_FOLDER, REPOSITORY
+from agglab.testbed.paths import P4_FOLDER, REPOSITORY
 from agglab.testbed.program import Program
 from agglab.testbed.scenario import Suite
 

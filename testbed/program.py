@@ -17,13 +17,13 @@ from typing import Any
 
 from agglab.switch.build import cache_directory
 from agglab.testbed.errors import MachineLacks
-from agglab.testbed.places import IS_CHECKOUT, P4_FOLDER, REPOSITORY, install_peer
+from agglab.testbed.paths import IS_CHECKOUT, P4_FOLDER, REPOSITORY, peer_remedy
 from agglab.testbed.plan import Entries, TableEntry
 
 CACHE = REPOSITORY / "build" / "programs"
 """Where products are kept; in the user's cache directory if there is no checkout of his own."""
 INCLUDES = P4_FOLDER
-P4C_REMEDY = f"{install_peer('p4lang-p4c', 'p4c')}, or leave switch.compiler at agglab"
+P4C_REMEDY = f"{peer_remedy('p4lang-p4c', 'p4c')}, or leave switch.compiler at agglab"
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)

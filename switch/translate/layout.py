@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from agglab.switch.bmv2_json.calculations import input_bits
 from agglab.switch.model import (
     Action,
     Field,
@@ -21,7 +22,6 @@ from agglab.switch.model import (
     UnionStack,
 )
 from agglab.switch.program import Program
-from agglab.switch.reading.calculations import input_bits
 from agglab.switch.translate.writer import Names, Writer, comment
 
 STANDARD_FIELDS = {

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from agglab.switch.bmv2_json.expressions import header_type_of, sample_union
 from agglab.switch.expression import (
     ChooseHeader,
     Data,
@@ -20,7 +21,6 @@ from agglab.switch.expression import (
     UnionRef,
 )
 from agglab.switch.model import HeaderType, Stack, UnionStack
-from agglab.switch.reading.expressions import header_type_of, sample_union
 from agglab.switch.translate.layout import Layout, Place
 from agglab.switch.translate.writer import Writer, access
 

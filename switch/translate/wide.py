@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from agglab.switch.bmv2_json.expressions import header_type_of
 from agglab.switch.expression import (
     Arithmetic,
     ChooseData,
@@ -16,7 +17,6 @@ from agglab.switch.expression import (
     Lookahead,
     RegisterCell,
 )
-from agglab.switch.reading.expressions import header_type_of
 from agglab.switch.translate.patterns import lane_add, strip_masks
 from agglab.switch.translate.writer import access, u64
 

@@ -16,7 +16,7 @@ from typing import Any
 from agglab.testbed.errors import MachineLacks, NodeFailed, exit_in_words
 from agglab.testbed.faults import Fault, Impair, LinkDown, RateChange
 from agglab.testbed.kernel import network_namespace
-from agglab.testbed.network import impaired, interfaces, links, reading
+from agglab.testbed.network import impaired, interfaces, link_counters, links
 from agglab.testbed.network.impaired import ImpairedDirection
 from agglab.testbed.network.process import NodeProcess, put_first, stop_all
 from agglab.testbed.network.queues import Queues
@@ -176,10 +176,10 @@ class MininetNetwork:
         """Read every counter of links, switches and processes. Safe to call more than once."""
         switches = tuple(switch.statistics() for switch in self._switches.values())
         counts = {name: program.counts() for name, program in self._impaired.items()}
-        counts |= reading.port_counts(self._port_drops, switches)
-        sent = reading.sent_by_switches(self.topology, self._buffered, switches)
+        counts |= link_counters.port_counts(self._port_drops, switches)
+        sent = link_counters.sent_by_switches(self.topology, self._buffered, switches)
         return NetworkStatistics(
-            directions=reading.read_directions(
+            directions=link_counters.read_directions(
                 self.topology, self._pids(), counts, self._buffered, sent
             ),
             switches=switches,
@@ -188,7 +188,7 @@ class MininetNetwork:
 
     def carried_bytes(self) -> dict[str, int]:
         """By direction, bytes that have left the sender's queue. Quick: it starts no program."""
-        carried = reading.carried_bytes(self.topology, self._pids())
+        carried = link_counters.carried_bytes(self.topology, self._pids())
         if self._carried:
             now_ns = time.monotonic_ns()
             rows = self._carried.look(now_ns)

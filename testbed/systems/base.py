@@ -35,9 +35,9 @@ Cells = Mapping[int, tuple[int, int]]
 """A switch's counter: index -> (packets, bytes)."""
 
 
-ALL_REDUCES = ("allreduce", "sparse_allreduce", "embedding_allreduce", "layers")
+ALL_REDUCES = ("allreduce", "sparse_allreduce", "embedding_allreduce", "layers", "sgd")
 """Values of `workload.kind` whose result is the sum of one tensor of each worker, which `layers`
-sums in parts."""
+and `sgd` sum in parts."""
 P4_TARGETS = ("native", "bmv2")
 """Values of `switch.target` that run a P4 program."""
 TARGETS = (*P4_TARGETS, "bridge")

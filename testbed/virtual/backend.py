@@ -287,7 +287,7 @@ class VirtualBackend:
         def opened(agent: AgentNode) -> None:
             peers[:] = [Address(self._macs[ip], ip, port) for ip, port in agent.peers]
             host.open(own, peers, agent)
-            self._causes.agent(packed(own.ip), own.port, worker.job)
+            self._causes.agent(packed(own.ip), own.port, worker.job, agent.computing_ns)
 
         self._disturb(("killed", worker), None, False)
         report = self._events.append
@@ -357,8 +357,8 @@ class VirtualBackend:
     def _both(self, link: str) -> list[LinkDirection]:
         return [direction for direction in self._directions.values() if direction.link == link]
 
-    def install(self, switch: str, entries: Entries) -> None:
-        self._switches[switch].install(entries)
+    def write_entries(self, switch: str, entries: Entries) -> None:
+        self._switches[switch].write_entries(entries)
 
     def inject(self, host: str, frames: Sequence[bytes]) -> None:
         for frame in frames:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from agglab.testbed.impairments import Decider, Fate, deciders, flip
+from agglab.testbed.impairments import Decider, FrameDecision, deciders, flip
 from agglab.testbed.series.tracks import Row
 from agglab.testbed.statistics import DirectionStatistics
 from agglab.testbed.virtual.clock import Clock
@@ -112,24 +112,24 @@ class LinkDirection:
         if not self._deciders:
             self._hand_over(frame)
             return
-        fate = Fate()
+        decision = FrameDecision()
         for decide in self._deciders:
-            decide(k, len(frame), fate)
-        if fate.dropped or fate.flipped or fate.late_ns:
+            decide(k, len(frame), decision)
+        if decision.dropped or decision.flipped or decision.late_ns:
             self._hit(frame)
-        if fate.dropped:
+        if decision.dropped:
             self._dropped += 1
             if len(self._dropped_numbers) < NUMBERS_KEPT:
                 self._dropped_numbers.append(k)
             return
-        if fate.flipped:
+        if decision.flipped:
             self._corrupted += 1
-        for bit in fate.flipped:
+        for bit in decision.flipped:
             frame = flip(frame, bit)
-        self._after(fate.late_ns, frame)
-        self._copied += len(fate.copies_ns)
-        for behind_ns in fate.copies_ns:
-            self._after(fate.late_ns + behind_ns, frame)
+        self._after(decision.late_ns, frame)
+        self._copied += len(decision.copies_ns)
+        for behind_ns in decision.copies_ns:
+            self._after(decision.late_ns + behind_ns, frame)
 
     def _after(self, delay_ns: int, frame: bytes) -> None:
         if delay_ns:

@@ -112,7 +112,7 @@ class SwitchNode:
         self.ports: dict[int, LinkDirection] = {}
         self._clock, self._compiled, self._seed, self._delay_ns = clock, compiled, seed, delay_ns
         self._pipeline: Pipeline | None = compiled.pipeline(seed)
-        self._installed: dict[EntryKey, tuple[TableEntry, int]] = {}
+        self._written: dict[EntryKey, tuple[TableEntry, int]] = {}
         self._replication = NO_ENTRIES
         self._counted: dict[tuple[str, int], Count] = {}
         self._drops: dict[str, int] = {}
@@ -152,7 +152,7 @@ class SwitchNode:
                 self._sent[direction.name] += 1
                 direction.send(copy)
 
-    def install(self, entries: Entries) -> None:
+    def write_entries(self, entries: Entries) -> None:
         """Make the entries and groups these, changing only what differs; registers stay. Nothing
         happens to a stopped switch: it is filled when it has been started again."""
         if self._pipeline is None:
@@ -160,16 +160,16 @@ class SwitchNode:
         wanted: dict[EntryKey, TableEntry] = {
             (entry.table, entry.priority, *entry.match.items()): entry for entry in entries.tables
         }
-        for key, (old, handle) in list(self._installed.items()):
+        for key, (old, handle) in list(self._written.items()):
             if wanted.get(key) != old:
                 assert handle != NO_HANDLE, "default entries stay for the whole run"
                 self._pipeline.tables.delete(
                     full_name(self._compiled.program.tables, old.table), handle
                 )
-                del self._installed[key]
+                del self._written[key]
         for key, entry in wanted.items():
-            if key not in self._installed:
-                self._installed[key] = (entry, self._compiled.add(self._pipeline, entry))
+            if key not in self._written:
+                self._written[key] = (entry, self._compiled.add(self._pipeline, entry))
         for kind, group, replicas in group_changes(self._replication, entries):
             self._pipeline.replication.set_multicast_group(
                 group, [] if kind == "DELETE" else replicas
@@ -185,7 +185,7 @@ class SwitchNode:
             self._put_aside(self._pipeline)
             self._pipeline.close()
         self._pipeline = None
-        self._installed, self._replication = {}, NO_ENTRIES
+        self._written, self._replication = {}, NO_ENTRIES
 
     def close(self) -> None:
         """Free the program; nothing can be asked afterwards."""

@@ -20,6 +20,7 @@ from agglab.hosts.errors import AllReduceError
 from agglab.hosts.iteration import endpoint_of
 from agglab.hosts.part import Part
 from agglab.hosts.recording import Sample
+from agglab.hosts.workloads import Sgd
 from agglab.testbed.backend import Command, Event
 from agglab.testbed.received import Received
 from agglab.testbed.virtual.clock import Clock
@@ -143,6 +144,12 @@ class AgentNode:
     def latencies(self) -> NDArray[np.int64]:
         """Counts of hosts.histogram, of all its sessions."""
         return self._core.latencies
+
+    @property
+    def computing_ns(self) -> int:
+        """How long it computes between two sums of a round."""
+        work = self._config.work
+        return work.compute_ns if isinstance(work, Sgd) else 0
 
     @property
     def unread(self) -> int:

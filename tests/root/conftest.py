@@ -143,6 +143,6 @@ def wait_until() -> Callable[[Callable[[], bool], str], None]:
 @pytest.fixture(scope="session")
 def stub_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("stub") / "stub.so"
-    source = str(FIXTURES / "stub_pipeline.c")
+    source = str(FIXTURES / "io/stub_pipeline.c")
     subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", str(target), source], check=True)
     return target

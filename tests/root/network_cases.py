@@ -467,7 +467,7 @@ def switched(
     captures = Path(pcap_dir) if pcap_dir else None
     with MininetNetwork(topology, 7, scratch, scratch / "logs", captures) as net:
         switch = net.start_switch("s1", NativeTarget(Path(program), Path(p4info)))
-        switch.install(job_entries(topology, "s1", jobs))
+        switch.write_entries(job_entries(topology, "s1", jobs))
         yield net, switch
 
 
@@ -606,7 +606,7 @@ def refused_entry(scratch: Path, **options: Any) -> dict[str, Any]:
     with switched(rack(1), scratch, jobs=[], **options) as (_net, switch):
         entry = TableEntry("macs", {"dst": 0x020000000001}, "forward", {"port": 1})
         try:
-            switch.install(Entries((entry,), {}))
+            switch.write_entries(Entries((entry,), {}))
         except NodeFailed as failed:
             return {"says": str(failed)}
     return {}

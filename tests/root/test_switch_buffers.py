@@ -16,7 +16,7 @@ from switch_lab import SOL_PACKET, Lab, Stub, wait_until
 
 from agglab.hosts.segments import most
 from agglab.switch.io import Loss, PacketLoop
-from agglab.testbed.impairments.draws import draw
+from agglab.testbed.impairments.rng import draw
 from agglab.testbed.network.interfaces import offloads_off
 
 pytestmark = pytest.mark.root

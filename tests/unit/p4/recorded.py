@@ -29,7 +29,7 @@ class Recording:
     steps: list[Step] = field(default_factory=list)
     over: bool = False
 
-    def install(self, entries: Entries) -> None:
+    def write_entries(self, entries: Entries) -> None:
         self.over |= bool(self.steps) and entries != self.setup
         self.setup = self.setup if self.steps else entries
 
@@ -54,11 +54,11 @@ def recorded(text: str, most: int, folder: Path, patch: pytest.MonkeyPatch) -> d
     """By switch, the first `most` frames of each. Asserts that every result of the run is right."""
     path, kept = folder / "recorded.yaml", defaultdict[str, Recording](Recording)
     path.write_text(text)
-    install, process = SwitchNode.install, SwitchNode._process
+    write_entries, process = SwitchNode.write_entries, SwitchNode._process
 
-    def install_kept(self: SwitchNode, entries: Entries) -> None:
-        kept[self.name].install(entries)
-        install(self, entries)
+    def write_entries_kept(self: SwitchNode, entries: Entries) -> None:
+        kept[self.name].write_entries(entries)
+        write_entries(self, entries)
 
     def process_kept(self: SwitchNode, port: int, frame: bytes) -> None:
         pipeline = self._pipeline
@@ -76,7 +76,7 @@ def recorded(text: str, most: int, folder: Path, patch: pytest.MonkeyPatch) -> d
         finally:
             del pipeline.process
 
-    patch.setattr(SwitchNode, "install", install_kept)
+    patch.setattr(SwitchNode, "write_entries", write_entries_kept)
     patch.setattr(SwitchNode, "_process", process_kept)
     suite = load(path)
     run(suite, folder / "results", [], io.StringIO())

@@ -56,7 +56,7 @@ class Setup:
         )
 
 
-def install(pipeline: Pipeline, setup: Setup) -> None:
+def write_entries(pipeline: Pipeline, setup: Setup) -> None:
     """Our switch gets the groups and the entries."""
     for group, ports in setup.groups.items():
         pipeline.replication.set_multicast_group(group, [(port, 0) for port in ports])

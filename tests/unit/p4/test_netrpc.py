@@ -44,7 +44,7 @@ from netrpc_schedules import (
     random_packet,
     setup,
 )
-from tables import install
+from tables import write_entries
 from test_packet_checks import rewritten
 
 from agglab.switch import Exact, Pipeline
@@ -70,7 +70,7 @@ def netrpc(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def pipeline(netrpc: Path) -> Pipeline:
     made = Pipeline.load(netrpc)
-    install(made, setup())
+    write_entries(made, setup())
     return made
 
 

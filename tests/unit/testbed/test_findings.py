@@ -18,7 +18,7 @@ from agglab.hosts.agent_core import AgentCore
 from agglab.hosts.systems import switchml
 from agglab.testbed.exit_codes import FAILED, PASSED
 from agglab.testbed.findings import slow_rounds, unexpected, unexplained_repeats
-from agglab.testbed.places import REPOSITORY
+from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.run import run
 from agglab.testbed.scenario import Point, ScenarioError, find, load, names, resolve
 from agglab.testbed.side_by_side import runs_of

@@ -10,7 +10,7 @@ import pytest
 from agglab.testbed import systems
 from agglab.testbed.faults import AgentPause, Attack, AtTime, Fault
 from agglab.testbed.findings import Case, find
-from agglab.testbed.network.reading import carried_bytes
+from agglab.testbed.network.link_counters import carried_bytes
 from agglab.testbed.scenario import resolve
 from agglab.testbed.scenario.schema import Scenario, Topology
 from agglab.testbed.statistics import DirectionStatistics

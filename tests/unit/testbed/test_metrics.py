@@ -298,9 +298,12 @@ def test_every_metric_is_documented_and_every_documented_one_exists(tmp_path: Pa
         assert isinstance(lookup(metrics, path), kinds[type_of(pattern_of(path, SWITCHML))]), path
 
 
-def test_an_iteration_has_the_metrics_that_are_declared(tmp_path: Path) -> None:
-    path = tmp_path / "layers.yaml"
-    path.write_text("name: layers\nworkload: {kind: layers, model: alexnet, scale: 1e5}\n")
+@pytest.mark.parametrize("kind", ["layers, model: alexnet, scale: 1e5", "sgd"])
+def test_rounds_of_several_sums_have_the_metrics_that_are_declared(
+    tmp_path: Path, kind: str
+) -> None:
+    path = tmp_path / "several.yaml"
+    path.write_text(f"name: several\nworkload: {{kind: {kind}}}\n")
     work = load(path).points[0].resolved.jobs[0].work
     found = leaves(workloads.KINDS[work.kind].summary(work, [0.25], []))
     assert set(found) == set(workloads.KINDS[work.kind].metrics)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agglab.testbed import cli, systems
-from agglab.testbed.places import REPOSITORY
+from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.program import source_lines
 from agglab.testbed.scenario import load
 from agglab.testbed.survey.cases import SCENARIO, WRITTEN, Case, cases

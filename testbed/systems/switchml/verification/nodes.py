@@ -47,7 +47,7 @@ class SwitchPair:
         self._entries: Entries | None = None
         self._handles: list[tuple[str, int]] = []
 
-    def install(self, entries: Entries, duties: Mapping[int, Duty]) -> None:
+    def write_entries(self, entries: Entries, duties: Mapping[int, Duty]) -> None:
         """Other entries instead of all that were there; registers stay."""
         tables = self._compiled.program.tables
         for table, handle in self._handles:
@@ -71,7 +71,7 @@ class SwitchPair:
         self.model.empty()
         assert self._entries is not None
         entries, self._entries, self._handles = self._entries, None, []
-        self.install(entries, self.model.duties)
+        self.write_entries(entries, self.model.duties)
 
     def process(self, port: int, frame: bytes) -> list[Out]:
         """What leaves; Wrong if that is not what must leave."""

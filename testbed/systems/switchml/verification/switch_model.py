@@ -60,7 +60,7 @@ class Cell:
 
 
 class Decision(enum.Enum):
-    """One packet's fate."""
+    """One packet's decision."""
 
     FORGED = enum.auto()
     HOST_ERROR = enum.auto()
@@ -135,7 +135,7 @@ class SwitchModel:
         return self._decide(port, packets.read(frame, self._lanes), frame)
 
     def process(self, port: int, frame: bytes) -> tuple[Decision, list[Out]]:
-        """Take a frame: its fate, and the frames that leave."""
+        """Take a frame: its decision, and the frames that leave."""
         parsed = packets.read(frame, self._lanes)
         decision = self._decide(port, parsed, frame)
         index = 0

@@ -52,8 +52,8 @@ class FakeBackend:
     def now_ns(self) -> int:
         return self.now
 
-    def install(self, switch: str, entries: Entries) -> None:
-        self.asked.append(("install", switch, entries))
+    def write_entries(self, switch: str, entries: Entries) -> None:
+        self.asked.append(("write_entries", switch, entries))
 
     def start_worker(self, worker: WorkerId, configuration: Mapping[str, Any]) -> None:
         self.asked.append(("start", worker.name))
