@@ -27,22 +27,16 @@ from agglab.switch.model import (
     Control,
     Counter,
     Deparser,
-    Field,
     FieldList,
-    Header,
-    HeaderType,
     LearnList,
     Meter,
     Parser,
     Profile,
-    Register,
-    Stack,
     Table,
-    Union,
-    UnionStack,
     ValueSet,
 )
 from agglab.switch.node import Node
+from agglab.switch.storage import Field, Header, HeaderType, Register, Stack, Union, UnionStack
 
 VERSION = (2, 24)
 MAX_STATE_BYTES = 4 << 30

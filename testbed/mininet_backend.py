@@ -24,7 +24,7 @@ from agglab.switch.errors import PipelineError
 from agglab.switch.io.build import loop_library
 from agglab.testbed import usage
 from agglab.testbed.agents import Agents
-from agglab.testbed.backend import Command, Event, WorkerId
+from agglab.testbed.backend import Command
 from agglab.testbed.errors import NodeFailed
 from agglab.testbed.faults import Fault
 from agglab.testbed.kernel import network_namespace
@@ -35,6 +35,7 @@ from agglab.testbed.series import recordings
 from agglab.testbed.series.tracks import Record, Tracks
 from agglab.testbed.statistics import NetworkStatistics
 from agglab.testbed.usage import Usage
+from agglab.testbed.worker_id import Event, WorkerId
 from agglab.topologies import Topology, interface_name
 
 ARRAYS = ("result", "sums", "out")

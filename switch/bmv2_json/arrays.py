@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from agglab.switch.bmv2_json.scope import Scope, claim
 from agglab.switch.expression import FieldOf, HeaderRef
-from agglab.switch.model import Counter, LearnList, Meter, Register, ValueSet
+from agglab.switch.model import Counter, LearnList, Meter, ValueSet
 from agglab.switch.node import Node
+from agglab.switch.storage import Register
 
 MAX_CELLS = 2**28
 MAX_REGISTER_BITS = 16384

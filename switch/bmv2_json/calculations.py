@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from agglab.switch.bmv2_json.scope import Scope, claim
-from agglab.switch.model import Calculation, CalculationInput, Header
+from agglab.switch.model import Calculation, CalculationInput
 from agglab.switch.node import Node
+from agglab.switch.storage import Header
 
 MAX_KEY_BITS = 16384
 ALGORITHMS = {

@@ -44,8 +44,9 @@ from agglab.switch.expression import (
     Valid,
     ValidUnion,
 )
-from agglab.switch.model import HeaderType, Param, Union
+from agglab.switch.model import Param
 from agglab.switch.node import Node
+from agglab.switch.storage import HeaderType, Union
 
 MAX_DEPTH = 150
 MAX_CAST_BITS = 16384

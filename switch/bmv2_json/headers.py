@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from agglab.switch.bmv2_json.scope import CORE_ERRORS, Scope, claim, claim_id
-from agglab.switch.model import Field, Header, HeaderType, Stack, Union, UnionStack
 from agglab.switch.node import Node
+from agglab.switch.storage import Field, Header, HeaderType, Stack, Union, UnionStack
 
 MAX_FIELD_BITS = 16384
 MAX_HEADER_BYTES = 16384

@@ -11,7 +11,6 @@ from agglab.switch.model import (
     Checksum,
     Deparser,
     FieldList,
-    HeaderType,
     Parser,
     ParserOp,
     State,
@@ -19,6 +18,7 @@ from agglab.switch.model import (
     ValueSet,
 )
 from agglab.switch.node import Node
+from agglab.switch.storage import HeaderType
 
 
 def read_parser(node: Node, scope: Scope) -> Parser:

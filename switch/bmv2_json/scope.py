@@ -10,20 +10,14 @@ from agglab.switch.model import (
     Action,
     Calculation,
     Counter,
-    Field,
     FieldList,
-    Header,
-    HeaderType,
     LearnList,
     Meter,
     Profile,
-    Register,
-    Stack,
-    Union,
-    UnionStack,
     ValueSet,
 )
 from agglab.switch.node import Node
+from agglab.switch.storage import Field, Header, HeaderType, Register, Stack, Union, UnionStack
 
 T = TypeVar("T")
 

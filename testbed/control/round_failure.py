@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agglab.testbed.backend import Event
 from agglab.testbed.control.crew import Crew, how
 from agglab.testbed.systems.base import Absent
+from agglab.testbed.worker_id import Event
 
 
 @dataclass

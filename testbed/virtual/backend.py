@@ -9,7 +9,7 @@ from typing import Any
 from agglab.hosts import wire
 from agglab.hosts.endpoint import Repeat
 from agglab.testbed import usage
-from agglab.testbed.backend import Command, Event, WorkerId
+from agglab.testbed.backend import Command
 from agglab.testbed.faults import Fault, Impair, LinkDown, RateChange
 from agglab.testbed.impairments import decider, direction_key
 from agglab.testbed.plan import Entries
@@ -25,6 +25,7 @@ from agglab.testbed.virtual.links import LinkDirection
 from agglab.testbed.virtual.reception import Datagram, NetworkError, Reception
 from agglab.testbed.virtual.switches import CompiledProgram, SwitchNode
 from agglab.testbed.virtual.workers import AgentNode
+from agglab.testbed.worker_id import Event, WorkerId
 from agglab.topologies import Host, Link, Topology
 
 AGGREGATOR = Address(wire.AGGREGATOR_MAC, wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_PORT)

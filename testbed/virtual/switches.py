@@ -12,6 +12,7 @@ from agglab.switch.matches import Match
 from agglab.switch.model import Key
 from agglab.switch.program import Program
 from agglab.switch.translate import translate
+from agglab.testbed.p4_names import UnresolvedName, full_name, is_called
 from agglab.testbed.plan import Entries, TableEntry
 from agglab.testbed.statistics import NodeStatistics, SwitchStatistics
 from agglab.testbed.table_changes import NO_ENTRIES, group_changes, session_changes
@@ -54,9 +55,9 @@ class CompiledProgram:
     def _place(self, table: str, action: str) -> Place:
         place = self._places.get((table, action))
         if place is None:
-            name = full_name(self.program.tables, table)
+            name = full_name(self.program.tables, table, "table")
             found = self.program.tables[name]
-            chosen = next(a for a in found.actions if _called(a.name, action))
+            chosen = next(a for a in found.actions if is_called(a.name, action))
             place = (name, found.keys, chosen.name, [parameter.name for parameter in chosen.params])
             self._places[table, action] = place
         return place
@@ -68,21 +69,9 @@ def built(jsons: Mapping[str, Path]) -> dict[str, CompiledProgram]:
     return {switch: made[json] for switch, json in jsons.items()}
 
 
-def full_name(names: Mapping[str, object], last: str) -> str:
-    """The one name that ends so; KeyError if there is none."""
-    found = [name for name in names if _called(name, last)]
-    if len(found) != 1:
-        raise KeyError(last)
-    return found[0]
-
-
-def _called(name: str, last: str) -> bool:
-    return name == last or name.endswith(f".{last}")
-
-
 def _match(key: Key, given: Mapping[str, int | tuple[int, int]]) -> Match:
     """The value for a key; one that is not given matches anything."""
-    value = next((v for name, v in given.items() if _called(key.name, name)), None)
+    value = next((v for name, v in given.items() if is_called(key.name, name)), None)
     if value is None:
         value = (0, (1 << key.bits) - 1 if key.kind == "range" else 0)
     if not isinstance(value, tuple):
@@ -164,7 +153,7 @@ class SwitchNode:
             if wanted.get(key) != old:
                 assert handle != NO_HANDLE, "default entries stay for the whole run"
                 self._pipeline.tables.delete(
-                    full_name(self._compiled.program.tables, old.table), handle
+                    full_name(self._compiled.program.tables, old.table, "table"), handle
                 )
                 del self._written[key]
         for key, entry in wanted.items():
@@ -219,8 +208,8 @@ class SwitchNode:
     def counters(self, last: str) -> dict[int, Count] | None:
         """By index since the beginning; None if no counter is called so."""
         try:
-            name = full_name(self._compiled.program.counters, last)
-        except KeyError:
+            name = full_name(self._compiled.program.counters, last, "counter")
+        except UnresolvedName:
             return None
         size = self._compiled.program.counters[name].size
         return {index: self._count(self._pipeline, name, index) for index in range(size)}
@@ -230,8 +219,8 @@ class SwitchNode:
         if self._pipeline is None:
             return None
         try:
-            name = full_name(self._compiled.program.registers, last)
-        except KeyError:
+            name = full_name(self._compiled.program.registers, last, "register")
+        except UnresolvedName:
             return None
         return self._pipeline.registers.read_many(name, indices)
 

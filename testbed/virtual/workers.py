@@ -21,9 +21,10 @@ from agglab.hosts.iteration import endpoint_of
 from agglab.hosts.part import Part
 from agglab.hosts.recording import Sample
 from agglab.hosts.workloads import Sgd
-from agglab.testbed.backend import Command, Event
+from agglab.testbed.backend import Command
 from agglab.testbed.received import Received
 from agglab.testbed.virtual.clock import Clock
+from agglab.testbed.worker_id import Event
 
 NS_PER_S = 1_000_000_000
 NEVER_NS = 2**63 - 1

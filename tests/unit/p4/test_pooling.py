@@ -397,7 +397,7 @@ def test_packets_that_would_wait_are_marked(both: Pipeline) -> None:
     length = len(frame(1, part(0)))
     ns = 100_000 // length + 1
     write_entries(
-        both, Setup(entries=[Entry("links", {"egress_port": SERVER}, "account", {"ns": ns})])
+        both, Setup(entries=[Entry("links", {"egress_port": SERVER}, "set_link_rate", {"ns": ns})])
     )
     floats = part(0, kind=FLOAT32)
     flags = [send(both, 1, floats, 1000)[SERVER].flags for _ in range(5)]

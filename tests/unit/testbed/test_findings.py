@@ -106,8 +106,8 @@ def test_programs_that_are_right_only_in_the_end(ran: Run, tmp_path: Path, name:
 def test_an_answer_to_everybody_where_one_asks_is_more_than_was_owed(
     ran: Run, tmp_path: Path
 ) -> None:
-    one = "if (meta.settled) {\n                        answer_one();"
-    everybody = "if (meta.settled) {\n                        result_repeated.count(meta.job);"
+    one = "if (meta.holds_result) {\n                        answer_one();"
+    everybody = "if (meta.holds_result) {\n                        result_repeated.count(meta.job);"
     program = changed(tmp_path, (one, everybody + "\n                        answer_all();"))
     lossy = "links.loss=1%"
     assert ran(lossy)[1]["findings"] == []

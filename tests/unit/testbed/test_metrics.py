@@ -10,7 +10,6 @@ import pytest
 
 from agglab.hosts import histogram
 from agglab.testbed import systems, workloads
-from agglab.testbed.backend import WorkerId
 from agglab.testbed.control.outcome import Failure, JobResult, Outcome, Round, Span
 from agglab.testbed.measurements import Measurements
 from agglab.testbed.metrics import compute, failures, lookup, shortcomings
@@ -24,6 +23,7 @@ from agglab.testbed.systems.base import Bounds
 from agglab.testbed.systems.summing.plan import PlacedJob, plan
 from agglab.testbed.usage import Usage
 from agglab.testbed.verify import Verdict, Wrong
+from agglab.testbed.worker_id import WorkerId
 from agglab.topologies import Drop, Topology
 
 SWITCHML = systems.find("switchml")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from run_parts import Parts, resolved
 
-from agglab.testbed.backend import WorkerId
+from agglab.testbed.worker_id import WorkerId
 
 TWO = "jobs: [{name: a, workers: [h1, h2]}, {name: b, workers: [h3, h4]}]"
 

@@ -21,7 +21,6 @@ from system_runs import (
 )
 
 from agglab.hosts.agent_core import AgentCore
-from agglab.testbed.backend import WorkerId
 from agglab.testbed.plan import Entries, forwarding
 from agglab.testbed.scenario import ScenarioError, load
 from agglab.testbed.systems import impostors
@@ -32,6 +31,7 @@ from agglab.testbed.systems.ring import Ring
 from agglab.testbed.systems.switchml import SwitchML
 from agglab.testbed.virtual.backend import VirtualBackend
 from agglab.testbed.virtual.workers import AgentNode
+from agglab.testbed.worker_id import WorkerId
 from agglab.topologies import Topology
 
 KINDS = ("ring", "dedicated", "beside")

@@ -12,7 +12,6 @@ import pytest
 
 from agglab.hosts import wire
 from agglab.hosts.tensors import make_tensor
-from agglab.testbed.backend import Event, WorkerId
 from agglab.testbed.faults import AtTime, Fault, Impair, LinkDown
 from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.program import compile_program
@@ -21,6 +20,7 @@ from agglab.testbed.scenario.schema import Links, Scenario, Switch, Timeouts, Wo
 from agglab.testbed.scenario.schema import Topology as Shape
 from agglab.testbed.systems.summing.plan import PlacedJob, plan
 from agglab.testbed.virtual import CompiledProgram, NeverEnds, VirtualBackend
+from agglab.testbed.worker_id import Event, WorkerId
 from agglab.topologies import Direction, rack
 from agglab.topologies.graph import Corrupt, Topology
 from agglab.verification.explore.schedules import LANES, SLOTS

@@ -64,7 +64,7 @@ def test_adding_twice_is_caught(tmp_path: Path) -> None:
 
 
 def test_never_answering_again_is_caught(tmp_path: Path) -> None:
-    program = changed(tmp_path, "if (meta.settled) {", "if (false) {")
+    program = changed(tmp_path, "if (meta.holds_result) {", "if (false) {")
     with pytest.raises(Astray, match=r"the round does not end after: .*lose slot"):
         enumerate_all(program, Case(2, 1, 2), depth=None)
 

@@ -99,7 +99,7 @@ def test_the_right_switch_passes_what_the_broken_one_failed(
 
 def test_a_switch_that_never_answers_again_is_a_failure(tmp_path: Path) -> None:
     """Without answers to repeated contributions a lost result is lost for good."""
-    program = broken(tmp_path, "if (meta.settled) {", "if (false) {")
+    program = broken(tmp_path, "if (meta.holds_result) {", "if (false) {")
     sizes = {"LANES": LANES, "SLOTS": SLOTS}
     silent = CompiledProgram(compile_program(program, "agglab", sizes).json)
     found = [attempt(schedule(seed, SYSTEM), silent).finding for seed in range(30)]
