@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from agglab.hosts import library, wire
+from agglab.hosts import library, segments, wire
 from agglab.hosts.endpoint import Address, Endpoint, Inbox, Outbox
 from agglab.hosts.errors import AllReduceError, RoundTimeout
 
@@ -112,6 +112,7 @@ class Link:
             addresses.ctypes.data,
             ports.ctypes.data,
             len(many),
+            segments.most(self.socket.getsockname()[0]),
         )
         return made
 

@@ -9,6 +9,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import TextIO
 
+from agglab.testbed import buffers
 from agglab.testbed.backend import Backend
 from agglab.testbed.control.assembly import conductor
 from agglab.testbed.control.outcome import Outcome
@@ -104,6 +105,7 @@ class Experiment:
             (counter.name for counter in self.system.counters.values()),
             pcaps,
             resolved.sample_ns,
+            buffers.carrying(resolved),
         )
 
     def _in(self, backend: Backend) -> Generator[None, None, Measurements]:

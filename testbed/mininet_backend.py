@@ -11,7 +11,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -65,14 +65,15 @@ class MininetBackend:
         counters: Iterable[str],
         pcaps: Path | None = None,
         sample_ns: int = 0,
+        buffered: Collection[str] = (),
     ) -> None:
         """sample_ns: the interval at which links are sampled for `record` and agents sample
-        themselves; 0 for never."""
+        themselves; 0 for never. buffered: names of links, see MininetNetwork."""
         self._topology = topology
         self._targets = targets
         self._counters = tuple(dict.fromkeys(counters))
         self._logs, self._sums, self._start_s = logs, sums, start_s
-        self._network = MininetNetwork(topology, seed, scratch, logs, pcaps, faults)
+        self._network = MininetNetwork(topology, seed, scratch, logs, pcaps, faults, buffered)
         self._agents = Agents(scratch / "agents.sock")
         self._switches: dict[str, RunningSwitch] = {}
         self._processes: dict[WorkerId, NodeProcess] = {}

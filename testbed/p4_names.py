@@ -1,6 +1,6 @@
 """Names of a P4 program's objects: in full, as P4Info has them, or by a last part of it.
 
-`members` and `aggregation.members` both name `SwitchmlIngress.aggregation.members`, as long as no
+`members` and `sums.members` both name the table `MyIngress.sums.members`, as long as no
 other object of that kind ends in the same parts. A full name always names its own object.
 """
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,20 +15,59 @@ from agglab.testbed.network.rules import PortDrop
 from agglab.testbed.statistics import DirectionStatistics, SwitchStatistics
 from agglab.topologies import Topology
 
+NO_QUEUE = {"drops": 0, "packets": 0, "bytes": 0}
+
+
+@dataclass(frozen=True)
+class Sent:
+    """Frames that were put on a link, and their bytes."""
+
+    packets: int
+    bytes: int
+
 
 def read_directions(
-    topology: Topology, pids: Mapping[str, int], counts: Mapping[str, Counts]
+    topology: Topology,
+    pids: Mapping[str, int],
+    counts: Mapping[str, Counts],
+    buffered: Container[str] = (),
+    by_switches: Mapping[str, Sent] | None = None,
 ) -> tuple[DirectionStatistics, ...]:
     """Returns the counters of every direction. pids: a process of each node; counts: by direction
-    name."""
+    name.
+
+    buffered: names of links whose interfaces count a buffer of several frames as one packet. For
+    what hosts sent there, the queue's count is taken, which counts frames; what switches sent is
+    in by_switches, by direction: before Linux 6.19 a queue does not count the frames in a packet
+    socket's buffer.
+    """
     nodes = {node: _read_node(pid) for node, pid in pids.items()}
     result = []
     for link in topology.links:
         for name, sender, receiver, _ in link.directions():
-            sent = nodes[sender.node][sender.interface]
+            own = nodes[sender.node][sender.interface]
             arrived = nodes[receiver.node][receiver.interface]["rx"]["packets"]
-            result.append(_direction(link.name, name, sent, counts.get(name, Counts(arrived))))
+            if link.name in buffered:
+                frames = (by_switches or {}).get(name) or Sent(**own["queue"])
+                own = {**own, "tx": {**own["tx"], **asdict(frames)}}
+                arrived = frames.packets
+            result.append(_direction(link.name, name, own, counts.get(name, Counts(arrived))))
     return tuple(result)
+
+
+def sent_by_switches(
+    topology: Topology, buffered: Container[str], switches: Sequence[SwitchStatistics]
+) -> dict[str, Sent]:
+    """What native switches sent on the buffered links, by direction name, by their own counts."""
+    details = {switch.name: switch.details for switch in switches}
+    found = {}
+    for link in topology.links:
+        for name, sender, _, _ in link.directions():
+            ports: Any = details.get(sender.node, {}).get("ports", {})
+            told = ports.get(str(sender.port))
+            if link.name in buffered and told is not None:
+                found[name] = Sent(told["tx_packets"], told["tx_bytes"])
+    return found
 
 
 def carried_bytes(
@@ -95,12 +135,16 @@ def _read_node(pid: int) -> dict[str, dict[str, Any]]:
     with network_namespace(pid):
         devices = _json("ip", "-s", "-j", "link", "show", "type", "veth")
         queues = _json("tc", "-s", "-j", "qdisc", "show")
-    drops = {queue["dev"]: queue["drops"] for queue in queues if queue.get("root")}
+    roots = {queue["dev"]: queue for queue in queues if queue.get("root")}
     return {
         device["ifname"]: {
             "rx": device["stats64"]["rx"],
             "tx": device["stats64"]["tx"],
-            "queue_drops": drops.get(device["ifname"], 0),
+            "queue_drops": roots.get(device["ifname"], NO_QUEUE)["drops"],
+            "queue": {
+                count: roots.get(device["ifname"], NO_QUEUE)[count]
+                for count in ("packets", "bytes")
+            },
         }
         for device in devices
     }

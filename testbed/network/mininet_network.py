@@ -6,8 +6,9 @@ import contextlib
 import os
 import signal
 import subprocess
+import time
 from collections import ChainMap
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -37,7 +38,9 @@ class MininetNetwork:
     topology: what is built, with all hosts and switches in network namespaces of their own. seed:
     the scenario's, from which losses derive. scratch: from `isolated`. logs: the folder for the
     programs' logs. pcap_dir: the folder for switches' captures, or None. faults: those that `begin`
-    may begin; frames are counted for them from the start.
+    may begin; frames are counted for them from the start. buffered: names of the links that carry
+    several frames as one buffer (testbed/buffers.py); each has a rate and a native switch at one
+    end at least.
     """
 
     def __init__(
@@ -48,6 +51,7 @@ class MininetNetwork:
         logs: Path,
         pcap_dir: Path | None = None,
         faults: Sequence[Fault] = (),
+        buffered: Collection[str] = (),
     ) -> None:
         self.topology = topology
         self.seed = seed
@@ -57,6 +61,8 @@ class MininetNetwork:
         self.mininet: Any = None
         self._stack = contextlib.ExitStack()
         self._faults = tuple(faults)
+        self._buffered = frozenset(buffered)
+        self._carried: Queues | None = None
         self._senders = links.senders(topology, _delays_at_times(faults))
         self._delaying: dict[str, dict[int, links.Delay]] = {}
         self._impaired: dict[str, ImpairedDirection] = {}
@@ -174,8 +180,11 @@ class MininetNetwork:
         switches = tuple(switch.statistics() for switch in self._switches.values())
         counts = {name: program.counts() for name, program in self._impaired.items()}
         counts |= link_counters.port_counts(self._port_drops, switches)
+        sent = link_counters.sent_by_switches(self.topology, self._buffered, switches)
         return NetworkStatistics(
-            directions=link_counters.read_directions(self.topology, self._pids(), counts),
+            directions=link_counters.read_directions(
+                self.topology, self._pids(), counts, self._buffered, sent
+            ),
             switches=switches,
             cpu_s=self._cpu_s(),
         )
@@ -183,7 +192,20 @@ class MininetNetwork:
     def carried_bytes(self) -> dict[str, int]:
         """Returns by direction the bytes that have left the sender's queue. It is fast because it
         starts no program."""
-        return link_counters.carried_bytes(self.topology, self._pids())
+        carried = link_counters.carried_bytes(self.topology, self._pids())
+        if self._carried:
+            now_ns = time.monotonic_ns()
+            rows = self._carried.look(now_ns)
+            carried |= {name: rows[name][1] for name in self._buffered_directions()}
+        return carried
+
+    def _buffered_directions(self) -> list[str]:
+        return [
+            name
+            for link in self.topology.links
+            if link.name in self._buffered
+            for name, _, _, _ in link.directions()
+        ]
 
     def queues(self) -> Queues:
         """Returns an object that repeatedly reads what waits in front of links; close it after
@@ -204,7 +226,7 @@ class MininetNetwork:
         self.mininet = build_mininet(self.topology)
         self._stack.callback(stop_nodes, self.mininet)
         self._stack.callback(lambda: stop_all(self._processes))
-        _batch("ip", links.create_lines(self.topology, self._pids()))
+        _batch("ip", links.create_lines(self.topology, self._pids(), self._buffered))
         for node, pid in self._pids().items():
             with network_namespace(pid):
                 self._configure(node)
@@ -212,9 +234,19 @@ class MininetNetwork:
         for node, pid in self._pids().items():
             with network_namespace(pid):
                 interfaces.wait_until_running(waiting[node])
-                interfaces.offloads_off(self._interfaces(node))
+                self._switch_offloads_off(node)
                 interfaces.handled_by_one_processor(self._delayed_to(node), self.scratch)
         self._impair_links()
+        if self._buffered:
+            self._carried = self._stack.enter_context(contextlib.closing(self.queues()))
+
+    def _switch_offloads_off(self, node: str) -> None:
+        for link in self.topology.links:
+            own = [end.interface for end in (link.a, link.b) if end.node == node]
+            if link.name in self._buffered:
+                interfaces.offloads_off(own, interfaces.OFFLOAD_COMMANDS_BUFFERED)
+            else:
+                interfaces.offloads_off(own)
 
     def _impair_links(self) -> None:
         """Applies impairments by eBPF; where that is not allowed, switches make the losses at their

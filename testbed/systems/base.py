@@ -357,6 +357,8 @@ class System(ABC):
     host_counters: Mapping[str, HostCounter] = {}
     attack_kinds: Mapping[str, AttackKind] = {}
     """In the order in which they are sent; empty if the system has nothing to attack."""
+    sends_datagrams: bool = True
+    """Whether its agents send by hosts/driver.py alone."""
     choose_when: str = ""
     """One sentence for docs/systems/README.md: when to choose this system."""
     variants: Mapping[str, Sequence[str]] = {"": ()}

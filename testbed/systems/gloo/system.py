@@ -56,6 +56,7 @@ class Gloo(BetweenHosts):
     options = GlooKeys
     host_counters = meanings(OWN_COUNTERS)
     transport = OVER_TCP
+    sends_datagrams = False
     endpoints = "agglab.hosts.systems.gloo"
     header_bytes = 0
     window_max = 0

@@ -12,7 +12,7 @@ from agglab.hosts import library
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
-CHECKED = ("wire", "quantise", "worker", "worker_fuzz", "all_reduce", "ring", "ps")
+CHECKED = ("wire", "quantise", "fixed_point", "worker", "worker_fuzz", "all_reduce", "ring", "ps")
 TOO_LONG = "part or refused_port or sums_fit"
 
 
@@ -40,12 +40,12 @@ def run_sanitized(*arguments):
 
 
 def test_the_tests_of_this_part_pass_under_the_sanitizers():
-    files = [str(HERE / f"test_hosts_{name}.py") for name in CHECKED]
+    files = [str(HERE / f"test_{name}.py") for name in CHECKED]
     selection = ["-k", f"not ({TOO_LONG})", "-p", "no:cacheprovider"]
     done = run_sanitized("-m", "pytest", "-q", "-x", *selection, *files)
     assert done.returncode == 0, done.stdout + done.stderr
     seeds = "test_the_native_step_and_the_python_model_agree_packet_by_packet[1]"
-    done = run_sanitized("-m", "pytest", "-q", f"{HERE / 'test_hosts_worker_model.py'}::{seeds}")
+    done = run_sanitized("-m", "pytest", "-q", f"{HERE / 'test_worker_model.py'}::{seeds}")
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -128,3 +128,34 @@ def test_a_wrong_sum_is_found_at_its_step(tmp_path: Path) -> None:
     for gone in (None, right[:-1], right.astype(np.float64)):
         assert not verdict(right, right, right, gone).right
     assert not verdict().right
+
+
+def test_workers_have_to_receive_the_same_bits(tmp_path: Path) -> None:
+    """A result that is near enough to the sum, and another than that of the other workers, makes
+    another model."""
+    path = tmp_path / "tried.yaml"
+    path.write_text(text("switchml", steps=1))
+    resolved = load(path).points[0].resolved
+    (job,) = resolved.jobs
+    work, active = job.work, resolved.whole(job)
+    assert isinstance(work, Sgd)
+    model = work.first_model()
+    inputs = [work.inputs(InputKey(resolved.seed, 1, rank, 0)) for rank in range(4)]
+    parts = [work.gradient(model, work.examples_of(0, own)) for own in inputs]
+    (each,) = asked.active(active)
+    truth = resolved.system.truth(resolved, each, None)(0, parts)
+    result = truth.values.astype(np.float32)
+    assert truth.allowed is not None
+    place = int(np.argmax(truth.allowed / np.spacing(np.abs(result))))
+    other = result.copy()
+    other[place] = np.nextafter(result[place], np.float32(1))
+    assert abs(other[place] - truth.values[place]) < truth.allowed[place]
+
+    def verdict(*results: np.ndarray):
+        received = {rank: Received(one, truth.sums) for rank, one in enumerate(results)}
+        return KINDS["sgd"].verdict(resolved, active, 0, received)
+
+    assert verdict(result, result, result, result).right
+    assert verdict(other, other, other, other).right
+    found = verdict(result, result, other, result)
+    assert not found.right and (found.first.rank, found.first.index) == (2, place)

@@ -8,7 +8,7 @@
 
 #include "../../../../switch/io/offload.h"
 
-static void print_packet(void *context, const uint8_t *data, uint32_t len)
+static void print_packet(void *context, uint8_t *data, uint32_t len)
 {
 	(void)context;
 	for (uint32_t i = 0; i < len; i++)
@@ -18,11 +18,10 @@ static void print_packet(void *context, const uint8_t *data, uint32_t len)
 
 static int run(struct frame *frame)
 {
-	uint8_t *scratch = malloc(FRAME_MAX);
 	int result;
 
 	if (frame->gso_type) {
-		result = offload_segment(frame, scratch, print_packet, NULL);
+		result = offload_segment(frame, print_packet, NULL);
 	} else {
 		result = offload_complete_checksum(frame);
 		if (!result)
@@ -30,7 +29,6 @@ static int run(struct frame *frame)
 	}
 	if (result < 0)
 		puts("refused");
-	free(scratch);
 	return 0;
 }
 

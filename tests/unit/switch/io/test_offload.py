@@ -149,6 +149,9 @@ def test_a_udp_checksum_of_zero_is_sent_as_ones(driver: Path) -> None:
 def test_what_cannot_be_done_is_refused(driver: Path) -> None:
     frame, start = big(ETHER / V4 / FLAGS_TCP, PAYLOAD)
     good = Job(frame, start, 16, 1000, NEEDS_CSUM, TCPV4)
+    longer, start6 = big(ETHER / V6 / FLAGS_TCP, PAYLOAD)
+    assert run(driver, [Job(longer, start6, 16, 1000, NEEDS_CSUM, TCPV6)]) != [None]
+    no_length = longer[:18] + bytes(2) + longer[20:]
     jobs = [
         Job(frame, start, 16, 0, NEEDS_CSUM, TCPV4),
         Job(frame, start, 16, 1000, 0, TCPV4),
@@ -158,6 +161,14 @@ def test_what_cannot_be_done_is_refused(driver: Path) -> None:
         Job(frame[: start + 24], start, 16, 1000, NEEDS_CSUM, TCPV4),
         Job(frame[:13], start, 16, 1000, NEEDS_CSUM, TCPV4),
         Job(frame, len(frame) - 1, 0, 0, NEEDS_CSUM),
+        Job(frame, start, 6, 1000, NEEDS_CSUM, TCPV4),
+        Job(frame, start, 16, 1000, NEEDS_CSUM, UDP_L4),
+        Job(frame + b"x", start, 16, 1000, NEEDS_CSUM, TCPV4),
+        Job(frame[:-1], start, 16, 1000, NEEDS_CSUM, TCPV4),
+        Job(frame[:23] + b"\x11" + frame[24:], start, 16, 1000, NEEDS_CSUM, TCPV4),
+        Job(frame[:14] + b"\x46" + frame[15:], start, 16, 1000, NEEDS_CSUM, TCPV4),
+        Job(frame, start, 16, 2, NEEDS_CSUM, TCPV4),
+        Job(no_length, start6, 16, 1000, NEEDS_CSUM, TCPV6),
     ]
     results = run(driver, [good, *jobs])
     assert results[0] is not None
