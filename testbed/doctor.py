@@ -219,10 +219,7 @@ def as_text(found: Sequence[Check], facts: dict[str, Any]) -> str:
         lines.append(f"no scenario can run here; missing: {', '.join(blocking)}")
     else:
         rest = (
-            (
-                f", but {missing} optional parts are missing: see above what does not work without "
-                "each"
-            )
+            f"; missing but optional: {missing}, see above what does not work without each"
             if missing
             else ""
         )

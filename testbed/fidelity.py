@@ -152,11 +152,8 @@ def _waited(evidence: Evidence) -> tuple[str, str] | None:
 
 def _stolen(evidence: Evidence) -> tuple[str, str] | None:
     share = evidence.usage.stolen_s / (evidence.processors * evidence.usage.wall_s)
-    return (
-        ("starved", f"the hypervisor took away {share:.0%} of the machine")
-        if share > STOLEN
-        else None
-    )
+    reason = f"the hypervisor took {share:.0%} of the machine's processor time"
+    return ("starved", reason) if share > STOLEN else None
 
 
 def _notes(evidence: Evidence) -> list[str]:

@@ -85,11 +85,8 @@ def unexpected(
     kinds that the run may show but need not."""
     kinds, known = {finding["kind"] for finding in found}, {*expected, *allowed}
     missed = [f"{f['kind']}: {f['text']}" for f in found if f["kind"] not in known]
-    return missed + [
-        f"expected a finding of kind {kind!r}, but there was none"
-        for kind in expected
-        if kind not in kinds
-    ]
+    absent = [kind for kind in expected if kind not in kinds]
+    return missed + [f"expected a finding of kind {kind!r}, but there was none" for kind in absent]
 
 
 def unexplained_repeats(measured: Measurements, jobs: Mapping[str, Any], losses: int) -> int:

@@ -14,7 +14,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-NOT_FINISHED = {"ok": False, "reason": "the run was not finished"}
+NOT_FINISHED = {"ok": False, "reason": "the run did not finish"}
 
 
 class ResultsError(Exception):
@@ -26,7 +26,7 @@ class RunFolder:
 
     def __init__(self, path: Path, new: bool = True) -> None:
         """new: whether to create the folder; until something else is written there, its
-        metrics.json says that the run was not finished."""
+        metrics.json says that the run did not finish."""
         self.path = path
         self.logs = path / "logs"
         if new:
@@ -49,7 +49,7 @@ class RunFolder:
 
     def metrics(self) -> dict[str, Any]:
         """Returns the content of metrics.json; if the folder was never created, the metrics of a
-        run that was not finished."""
+        run that did not finish."""
         path = self.path / "metrics.json"
         metrics = json.loads(path.read_text()) if path.is_file() else NOT_FINISHED
         assert isinstance(metrics, dict)

@@ -84,7 +84,7 @@ def _run(folder: Path, place: str, within: float) -> tuple[dict[str, Any], dict[
     """Returns what pack.json says about a run, and the run's files by their names in the pack."""
     manifest = read_object(folder / "manifest.json")
     if read_object(folder / "metrics.json") == NOT_FINISHED:
-        raise CannotPack(f"{folder}: the run was not finished, so there is nothing to repeat")
+        raise CannotPack(f"{folder}: the run did not finish, so there is nothing to repeat")
     try:
         root = read_file(folder / "scenario.yaml")
     except ScenarioError as error:

@@ -14,7 +14,7 @@ class TableEntry:
 
     match: field name -> value (exact), (value, prefix length) (lpm), (value, mask) (ternary) or
     (low, high) (range). Values are unsigned. priority: for ternary and range matches; the largest
-    wins.
+    wins. default: whether this is what the table does if nothing matches; it has no match.
     """
 
     table: str

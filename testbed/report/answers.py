@@ -59,7 +59,7 @@ def was_asked(asked: Asked) -> str:
 def did_it_hold(metrics: Metrics, expected: Sequence[Judged]) -> str:
     """Returns the verdict, and how many expectations held."""
     if not metrics["ok"]:
-        return f"No: {metrics['reason'] or 'the run was not finished'}."
+        return f"No: {metrics['reason'] or 'the run did not finish'}."
     held = sum(each.holds for each in expected)
     if not expected:
         return (

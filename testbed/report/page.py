@@ -62,7 +62,7 @@ def page(content: Content, library: Library | None) -> str:
 def _of_several(metrics: Metrics, expected: Sequence[Judged]) -> list[str]:
     runs = runs_of(metrics)
     held = sum(bool(run.metrics["ok"]) for run in runs)
-    answer = f"In {held} of {len(runs)} runs all expectations hold."
+    answer = f"<p>In {held} of {len(runs)} runs, every expectation holds.</p>"
     return [
         _section("Runs", answer + _runs(runs) + _growth(metrics)),
         *_expected(expected),

@@ -176,11 +176,8 @@ def _bridge(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
     asked = {"program": switch.program, "entries": switch.entries, "pcap": switch.pcap}
     for name, value in asked.items():
         if value and trust(f"switch.{name}"):
-            yield (
-                f"switch.{name}",
-                "a bridge runs no P4 program",
-                "remove this key, or use target: native",
-            )
+            what = "a bridge runs no P4 program"
+            yield f"switch.{name}", what, "remove this key, or use target: native"
     for i, fault in enumerate(scenario.faults):
         if fault.kind == "attack" and trust(f"faults[{i}]"):
             what = "a bridge also forwards frames with a forged source address"

@@ -63,9 +63,9 @@ WRITTEN = (
     ),
     Case(
         "embedding_allreduce",
+        "All-reduce of an embedding's gradient",
         "The gradient of an embedding has a row for each word. Only the rows of the words in a "
         "worker's batch are not zero.",
-        "Of the rows of an embedding's matrix, a batch of words touches those of its words.",
         in_tensors=True,
         on_page=False,
     ),

@@ -514,8 +514,8 @@ class System(ABC):
         raise NotImplementedError
 
     def slot_meter(self, resolved: ResolvedScenario) -> SlotMeter | None:
-        """Returns what can tell how many slots of a switch's aggregation memory hold incomplete
-        sums; None if nothing can. It is called often in virtual time."""
+        """Returns a function that counts the slots of a switch's aggregation memory that hold
+        incomplete sums; None if they cannot be counted. It is called often in virtual time."""
         return None
 
     # When something is wrong.

@@ -41,8 +41,8 @@ class AsynchronousTraining(Workload):
         "means of all runs",
         "training.updates_per_s": "committed per second of a run",
         "training.delay.mean": "age of an update when it is committed, in versions: mean of a run",
-        "training.delay.variance": "of these",
-        "training.delay.max": "variance of that age, for all runs together",
+        "training.delay.variance": "variance of that age: mean of a run",
+        "training.delay.max": "the largest of these ages in all runs",
         "training.stale": "updates that were dropped because they were too old",
         "training.large": "updates that were dropped because of their norm",
         "training.lost": "updates that were lost with a server, or were computed from a lost "

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 NS_PER_S = 1_000_000_000
 VALUE_BYTES = 4
 UNREADABLE = Model("", "", 1, None, (Layer("unknown", 1, 1.0),))
-"""stand-in for a model that cannot be read, which is reported as a problem of its own"""
+"""A stand-in for a model that cannot be read, which is reported as a problem of its own."""
 
 
 class LayersWorkload(AllReduce):

@@ -90,7 +90,7 @@ def test_a_killed_run_leaves_nothing_behind_the_next_clean(scenario, wait_until)
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert world() == before
-    assert '"the run was not finished"' in (folder / "metrics.json").read_text()
+    assert '"the run did not finish"' in (folder / "metrics.json").read_text()
     assert not (folder / "report.html").exists()
 
 

@@ -52,7 +52,8 @@ ONE_MISTAKE = {
     "yes is not true": ("switch: {pcap: yes}", "s.yaml:1: switch.pcap: 'yes' is not true or false"),
     "unknown choice": (
         "workload: {dtype: float64}",
-        "s.yaml:1: workload.dtype: unknown value 'float64', did you mean 'float16'?; allowed",
+        "s.yaml:1: workload.dtype: unknown value 'float64', did you mean 'float16'?; allowed: "
+        "float32, int32, float16",
     ),
     "list for a value": (
         "seed: [1]",
@@ -69,7 +70,8 @@ ONE_MISTAKE = {
     ),
     "window above slots": (
         "switch: {slots: 8}\nworkload: {window: 9}",
-        "s.yaml:2: workload.window: a window of 9 chunks is larger than the number of the",
+        "s.yaml:2: workload.window: a window of 9 chunks is larger than the number of the switch's "
+        "slots; allowed: at most switch.slots, 8",
     ),
     "more slots than an index": (
         "switch: {slots: 32769}",
@@ -293,11 +295,12 @@ WRONG = {
     ),
     "overlapping slots": (
         "jobs: [{slots: 10, first_slot: 4}, {slots: 8, first_slot: 12}]",
-        "jobs[1].first_slot: slots 12 to 19 overlap those of jobs[0]; allowed: slots outside",
+        "jobs[1].first_slot: slots 12 to 19 overlap those of jobs[0]; allowed: slots outside "
+        "4 to 13",
     ),
     "slots beyond the last": (
         "switch: {slots: 16}\njobs: [{slots: 8, first_slot: 12}]",
-        "jobs[0].first_slot: slots 12 to 19 are beyond the switch's; allowed: slots 0 to 15",
+        "jobs[0].first_slot: slots 12 to 19 are beyond the switch's; allowed: slots from 0 to 15",
     ),
     "no room in a row": (
         "switch: {slots: 16}\njobs: [{slots: 8, first_slot: 4}, {}]",
@@ -313,7 +316,8 @@ WRONG = {
     ),
     "a window above the job's slots": (
         "jobs: [{slots: 8, workload: {window: 9}}]",
-        "jobs[0].workload.window: a window of 9 chunks is larger than the number of the job's",
+        "jobs[0].workload.window: a window of 9 chunks is larger than the number of the job's "
+        "slots; allowed: at most 8",
     ),
     "a job's tensors beyond memory": (
         "jobs: [{workload: {elements: 1e9}}]",
@@ -354,7 +358,8 @@ WRONG = {
     ),
     "an attacker that is in every job": (
         fault("kind: attack, host: h1, frames: 5"),
-        "faults[0].host: 'h1' takes part in every job, so it cannot attack one from outside",
+        "faults[0].host: 'h1' takes part in every job, so it cannot attack one from outside; "
+        "allowed: a host that does not take part in at least one job",
     ),
     "an attacker that does not exist": (
         fault("kind: attack, host: k1, frames: 5"),

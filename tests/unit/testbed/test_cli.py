@@ -186,7 +186,10 @@ def test_a_wrong_command_line_is_exit_code_2(capsys, words: list[str]) -> None:
 def test_an_unknown_command_names_the_nearest(capsys) -> None:
     with pytest.raises(SystemExit):
         cli.main(["rnu"])
-    assert "no command 'rnu', did you mean 'run'?; allowed: list, check" in capsys.readouterr().err
+    assert (
+        "unknown command 'rnu', did you mean 'run'?; allowed: list, check"
+        in capsys.readouterr().err
+    )
 
 
 def test_an_export_of_a_program_with_errors_is_exit_code_2(capsys, tmp_path: Path) -> None:
@@ -346,7 +349,7 @@ def test_a_sweep_that_broke_off_is_not_ok(fake, tmp_path: Path) -> None:
     found = metrics(tmp_path, "scaling")
     assert (found["ok"], found["exact"], len(found["points"])) == (False, False, 3)
     assert "interrupted" in found["reason"]
-    assert "was not finished" in found["reason"]
+    assert "did not finish" in found["reason"]
 
 
 def test_a_fault_that_meets_two_jobs_is_told_once(capsys, tmp_path: Path) -> None:

@@ -303,11 +303,11 @@ def test_one_that_cannot_start_ends_the_run(tmp_path: Path, breaking: Break) -> 
     assert "the switch ended" in first["ring"]["reason"]
     others = {first[name]["reason"] for name in NAMES if name != "ring"}
     assert others == {"aborted, because another contender could not start"}
-    assert {run["reason"] for run in second.values()} == {"the run was not finished"}
+    assert {run["reason"] for run in second.values()} == {"the run did not finish"}
     assert not any("rounds" in run for run in first.values())
     assert not list(ran.folder.rglob("sums")), "what had been started is torn down"
     assert not (ran.folder / "point-1").exists()
-    assert ran.said.count("was not finished") and "FAILED  tiny, 6 runs" in ran.said
+    assert ran.said.count("did not finish") and "FAILED  tiny, 6 runs" in ran.said
 
 
 @pytest.mark.parametrize("at", [0, 2])

@@ -214,11 +214,13 @@ TWO = "compare: {a: {}, b: {system: ring}}\n"
         ),
         (
             "compare: {a: {system: ring}, b: {system: ring, workload: {window: 900}}}",
-            "1: compare.b: has other queues than a, because its window is different; allowed: an",
+            "1: compare.b: has other queues than a, because its window is different; allowed: an "
+            "explicit `links.queue`, which is then the same for all",
         ),
         (
             "compare: {a: {}, b: {system: ps, ps: {servers: h4}}}",
-            "1: compare.b: has other workers than a, because hosts with a server have no worker",
+            "1: compare.b: has other workers than a, because hosts with a server have no worker; "
+            "allowed: `topology.servers`, or jobs that name their workers",
         ),
         (
             "switch: {slots: 8}\ncompare:\n  a: {}\n  b: {switch: {slots: 1,\n    slots: 2}}",
@@ -230,7 +232,8 @@ TWO = "compare: {a: {}, b: {system: ring}}\n"
         ),
         (
             TWO + "sweep: {system: [ring, switchml]}",
-            "1: compare.b.system: would override a key that `sweep` sets; allowed: this key",
+            "1: compare.b.system: would override a key that `sweep` sets; allowed: this key "
+            "either here or in `sweep`",
         ),
         (
             TWO + "jobs: [{name: x}, {name: y}]\nexpect: {ratio.a.b.link_bound_s: 1}",
@@ -241,7 +244,8 @@ TWO = "compare: {a: {}, b: {system: ring}}\n"
         (TWO + "sweep: {seed: []}", "2: sweep.seed: is empty; allowed: a list of values"),
         (
             TWO + "jobs: [{name: x, end: 1s}]",
-            "2: jobs[0].end: would end the contenders after different numbers of rounds; allowed",
+            "2: jobs[0].end: would end the contenders after different numbers of rounds; allowed: "
+            "in a comparison, `workload.rounds` alone",
         ),
     ],
 )

@@ -34,7 +34,7 @@ def evidence(
             "starved",
             "worker 3 waited for a processor for 40% of the time",
         ),
-        (evidence(stolen=3.0), "starved", "the hypervisor took away 15%"),
+        (evidence(stolen=3.0), "starved", "the hypervisor took 15%"),
         (
             evidence(rate_share=0.88, wait={"a": 0.4, "b": 0.3}),
             "starved",

@@ -125,7 +125,7 @@ def test_a_server_that_nobody_reaches_ends_the_round(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "found"),
     [
-        ("dtype: int32", "dtype: float32", "workload.dtype: gather does not do float32"),
+        ("dtype: int32", "dtype: float32", "workload.dtype: gather does not support float32"),
         ("lanes: 64", "lanes: 64, slots: 5", "switch.slots: has no meaning for gather"),
         ("host: 1", "host: 99", "gather.host: '99' is too large"),
         ("host: 1", "hots: 1", "gather.hots: unknown key, did you mean 'host'?"),

@@ -336,9 +336,9 @@ def test_what_cannot_be_packed_is_named(
     assert cli.main(["pack", str(tmp_path)]) == 2
     assert "not the folder of a run" in capsys.readouterr().err
     folder = Path(shutil.copytree(first(made), tmp_path / "run"))
-    (folder / "metrics.json").write_text('{"ok": false, "reason": "the run was not finished"}')
+    (folder / "metrics.json").write_text('{"ok": false, "reason": "the run did not finish"}')
     assert cli.main(["pack", str(folder), "--out", str(tmp_path / "p.zip")]) == 2
-    assert "was not finished" in capsys.readouterr().err and not (tmp_path / "p.zip").exists()
+    assert "did not finish" in capsys.readouterr().err and not (tmp_path / "p.zip").exists()
 
 
 def slower(factor: float) -> Callable[[dict[str, Any]], None]:

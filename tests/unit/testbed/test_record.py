@@ -14,7 +14,7 @@ def metrics(folder: Path) -> dict:
 
 def test_until_it_is_finished_a_folder_says_that_it_is_not(tmp_path: Path) -> None:
     folder = new_run_folder(tmp_path, "demo")
-    assert metrics(folder.path) == {"ok": False, "reason": "the run was not finished"}
+    assert metrics(folder.path) == {"ok": False, "reason": "the run did not finish"}
 
 
 def test_each_run_has_a_folder_and_latest_is_the_last(tmp_path: Path) -> None:

@@ -171,8 +171,8 @@ def test_several_trainings_have_the_mean_of_each(scenario) -> None:
         ("workload.script=train.sh", "workload.script", "is not the path of a .py file"),
         ("workload.dtype=int32", "workload.dtype", "has no meaning for torch"),
         ("workload.kind=allreduce", "workload.script", "has no meaning for allreduce"),
-        ("system=libra", "workload.kind", "libra does not do torch"),
-        ("system=mlfabric", "workload.kind", "mlfabric does not do torch"),
+        ("system=libra", "workload.kind", "libra does not support torch"),
+        ("system=mlfabric", "workload.kind", "mlfabric does not support torch"),
     ],
 )
 def test_a_scenario_that_cannot_train_says_so(scenario, setting, path, words) -> None:

@@ -59,7 +59,7 @@ def test_another_file_is_not_drawn(tmp_path: Path) -> None:
 def test_of_many_lines_those_with_most_are_drawn(tmp_path: Path) -> None:
     (found,) = charts(written(tmp_path, *(f"1,link,h{i},rate,{i}" for i in range(1, 41))))
     assert {track.name for track in found.lines} == {f"h{i}" for i in range(41 - LINES_MAX, 41)}
-    assert found.title == f"Link: rate (the {LINES_MAX} of 40 with most)"
+    assert found.title == f"Link: rate (the {LINES_MAX} of 40 with the most)"
 
 
 def test_latencies_are_shares(tmp_path: Path) -> None:

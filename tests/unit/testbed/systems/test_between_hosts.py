@@ -338,7 +338,7 @@ def test_a_server_that_is_cut_off_ends_the_job(tried: Run, policy: str) -> None:
     assert metrics["failure"]["worker"] == "h5"
     assert metrics["reason"].startswith("h5: server 0 never sent chunk")
     assert "(faults: link_down h5-s1 " in metrics["reason"]
-    assert ("given up after 10 restarts" in metrics["reason"]) == (policy == "restart")
+    assert ("gave up after 10 restarts" in metrics["reason"]) == (policy == "restart")
 
 
 SERVED_BY = {"dedicated": ("h5", 0), "beside": ("h2", 1)}

@@ -165,7 +165,7 @@ def test_floats_are_judged_by_any_order(resolved) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("backend: virtual\n", "gloo does not do virtual; allowed: mininet"),
+        ("backend: virtual\n", "gloo does not support virtual; allowed: mininet"),
         ("switch: {lanes: 64}\n", "switch.lanes: has no meaning for gloo"),
         ("switch: {slots: 64}\n", "switch.slots: has no meaning for gloo"),
         (

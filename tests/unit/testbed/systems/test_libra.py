@@ -220,7 +220,7 @@ def test_a_wrong_sum_is_found_and_its_place_named(
 MISTAKES = {
     "switch: {lanes: 120}": "at most 119",
     "libra: {hot: 200_000}": "libra.hot",
-    "workload: {kind: allreduce}": "libra does not do allreduce",
+    "workload: {kind: allreduce}": "libra does not support allreduce",
     "workload: {kind: push_pull, exponent: 11}": "a number from 0 to 10",
     "workload: {kind: push_pull, source: pyhton}": "python",
     "workload: {kind: push_pull, density: 5%}": "has no meaning for push_pull",

@@ -164,7 +164,7 @@ def test_a_service_of_ones_own_is_judged(
 
 
 WRONG = [
-    ("netrpc.service=lock", "lock is not what the workload asks for"),
+    ("netrpc.service=lock", "lock is not the service that the workload calls"),
     ("netrpc.service=nothing_such", "netrpc.service: ModuleNotFoundError"),
     ("netrpc.cells=3", "netrpc.cells"),
     ("workload.window=300", "a window of 300"),

@@ -142,7 +142,7 @@ def test_a_process_stands_for_it() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "switch.target: switchml does not do bridge; allowed: native, bmv2"),
+        ("", "switch.target: switchml does not support bridge; allowed: native, bmv2"),
         ("system: ring\nbackend: virtual\n", "bridge does not run in virtual time"),
         ("system: ring\nswitch: {pcap: true, target: bridge}\n", "switch.pcap: a bridge runs no"),
         (
