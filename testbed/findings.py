@@ -86,7 +86,7 @@ def unexpected(
     kinds, known = {finding["kind"] for finding in found}, {*expected, *allowed}
     missed = [f"{f['kind']}: {f['text']}" for f in found if f["kind"] not in known]
     absent = [kind for kind in expected if kind not in kinds]
-    return missed + [f"expected a finding of kind {kind!r}, but there was none" for kind in absent]
+    return missed + [f"expected a finding of kind {k!r}, but there was none" for k in absent]
 
 
 def unexplained_repeats(measured: Measurements, jobs: Mapping[str, Any], losses: int) -> int:
