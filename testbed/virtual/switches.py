@@ -1,8 +1,8 @@
-"""A switch in virtual time: an instance of the compiled program between its links."""
+"""A switch in virtual time: an instance of the compiled program between its links (native/switch.c)."""
 
 from __future__ import annotations
 
-from collections import Counter
+import ctypes
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -15,12 +15,13 @@ from agglab.switch.translate import translate
 from agglab.testbed.plan import Entries, TableEntry
 from agglab.testbed.statistics import NodeStatistics, SwitchStatistics
 from agglab.testbed.table_changes import NO_ENTRIES, group_changes, session_changes
-from agglab.testbed.virtual.clock import Clock
+from agglab.testbed.virtual.clock import EMITTED, PROCESSED, Clock
 from agglab.testbed.virtual.links import LinkDirection
 
-NS_PER_US = 1000
 NO_HANDLE = -1
 
+Watch = Callable[[int, bytes, list[tuple[int, bytes]]], None]
+"""Is told of a frame that was processed: its port, the frame, and what left (port, frame)."""
 Count = tuple[int, int]
 """Packets and bytes."""
 Place = tuple[str, tuple[Key, ...], str, list[str]]
@@ -91,66 +92,82 @@ def _match(key: Key, given: Mapping[str, int | tuple[int, int]]) -> Match:
     return kinds.get(key.kind, Ternary)(*value)
 
 
+class _Counts(ctypes.Structure):
+    """`struct switch_counts` of native/switch.h."""
+
+    _fields_ = [(name, ctypes.c_uint64) for name in ("received", "processed", "unheard", "waiting")]
+
+
+class _Functions(ctypes.Structure):
+    """`struct program`."""
+
+    _fields_ = [(name, ctypes.c_void_p) for name in ("lock", "unlock", "process")]
+
+
 class SwitchNode:
-    """One switch. `ports` are the outgoing directions; each frame takes `delay_ns` inside, in
-    order.
+    """One switch. Each frame takes `delay_ns` inside, in order.
 
     A program that is stopped loses all it holds; what it had counted is kept aside.
     """
 
     def __init__(
-        self,
-        clock: Clock,
-        name: str,
-        compiled: CompiledProgram,
-        seed: int,
-        delay_ns: int = 0,
-        hit: Callable[[bytes], None] = lambda frame: None,
+        self, clock: Clock, name: str, compiled: CompiledProgram, seed: int, delay_ns: int = 0
     ) -> None:
-        """hit: called with each frame that arrives while no program runs."""
-        self.name, self._hit = name, hit
-        self.ports: dict[int, LinkDirection] = {}
-        self._clock, self._compiled, self._seed, self._delay_ns = clock, compiled, seed, delay_ns
-        self._pipeline: Pipeline | None = compiled.pipeline(seed)
+        self.name = name
+        self._clock, self._library = clock, clock.library
+        self._compiled, self._seed = compiled, seed
+        self.address: int = self._library.switch_new(clock.address, delay_ns, id(self))
+        if not self.address:
+            raise MemoryError
+        self._state = _Counts.from_address(self.address)
+        self._ports: dict[int, LinkDirection] = {}
+        self._pipeline: Pipeline | None = None
         self._installed: dict[EntryKey, tuple[TableEntry, int]] = {}
         self._replication = NO_ENTRIES
         self._counted: dict[tuple[str, int], Count] = {}
         self._drops: dict[str, int] = {}
-        self._unheard = self._received = self._processed = self._waiting = 0
-        self._sent: Counter[str] = Counter()
+        self._run(compiled.pipeline(seed))
+
+    def __del__(self) -> None:
+        if getattr(self, "address", 0):
+            self._library.switch_free(self.address)
+
+    def connect(self, port: int, out: LinkDirection, into: LinkDirection) -> None:
+        """Lay a link to a port: what leaves by it, and what comes in."""
+        self._ports[port] = out
+        if not self._library.switch_connect(self.address, port, out.address):
+            raise MemoryError
+        into.end_at(self._library.switch_receive, self.address, port)
 
     def receive(self, port: int, frame: bytes) -> None:
         """A frame has arrived at a port."""
-        self._received += 1
-        if self._delay_ns:
-            self._waiting += 1
-            arrived = (self._pipeline, port, frame)
-            self._clock.at(self._clock.now_ns + self._delay_ns, self._process_later, arrived)
-        else:
-            self._process(port, frame)
+        self._library.switch_receive_copy(self.address, port, frame, len(frame))
 
-    def _process_later(self, arrived: tuple[Pipeline | None, int, bytes]) -> None:
-        """Unless the program that was running then is gone."""
-        pipeline, port, frame = arrived
-        self._waiting -= 1
-        if pipeline is self._pipeline:
-            self._process(port, frame)
-        else:
-            self._unheard += 1
-            self._hit(frame)
+    def watch(self, watch: Watch) -> None:
+        """Have `watch` called after each frame that the program has processed."""
+        under_way: list[tuple[int, bytes, list[tuple[int, bytes]]]] = []
 
-    def _process(self, port: int, frame: bytes) -> None:
-        if self._pipeline is None:
-            self._unheard += 1
-            self._hit(frame)
+        def processed(port: int, frame: bytes) -> None:
+            left: list[tuple[int, bytes]] = []
+            watch(port, frame, left)
+            under_way[:] = [(port, frame, left)]
+
+        def emitted(port: int, frame: bytes) -> None:
+            under_way[0][2].append((port, frame))
+
+        self._clock.answer(PROCESSED, id(self), processed)
+        self._clock.answer(EMITTED, id(self), emitted)
+        self._library.switch_watch(self.address, 1)
+
+    def _run(self, pipeline: Pipeline | None) -> None:
+        """Have this instance process what comes, or none."""
+        self._pipeline = pipeline
+        if pipeline is None:
+            self._library.switch_start(self.address, None, None)
             return
-        self._processed += 1
-        now_us = self._clock.now_ns // NS_PER_US
-        for out, copy in self._pipeline.process(port, frame, now_us):
-            direction = self.ports.get(out)
-            if direction is not None:
-                self._sent[direction.name] += 1
-                direction.send(copy)
+        names = ("pl_lock", "pl_unlock", "pl_process")
+        functions = _Functions(*(pipeline.function_address(name) for name in names))
+        self._library.switch_start(self.address, pipeline.handle, ctypes.byref(functions))
 
     def install(self, entries: Entries) -> None:
         """Make the entries and groups these, changing only what differs; registers stay. Nothing
@@ -183,20 +200,19 @@ class SwitchNode:
         """As if its program were killed."""
         if self._pipeline is not None:
             self._put_aside(self._pipeline)
-            self._pipeline.close()
-        self._pipeline = None
+        self.close()
         self._installed, self._replication = {}, NO_ENTRIES
 
     def close(self) -> None:
         """Free the program; nothing can be asked afterwards."""
         if self._pipeline is not None:
             self._pipeline.close()
-        self._pipeline = None
+        self._run(None)
 
     def start(self) -> None:
         """Of a stopped switch: the program again, empty."""
         assert self._pipeline is None
-        self._pipeline = self._compiled.pipeline(self._seed)
+        self._run(self._compiled.pipeline(self._seed))
 
     def restart(self) -> None:
         """The program anew, empty; nothing happens to a stopped switch, which is empty anyway."""
@@ -235,15 +251,24 @@ class SwitchNode:
             return None
         return self._pipeline.registers.read_many(name, indices)
 
+    def _sent(self) -> dict[str, int]:
+        """Frames by direction, of those by which any left."""
+        sent = {
+            out.name: self._library.switch_sent(self.address, port)
+            for port, out in self._ports.items()
+        }
+        return {name: count for name, count in sent.items() if count}
+
     def account(self) -> NodeStatistics:
         """What became of the frames that arrived, and what was sent."""
+        counts = self._state
         return NodeStatistics(
             self.name,
-            self._received,
-            self._processed,
-            self._unheard,
-            dict(self._sent),
-            waiting=self._waiting,
+            counts.received,
+            counts.processed,
+            counts.unheard,
+            self._sent(),
+            waiting=counts.waiting,
         )
 
     def statistics(self) -> SwitchStatistics:
@@ -252,5 +277,5 @@ class SwitchNode:
         for reason, count in (self._pipeline.drops() if self._pipeline else {}).items():
             drops[reason] = drops.get(reason, 0) + count
         return SwitchStatistics(
-            self.name, 0.0, 0, {"pipeline_drops": drops, "stopped": self._unheard}
+            self.name, 0.0, 0, {"pipeline_drops": drops, "stopped": self._state.unheard}
         )
