@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agglab.hosts.endpoint import Inbox, Outbox
+from agglab.hosts.errors import AllReduceError
 from agglab.hosts.recovery import Recovery
 
 
@@ -43,6 +44,17 @@ class NativeEndpoint(ctypes.Structure):
         ("inbox", ctypes.c_void_p),
         ("inbox_bytes", ctypes.c_uint64),
     ]
+
+
+@runtime_checkable
+class Driven(Protocol):
+    """An endpoint (endpoint.Endpoint) with one peer, that C can drive through a round."""
+
+    def native(self, inbox: Inbox) -> NativeEndpoint:
+        """inbox: where the driver puts a datagram that came. Lasts as long as the endpoint does."""
+
+    def failure(self, error: int) -> AllReduceError:
+        """What the step in C said by an error number, in words."""
 
 
 def native_endpoint(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -82,6 +82,11 @@ class VirtualBackend:
                 self._hosts[sender.node].connect(out, into)
             else:
                 switch.connect(sender.port, out, into)
+
+    def tap(self, told: Callable[[bytes], None]) -> None:
+        """Have `told` called with each frame that arrives anywhere."""
+        for direction in self._directions.values():
+            direction.tap(told)
 
     def __enter__(self) -> VirtualBackend:
         return self

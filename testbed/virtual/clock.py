@@ -18,7 +18,7 @@ ACTIONS_A_CALL = 100_000
 """How many happen before Python sees to Ctrl-C."""
 
 # `enum question` of native/clock.h.
-ACTION, FRAME, HIT, DATAGRAM, TIMER, FINISH, FAILED, AGAIN, PROCESSED, EMITTED = range(10)
+ACTION, FRAME, HIT, DATAGRAM, TIMER, FINISH, FAILED, AGAIN, EMITTED, PROCESSED, ARRIVED = range(11)
 # `enum reason`.
 IS_OVER, WAS_STOPPED, HAS_MORE, STANDS_STILL = range(4)
 

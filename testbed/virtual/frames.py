@@ -73,8 +73,3 @@ class Framing:
 def packed(ip: str) -> bytes:
     """As on the wire."""
     return ipaddress.IPv4Address(ip).packed
-
-
-def destination_port(frame: bytes) -> int:
-    """The UDP port a frame is for, whatever else is in it."""
-    return int.from_bytes(frame[36:38], "big")

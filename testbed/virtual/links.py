@@ -10,7 +10,7 @@ from agglab.testbed.impairments import Decider, deciders
 from agglab.testbed.series.tracks import Row
 from agglab.testbed.statistics import DirectionStatistics
 from agglab.testbed.virtual import native
-from agglab.testbed.virtual.clock import FRAME, Clock
+from agglab.testbed.virtual.clock import ARRIVED, FRAME, Clock
 from agglab.topologies import Direction
 from agglab.topologies.graph import DEFAULT_QUEUE_PACKETS
 
@@ -85,6 +85,11 @@ class LinkDirection:
     def end_at(self, receive: object, node: int, port: int) -> None:
         """Give its frames to a port of a node in C by a function of the library."""
         self._library.link_to(self.address, native.address_of(receive), node, port)
+
+    def tap(self, told: Callable[[bytes], None]) -> None:
+        """Have `told` called with each frame before it is delivered."""
+        self._clock.answer(ARRIVED, id(self), lambda _, frame: told(frame))
+        self._library.link_tap(self.address)
 
     def send(self, frame: bytes) -> None:
         """Put a frame at the end of the queue, or lose it if that is full."""

@@ -1,4 +1,5 @@
-"""A switch in virtual time: an instance of the compiled program between its links (native/switch.c)."""
+"""A switch in virtual time: an instance of the compiled program between its links
+(native/switch.c)."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ from agglab.testbed.virtual.links import LinkDirection
 NO_HANDLE = -1
 
 Watch = Callable[[int, bytes, list[tuple[int, bytes]]], None]
-"""Is told of a frame that was processed: its port, the frame, and what left (port, frame)."""
+"""Is told of a frame that the program has processed: port, frame, and each (port, frame) that it
+led to."""
 Count = tuple[int, int]
 """Packets and bytes."""
 Place = tuple[str, tuple[Key, ...], str, list[str]]
@@ -145,18 +147,14 @@ class SwitchNode:
 
     def watch(self, watch: Watch) -> None:
         """Have `watch` called after each frame that the program has processed."""
-        under_way: list[tuple[int, bytes, list[tuple[int, bytes]]]] = []
+        emitted: list[tuple[int, bytes]] = []
 
         def processed(port: int, frame: bytes) -> None:
-            left: list[tuple[int, bytes]] = []
-            watch(port, frame, left)
-            under_way[:] = [(port, frame, left)]
-
-        def emitted(port: int, frame: bytes) -> None:
-            under_way[0][2].append((port, frame))
+            watch(port, frame, list(emitted))
+            emitted.clear()
 
         self._clock.answer(PROCESSED, id(self), processed)
-        self._clock.answer(EMITTED, id(self), emitted)
+        self._clock.answer(EMITTED, id(self), lambda port, frame: emitted.append((port, frame)))
         self._library.switch_watch(self.address, 1)
 
     def _run(self, pipeline: Pipeline | None) -> None:

@@ -21,7 +21,7 @@ from agglab.hosts.agent_core import AgentCore
 from agglab.hosts.endpoint import Address, Endpoint, Inbox, Repeat
 from agglab.hosts.errors import AllReduceError
 from agglab.hosts.iteration import endpoint_of
-from agglab.hosts.native_endpoint import NativeEndpoint
+from agglab.hosts.native_endpoint import Driven, NativeEndpoint
 from agglab.hosts.part import Part
 from agglab.hosts.recording import Sample
 from agglab.testbed.backend import Command, Event
@@ -112,19 +112,25 @@ class AgentNode:
             DATAGRAM: self.receive,
             TIMER: lambda _, data: self._on_timer(),
             FINISH: lambda _, data: self._finish(),
-            FAILED: lambda error, data: self._fail(self._session.endpoint.failure(error)),
+            FAILED: lambda error, data: self._fail(self._driven().failure(error)),
             AGAIN: lambda row, data: self._tell_repeat(row),
         }
         for question, answer in answers.items():
             self._clock.answer(question, id(self), answer)
 
     def send_from(self, host: int, framing: int) -> None:
-        """How datagrams to the endpoint's only peer leave a host: addresses of a `struct host` and a
-        `struct framing`. The endpoint may be driven in C from now on, where it can be."""
-        make = getattr(self._session.endpoint, "native", None)
-        if make is not None:
-            self._native = make(self._session.inbox)
+        """How datagrams to the endpoint's only peer leave a host: addresses of a `struct host` and
+        a `struct framing`. C may drive the endpoint from then on, if it has a step in C."""
+        endpoint = self._session.endpoint
+        if isinstance(endpoint, Driven):
+            self._native = endpoint.native(self._session.inbox)
             self._library.agent_drive(self.address, ctypes.byref(self._native), host, framing)
+
+    def _driven(self) -> Driven:
+        """The endpoint, which C drives."""
+        endpoint = self._session.endpoint
+        assert isinstance(endpoint, Driven)
+        return endpoint
 
     def _reconsider(self) -> None:
         """Whether C drives the endpoint from here on."""

@@ -1,5 +1,5 @@
-"""The decisions of impairments in C (fates.c). Virtual time builds the sources into its own library;
-`load` is for whoever asks for single decisions. Imports `switch` only."""
+"""The decisions of impairments in C (fates.c). Virtual time builds them into its own library;
+what asks for single decisions uses `load`. Imports `switch` only."""
 
 from __future__ import annotations
 

@@ -28,6 +28,7 @@ SIGNATURES: dict[str, tuple[type | None, list[type]]] = {
     "clock_layout": (U32, []),
     "link_new": (P, [P, P, U64]),
     "link_free": (None, [P]),
+    "link_tap": (None, [P]),
     "link_to": (None, [P, P, P, U16]),
     "link_send_copy": (None, [P, BYTES, U32]),
     "link_impair": (None, [P, P, U32]),

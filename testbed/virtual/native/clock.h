@@ -24,8 +24,9 @@ enum question {
 	FINISH,      /* an agent's round is over */
 	FAILED,      /* an agent's round has failed; number: an errno */
 	AGAIN,       /* an agent sends a row of its outbox again; number: the row */
-	PROCESSED,   /* note that a switch takes a frame from a port; number: the port */
-	EMITTED,     /* note that it sends a frame to a port; number: the port */
+	EMITTED,     /* note that a switch that is watched sends a frame to a port; number: the port */
+	PROCESSED,   /* note that it has processed a frame, after what it sent; number: the port it came from */
+	ARRIVED,     /* note that a frame has come over a link that is tapped */
 };
 
 typedef void (*ask_function)(uint32_t question, uint64_t object, int64_t number, const uint8_t *data, uint32_t bytes);

@@ -32,6 +32,11 @@ void link_to(struct link *link, deliver_function deliver, void *node, uint16_t p
 	link->port = port;
 }
 
+void link_tap(struct link *link)
+{
+	link->tapped = 1;
+}
+
 void link_impair(struct link *link, struct decider **deciders, uint32_t count)
 {
 	link->deciders = deciders;
@@ -158,6 +163,8 @@ void link_send_copy(struct link *link, const uint8_t *data, uint32_t bytes)
 static void hand_over(struct link *link, struct frame *frame)
 {
 	link->counts.handed_over++;
+	if (link->tapped)
+		link->clock->ask(ARRIVED, link->object, 0, frame->data, frame->bytes);
 	if (link->deliver) {
 		link->deliver(link->clock, link->node, link->port, frame);
 		return;

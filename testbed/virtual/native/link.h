@@ -55,6 +55,7 @@ struct link {
 	uint64_t rate_bps; /* at present */
 	int64_t free_ns;   /* when all frames are sent */
 	uint32_t down;     /* how many faults take it down */
+	uint32_t tapped;   /* Python is told of every frame that is handed over */
 
 	/* Where frames go: a node in C, or (NULL) Python's object. */
 	deliver_function deliver;
@@ -80,6 +81,8 @@ void link_free(struct link *link);
 
 /* Its frames go to a port of a node in C from then on. */
 void link_to(struct link *link, deliver_function deliver, void *node, uint16_t port);
+
+void link_tap(struct link *link);
 
 /* Puts a frame, which is the link's from then on, at the end of the queue, or loses it if that is full. */
 void link_send(struct link *link, struct frame *frame);

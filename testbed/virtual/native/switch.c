@@ -97,11 +97,11 @@ static void process(struct switch_node *node, uint16_t port, struct frame *frame
 
 	if (node->pipeline) {
 		node->counts.processed++;
-		if (node->watched)
-			node->clock->ask(PROCESSED, node->object, port, frame->data, frame->bytes);
 		node->program.lock(node->pipeline);
 		node->program.process(node->pipeline, port, frame->data, frame->bytes, now_us, &sink);
 		node->program.unlock(node->pipeline);
+		if (node->watched)
+			node->clock->ask(PROCESSED, node->object, port, frame->data, frame->bytes);
 	} else {
 		lose(node, frame);
 	}
