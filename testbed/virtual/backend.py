@@ -18,7 +18,7 @@ from agglab.testbed.series.tracks import Record, Row, Tracks
 from agglab.testbed.statistics import NetworkStatistics
 from agglab.testbed.systems.base import SlotMeter
 from agglab.testbed.usage import Usage
-from agglab.testbed.virtual.causes import Causes, Disturbance
+from agglab.testbed.virtual.causes import Causes, Disturbance, Pair
 from agglab.testbed.virtual.clock import HIT, Clock, NeverEnds
 from agglab.testbed.virtual.frames import Address, packed
 from agglab.testbed.virtual.hosts import HostNode
@@ -164,16 +164,17 @@ class VirtualBackend:
             host.send_datagram(own, peers[peer], peer, datagram)
 
         def again(peer: int, repeat: Repeat) -> None:
-            between = frozenset((packed(own.ip), packed(peers[peer].ip)))
-            self._causes.sent_again(worker.host, worker.job, repeat, between)
+            self._causes.sent_again(worker.host, worker.job, repeat, pairs[peer])
 
         def keep(number: int, received: Received) -> None:
             self._received[worker.job, configuration["rank"], number] = received
 
         peers: list[Address] = []
+        pairs: list[Pair] = []
 
         def opened(agent: AgentNode) -> None:
             peers[:] = [Address(self._macs[ip], ip, port) for ip, port in agent.peers]
+            pairs[:] = [frozenset((packed(own.ip), packed(peer.ip))) for peer in peers]
             host.open(own, peers, agent)
             self._causes.agent(packed(own.ip), own.port, worker.job)
 

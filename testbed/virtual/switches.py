@@ -12,6 +12,7 @@ from agglab.switch.build import build_library
 from agglab.switch.matches import Match
 from agglab.switch.model import Key
 from agglab.switch.program import Program
+from agglab.switch.tables import Encoded
 from agglab.switch.translate import translate
 from agglab.testbed.plan import Entries, TableEntry
 from agglab.testbed.statistics import NodeStatistics, SwitchStatistics
@@ -39,6 +40,7 @@ class CompiledProgram:
         self.program = Program.read(json)
         self._library = build_library(translate(self.program))
         self._places: dict[tuple[str, str], Place] = {}
+        self._encoded: dict[tuple[object, ...], Encoded] = {}
 
     def pipeline(self, seed: int) -> Pipeline:
         """A new instance: registers empty, no entries."""
@@ -46,13 +48,25 @@ class CompiledProgram:
 
     def add(self, pipeline: Pipeline, entry: TableEntry) -> int:
         """Fill in one entry; its handle, or NO_HANDLE for what a miss does."""
-        table, keys, action, names = self._place(entry.table, entry.action)
-        arguments = [entry.parameters[name] for name in names]
         if entry.default:
+            table, _, action, names = self._place(entry.table, entry.action)
+            arguments = [entry.parameters[name] for name in names]
             pipeline.tables.set_default(table, action, arguments)
             return NO_HANDLE
-        match = [_match(key, entry.match) for key in keys]
-        return pipeline.tables.add(table, match, action, arguments, entry.priority)
+        return pipeline.tables.add_encoded(self._encode(pipeline, entry))
+
+    def _encode(self, pipeline: Pipeline, entry: TableEntry) -> Encoded:
+        """An entry as the program takes it. Many switches have the same ones."""
+        content = (*entry.match.items(), None, *entry.parameters.items())
+        known = (entry.table, entry.action, entry.priority, content)
+        encoded = self._encoded.get(known)
+        if encoded is None:
+            table, keys, action, names = self._place(entry.table, entry.action)
+            arguments = [entry.parameters[name] for name in names]
+            match = [_match(key, entry.match) for key in keys]
+            encoded = pipeline.tables.encode(table, match, action, arguments, entry.priority)
+            self._encoded[known] = encoded
+        return encoded
 
     def _place(self, table: str, action: str) -> Place:
         place = self._places.get((table, action))

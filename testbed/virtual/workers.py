@@ -9,6 +9,7 @@ only Python does.
 from __future__ import annotations
 
 import ctypes
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
@@ -32,6 +33,8 @@ NS_PER_S = 1_000_000_000
 NEVER_NS = 2**63 - 1
 GATHERED_MAX = 128
 SIGKILL = 9
+REPEAT = struct.Struct("=qI4x")
+"""`struct repeat` of native/host.h."""
 
 Report = Callable[[Event], None]
 Send = Callable[[int, bytes], None]
@@ -113,7 +116,7 @@ class AgentNode:
             TIMER: lambda _, data: self._on_timer(),
             FINISH: lambda _, data: self._finish(),
             FAILED: lambda error, data: self._fail(self._driven().failure(error)),
-            AGAIN: lambda row, data: self._tell_repeat(row),
+            AGAIN: self._sent_again,
         }
         for question, answer in answers.items():
             self._clock.answer(question, id(self), answer)
@@ -232,9 +235,12 @@ class AgentNode:
         self._received = Received(out, sums)
         self._started_ns = self._clock.now_ns
         self._session.endpoint.begin(self._started_ns, values, out, sums)
-        self._poll()
-        self._look(None)
         self._reconsider()
+        if self._state.driven:
+            self._library.agent_poll(self.address)
+        else:
+            self._poll()
+        self._look(None)
 
     def leave_round(self) -> None:
         """Nothing looks at a round that the core has left."""
@@ -323,6 +329,11 @@ class AgentNode:
         endpoint = self._session.endpoint
         if repeat := endpoint.repeats(row):
             self._again(endpoint.outbox.peer(row), repeat)
+
+    def _sent_again(self, row: int, data: bytes) -> None:
+        """By C, to the endpoint's only peer."""
+        first_sent_ns, tag = REPEAT.unpack(data)
+        self._again(0, Repeat(row, tag, first_sent_ns))
 
     def _on_timer(self) -> None:
         if self._looks:

@@ -23,7 +23,7 @@ enum question {
 	TIMER,       /* an agent's deadline has come */
 	FINISH,      /* an agent's round is over */
 	FAILED,      /* an agent's round has failed; number: an errno */
-	AGAIN,       /* an agent sends a row of its outbox again; number: the row */
+	AGAIN,       /* note that an agent sends a row of its outbox again; number: the row; data: a struct repeat */
 	EMITTED,     /* note that a switch that is watched sends a frame to a port; number: the port */
 	PROCESSED,   /* note that it has processed a frame, after what it sent; number: the port it came from */
 	ARRIVED,     /* note that a frame has come over a link that is tapped */

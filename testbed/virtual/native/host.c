@@ -195,17 +195,26 @@ static uint32_t column_at(const uint8_t *column, uint64_t stride, uint32_t row)
 	return value;
 }
 
-static int is_repeat(const struct endpoint *e, uint32_t row)
+/* Has Python note that a row is sent again, if it is. */
+static void tell_repeat(struct agent *agent, const struct endpoint *e, uint32_t row)
 {
-	const struct pending *pending = (const struct pending *)(e->pendings + row * e->pending_stride);
+	const uint8_t *pending = e->pendings + row * e->pending_stride;
+	struct pending sent;
+	struct repeat repeat = {0};
 
-	return row < e->pending_rows && pending->attempt;
+	if (row >= e->pending_rows)
+		return;
+	memcpy(&sent, pending, sizeof(sent));
+	if (!sent.attempt)
+		return;
+	repeat.first_sent_ns = sent.first_sent_ns;
+	memcpy(&repeat.tag, pending + sizeof(sent), sizeof(repeat.tag));
+	agent->clock->ask(AGAIN, agent->object, row, (const uint8_t *)&repeat, sizeof(repeat));
 }
 
 static void send_row(struct agent *agent, const struct endpoint *e, uint32_t row)
 {
-	if (is_repeat(e, row))
-		agent->clock->ask(AGAIN, agent->object, row, NULL, 0);
+	tell_repeat(agent, e, row);
 	host_send_datagram(agent->host, agent->framing, e->outbox.frames + row * e->outbox.frame_stride,
 			   column_at(e->outbox.lengths, e->outbox.length_stride, row));
 }

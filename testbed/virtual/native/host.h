@@ -1,5 +1,5 @@
 /* A host in virtual time: sockets of agents, and agents that are driven here as long as nothing needs Python. The
- * structures up to `struct agent_state` are mirrored in testbed/virtual/hosts.py and workers.py.
+ * structures up to `struct repeat` are mirrored in testbed/virtual/hosts.py and workers.py.
  */
 #ifndef AGGLAB_HOST_H
 #define AGGLAB_HOST_H
@@ -18,6 +18,13 @@ struct agent_state {
 	int64_t timer_ns; /* when its deadline's event comes, NEVER_NS if none does */
 	uint32_t alive;   /* its program runs, and its sockets take datagrams */
 	uint32_t driven;  /* in a round that needs nothing of Python until it ends */
+};
+
+/* What Python is told of a packet that is sent again. */
+struct repeat {
+	int64_t first_sent_ns;
+	uint32_t tag;
+	uint32_t spare;
 };
 
 struct host;
