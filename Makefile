@@ -2,7 +2,7 @@
 PYTHON := .venv/bin/python
 PACKAGES := compiler hosts switch testbed topologies verification
 .DEFAULT_GOAL := help
-.PHONY: help setup doctor export scenario figures scenarios check compile test lint bless explore mutants bench conformance random fuzz machine clean
+.PHONY: help setup doctor export scenario figures scenarios check compile test test-quick lint bless explore mutants bench conformance random fuzz machine clean
 
 NAME ?=
 FILE ?= $(if $(NAME),scenarios/$(NAME).yaml)
@@ -29,7 +29,7 @@ ONLY ?=
 export NAME LONG FILE TO OUT RESULTS BACKEND TARGET PROGRAM LANES SLOTS TESTS SCHEDULES SYSTEM N SEED FUZZ SUITE RUN ONLY
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 setup:  ## install what is missing (apt packages, .venv)
 	@./setup.sh
@@ -66,6 +66,10 @@ compile: setup  ## compile PROGRAM (all of p4/) for LANES and SLOTS into build/
 test: setup lint  ## every test this machine can run
 	@test -z "$$CI" || ./setup.sh --test-tools
 	@$(PYTHON) tests/run.py "$$TESTS"
+
+test-quick: setup  ## between two edits: ruff, and tests of some folders, within a minute on two cores
+	@$(PYTHON) -m ruff check .
+	@$(PYTHON) tests/run.py --quick
 
 lint: setup  ## ruff and mypy
 	@mkdir -p build/mypy/agglab && touch build/mypy/agglab/__init__.py && ln -sfn $(addprefix ../../../,$(PACKAGES)) build/mypy/agglab

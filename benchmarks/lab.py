@@ -44,6 +44,8 @@ FLOW_WINDOW = 64
 SECONDS = 0.7
 START_S = 30.0
 ATTEMPTS = 4
+SEGMENTS, PAYLOAD_MAX = 64, 65507
+"""Of a buffer: packets, and bytes of their UDP payloads."""
 Sample = tuple[float, float]
 
 
@@ -121,10 +123,11 @@ class Lab:
     def _sh(self, pid: int, line: str) -> None:
         subprocess.run(_inside(pid, line.split()), check=True)
 
-    def offer(self, lanes: int, pid: int) -> dict[str, Any]:
-        """Let the load generator run; the forwarder's pid, or 0 not to fill its rings first."""
+    def offer(self, lanes: int, pid: int, segments: int = 1) -> dict[str, Any]:
+        """Let the load generator run; the forwarder's pid, or 0 not to fill its rings first.
+        segments: packets that are sent as one buffer."""
         window = DRAIN_PACKETS if pid else FLOW_WINDOW
-        numbers = [str(n) for n in (lanes, SLOTS, window, SECONDS, pid)]
+        numbers = [str(n) for n in (lanes, SLOTS, window, SECONDS, pid, segments)]
         interfaces = [f"h{number}" for number in range(1, WORKERS + 1)]
         command = [*_on_cpu(1), str(self.tools["load_generator"]), *numbers, *interfaces]
         text = subprocess.check_output(_inside(self.workers_pid, command))
@@ -199,13 +202,18 @@ def native_process(lab: Lab, program: Program, *arguments: str) -> Iterator[Any]
         yield process
 
 
-def native_switch(lab: Lab, lanes: int, program: Program) -> Sample:
+def buffered_switch(lab: Lab, lanes: int, program: Program) -> Sample:
+    """Our switch, offered buffers of as many packets as one holds."""
+    return native_switch(lab, lanes, program, min(SEGMENTS, PAYLOAD_MAX // (4 * lanes + 12)))
+
+
+def native_switch(lab: Lab, lanes: int, program: Program, segments: int = 1) -> Sample:
     """Our switch, its rings filled beforehand."""
     stats = lab.folder / "stats"
     options = ("--ring-frames", str(RING_FRAMES), "--stats-socket", str(stats))
     with native_process(lab, program, *options) as process:
         before = _read_stats(stats)
-        result = lab.offer(lanes, process.pid)
+        result = lab.offer(lanes, process.pid, segments)
         after = _read_stats(stats)
     packets = _received(after) - _received(before)
     return _drain_rate(result), (after["cpu_ns"] - before["cpu_ns"]) / packets

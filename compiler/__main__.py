@@ -1,4 +1,4 @@
-"""`python -m agglab.compiler prog.p4 -o prog.json`: the driver."""
+"""The command `agglab-p4c`, and `python -m agglab.compiler`: the compiler's driver."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ class _Parser(argparse.ArgumentParser):
 
 def build_parser() -> argparse.ArgumentParser:
     parser = _Parser(
-        prog="python -m agglab.compiler",
+        prog="agglab-p4c",
         description="Compile P4_16 for v1model to BMv2 JSON and P4Info.",
         epilog=_EPILOG,
         allow_abbrev=False,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from agglab.hosts import wire
-from agglab.hosts.driver import FIRST_TIMEOUT_MAX_S, Gathering, Link, run_round
+from agglab.hosts.driver import FIRST_TIMEOUT_MAX_S, Link, ReceiveCoalescing, run_round
 from agglab.hosts.endpoint import Address, Endpoint
 from agglab.hosts.errors import AllReduceError
 from agglab.hosts.part import NO_HOOKS, Hooks
@@ -30,7 +30,7 @@ class Reducer:
     def __init__(self, endpoint: Endpoint, bind: Address, hooks: Hooks = NO_HOOKS) -> None:
         self.endpoint = endpoint
         self._link = Link(endpoint, bind)
-        self._gathering = Gathering()
+        self._coalescing = ReceiveCoalescing()
         self._hooks = hooks
         self._broken = False
 
@@ -78,7 +78,7 @@ class Reducer:
         self._broken = True
         self.endpoint.begin(time.monotonic_ns(), values, total, sums)
         hooks = self._hooks
-        run_round(self.endpoint, self._link, self._gathering, hooks.on_progress, hooks.on_batch)
+        run_round(self.endpoint, self._link, self._coalescing, hooks.on_progress, hooks.on_batch)
         self._broken = False
         self.endpoint.finish()
 

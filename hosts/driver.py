@@ -17,12 +17,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from agglab.hosts import library, wire
+from agglab.hosts import library, segments, wire
 from agglab.hosts.endpoint import Address, Endpoint, Inbox
 from agglab.hosts.errors import AllReduceError, RoundTimeout
 from agglab.hosts.native_endpoint import Rows
 
-GATHER_MAX_NS = 1_000_000
+COALESCE_MAX_NS = 1_000_000
 """Results wait at most so long for others; see docs/hosts.md for what it buys."""
 PROGRESS_INTERVAL_NS = 200_000_000
 IN_FLIGHT_TIME_S = 0.010
@@ -40,7 +40,7 @@ def default_window(frame_bytes: int, most: int, link_rate_bps: float | None = No
     """The window for links of a known rate: 10 ms of frames, at least 16, at most `most`, which it
     is where the rate is not known.
 
-    10 ms cover the round trip, the gathering of results at every worker and the turns that
+    10 ms cover the round trip, the coalescing of results at every worker and the turns that
     processes take on a shared machine. All workers of a job must use the same window, hence the
     slowest link's rate.
     """
@@ -94,6 +94,7 @@ class Link:
             addresses.ctypes.data,
             ports.ctypes.data,
             len(many),
+            segments.most(self.socket.getsockname()[0]),
         )
         return made
 
@@ -237,7 +238,7 @@ def _set_buffer(sock: socket.socket, forced: int, limited: int, size: int) -> No
         sock.setsockopt(socket.SOL_SOCKET, limited, size)
 
 
-class Gathering:
+class ReceiveCoalescing:
     """How long to let results gather before the next receive call.
 
     It is the time in which a quarter of the packets in flight come back, at the pace of late:
@@ -251,19 +252,19 @@ class Gathering:
     def saw(self, now_ns: int, count: int) -> None:
         """`count` results came at `now_ns`."""
         if count:
-            gap_ns = min((now_ns - self._last_ns) / count, GATHER_MAX_NS)
+            gap_ns = min((now_ns - self._last_ns) / count, COALESCE_MAX_NS)
             self._gap_ns += (gap_ns - self._gap_ns) / 8
             self._last_ns = now_ns
 
     def wait_ns(self, in_flight: int) -> int:
         """The time to let results gather now."""
-        return min(GATHER_MAX_NS, int(self._gap_ns * (in_flight // 4)))
+        return min(COALESCE_MAX_NS, int(self._gap_ns * (in_flight // 4)))
 
 
 def run_round(
     endpoint: Endpoint,
     link: Link,
-    gathering: Gathering,
+    coalescing: ReceiveCoalescing,
     on_progress: Callable[[int], None] | None = None,
     on_batch: Callable[[], None] | None = None,
 ) -> None:
@@ -282,9 +283,9 @@ def run_round(
             if endpoint.done:  # what it had to send was the last of the round
                 return
             wait_ns = max(0, min(endpoint.deadline_ns, report_ns) - time.monotonic_ns())
-            inbox = link.receive(min(wait_ns, gathering.wait_ns(endpoint.in_flight)), wait_ns)
+            inbox = link.receive(min(wait_ns, coalescing.wait_ns(endpoint.in_flight)), wait_ns)
             now_ns = time.monotonic_ns()
-            gathering.saw(now_ns, endpoint.on_datagrams(now_ns, inbox))
+            coalescing.saw(now_ns, endpoint.on_datagrams(now_ns, inbox))
             if on_batch:
                 on_batch()
             if now_ns >= report_ns:

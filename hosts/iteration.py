@@ -1,5 +1,6 @@
-"""One iteration of `layers` (workloads/layers.py) at a worker: which bucket is summed when, around
-whatever sums one. A state machine without sockets or clocks, an endpoint around a system's endpoint
+"""A round of several all-reduces at a worker: which is made when, around whatever makes one. Of
+`layers` (workloads/layers.py) a round is an iteration, whose buckets are summed; of `sgd` a
+training, whose steps are (training_steps.py). An endpoint around a system's endpoint
 (hosts/endpoint.py), and a reducer around the reducer of a system that has a transport of its own.
 """
 
@@ -20,7 +21,8 @@ from agglab.hosts.endpoint import Address, Endpoint, Inbox, Outbox, Repeat
 from agglab.hosts.errors import NotFinite, RoundTimeout
 from agglab.hosts.part import WORKER, Hooks, Part
 from agglab.hosts.recovery import Recovery
-from agglab.hosts.workloads import Layers
+from agglab.hosts.training_steps import TrainingSteps
+from agglab.hosts.workloads import Iterated, Layers, Sgd
 from agglab.hosts.workloads.layers import Bucket
 
 NEVER_NS = 2**63 - 1
@@ -33,55 +35,88 @@ def endpoint_of(system: ModuleType, part: Part) -> Endpoint:
     """The endpoint of a system's module, which sums the buckets where the work has such."""
     inner: Endpoint = system.endpoint(summing(part))
     work = part.work
-    if isinstance(work, Layers) and part.role == WORKER:
-        return LayeredEndpoint(inner, work)
+    if isinstance(work, Iterated) and part.role == WORKER:
+        return IteratedEndpoint(inner, work, part.workers)
     return inner
 
 
 def summing(part: Part) -> Part:
-    """What a system is told that sums: of layers, their values."""
-    return replace(part, work=part.work.as_dense()) if isinstance(part.work, Layers) else part
+    """What a system is told that sums: the values of all buckets."""
+    return replace(part, work=part.work.as_dense()) if isinstance(part.work, Iterated) else part
 
 
 def reducer_of(system: ModuleType, part: Part, hooks: Hooks) -> Any:
     """A reducer of the system's own (all_reduce.Reducer), which may be the user's, or one around
     its endpoint."""
     made, work = getattr(system, "reducer", None), part.work
-    if isinstance(work, Layers) and part.role == WORKER and not hasattr(system, "endpoint"):
+    if isinstance(work, Iterated) and part.role == WORKER and not hasattr(system, "endpoint"):
         assert made, "a system has endpoints or reducers"
-        return LayeredReducer(made(summing(part), hooks), work, hooks)
-    if made and not isinstance(work, Layers):
+        return IteratedReducer(made(summing(part), hooks), work, part.workers, hooks)
+    if made and not isinstance(work, Iterated):
         return made(part, hooks)
     return Reducer(endpoint_of(system, part), part.bind, hooks)
 
 
-class Iteration:
+class Course(Protocol):
     """Which bucket is to be summed next, and when. Times are of any monotonic clock."""
 
-    def __init__(self, work: Layers, now_ns: int) -> None:
-        self._work, self._began_ns = work, now_ns
+    @property
+    def next(self) -> Bucket | None:
+        """The bucket that is to be summed, or under way; None if all are summed."""
+
+    @property
+    def due_ns(self) -> int:
+        """When the next bucket may begin; when all are summed, the end of the round."""
+
+    def values(self, bucket: Bucket) -> NDArray:
+        """What the worker brings to the next bucket, as it begins."""
+
+    def summed(self, now_ns: int) -> None:
+        """The next bucket is."""
+
+    @property
+    def elements_left(self) -> list[int]:
+        """Of the buckets that are not summed, the next one first."""
+
+
+def course_of(work: Iterated, workers: int, now_ns: int, values: NDArray, out: NDArray) -> Course:
+    """A round that begins now. values, out: what Endpoint.begin is given."""
+    if isinstance(work, Sgd):
+        return TrainingSteps(work, workers, now_ns, values, out)
+    return Iteration(work, now_ns, values)
+
+
+class Iteration:
+    """See Course. values: the gradients of all layers."""
+
+    def __init__(self, work: Layers, now_ns: int, values: NDArray) -> None:
+        self._work, self._began_ns, self._values = work, now_ns, values
         self._left = deque(work.order)
         self._summed_ns: list[float] = [0.0] * len(work.buckets)
 
     @property
     def next(self) -> Bucket | None:
-        """None if all are summed, or under way."""
+        """See Course."""
         return self._work.buckets[self._left[0]] if self._left else None
 
     @property
     def due_ns(self) -> int:
-        """When the next bucket may begin; when all are summed, the end of the iteration."""
+        """See Course; the end of the round is that of the forward pass."""
         if bucket := self.next:
             return self._began_ns + bucket.ready_ns
         return self._began_ns + round(self._work.forward_end_ns(self._summed_ns))
 
+    def values(self, bucket: Bucket) -> NDArray:
+        """See Course."""
+        return _cut(self._values, bucket)
+
     def summed(self, now_ns: int) -> None:
-        """The next bucket is."""
+        """See Course."""
         self._summed_ns[self._left.popleft()] = now_ns - self._began_ns
 
     @property
     def elements_left(self) -> list[int]:
-        """Of the buckets that are not summed, the next one first."""
+        """See Course."""
         return [self._work.buckets[number].elements for number in self._left]
 
 
@@ -99,12 +134,12 @@ class ChunkCount:
         return self.before + chunks + sum(-(-n * chunks // left[0]) for n in left[1:])
 
 
-class LayeredEndpoint:
+class IteratedEndpoint:
     """See hosts.endpoint.Endpoint. A bucket is a round of the inner endpoint, one at a time."""
 
-    def __init__(self, inner: Endpoint, work: Layers) -> None:
-        self._inner, self._work = inner, work
-        self._iteration = Iteration(work, 0)
+    def __init__(self, inner: Endpoint, work: Iterated, workers: int) -> None:
+        self._inner, self._work, self._workers = inner, work, workers
+        self._course: Course | None = None
         self._count = ChunkCount()
         self._under_way = False
         self._not_finite: NotFinite | None = None
@@ -152,7 +187,8 @@ class LayeredEndpoint:
     @property
     def chunks(self) -> int:
         """Of all buckets; those that have not begun are estimated."""
-        return self._count.of(self._inner.chunks, self._iteration.elements_left)
+        left = self._course.elements_left if self._course else []
+        return self._count.of(self._inner.chunks, left)
 
     @property
     def chunks_done(self) -> int:
@@ -161,10 +197,10 @@ class LayeredEndpoint:
     def begin(
         self, now_ns: int, values: NDArray, out: NDArray, sums: NDArray[np.int32] | None
     ) -> None:
-        """Begin the backward pass; the arrays have all layers."""
+        """Begin to compute; the arrays have all buckets."""
         assert self.done, "a round is under way"
-        self._arrays = values, out, sums
-        self._iteration, self._count = Iteration(self._work, now_ns), ChunkCount()
+        self._out, self._sums, self._count = out, sums, ChunkCount()
+        self._course = course_of(self._work, self._workers, now_ns, values, out)
         self._not_finite, self.done = None, False
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
@@ -182,7 +218,8 @@ class LayeredEndpoint:
         elif self._under_way or self.done:
             self.deadline_ns = inner_ns
         else:
-            self.deadline_ns = min(inner_ns, self._iteration.due_ns)
+            assert self._course is not None, "a round is under way"
+            self.deadline_ns = min(inner_ns, self._course.due_ns)
         return rows
 
     def _poll_inner(self, now_ns: int) -> NDArray[np.uint32]:
@@ -192,28 +229,30 @@ class LayeredEndpoint:
             before = self._count.before
             missing = error.missing and [(a + before, b + before) for a, b in error.missing]
             of = len(self._work.buckets)
-            which = f"bucket {of - len(self._iteration.elements_left) + 1} of {of}"
+            left = len(self._course.elements_left) if self._course else 0
+            which = f"bucket {of - left + 1} of {of}"
             raise RoundTimeout(f"{which}: {error}", missing) from None
 
     def _go_on(self, now_ns: int) -> None:
+        course = self._course
+        assert course is not None, "a round has begun"
         while True:
             if self._under_way and self._inner.done:
-                self._end_bucket(now_ns)
-            if self._under_way or now_ns < self._iteration.due_ns:
+                self._end_bucket(course, now_ns)
+            if self._under_way or now_ns < course.due_ns:
                 return
-            bucket = self._iteration.next
+            bucket = course.next
             if bucket is None:
                 self.done = True
                 return
-            values, out, sums = self._arrays
-            own_sums = None if sums is None else _cut(sums, bucket)
-            self._inner.begin(now_ns, _cut(values, bucket), _cut(out, bucket), own_sums)
+            own_sums = None if self._sums is None else _cut(self._sums, bucket)
+            self._inner.begin(now_ns, course.values(bucket), _cut(self._out, bucket), own_sums)
             self._under_way = True
 
-    def _end_bucket(self, now_ns: int) -> None:
+    def _end_bucket(self, course: Course, now_ns: int) -> None:
         self._under_way = False
         self._count.before += self._inner.chunks
-        self._iteration.summed(now_ns)
+        course.summed(now_ns)
         try:
             self._inner.finish()
         except NotFinite as error:
@@ -246,13 +285,13 @@ class Blocking(Protocol):
     def close(self) -> None: ...
 
 
-class LayeredReducer:
+class IteratedReducer:
     """See all_reduce.Reducer: sums one bucket after the other by a reducer that returns when its
     sum is there. Passes take their time meanwhile."""
 
-    def __init__(self, inner: Blocking, work: Layers, hooks: Hooks) -> None:
-        self._inner, self._work, self._hooks = inner, work, hooks
-        self.endpoint = LayeredWatch(inner.endpoint)
+    def __init__(self, inner: Blocking, work: Iterated, workers: int, hooks: Hooks) -> None:
+        self._inner, self._work, self._workers, self._hooks = inner, work, workers, hooks
+        self.endpoint = IteratedWatch(inner.endpoint)
         self.serve, self.close = inner.serve, inner.close
 
     @property
@@ -266,20 +305,21 @@ class LayeredReducer:
         return out
 
     def run(self, values: NDArray, total: NDArray, sums: NDArray | None) -> None:
-        """One iteration. Raises what the inner reducer raises; NotFinite when it is over."""
-        iteration, not_finite = Iteration(self._work, time.monotonic_ns()), None
-        self.endpoint.begin(iteration)
-        while bucket := iteration.next:
-            self._wait_until(iteration.due_ns)
+        """One round. Raises what the inner reducer raises; NotFinite when it is over."""
+        now_ns, not_finite = time.monotonic_ns(), None
+        course = course_of(self._work, self._workers, now_ns, values, total)
+        self.endpoint.begin(course)
+        while bucket := course.next:
+            self._wait_until(course.due_ns)
             self.endpoint.under_way = True
             own_sums = None if sums is None else _cut(sums, bucket)
             try:
-                self._inner.run(_cut(values, bucket), _cut(total, bucket), own_sums)
+                self._inner.run(course.values(bucket), _cut(total, bucket), own_sums)
             except NotFinite as error:
                 not_finite = not_finite or error
             self.endpoint.summed()
-            iteration.summed(time.monotonic_ns())
-        self._wait_until(iteration.due_ns)
+            course.summed(time.monotonic_ns())
+        self._wait_until(course.due_ns)
         if not_finite:
             raise not_finite
 
@@ -295,21 +335,21 @@ class LayeredReducer:
                 self._hooks.on_progress(now_ns)
 
 
-class LayeredWatch:
+class IteratedWatch:
     """What an agent looks at of a reducer's endpoint, its chunks being those of all buckets."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
         self._count = ChunkCount()
-        self._iteration: Iteration | None = None
+        self._course: Course | None = None
         self.under_way = False
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
-    def begin(self, iteration: Iteration) -> None:
-        """Another iteration."""
-        self._iteration, self._count, self.under_way = iteration, ChunkCount(), False
+    def begin(self, course: Course) -> None:
+        """Another round."""
+        self._course, self._count, self.under_way = course, ChunkCount(), False
 
     def summed(self) -> None:
         """The bucket under way is, and still the next of the iteration."""
@@ -318,7 +358,7 @@ class LayeredWatch:
 
     @property
     def chunks(self) -> int:
-        left = self._iteration.elements_left if self._iteration else []
+        left = self._course.elements_left if self._course else []
         return self._count.of(self._inner.chunks, left)
 
     @property

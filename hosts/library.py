@@ -166,7 +166,7 @@ _SIGNATURES: Signatures = {
     "worker_results": (_U32, [_P, _I64, _P, _U64, _P, _U32]),
     "worker_poll": (_INT, [_P, _I64]),
     "worker_layout": (_U32, []),
-    "io_new": (_P, [_INT, _P, _U64, _P, _P, _U32, _P, _P, _U32]),
+    "io_new": (_P, [_INT, _P, _U64, _P, _P, _U32, _P, _P, _U32, _U32]),
     "recovery_layout": (_U32, []),
     "io_free": (None, [_P]),
     "io_receive": (_INT, [_P, _I64, _I64]),

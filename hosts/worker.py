@@ -21,9 +21,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from agglab.hosts import library, quantise, wire
+from agglab.hosts import fixed_point, library, wire
 from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
 from agglab.hosts.errors import AllReduceError
+from agglab.hosts.fixed_point import BY_CHUNK, FixedPoint
 from agglab.hosts.native_endpoint import NativeEndpoint, native_endpoint
 from agglab.hosts.recovery import PENDING, Recovery, Timing, check_layout
 from agglab.hosts.slot_rounds import SlotRounds
@@ -65,6 +66,7 @@ class _State(ctypes.Structure):
     _fields_ = [
         *[(name, ctypes.c_uint32) for name in ("job", "lanes", "window", "value_bits")],
         ("recovery", Recovery),
+        ("fixed_point", fixed_point.State),
         *[(name, ctypes.c_void_p) for name in ("slots", "frames", "queue")],
         ("frame_stride", ctypes.c_uint64),
         *[(name, ctypes.c_void_p) for name in ("values", "out", "sums", "exponents")],
@@ -89,7 +91,11 @@ class Worker:
     dtypes = tuple(KINDS)
 
     def __init__(
-        self, job: Job, timing: Timing = Timing(), aggregator: Address = wire.AGGREGATOR
+        self,
+        job: Job,
+        timing: Timing = Timing(),
+        aggregator: Address = wire.AGGREGATOR,
+        floats: FixedPoint = BY_CHUNK,
     ) -> None:
         self.job, self.timing = job, timing
         self.peers = (aggregator,)
@@ -105,8 +111,9 @@ class Worker:
             job=job.job,
             lanes=job.lanes,
             window=job.window,
-            value_bits=quantise.value_bits(job.workers),
+            value_bits=floats.value_bits(job.workers),
             recovery=Recovery.of(timing),
+            fixed_point=floats.state(job.workers),
             slots=self.slots.ctypes.data,
             frames=self.frames.ctypes.data,
             queue=self._queue.ctypes.data,
@@ -216,8 +223,10 @@ class Worker:
 
     @property
     def counters(self) -> dict[str, int]:
-        """What was counted since the worker was made; `COUNTERS` has the names."""
-        return {name: getattr(self._state, name) for name in COUNTERS}
+        """What was counted since the worker was made (`COUNTERS`, `fixed_point.COUNTERS`)."""
+        own, floats = self._state, self._state.fixed_point
+        counted = {name: getattr(own, name) for name in COUNTERS}
+        return counted | {name: getattr(floats, name) for name in fixed_point.COUNTERS}
 
     def datagram(self, slot: int) -> bytes:
         """The UDP payload that `slot` has in flight."""

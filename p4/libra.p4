@@ -180,7 +180,7 @@ control Requests(inout headers_t hdr, inout metadata_t meta,
     counter(JOBS + 1, CounterType.packets_and_bytes) group_complete;
     counter(JOBS + 1, CounterType.packets_and_bytes) sum_repeated;
 
-    action stranger() {
+    action set_unknown_sender() {
         meta.job = NO_JOB;
         meta.worker = 0;
     }
@@ -198,12 +198,12 @@ control Requests(inout headers_t hdr, inout metadata_t meta,
             standard_metadata.ingress_port: exact;
             hdr.libra.job: exact;
         }
-        actions = { contribute; stranger; }
-        const default_action = stranger();
+        actions = { contribute; set_unknown_sender; }
+        const default_action = set_unknown_sender();
         size = 1024;
     }
 
-    action nobody() {
+    action set_unknown_server() {
         meta.known = false;
     }
 
@@ -227,8 +227,8 @@ control Requests(inout headers_t hdr, inout metadata_t meta,
             hdr.libra.job: exact;
             hdr.libra.server: exact;
         }
-        actions = { to_server; nobody; }
-        const default_action = nobody();
+        actions = { to_server; set_unknown_server; }
+        const default_action = set_unknown_server();
         size = 4096;
     }
 
@@ -237,7 +237,7 @@ control Requests(inout headers_t hdr, inout metadata_t meta,
         mark_to_drop(standard_metadata);
     }
 
-    action arrive() {
+    action record_contribution() {
         bit<64> round;
         bit<32> shape;
         workers_t present;
@@ -277,7 +277,7 @@ control Requests(inout headers_t hdr, inout metadata_t meta,
         EACH_WORD(GET)
     }
 
-    action speak_for_all() {
+    action set_all_contributed() {
         hdr.libra.kind = SUM;
         hdr.libra.workers = meta.all_workers;
     }
@@ -303,7 +303,7 @@ control Requests(inout headers_t hdr, inout metadata_t meta,
         } else if (!hot) {
             passed.count(meta.job);
         } else {
-            arrive();
+            record_contribution();
             if (meta.stale || meta.other) {
                 hot_passed.count(meta.job);  // the server knows what has become of its round
             } else if ((meta.before & meta.worker) == 0) {
@@ -317,7 +317,7 @@ control Requests(inout headers_t hdr, inout metadata_t meta,
                     wait();
                 } else {
                     group_complete.count(meta.job);
-                    speak_for_all();
+                    set_all_contributed();
                 }
             } else {
                 hot_duplicate.count(meta.job);
@@ -326,7 +326,7 @@ control Requests(inout headers_t hdr, inout metadata_t meta,
                 } else {
                     sum_repeated.count(meta.job);
                     get_values();
-                    speak_for_all();
+                    set_all_contributed();
                 }
             }
         }

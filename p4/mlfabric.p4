@@ -201,7 +201,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
         meta.waits = true;
     }
 
-    action arrive() {
+    action record_contribution() {
         bit<32> group;
         bit<16> chunk;
         workers_t together;
@@ -237,7 +237,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
         EACH_WORD(ADD)
     }
 
-    action pass_on() {
+    action forward_complete_chunk() {
         chunk_complete.count(meta.job);
         hdr.push.present = hdr.push.members;
         meta.summed = true;
@@ -255,7 +255,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
                 || meta.cell >= SLOTS) {
                 refuse();
             } else {
-                arrive();
+                record_contribution();
                 if (meta.stale) {
                     push_stale.count(meta.job);
                     wait();
@@ -272,7 +272,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
                         add_values();
                     }
                     if (meta.after == hdr.push.members) {
-                        pass_on();
+                        forward_complete_chunk();
                     } else {
                         wait();
                     }

@@ -200,7 +200,7 @@ control Calls(inout headers_t hdr, inout metadata_t meta,
     counter(JOBS + 1, CounterType.packets_and_bytes) gather_complete;
     counter(JOBS + 1, CounterType.packets_and_bytes) answer_single;
 
-    action stranger() {
+    action set_unknown_sender() {
         meta.job = NO_JOB;
         meta.workers = 0;
     }
@@ -220,7 +220,7 @@ control Calls(inout headers_t hdr, inout metadata_t meta,
         meta.cells = cells;
     }
 
-    action pass(bit<8> job_index, port_t port) {
+    action forward_unchanged(bit<8> job_index, port_t port) {
         meta.job = (bit<32>)job_index;
         meta.passing = true;
         standard_metadata.egress_spec = port;
@@ -234,16 +234,16 @@ control Calls(inout headers_t hdr, inout metadata_t meta,
             hdr.aggregation.job: exact;
             hdr.ipv4.src: exact;
         }
-        actions = { execute; pass; stranger; }
-        const default_action = stranger();
+        actions = { execute; forward_unchanged; set_unknown_sender; }
+        const default_action = set_unknown_sender();
         size = 4096;
     }
 
-    action unknown() {
+    action set_unknown_method() {
         meta.known = false;
     }
 
-    action perform(bit<8> argument, bit<1> opens, bit<1> gathers, bit<1> adds, bit<1> gets,
+    action set_method(bit<8> argument, bit<1> opens, bit<1> gathers, bit<1> adds, bit<1> gets,
                    bit<1> clears, bit<1> counts) {
         meta.known = true;
         meta.argument = argument;
@@ -261,8 +261,8 @@ control Calls(inout headers_t hdr, inout metadata_t meta,
             hdr.aggregation.job: exact;
             hdr.call.method: exact;
         }
-        actions = { perform; unknown; }
-        const default_action = unknown();
+        actions = { set_method; set_unknown_method; }
+        const default_action = set_unknown_method();
         size = 1024;
     }
 
@@ -275,7 +275,7 @@ control Calls(inout headers_t hdr, inout metadata_t meta,
         mark_to_drop(standard_metadata);
     }
 
-    action find() {
+    action locate_slot() {
         meta.place = meta.flow + (bit<32>)hdr.aggregation.slot;
         meta.turn = (meta.first_slot + (bit<32>)hdr.aggregation.slot) << 1
                     | (hdr.aggregation.tag & 1);
@@ -293,7 +293,7 @@ control Calls(inout headers_t hdr, inout metadata_t meta,
     }
 
     // A call is new if it follows the last one at its position, or begins another session (the upper 12 bits).
-    action arrive() {
+    action check_sequence() {
         bit<32> last;
         sequences.read(last, meta.place);
         bit<32> ahead = hdr.aggregation.tag - last;
@@ -305,7 +305,7 @@ control Calls(inout headers_t hdr, inout metadata_t meta,
         sequences.write(meta.place, meta.stale || meta.skips ? last : hdr.aggregation.tag);
     }
 
-    action join() {
+    action record_arrival() {
         bit<32> turn;
         bit<32> arrived;
         bit<16> method;
@@ -332,7 +332,7 @@ control Calls(inout headers_t hdr, inout metadata_t meta,
     }
 
     // Whether there is an answer for a caller who asks again.
-    action look() {
+    action read_arrivals() {
         bit<32> turn;
         bit<32> arrived;
         bit<16> method;
@@ -375,12 +375,12 @@ control Calls(inout headers_t hdr, inout metadata_t meta,
         held_##i = used_##i && meta.clears ? 0 : held_##i; \
         map_##i.write(at_##i, meta.epoch ++ held_##i); \
         hdr.pairs.value_##i = held_##i;
-    action touch() {
+    action update_pairs() {
         EACH_PAIR(TOUCH)
     }
 
     // The counter of the place that the first pair names. It stops at its largest.
-    action tally() {
+    action increment_place_counter() {
         bit<64> cell;
         bit<32> at = meta.first_cell + (bit<32>)hdr.pairs.place_a0;
         tallies.read(cell, at);
@@ -392,17 +392,17 @@ control Calls(inout headers_t hdr, inout metadata_t meta,
         hdr.call.count = held;
     }
 
-    action recall() {
+    action read_outcome() {
         outcomes.read(hdr.call.count, meta.place);
     }
 
-    action leave_as_they_are() {
+    action skip_update() {
         meta.adds = false;
         meta.clears = false;
     }
 
     // An answer has what the method gets, and otherwise headers alone.
-    action strip() {
+    action strip_values() {
         hdr.values.setInvalid();
         hdr.pairs.setInvalid();
         hdr.aggregation.kind = NOTHING;
@@ -431,7 +431,7 @@ control Calls(inout headers_t hdr, inout metadata_t meta,
         members.apply();
         if (meta.workers != 0) {
             methods.apply();
-            find();
+            locate_slot();
         }
         if ((meta.workers == 0 && !meta.passing)
             || standard_metadata.parser_error != error.NoError
@@ -462,7 +462,7 @@ control Calls(inout headers_t hdr, inout metadata_t meta,
                 call_lost.count(meta.job);
                 wait();
             } else {
-                arrive();
+                check_sequence();
                 if (meta.stale) {
                     call_stale.count(meta.job);
                     wait();
@@ -470,26 +470,26 @@ control Calls(inout headers_t hdr, inout metadata_t meta,
                     refuse();
                 } else if (meta.again) {
                     call_repeated.count(meta.job);
-                    leave_as_they_are();
+                    skip_update();
                     if (meta.gathers) {
-                        look();
+                        read_arrivals();
                     } else if (meta.counts) {
-                        recall();
+                        read_outcome();
                     }
                     if (meta.gathers && !meta.complete) {
                         wait();
                     } else {
                         if (!meta.gets) {
-                            strip();
+                            strip_values();
                         } else if (hdr.values.isValid()) {
                             get_values();
                         } else {
-                            touch();
+                            update_pairs();
                         }
                         answer_one();
                     }
                 } else if (meta.gathers) {
-                    join();
+                    record_arrival();
                     if (meta.stale) {
                         call_stale.count(meta.job);
                         wait();
@@ -510,7 +510,7 @@ control Calls(inout headers_t hdr, inout metadata_t meta,
                                 begin_epoch();
                             }
                             if (!meta.gets) {
-                                strip();
+                                strip_values();
                             }
                             answer_all();
                         } else {
@@ -520,12 +520,12 @@ control Calls(inout headers_t hdr, inout metadata_t meta,
                 } else {
                     call_new.count(meta.job);
                     if (meta.counts) {
-                        tally();
+                        increment_place_counter();
                     } else {
-                        touch();
+                        update_pairs();
                     }
                     if (!meta.gets) {
-                        strip();
+                        strip_values();
                     }
                     answer_one();
                 }

@@ -84,7 +84,7 @@ struct metadata_t {
     bool      stale;
     bool      fresh;        // first under a new tag: overwrites what the cell held
     bool      other;        // under the cell's tag, but of another kind or block
-    bool      settled;      // the cell holds the job's final sum, not this switch's part of it
+    bool      holds_result;      // the cell holds the job's final sum, not this switch's part of it
     bool      filled;       // the cell held values before this packet
     workers_t before;       // who had contributed before this packet
     workers_t after;
@@ -234,7 +234,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
     counter(JOBS + 1, CounterType.packets_and_bytes) final_unneeded;
     counter(JOBS + 1, CounterType.packets_and_bytes) taken_apart;
 
-    action stranger() {
+    action set_unknown_sender() {
         meta.job = NO_JOB;
         meta.worker = 0;
         meta.all_workers = 0;
@@ -271,8 +271,8 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
             meta.port: exact @name("standard_metadata.ingress_port");
             hdr.aggregation.job: exact;
         }
-        actions = { contribute; conclude; stranger; }
-        const default_action = stranger();
+        actions = { contribute; conclude; set_unknown_sender; }
+        const default_action = set_unknown_sender();
         size = 1024;
     }
 
@@ -281,7 +281,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
         mark_to_drop(standard_metadata);
     }
 
-    action arrive() {
+    action record_contribution() {
         bit<32> tag;
         bit<8> kind;
         bit<32> block;
@@ -307,15 +307,15 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
         kinds.write(meta.cell, meta.fresh ? hdr.aggregation.kind & ~BARE : kind);
         blocks.write(meta.cell, meta.fresh ? hdr.column.block : block);
         contributors.write(meta.cell, meta.after);
-        meta.settled = !meta.fresh && final == 1;
-        finals.write(meta.cell, meta.settled || (meta.parent == NO_PARENT
+        meta.holds_result = !meta.fresh && final == 1;
+        finals.write(meta.cell, meta.holds_result || (meta.parent == NO_PARENT
                                                  && meta.after == meta.all_workers) ? 1w1 : 1w0);
         fillings.write(meta.cell, meta.filled || (meta.after != meta.before && hdr.values.isValid())
                                   ? 1w1 : 1w0);
     }
 
     // A final sum is awaited where this switch's part is complete and no final sum has come before.
-    action settle() {
+    action accept_result() {
         bit<32> tag;
         bit<8> kind;
         bit<32> block;
@@ -453,7 +453,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
         } else if (hdr.entry.isValid()) {
             take_apart();
         } else if (meta.worker == 0) {
-            settle();
+            accept_result();
             if (meta.fresh) {
                 final_new.count(meta.job);
                 put_announcement();
@@ -469,7 +469,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
                 wait();
             }
         } else {
-            arrive();
+            record_contribution();
             if (meta.stale) {
                 contribution_stale.count(meta.job);
                 wait();
@@ -479,7 +479,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
                 contribution_duplicate.count(meta.job);
                 if (meta.before != meta.all_workers) {
                     wait();
-                } else if (!meta.settled && (meta.all_workers & (meta.worker - 1)) != 0) {
+                } else if (!meta.holds_result && (meta.all_workers & (meta.worker - 1)) != 0) {
                     wait();  // all children ask again at once: the first of them speaks for all
                 } else {
                     get_announcement();
@@ -490,7 +490,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
                     } else {
                         get_nothing();
                     }
-                    if (meta.settled) {
+                    if (meta.holds_result) {
                         answer_one();
                     } else {
                         partial_repeated.count(meta.job);

@@ -133,7 +133,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
     counter(JOBS + 1, CounterType.packets_and_bytes) final_new;
     counter(JOBS + 1, CounterType.packets_and_bytes) final_unneeded;
 
-    action stranger() {
+    action set_unknown_sender() {
         meta.job = NO_JOB;
         meta.worker = 0;
         meta.all_workers = 0;
@@ -170,8 +170,8 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
             standard_metadata.ingress_port: exact;
             hdr.aggregation.job: exact;
         }
-        actions = { contribute; conclude; stranger; }
-        const default_action = stranger();
+        actions = { contribute; conclude; set_unknown_sender; }
+        const default_action = set_unknown_sender();
         size = 1024;
     }
 
@@ -180,7 +180,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
         mark_to_drop(standard_metadata);
     }
 
-    action arrive() {
+    action record_contribution() {
         bit<32> tag;
         bit<8> kind;
         workers_t present;
@@ -199,13 +199,13 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
         tags.write(meta.cell, meta.stale ? tag : hdr.aggregation.tag);
         kinds.write(meta.cell, meta.fresh ? hdr.aggregation.kind : kind);
         contributors.write(meta.cell, meta.after);
-        meta.settled = !meta.fresh && final == 1;
-        finals.write(meta.cell, meta.settled || (meta.parent == NO_PARENT
+        meta.holds_result = !meta.fresh && final == 1;
+        finals.write(meta.cell, meta.holds_result || (meta.parent == NO_PARENT
                                                  && meta.after == meta.all_workers) ? 1w1 : 1w0);
     }
 
     // A final sum is awaited where this switch's part is complete and no final sum has come before.
-    action settle() {
+    action accept_result() {
         bit<32> tag;
         bit<8> kind;
         workers_t present;
@@ -326,7 +326,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
             || hdr.udp.len + 20 != hdr.ipv4.total_len) {
             refuse();
         } else if (meta.worker == 0) {
-            settle();
+            accept_result();
             if (meta.fresh) {
                 final_new.count(meta.job);
                 meta.counted = true;
@@ -342,7 +342,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
                 wait();
             }
         } else {
-            arrive();
+            record_contribution();
             if (meta.stale) {
                 contribution_stale.count(meta.job);
                 wait();
@@ -358,7 +358,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
                     } else if (hdr.values.isValid()) {
                         get_values();
                     }
-                    if (meta.settled) {
+                    if (meta.holds_result) {
                         answer_one();
                     } else if ((meta.all_workers & (meta.worker - 1)) != 0) {
                         wait();  // all children ask again at once: the first of them speaks for all

@@ -1,4 +1,4 @@
-"""`python -m agglab.switch`: the software switch as a program."""
+"""`python -m agglab.switch`: the software switch as a program, as `agglab-switch` is."""
 
 import sys
 

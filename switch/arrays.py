@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from agglab.switch.errors import PipelineError
 from agglab.switch.library import U64, Instance, check
-from agglab.switch.model import Counter, Register
+from agglab.switch.model import Counter
+from agglab.switch.storage import Register
 from agglab.switch.tables import Tables, check_entry
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from agglab.switch.model import Field, Header, Register, Stack, Union, UnionStack
+from agglab.switch.storage import Field, Header, Register, Stack, Union, UnionStack
 
 
 @dataclass(frozen=True, eq=False)

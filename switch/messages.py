@@ -11,22 +11,22 @@ PERIOD_S = 0.02
 
 
 class MessageLog:
-    """Stands before `install`, so that no pipeline is replaced before its last words are taken."""
+    """Stands before `set_pipeline`: takes the last messages of a pipeline before it is replaced."""
 
     def __init__(
-        self, install: Callable[[Pipeline | None], None], write: Callable[[str], None]
+        self, set_pipeline: Callable[[Pipeline | None], None], write: Callable[[str], None]
     ) -> None:
-        self._install = install
+        self._set_pipeline = set_pipeline
         self._write = write
         self._pipeline: Pipeline | None = None
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
-    def install(self, pipeline: Pipeline | None) -> None:
+    def set_pipeline(self, pipeline: Pipeline | None) -> None:
         """Make the data plane run another program."""
         with self._lock:
-            self._install(pipeline)
+            self._set_pipeline(pipeline)
             self._take()
             self._pipeline = pipeline
 

@@ -161,7 +161,7 @@ def _ignored(parser: argparse.ArgumentParser, options: dict[str, str], takes_val
 
 def _general_parser() -> _Parser:
     parser = _Parser(
-        prog="python -m agglab.switch",
+        prog="agglab-switch",
         usage="%(prog)s -i PORT@INTERFACE ... [options] prog.json [-- target options]",
         description="A P4 switch: BMv2 JSON compiled to native code, driven over P4Runtime.",
         epilog="target options: --grpc-server-addr ADDR (host:port or unix:/path; without it a "

@@ -7,6 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agglab.switch import files
+from agglab.switch.bmv2_json.actions import read_actions
+from agglab.switch.bmv2_json.arrays import read_arrays, read_learn_lists, read_value_sets
+from agglab.switch.bmv2_json.calculations import read_calculations
+from agglab.switch.bmv2_json.headers import read_errors, read_headers
+from agglab.switch.bmv2_json.parsers import (
+    read_checksums,
+    read_deparser,
+    read_field_lists,
+    read_parser,
+)
+from agglab.switch.bmv2_json.pipelines import PipelineReader
+from agglab.switch.bmv2_json.scope import Scope, claim
 from agglab.switch.errors import PipelineError, ProgramError
 from agglab.switch.model import (
     Action,
@@ -15,34 +27,16 @@ from agglab.switch.model import (
     Control,
     Counter,
     Deparser,
-    Field,
     FieldList,
-    Header,
-    HeaderType,
     LearnList,
     Meter,
     Parser,
     Profile,
-    Register,
-    Stack,
     Table,
-    Union,
-    UnionStack,
     ValueSet,
 )
 from agglab.switch.node import Node
-from agglab.switch.reading.actions import read_actions
-from agglab.switch.reading.arrays import read_arrays, read_learn_lists, read_value_sets
-from agglab.switch.reading.calculations import read_calculations
-from agglab.switch.reading.headers import read_errors, read_headers
-from agglab.switch.reading.parsers import (
-    read_checksums,
-    read_deparser,
-    read_field_lists,
-    read_parser,
-)
-from agglab.switch.reading.pipelines import PipelineReader
-from agglab.switch.reading.scope import Scope, claim
+from agglab.switch.storage import Field, Header, HeaderType, Register, Stack, Union, UnionStack
 
 VERSION = (2, 24)
 MAX_STATE_BYTES = 4 << 30

@@ -127,7 +127,7 @@ def _run(options: Options, stack: contextlib.ExitStack) -> None:
     loop = stack.enter_context(_open_ports(options))
     messages = MessageLog(loop.set_pipeline, LOG.debug)
     links = _links(options)
-    device = _device(options, messages.install, links)
+    device = _device(options, messages.set_pipeline, links)
     address = _address(options)
     server = _server(options, address, loop, device, links)
     leftovers.add(address.removeprefix("unix:"))
@@ -269,10 +269,10 @@ def _links(options: Options) -> Any:
     return Links(options.interfaces, () if options.cpu_port is None else (options.cpu_port,))
 
 
-def _device(options: Options, install: Callable[[Pipeline | None], None], links: Any) -> Any:
+def _device(options: Options, set_pipeline: Callable[[Pipeline | None], None], links: Any) -> Any:
     from agglab.switch.p4runtime.device import Device
 
-    return Device(install, functools.partial(make_pipeline, options), links)
+    return Device(set_pipeline, functools.partial(make_pipeline, options), links)
 
 
 def _describe(options: Options, p4info: bytes, config: bytes, device: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from agglab.testbed.exit_codes import INTERRUPTED, LACKING
-from agglab.testbed.places import SETUP, install_module
+from agglab.testbed.paths import SETUP, module_remedy
 
 
 def run() -> int:
@@ -18,7 +18,7 @@ def run() -> int:
         package = (error.name or "").partition(".")[0]
         if package == "agglab":
             raise
-        remedy = f"{SETUP}, and use .venv/bin/python" if SETUP else install_module(package)
+        remedy = f"{SETUP}, and use .venv/bin/python" if SETUP else module_remedy(package)
         print(f"this machine lacks the Python module {package}: {remedy}", file=sys.stderr)
         return LACKING
     except KeyboardInterrupt:

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agglab.hosts.part import WORKER
-from agglab.testbed.backend import Command, Event, WorkerId
+from agglab.testbed.backend import Command
+from agglab.testbed.worker_id import Event, WorkerId
 
 LINE_MAX_BYTES = 1 << 20
 BACKLOG = 1024

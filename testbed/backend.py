@@ -13,43 +13,18 @@ unasked is an exception (NodeFailed) from `wait`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol
 
-from agglab.hosts.part import WORKER
 from agglab.testbed.faults import Fault
 from agglab.testbed.plan import Entries
 from agglab.testbed.received import Received
 from agglab.testbed.series.tracks import Record
 from agglab.testbed.statistics import NetworkStatistics
 from agglab.testbed.usage import Usage
+from agglab.testbed.worker_id import Event, WorkerId
 
-Event = dict[str, Any]
 Command = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class WorkerId:
-    """One agent of one job. A host has at most one worker of a job, and any number of its servers
-    and schedulers, which their ranks tell apart (0 for workers)."""
-
-    job: int
-    host: str
-    role: str = WORKER
-    rank: int = 0
-
-    @classmethod
-    def of(cls, event: Event) -> WorkerId:
-        """Whose event it is."""
-        role = event.get("role", WORKER)
-        return cls(event["job"], event["name"], role, 0 if role == WORKER else event["rank"])
-
-    @property
-    def name(self) -> str:
-        """For files and messages: `h2`, `h2-job2`, `h2-server-4`."""
-        job = f"-job{self.job}" if self.job > 1 else ""
-        return f"{self.host}{job}" + ("" if self.role == WORKER else f"-{self.role}-{self.rank}")
 
 
 class Backend(Protocol):
@@ -68,7 +43,7 @@ class Backend(Protocol):
     def now_ns(self) -> int:
         """Of the clock that all events' times are of."""
 
-    def install(self, switch: str, entries: Entries) -> None:
+    def write_entries(self, switch: str, entries: Entries) -> None:
         """Replace all entries and groups of a switch; its registers stay."""
 
     def start_worker(self, worker: WorkerId, configuration: Mapping[str, Any]) -> None:

@@ -21,8 +21,8 @@ from agglab.testbed.machine_facts import first_line, machine
 from agglab.testbed.network import lacks
 from agglab.testbed.network.machine import PROGRAMS
 from agglab.testbed.network.targets import bmv2
+from agglab.testbed.paths import IS_CHECKOUT
 from agglab.testbed.peers import bmv2_trouble, p4c_trouble
-from agglab.testbed.places import IS_CHECKOUT
 from agglab.testbed.program import P4C_REMEDY
 from agglab.topologies import Corrupt, Direction, Duplicate, Topology, rack
 

@@ -21,15 +21,13 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from agglab.testbed.errors import MachineLacks
 from agglab.testbed.exit_codes import FAILED, INTERRUPTED, PASSED
+from agglab.testbed.point_group import Group
 from agglab.testbed.scenario import to_yaml
-
-if TYPE_CHECKING:
-    from agglab.testbed.points import Group
 
 NO_DASK = MachineLacks("the Python package distributed", "pip install 'agglab[dask]'")
 CONNECT_S = 10

@@ -6,7 +6,7 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
-from agglab.testbed.places import install
+from agglab.testbed.paths import program_remedy
 from agglab.testbed.terminal import plain
 
 LOG_LINES_SHOWN = 12
@@ -26,7 +26,7 @@ C_COMPILER = ("cc", "apt-get install gcc libc6-dev")
 
 def lacks_program(program: str, remedy: str) -> MachineLacks:
     """As every scenario and `doctor` says it."""
-    return MachineLacks(f"the program {program}", install(remedy))
+    return MachineLacks(f"the program {program}", program_remedy(remedy))
 
 
 class ControlError(Exception):

@@ -9,6 +9,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import TextIO
 
+from agglab.testbed import buffers
 from agglab.testbed.backend import Backend
 from agglab.testbed.control.assembly import conductor
 from agglab.testbed.control.outcome import Outcome
@@ -79,8 +80,8 @@ class Experiment:
                 sample_ns=resolved.sample_ns,
                 slot_meter=self.system.slot_meter(resolved) if resolved.sample_ns else None,
             )
+        from agglab.testbed.mininet_backend import MininetBackend
         from agglab.testbed.network.targets import choose
-        from agglab.testbed.real import RealBackend
 
         pcaps = self.folder.path / "pcap" if resolved.scenario.switch.pcap else None
         if pcaps:
@@ -90,7 +91,7 @@ class Experiment:
             switch: choose(resolved.target, program.json, program.p4info, log)
             for switch, program in self.programs.items()
         }
-        return RealBackend(
+        return MininetBackend(
             resolved.graph,
             resolved.seed,
             resolved.faults,
@@ -102,6 +103,7 @@ class Experiment:
             (counter.name for counter in self.system.counters.values()),
             pcaps,
             resolved.sample_ns,
+            buffers.carrying(resolved),
         )
 
     def _in(self, backend: Backend) -> Generator[None, None, Measurements]:

@@ -20,7 +20,8 @@ from typing import Any
 from agglab.switch.files import read_bytes, read_text
 from agglab.switch.program import Program as Described
 from agglab.testbed.exit_codes import INVALID, PASSED
-from agglab.testbed.places import REPOSITORY
+from agglab.testbed.p4_names import full_name
+from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.plan import Entries, Replica, TableEntry
 from agglab.testbed.prepare import all_entries, prepare
 from agglab.testbed.program import Program, Programs
@@ -123,16 +124,13 @@ def left_out(graph: Topology, to: str) -> Iterator[str]:
 def full_names(entries: Entries, program: Described) -> Entries:
     """Entries under the names that P4Info has."""
 
-    def full(known: Sequence[str], name: str) -> str:
-        return next(each for each in known if each == name or each.endswith(f".{name}"))
-
     def named(entry: TableEntry) -> TableEntry:
-        table = program.tables[full(list(program.tables), entry.table)]
+        table = program.tables[full_name(program.tables, entry.table, "table")]
         keys = [key.name for key in table.keys]
         return TableEntry(
             table.name,
-            {full(keys, name): value for name, value in entry.match.items()},
-            full([action.name for action in table.actions], entry.action),
+            {full_name(keys, name, "key"): value for name, value in entry.match.items()},
+            full_name([action.name for action in table.actions], entry.action, "action"),
             entry.parameters,
             entry.priority,
             entry.default,

@@ -68,7 +68,7 @@ def find(case: Case) -> list[Finding]:
     found = list(_in_switches(case))
     found += _sent_again(case)
     found += _refused(case)
-    found += _slow(case)
+    found += slow_rounds(case)
     found += _small_windows(case)
     if case.virtual:
         found += [Finding("accounts", text) for text in imbalances(case.measured)]
@@ -139,7 +139,7 @@ def _in_switches(case: Case) -> Iterator[Finding]:
     left = any(result.lost for result in outcome.jobs)
     if left or case.target == "bmv2" or (emptied and not case.virtual):
         return
-    scripted = any(not KINDS[result.job.work.kind].predictable for result in outcome.jobs)
+    scripted = any(KINDS[result.job.work.kind].unpredictable for result in outcome.jobs)
     foreign = scripted or bool(outcome.injected)
     foreign |= any(way.corrupted for way in case.measured.statistics.directions)
     slack = 0 if case.virtual else MOVING
@@ -218,15 +218,15 @@ def _stale(case: Case) -> int:
     return sum(n for kinds in counters for kind in stale for n, _ in kinds.get(kind, {}).values())
 
 
-def _slow(case: Case) -> Iterator[Finding]:
+def slow_rounds(case: Case) -> Iterator[Finding]:
     """Losses are in the bound only on average, so where frames were lost nobody can tell."""
     begun = case.measured.outcome.begun
     if case.losses or case.short or holding_up(begun) or _delayed(begun) or _disorderly(case):
         return
     for name, job in case.jobs.items():
-        median_s, bound_s = job["allreduce"]["time_s"]["median"], job["lossy_bound_s"]
-        if median_s is None or not bound_s:
+        if job["lossy_bound_ratio"] is None:
             continue
+        median_s, bound_s = job["allreduce"]["time_s"]["median"], job["lossy_bound_s"]
         bound_s *= len(case.jobs)
         if median_s > SLOW_TIMES * bound_s and (case.virtual or median_s - bound_s > SLOW_S):
             yield Finding(

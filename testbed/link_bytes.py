@@ -60,8 +60,8 @@ def _unclear(resolved: ResolvedScenario, measured: Measurements) -> str:
             return f"{result.job.name} failed: its last round sent part of its bytes"
         if result.restarts:
             return f"{result.job.name} ran rounds again: they sent part of their bytes twice"
-        if not workloads.KINDS[result.job.work.kind].predictable:
-            return f"what {result.job.name} reduces its script decides"
+        if unpredictable := workloads.KINDS[result.job.work.kind].unpredictable:
+            return unpredictable.format(result.job.name)
     return resolved.system.unpredictable(resolved)
 
 

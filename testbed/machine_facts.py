@@ -13,8 +13,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from agglab.testbed import workloads
-from agglab.testbed.places import P4_FOLDER, REPOSITORY
+from agglab.testbed import buffers, workloads
+from agglab.testbed.paths import P4_FOLDER, REPOSITORY
 from agglab.testbed.program import Program
 from agglab.testbed.scenario import Suite
 
@@ -39,6 +39,7 @@ def manifest(suite: Suite, programs: Iterable[Program], settings: Sequence[str])
         "code_sha256": code_sha256(),
         "programs": [_program(program) for program in dict.fromkeys(programs)],
         "targets": _targets(suite),
+        "buffers": [buffers.choice(point.resolved) for point in suite.points],
         "inputs": _inputs(suite),
         "machine": machine(),
         "tools": {name: first_line(command) for name, command in TOOLS.items()},

@@ -9,7 +9,6 @@ from typing import Any
 
 from agglab.testbed import fidelity, findings, link_bytes, workloads
 from agglab.testbed.accounts import ON_REAL_LINKS
-from agglab.testbed.backend import WorkerId
 from agglab.testbed.control.outcome import ControlCounts, JobResult, Outcome
 from agglab.testbed.faults import Impair
 from agglab.testbed.link_share import busiest_share
@@ -21,6 +20,7 @@ from agglab.testbed.series.latency import Counts, percentiles
 from agglab.testbed.statistics import NetworkStatistics, SwitchStatistics
 from agglab.testbed.systems.base import System
 from agglab.testbed.verify import combine
+from agglab.testbed.worker_id import WorkerId
 from agglab.testbed.workloads import asked
 
 NS_PER_S = 1e9

@@ -14,7 +14,8 @@ from agglab.hosts.library import cache_folder
 from agglab.testbed.cli import guarded
 from agglab.testbed.exit_codes import INVALID
 from agglab.testbed.kernel import die_with_parent
-from agglab.testbed.points import Group, code_sha256, conduct, key_of
+from agglab.testbed.point_group import Group
+from agglab.testbed.points import code_sha256, conduct, key_of
 from agglab.testbed.prepare import compile_points, load_workers
 from agglab.testbed.record import RunFolder
 from agglab.testbed.scenario import Point, load

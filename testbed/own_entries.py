@@ -17,6 +17,7 @@ from typing import Any
 from agglab.switch.files import read_text
 from agglab.switch.model import Action, Key, Table
 from agglab.switch.program import Program
+from agglab.testbed.p4_names import is_called, matching
 from agglab.testbed.plan import CloneSession, Entries, Replica, TableEntry
 from agglab.testbed.scenario.errors import Problem, ScenarioError, Where, nearest
 
@@ -65,7 +66,7 @@ def filling(path: str, programs: Mapping[str, Path], target: str = "native") -> 
 
     def fill(switch: str, planned: Entries) -> Entries:
         tables = described[programs[switch]].tables
-        there = tuple(e for e in planned.tables if any(_is(t, e.table) for t in tables))
+        there = tuple(e for e in planned.tables if any(is_called(t, e.table) for t in tables))
         return merged(replace(planned, tables=there), own.get(switch, NOTHING))
 
     return fill
@@ -100,14 +101,10 @@ def merged(planned: Entries, own: Entries) -> Entries:
 
 def _replaces(own: TableEntry, planned: TableEntry) -> bool:
     same = len(own.match) == len(planned.match) and all(
-        any(_is(key, name) and own.match[key] == value for key in own.match)
+        any(is_called(key, name) and own.match[key] == value for key in own.match)
         for name, value in planned.match.items()
     )
-    return same and not own.default and _is(own.table, planned.table)
-
-
-def _is(full_name: str, name: str) -> bool:
-    return full_name == name or full_name.endswith(f".{name}")
+    return same and not own.default and is_called(own.table, planned.table)
 
 
 def read(path: Path, program: Program) -> Entries:
@@ -192,9 +189,7 @@ class _Reader:
 
 
 def _full_name(path: str, name: Any, known: Mapping[str, Any]) -> str:
-    found = [each for each in known if each == name] or [
-        each for each in known if isinstance(name, str) and _is(each, name)
-    ]
+    found = matching(known, name) if isinstance(name, str) else []
     if len(found) != 1:
         problem = "is ambiguous" if found else f"does not exist{nearest(str(name), known)}"
         raise _Wrong(path, f"{name!r} {problem}", ", ".join(known))

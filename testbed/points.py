@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import multiprocessing
 import os
 import random
@@ -14,7 +13,6 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from multiprocessing import connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -27,39 +25,14 @@ from agglab.testbed.group import Run, take_turns
 from agglab.testbed.kernel import die_with_parent
 from agglab.testbed.machine_facts import code_sha256, memory_available_bytes
 from agglab.testbed.metrics import memory_needed_bytes
+from agglab.testbed.point_group import Group
 from agglab.testbed.prepare import Prepared
 from agglab.testbed.record import RunFolder, point_folder
 from agglab.testbed.scenario import Point, Suite, to_yaml
 from agglab.testbed.scenario.load import POINTS_MAX
 from agglab.testbed.terminal import plain
 
-DONE = "done.json"
-"""In the folder of a point that is finished: what it was made of. Written last."""
 SIGNALLED = 128
-
-
-@dataclass(frozen=True)
-class Group:
-    """One point: its runs with what their switches are given, and where they go. number: from 0."""
-
-    number: int
-    label: str
-    runs: tuple[tuple[Point, Prepared], ...]
-    folder: RunFolder
-    key: str
-
-    @property
-    def is_done(self) -> bool:
-        """Whether it was finished with the same scenario, programs and code."""
-        try:
-            done = json.loads((self.folder.path / DONE).read_text())
-        except (OSError, ValueError):
-            return False
-        return isinstance(done, dict) and done.get("key") == self.key
-
-    def finish(self) -> None:
-        """Its results are all there."""
-        self.folder.write_json(DONE, {"key": self.key})
 
 
 def in_random_order(groups: Sequence[Group], seed: int) -> list[Group]:

@@ -17,13 +17,14 @@ from typing import Any
 
 from agglab.switch.build import cache_directory
 from agglab.testbed.errors import MachineLacks
-from agglab.testbed.places import IS_CHECKOUT, P4_FOLDER, REPOSITORY, install_peer
+from agglab.testbed.p4_names import is_called
+from agglab.testbed.paths import IS_CHECKOUT, P4_FOLDER, REPOSITORY, peer_remedy
 from agglab.testbed.plan import Entries, TableEntry
 
 CACHE = REPOSITORY / "build" / "programs"
 """Where products are kept; in the user's cache directory if there is no checkout of his own."""
 INCLUDES = P4_FOLDER
-P4C_REMEDY = f"{install_peer('p4lang-p4c', 'p4c')}, or leave switch.compiler at agglab"
+P4C_REMEDY = f"{peer_remedy('p4lang-p4c', 'p4c')}, or leave switch.compiler at agglab"
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -117,7 +118,9 @@ def _differences(
     """What the table lacks of an entry that is planned for it."""
     missing = [name for name in entry.match if not _called(table["key"], name)]
     exact = [key for key in table["key"] if key["match_type"] == "exact" and not entry.default]
-    if missing or any(not any(_is(key, name) for name in entry.match) for key in exact):
+    if missing or any(
+        not any(is_called(key["name"], name) for name in entry.match) for key in exact
+    ):
         yield f"its keys are {_names(table['key'])}"
     own = [action for action in actions if action["name"] in table["actions"]]
     action = _called(own, entry.action)
@@ -136,11 +139,7 @@ def _signature(entry: TableEntry) -> str:
 
 def _called(objects: Iterable[dict[str, Any]], name: str) -> dict[str, Any] | None:
     """The object of that name, or with that last part of a name."""
-    return next((each for each in objects if _is(each, name)), None)
-
-
-def _is(named: dict[str, Any], name: str) -> bool:
-    return bool(named["name"] == name or named["name"].endswith(f".{name}"))
+    return next((each for each in objects if is_called(each["name"], name)), None)
 
 
 def _names(objects: Iterable[dict[str, Any]]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TextIO
 
-from agglab.testbed.backend import Event
+from agglab.testbed.worker_id import Event
 
 REDRAW_S = 0.2
 PLAIN_S = 5.0  # and doubled each time: a log of a long run stays readable

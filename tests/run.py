@@ -1,15 +1,31 @@
 """Runs all tests in two parts: those that need no root on all processors at once; then those with
 networks and real time, one after the other, so that each has the machine to itself.
 
-`python tests/run.py [PYTEST'S ARGUMENTS]`; the exit code is pytest's, 0 if both parts passed."""
+`python tests/run.py [PYTEST'S ARGUMENTS]`; the exit code is pytest's, 0 if both parts passed.
+`python tests/run.py --quick [PYTEST'S ARGUMENTS]` runs the first part of QUICK alone.
+Each part names its failures as they happen and ends with how long each folder took."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[1]
 PARTS = (("-m", "not root", "-n", "auto", "--dist", "worksteal"), ("-m", "root"))
+# What a developer runs between two edits: as many folders as a minute of two cores holds.
+QUICK = (
+    "tests/unit/compiler/syntax",
+    "tests/unit/compiler/check",
+    "tests/unit/topologies",
+    "tests/unit/testbed/plan",
+    "tests/unit/testbed/control",
+    "tests/unit/testbed/network",
+    "tests/unit/testbed/report",
+    "tests/unit/test_layout.py",
+)
+PLUGINS = ("-p", "tests.folder_times")
 PASSED, INTERRUPTED, WRONG_USAGE, NO_TESTS = 0, 2, 4, 5
 
 
@@ -21,9 +37,13 @@ def together(codes: Sequence[int]) -> int:
 
 
 def main(arguments: Sequence[str]) -> int:
+    parts = PARTS
+    if arguments and arguments[0] == "--quick":
+        parts, arguments = PARTS[:1], [*QUICK, *arguments[1:]]
     codes: list[int] = []
-    for part in PARTS:
-        codes.append(subprocess.call([sys.executable, "-m", "pytest", *part, *arguments]))
+    for part in parts:
+        command = [sys.executable, "-m", "pytest", *PLUGINS, *part, *arguments]
+        codes.append(subprocess.call(command, cwd=ROOT))
         if codes[-1] in (INTERRUPTED, WRONG_USAGE):
             break
     return together(codes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from agglab.testbed import systems
-from agglab.testbed.places import P4_FOLDER
+from agglab.testbed.paths import P4_FOLDER
 from agglab.testbed.program import Program, compile_program
 from agglab.testbed.scenario.schema import Scenario, Switch
 from agglab.testbed.systems.base import Source

@@ -1,10 +1,13 @@
 /* Offers aggregation packets to a switch and times its answers.
  *
- * load_generator LANES SLOTS WINDOW SECONDS PID INTERFACE...
+ * load_generator LANES SLOTS WINDOW SECONDS PID SEGMENTS INTERFACE...
  *
  * Each interface is one worker. Chunk c travels in slot c mod SLOTS with a tag that advances by one each time
  * the slot is used, so every packet is new. An answer is whatever arrives on the interfaces, counted by the kernel
- * (/proc/self/net/dev), which costs this process nothing per packet.
+ * (/proc/self/net/dev), which costs this process nothing per packet. The kernel counts a buffer of several packets as
+ * one, without the headers that its segments repeat: bytes and buffers together tell how many packets came.
+ *
+ * SEGMENTS: packets that are sent as one buffer, for the kernel or the switch to cut; 1: each is sent by itself.
  *
  * PID 0: sends as fast as answers come, in bursts of half of WINDOW, at most WINDOW packets unanswered. Sending a
  * packet into a veth costs about as much as forwarding it, so this is for switches slower than that.
@@ -19,6 +22,7 @@
 #include <fcntl.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
+#include <linux/virtio_net.h>
 #include <net/if.h>
 #include <signal.h>
 #include <stdint.h>
@@ -32,6 +36,9 @@
 #define MAX_PORTS 16
 #define MAX_BURST 64
 #define HEADERS_BYTES 54
+#define LOWER_HEADERS_BYTES 42
+#define UDP_AT 34
+#define GSO_UDP_L4 5 /* VIRTIO_NET_HDR_GSO_UDP_L4, Linux 6.2 */
 #define UDP_CHECKSUM_AT 40
 #define SLOT_AT 46
 #define TAG_AT 50
@@ -46,14 +53,19 @@ struct port {
 	int fd;
 	uint8_t *frames; /* one a slot */
 	uint32_t *sums;	 /* what their UDP checksums add up but the tag, not folded */
-	struct iovec iov[MAX_BURST];
+	struct iovec iov[3 * MAX_BURST];
 	struct mmsghdr messages[MAX_BURST];
+	struct {
+		struct virtio_net_hdr offload;
+		uint8_t lower[LOWER_HEADERS_BYTES];
+	} buffers[MAX_BURST]; /* what each begins with */
 };
 
 struct load {
 	struct port ports[MAX_PORTS];
 	uint32_t port_count, lanes, slots, window, frame_bytes;
-	uint32_t burst; /* chunks sent at a time; each is one packet a port */
+	uint32_t burst;	   /* chunks sent at a time; each is one packet a port */
+	uint32_t segments; /* packets of a buffer; 1: none */
 	uint64_t chunk, sent, lost, stalls, answered, before;
 	uint64_t drain_ns[MAX_DRAINS];
 	uint32_t drains;
@@ -151,6 +163,8 @@ static void open_port(struct load *load, uint32_t rank, const char *interface)
 	if (!address.sll_ifindex || port->fd < 0 || bind(port->fd, (void *)&address, sizeof(address)))
 		fail(interface);
 	setsockopt(port->fd, SOL_PACKET, PACKET_QDISC_BYPASS, &one, sizeof(one));
+	if (load->segments > 1 && setsockopt(port->fd, SOL_PACKET, PACKET_VNET_HDR, &one, sizeof(one)))
+		fail("PACKET_VNET_HDR");
 	setsockopt(port->fd, SOL_SOCKET, SO_SNDBUFFORCE, &buffer, sizeof(buffer));
 	port->frames = malloc((size_t)load->slots * load->frame_bytes);
 	port->sums = malloc(load->slots * sizeof(*port->sums));
@@ -159,11 +173,6 @@ static void open_port(struct load *load, uint32_t rank, const char *interface)
 	for (uint32_t slot = 0; slot < load->slots; slot++)
 		port->sums[slot] =
 			write_frame(load, rank, slot, port->frames + (size_t)slot * load->frame_bytes);
-	for (int i = 0; i < MAX_BURST; i++) {
-		port->iov[i].iov_len = load->frame_bytes;
-		port->messages[i].msg_hdr.msg_iov = &port->iov[i];
-		port->messages[i].msg_hdr.msg_iovlen = 1;
-	}
 }
 
 /* Frames that have arrived on all ports since the start. */
@@ -185,9 +194,74 @@ static uint64_t count_answers(const struct load *load)
 		line = strstr(text, name);
 		if (!line || sscanf(line + strlen(name), "%llu %llu", &bytes, &packets) != 2)
 			fail(name);
-		total += packets;
+		total += (bytes - packets * LOWER_HEADERS_BYTES) / (load->frame_bytes - LOWER_HEADERS_BYTES);
 	}
 	return total - load->before;
+}
+
+/* The burst's frames as a message each. Returns how many messages. */
+static unsigned int make_frames(const struct load *load, struct port *port)
+{
+	for (uint32_t i = 0; i < load->burst; i++) {
+		uint64_t chunk = load->chunk + i;
+		uint32_t slot = (uint32_t)(chunk % load->slots);
+		uint8_t *frame = port->frames + (size_t)slot * load->frame_bytes;
+
+		set_tag(frame, port->sums[slot], FIRST_TAG + (uint32_t)(chunk / load->slots));
+		port->iov[i] = (struct iovec){.iov_base = frame, .iov_len = load->frame_bytes};
+		port->messages[i].msg_hdr = (struct msghdr){.msg_iov = &port->iov[i], .msg_iovlen = 1};
+	}
+	return load->burst;
+}
+
+/* Headers of a buffer of so many of these frames: the checksum is left to who cuts it. */
+static void begin_buffer(const struct load *load, struct port *port, uint32_t number, const uint8_t *frame,
+			 uint32_t count)
+{
+	uint32_t payload = load->frame_bytes - LOWER_HEADERS_BYTES, udp_bytes = 8 + count * payload;
+	uint8_t *lower = port->buffers[number].lower;
+
+	memcpy(lower, frame, LOWER_HEADERS_BYTES);
+	store16(lower + 16, (uint16_t)(udp_bytes + 20));
+	store16(lower + 24, 0);
+	store16(lower + 24, checksum(sum_of_words(lower + 14, 20)));
+	store16(lower + UDP_AT + 4, (uint16_t)udp_bytes);
+	store16(lower + UDP_CHECKSUM_AT, (uint16_t)~checksum(sum_of_words(lower + 26, 8) + 17 + udp_bytes));
+	port->buffers[number].offload = (struct virtio_net_hdr){
+		.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
+		.gso_type = GSO_UDP_L4,
+		.hdr_len = LOWER_HEADERS_BYTES,
+		.gso_size = (uint16_t)payload,
+		.csum_start = UDP_AT,
+		.csum_offset = UDP_CHECKSUM_AT - UDP_AT,
+	};
+}
+
+/* The burst's frames in buffers of load->segments. Returns how many messages. */
+static unsigned int make_buffers(const struct load *load, struct port *port)
+{
+	struct iovec *part = port->iov;
+	unsigned int messages = 0;
+
+	for (uint32_t first = 0; first < load->burst; first += load->segments, messages++) {
+		uint32_t count = load->burst - first < load->segments ? load->burst - first : load->segments;
+
+		port->messages[messages].msg_hdr = (struct msghdr){.msg_iov = part, .msg_iovlen = 1 + count};
+		*part++ = (struct iovec){.iov_base = &port->buffers[messages],
+					 .iov_len = sizeof(struct virtio_net_hdr) + LOWER_HEADERS_BYTES};
+		for (uint32_t i = first; i < first + count; i++) {
+			uint64_t chunk = load->chunk + i;
+			uint32_t slot = (uint32_t)(chunk % load->slots);
+			uint8_t *frame = port->frames + (size_t)slot * load->frame_bytes;
+
+			if (i == first)
+				begin_buffer(load, port, messages, frame, count);
+			store32(frame + TAG_AT, FIRST_TAG + (uint32_t)(chunk / load->slots));
+			*part++ = (struct iovec){.iov_base = frame + LOWER_HEADERS_BYTES,
+						 .iov_len = load->frame_bytes - LOWER_HEADERS_BYTES};
+		}
+	}
+	return messages;
 }
 
 static void send_burst(struct load *load)
@@ -195,17 +269,10 @@ static void send_burst(struct load *load)
 	for (uint32_t rank = 0; rank < load->port_count; rank++) {
 		struct port *port = &load->ports[rank];
 		unsigned int done = 0;
+		unsigned int count = load->segments > 1 ? make_buffers(load, port) : make_frames(load, port);
 
-		for (uint32_t i = 0; i < load->burst; i++) {
-			uint64_t chunk = load->chunk + i;
-			uint32_t slot = (uint32_t)(chunk % load->slots);
-			uint8_t *frame = port->frames + (size_t)slot * load->frame_bytes;
-
-			set_tag(frame, port->sums[slot], FIRST_TAG + (uint32_t)(chunk / load->slots));
-			port->iov[i].iov_base = frame;
-		}
-		while (done < load->burst) {
-			int sent = sendmmsg(port->fd, port->messages + done, load->burst - done, 0);
+		while (done < count) {
+			int sent = sendmmsg(port->fd, port->messages + done, count - done, 0);
 
 			if (sent < 0 && errno != EINTR && errno != ENOBUFS)
 				fail(port->interface);
@@ -293,25 +360,26 @@ int main(int argc, char **argv)
 	uint64_t start, end;
 	pid_t pid;
 
-	if (argc < 7 || argc > 6 + MAX_PORTS) {
-		fprintf(stderr, "load_generator LANES SLOTS WINDOW SECONDS PID INTERFACE...\n");
+	if (argc < 8 || argc > 7 + MAX_PORTS) {
+		fprintf(stderr, "load_generator LANES SLOTS WINDOW SECONDS PID SEGMENTS INTERFACE...\n");
 		return 2;
 	}
 	load.lanes = (uint32_t)atoi(argv[1]);
 	load.slots = (uint32_t)atoi(argv[2]);
 	load.window = (uint32_t)atoi(argv[3]);
 	pid = atoi(argv[5]);
-	load.port_count = (uint32_t)argc - 6;
+	load.segments = (uint32_t)atoi(argv[6]);
+	load.port_count = (uint32_t)argc - 7;
 	load.frame_bytes = HEADERS_BYTES + 4 * load.lanes;
 	load.burst = pid ? MAX_BURST : load.window / load.port_count / 2;
 	if (load.burst > MAX_BURST)
 		load.burst = MAX_BURST;
-	if (!load.burst || load.slots < load.burst || load.window < burst_packets(&load)) {
+	if (!load.burst || !load.segments || load.slots < load.burst || load.window < burst_packets(&load)) {
 		fprintf(stderr, "load_generator: SLOTS or WINDOW is too small\n");
 		return 2;
 	}
 	for (uint32_t rank = 0; rank < load.port_count; rank++)
-		open_port(&load, rank, argv[6 + rank]);
+		open_port(&load, rank, argv[7 + rank]);
 	load.counters_fd = open("/proc/self/net/dev", O_RDONLY);
 	load.before = count_answers(&load);
 	start = now_ns();

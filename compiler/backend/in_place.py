@@ -9,11 +9,11 @@ inside an expression, where `register_read` only leaves the variable as it is.
 from __future__ import annotations
 
 from agglab.compiler.backend import ir
-from agglab.compiler.backend.lives import (
+from agglab.compiler.backend.liveness import (
     DESTINATIONS,
     JUMPS,
-    Life,
-    lives_of,
+    LiveRange,
+    live_ranges_of,
     private_fields,
     replaced,
 )
@@ -31,26 +31,26 @@ def read_registers_in_place(program: ir.Program, user_fields: set[str]) -> None:
     gone: set[str] = set()
     for action in program.actions:
         moved = [
-            life
-            for life in lives_of(action)
-            if life.ref.field in private and _may_move(action.primitives, life)
+            live_range
+            for live_range in live_ranges_of(action)
+            if live_range.ref.field in private and _may_move(action.primitives, live_range)
         ]
-        for life in sorted(moved, key=lambda each: each.first, reverse=True):
-            _move(action.primitives, life)
-        gone |= {life.ref.field for life in moved}
+        for live_range in sorted(moved, key=lambda each: each.first, reverse=True):
+            _move(action.primitives, live_range)
+        gone |= {live_range.ref.field for live_range in moved}
     scalars = program.header_types[0]
     scalars.fields = [field for field in scalars.fields if field[0] not in gone]
 
 
-def _may_move(code: list[ir.Primitive], life: Life) -> bool:
-    """Whether what `life` begins with is a read that may happen where its variable is used."""
-    read = code[life.first]
-    if read.op != "register_read" or life.ref.width <= NARROW_BITS or life.ref.signed:
+def _may_move(code: list[ir.Primitive], live_range: LiveRange) -> bool:
+    """Whether a live range begins with a read that may happen where its variable is used."""
+    read = code[live_range.first]
+    if read.op != "register_read" or live_range.ref.width <= NARROW_BITS or live_range.ref.signed:
         return False
     _, array, index = read.parameters
     changed = False
-    for primitive in code[life.first + 1 : life.last + 1]:
-        uses = [i for i, e in enumerate(primitive.parameters) if life.ref in ir.walk(e)]
+    for primitive in code[live_range.first + 1 : live_range.last + 1]:
+        uses = [i for i, e in enumerate(primitive.parameters) if live_range.ref in ir.walk(e)]
         if uses and (changed or uses != [VALUES.get(primitive.op)]):
             return False
         changed = changed or _may_change(primitive, array, index)
@@ -74,13 +74,15 @@ def _reads(expr: ir.Expr, written: ir.Expr) -> bool:
     return bool(parts) and (not plain or written in parts)
 
 
-def _move(code: list[ir.Primitive], life: Life) -> None:
-    _, array, index = code[life.first].parameters
+def _move(code: list[ir.Primitive], live_range: LiveRange) -> None:
+    _, array, index = code[live_range.first].parameters
     assert isinstance(array, ir.ObjectRef)
-    cell = ir.RegisterCell(array.name, index, life.ref.width)
-    for primitive in code[life.first + 1 : life.last + 1]:
-        primitive.parameters = tuple(replaced(e, {life.ref: cell}) for e in primitive.parameters)
-    _remove(code, life.first)
+    cell = ir.RegisterCell(array.name, index, live_range.ref.width)
+    for primitive in code[live_range.first + 1 : live_range.last + 1]:
+        primitive.parameters = tuple(
+            replaced(e, {live_range.ref: cell}) for e in primitive.parameters
+        )
+    _remove(code, live_range.first)
 
 
 def _remove(code: list[ir.Primitive], removed: int) -> None:

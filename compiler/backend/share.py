@@ -7,7 +7,7 @@ registers into one variable after another would otherwise carry all of them.
 from __future__ import annotations
 
 from agglab.compiler.backend import ir
-from agglab.compiler.backend.lives import Life, lives_of, private_fields, replaced
+from agglab.compiler.backend.liveness import LiveRange, live_ranges_of, private_fields, replaced
 from agglab.compiler.backend.storage import SCALARS, Names
 
 Mapping = dict[ir.FieldRef, ir.FieldRef]
@@ -22,8 +22,10 @@ def share_variables(program: ir.Program, user_fields: set[str]) -> None:
     private = private_fields(program, user_fields)
     merged: set[str] = set()
     for action in program.actions:
-        lives = [life for life in lives_of(action) if life.ref.field in private]
-        mapping = _allocate(lives, names)
+        live_ranges = [
+            live_range for live_range in live_ranges_of(action) if live_range.ref.field in private
+        ]
+        mapping = _allocate(live_ranges, names)
         if mapping:
             _rewrite(action, mapping)
             merged |= {ref.field for ref in mapping}
@@ -33,16 +35,16 @@ def share_variables(program: ir.Program, user_fields: set[str]) -> None:
     scalars.fields = [f for f in scalars.fields if f[0] not in merged]
 
 
-def _allocate(lives: list[Life], names: Names) -> Mapping:
+def _allocate(live_ranges: list[LiveRange], names: Names) -> Mapping:
     """Linear scan: a field is free again after its variable's last access."""
-    slots: dict[tuple[int, bool], list[tuple[int, list[Life]]]] = {}
-    for life in sorted(lives, key=lambda item: item.first):
-        pool = slots.setdefault((life.ref.width, life.ref.signed), [])
-        free = next((i for i, (until, _) in enumerate(pool) if until < life.first), None)
+    slots: dict[tuple[int, bool], list[tuple[int, list[LiveRange]]]] = {}
+    for live_range in sorted(live_ranges, key=lambda item: item.first):
+        pool = slots.setdefault((live_range.ref.width, live_range.ref.signed), [])
+        free = next((i for i, (until, _) in enumerate(pool) if until < live_range.first), None)
         if free is None:
-            pool.append((life.last, [life]))
+            pool.append((live_range.last, [live_range]))
         else:
-            pool[free] = (life.last, [*pool[free][1], life])
+            pool[free] = (live_range.last, [*pool[free][1], live_range])
     mapping: Mapping = {}
     for (width, signed), pool in slots.items():
         for _, members in pool:

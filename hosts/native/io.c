@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/udp.h>
 #include <poll.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,11 +12,23 @@
 #include <time.h>
 
 #include "io.h"
+#include "staging.h"
+
+/* linux/udp.h; older headers lack the name */
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
 
 #define SEND_BATCH 256
+#define RUN_BYTES_MAX 65507 /* of one IPv4 datagram's payload */
 #define FULL_WAIT_MS 20
 #define ERRORS_MAX 16 /* read in one call */
 #define NONE UINT32_MAX
+
+union segment_size {
+	char space[CMSG_SPACE(sizeof(uint16_t))];
+	struct cmsghdr alignment;
+};
 
 struct io {
 	int fd;
@@ -33,7 +46,11 @@ struct io {
 	int last_error; /* errno of the last error that came from the network */
 	uint64_t network_errors;
 	uint64_t unsent;
+	uint32_t segments;	 /* most datagrams of one buffer; 1: each is sent by itself */
+	struct staging *staging; /* NULL: each is received by itself */
 	struct mmsghdr send[SEND_BATCH];
+	uint32_t datagrams[SEND_BATCH]; /* of each message */
+	union segment_size sizes[SEND_BATCH];
 	struct iovec frames[SEND_BATCH];
 };
 
@@ -41,6 +58,7 @@ void io_free(struct io *io)
 {
 	if (!io)
 		return;
+	staging_free(io->staging);
 	free(io->sources);
 	free(io->peers);
 	free(io->receive);
@@ -69,9 +87,10 @@ static int set_peers(struct io *io, const uint32_t *addresses, const uint16_t *p
 }
 
 /* Datagrams are received into rows, row_bytes apart; lengths takes their lengths, senders the indices of who sent them.
- * addresses, ports: of peer_count peers, in the order of the network; none if the socket is connected. NULL: no memory. */
+ * addresses, ports: of peer_count peers, in the order of the network; none if the socket is connected. segments: how many
+ * datagrams may cross the kernel as one buffer, 1 for none. NULL: no memory. */
 struct io *io_new(int fd, uint8_t *rows, uint64_t row_bytes, uint32_t *lengths, uint32_t *senders, uint32_t capacity,
-		  const uint32_t *addresses, const uint16_t *ports, uint32_t peer_count)
+		  const uint32_t *addresses, const uint16_t *ports, uint32_t peer_count, uint32_t segments)
 {
 	struct io *io = calloc(1, sizeof(*io));
 
@@ -95,10 +114,9 @@ struct io *io_new(int fd, uint8_t *rows, uint64_t row_bytes, uint32_t *lengths, 
 		io->receive[i].msg_hdr.msg_iov = &io->rows[i];
 		io->receive[i].msg_hdr.msg_iovlen = 1;
 	}
-	for (uint32_t i = 0; i < SEND_BATCH; i++) {
-		io->send[i].msg_hdr.msg_iov = &io->frames[i];
-		io->send[i].msg_hdr.msg_iovlen = 1;
-	}
+	io->segments = segments;
+	if (segments > 1)
+		io->staging = staging_new(fd);
 	return io;
 }
 
@@ -151,8 +169,51 @@ static void expect_sources(struct io *io)
 		io->receive[i].msg_hdr.msg_namelen = sizeof(struct sockaddr_in);
 }
 
+/* Moves datagrams into rows from number `row` on, while there is room. Returns the first row that is free. */
+static uint32_t take_datagrams(struct io *io, uint32_t row)
+{
+	struct datagram datagram;
+
+	while (row < io->capacity && staging_take(io->staging, &datagram)) {
+		uint32_t peer = io->peers ? peer_of(io, datagram.source) : 0;
+
+		if (peer == NONE) {
+			io->strangers++;
+			continue;
+		}
+		/* One that is too long stays recognisable. */
+		io->lengths[row] = datagram.length < io->row_bytes ? datagram.length : (uint32_t)io->row_bytes;
+		memcpy(io->row_memory + row * io->row_bytes, datagram.data, io->lengths[row]);
+		io->senders[row++] = peer;
+	}
+	return row;
+}
+
+static int receive_buffers(struct io *io)
+{
+	uint32_t rows = take_datagrams(io, 0);
+
+	for (int errors = 0; errors < ERRORS_MAX && rows < io->capacity;) {
+		int count = staging_receive(io->staging);
+
+		if (count >= 0) {
+			rows = take_datagrams(io, rows);
+			if (count < staging_capacity())
+				break;
+		} else if (count == -EAGAIN || count == -EINTR) {
+			break;
+		} else if (is_ours(-count)) {
+			return count;
+		} else {
+			note_error(io, -count);
+			errors++;
+		}
+	}
+	return (int)rows;
+}
+
 /* An error that waits comes up instead of datagrams; reading it clears it. */
-static int receive_now(struct io *io)
+static int receive_single(struct io *io)
 {
 	for (int errors = 0; errors < ERRORS_MAX; errors++) {
 		int count;
@@ -170,6 +231,16 @@ static int receive_now(struct io *io)
 	return 0;
 }
 
+static int receive_now(struct io *io)
+{
+	return io->staging ? receive_buffers(io) : receive_single(io);
+}
+
+static int is_waiting(const struct io *io)
+{
+	return io->staging && !staging_empty(io->staging);
+}
+
 static struct timespec to_timespec(int64_t ns)
 {
 	return (struct timespec){ .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
@@ -183,7 +254,7 @@ int io_receive(struct io *io, int64_t gather_ns, int64_t wait_ns)
 	struct timespec gather = to_timespec(gather_ns), wait = to_timespec(wait_ns);
 	int count;
 
-	if (gather_ns > 0 && clock_nanosleep(CLOCK_MONOTONIC, 0, &gather, NULL) == EINTR)
+	if (gather_ns > 0 && !is_waiting(io) && clock_nanosleep(CLOCK_MONOTONIC, 0, &gather, NULL) == EINTR)
 		return 0;
 	count = receive_now(io);
 	if (count || wait_ns <= 0)
@@ -193,8 +264,14 @@ int io_receive(struct io *io, int64_t gather_ns, int64_t wait_ns)
 	return receive_now(io);
 }
 
+static void count_unsent(struct io *io, uint32_t first, uint32_t end)
+{
+	for (uint32_t i = first; i < end; i++)
+		io->unsent += io->datagrams[i];
+}
+
 /* An error about an earlier datagram comes up once, in place of sending this one, which is therefore tried again; an
- * error of its own comes up again. */
+ * error of its own comes up again. A buffer whose datagrams this path does not take is the last one. */
 static int send_some(struct io *io, uint32_t count)
 {
 	uint32_t done = 0, failed = NONE;
@@ -208,9 +285,9 @@ static int send_some(struct io *io, uint32_t count)
 		} else if (errno == EAGAIN && poll(&writable, 1, FULL_WAIT_MS) > 0) {
 			continue;
 		} else if (errno == EAGAIN || errno == EINTR) {
-			io->unsent += count - done;
+			count_unsent(io, done, count);
 			return 0;
-		} else if (is_ours(errno)) {
+		} else if (is_ours(errno) && !(errno == EINVAL && io->datagrams[done] > 1)) {
 			return -errno;
 		} else {
 			note_error(io, errno);
@@ -218,7 +295,9 @@ static int send_some(struct io *io, uint32_t count)
 				failed = done;
 				continue;
 			}
-			io->unsent++;
+			if (io->datagrams[done] > 1)
+				io->segments = 1;
+			count_unsent(io, done, done + 1);
 			done++;
 		}
 	}
@@ -233,23 +312,76 @@ static uint32_t column(const uint8_t *first, uint64_t stride, uint32_t row)
 	return value;
 }
 
+static uint32_t peer_column(const struct outbox *outbox, uint32_t row)
+{
+	return column(outbox->peers, outbox->peer_stride, row);
+}
+
+/* How many of the first datagrams go as one buffer: to one peer, of equal length but for the last. */
+static uint32_t run_of(const struct io *io, const struct outbox *outbox, const uint32_t *queue,
+		       const struct iovec *frames, uint32_t count)
+{
+	size_t total = frames->iov_len;
+	uint32_t run = 1;
+
+	while (run < count && run < io->segments && frames[run - 1].iov_len == frames->iov_len &&
+	       frames[run].iov_len <= frames->iov_len && frames[run].iov_len &&
+	       (!io->peers || peer_column(outbox, queue[run]) == peer_column(outbox, *queue))) {
+		total += frames[run].iov_len;
+		if (total > RUN_BYTES_MAX)
+			break;
+		run++;
+	}
+	return run;
+}
+
+static void say_segment_size(struct msghdr *message, union segment_size *place, size_t bytes)
+{
+	uint16_t size = (uint16_t)bytes;
+	struct cmsghdr *said;
+
+	message->msg_control = place;
+	message->msg_controllen = sizeof(*place);
+	said = CMSG_FIRSTHDR(message);
+	said->cmsg_level = IPPROTO_UDP;
+	said->cmsg_type = UDP_SEGMENT;
+	said->cmsg_len = CMSG_LEN(sizeof(size));
+	memcpy(CMSG_DATA(said), &size, sizeof(size));
+}
+
+/* Makes messages of count rows, SEND_BATCH at most. Returns how many. */
+static uint32_t make_messages(struct io *io, const struct outbox *outbox, const uint32_t *queue, uint32_t count)
+{
+	uint32_t messages = 0, run;
+
+	for (uint32_t i = 0; i < count; i++) {
+		io->frames[i].iov_base = (void *)(outbox->frames + queue[i] * outbox->frame_stride);
+		io->frames[i].iov_len = column(outbox->lengths, outbox->length_stride, queue[i]);
+	}
+	for (uint32_t i = 0; i < count; i += run) {
+		struct msghdr *message = &io->send[messages].msg_hdr;
+
+		run = run_of(io, outbox, queue + i, io->frames + i, count - i);
+		*message = (struct msghdr){ .msg_iov = &io->frames[i], .msg_iovlen = run };
+		if (io->peers) {
+			message->msg_name = &io->peers[peer_column(outbox, queue[i])];
+			message->msg_namelen = sizeof(struct sockaddr_in);
+		}
+		if (run > 1)
+			say_segment_size(message, &io->sizes[messages], io->frames[i].iov_len);
+		io->datagrams[messages++] = run;
+	}
+	return messages;
+}
+
 /* Sends count rows of the outbox. Returns 0 or a negative errno. What a full queue does not take, or the network
  * refuses, is counted as unsent and left to the endpoint's timers. */
 int io_send(struct io *io, const struct outbox *outbox, const uint32_t *queue, uint32_t count)
 {
 	while (count) {
 		uint32_t batch = count < SEND_BATCH ? count : SEND_BATCH;
-		int result;
+		int result = send_some(io, make_messages(io, outbox, queue, batch));
 
-		for (uint32_t i = 0; i < batch; i++) {
-			io->frames[i].iov_base = (void *)(outbox->frames + queue[i] * outbox->frame_stride);
-			io->frames[i].iov_len = column(outbox->lengths, outbox->length_stride, queue[i]);
-			if (!io->peers)
-				continue;
-			io->send[i].msg_hdr.msg_name = &io->peers[column(outbox->peers, outbox->peer_stride, queue[i])];
-			io->send[i].msg_hdr.msg_namelen = sizeof(struct sockaddr_in);
-		}
-		result = send_some(io, batch);
 		if (result)
 			return result;
 		queue += batch;

@@ -83,6 +83,64 @@ static inline void quantise(const float *restrict values, uint64_t count, uint8_
 	}
 }
 
+/* How a job's floats become integers where not each chunk's own exponent decides alone: docs/numbers.md. */
+struct fixed_point {
+	uint64_t noise_key; /* of stochastic rounding; 0: to the nearest integer */
+	uint64_t clipped;   /* values that were cut to the largest integer */
+	uint64_t vanished;  /* values that became 0 and were not */
+	uint32_t exponent;  /* of every chunk; 0: the chunk's own */
+	uint32_t in_use;
+};
+
+/* The finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014). */
+static inline uint64_t mix(uint64_t x)
+{
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+	x = (x ^ x >> 27) * 0x94d049bb133111eb;
+	return x ^ x >> 31;
+}
+
+/* From 0 to just below 1, by the value's place in the tensor and its bits. */
+static inline double noise(uint64_t key, uint64_t index, float value)
+{
+	uint32_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	return (double)(mix(mix(key + index) + bits) >> 11) * 0x1p-53;
+}
+
+static inline int64_t round_down(double value)
+{
+	int64_t whole = (int64_t)value;
+
+	return whole - ((double)whole > value);
+}
+
+/* The same in the wire's order, counted. first: the index of values[0] in the tensor. A double holds all that a float
+ * and a power of two make; what is far beyond the limit is cut before it becomes an integer. */
+static inline void quantise_fixed(struct fixed_point *own, const float *values, uint64_t first, uint64_t count,
+				  uint8_t exponent, uint32_t value_bits, uint32_t *out)
+{
+	double scale = power_of_two(scale_log2(exponent, value_bits));
+	int64_t limit = (int64_t)(1u << value_bits) - 1;
+
+	for (uint64_t i = 0; i < count; i++) {
+		double scaled = exponent == EXPONENT_NOT_FINITE ? 0 : values[i] * scale;
+		double beyond = (double)limit + 1;
+		int64_t whole;
+
+		scaled = scaled > beyond ? beyond : scaled < -beyond ? -beyond : scaled;
+		if (own->noise_key)
+			whole = round_down(scaled + noise(own->noise_key, first + i, values[i]));
+		else
+			whole = (int64_t)(scaled + ROUNDING_MAGIC - ROUNDING_MAGIC);
+		own->clipped += whole > limit || whole < -limit;
+		own->vanished += !whole && scaled != 0;
+		whole = whole > limit ? limit : whole < -limit ? -limit : whole;
+		out[i] = wire_order((uint32_t)whole);
+	}
+}
+
 static inline void dequantise(const uint32_t *restrict sums, uint64_t count, uint8_t exponent, uint32_t value_bits,
 			      float *restrict out, int from_wire)
 {

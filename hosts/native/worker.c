@@ -28,10 +28,13 @@ static uint64_t chunk_elements(const struct worker *w, uint32_t chunk)
 
 static uint8_t own_exponent(const struct worker *w, uint64_t chunk)
 {
+	uint8_t largest;
+
 	if (chunk >= w->chunks)
 		return 0;
-	return largest_exponent((const float *)w->values + first_element(w, (uint32_t)chunk),
-				chunk_elements(w, (uint32_t)chunk));
+	largest = largest_exponent((const float *)w->values + first_element(w, (uint32_t)chunk),
+				   chunk_elements(w, (uint32_t)chunk));
+	return w->fixed_point.exponent && largest != EXPONENT_NOT_FINITE ? (uint8_t)w->fixed_point.exponent : largest;
 }
 
 /* To or from the wire, which takes the bytes of each other's order. */
@@ -49,11 +52,14 @@ static void put_halves(const struct worker *w, const struct slot *slot, uint16_t
 	memset(payload + count, 0, (values_per_chunk(w) - count) * sizeof(*payload));
 }
 
-static void put_values(const struct worker *w, const struct slot *slot, uint32_t *payload)
+static void put_values(struct worker *w, const struct slot *slot, uint32_t *payload)
 {
 	uint64_t first = first_element(w, slot->chunk), count = chunk_elements(w, slot->chunk);
 
-	if (slot->kind == WIRE_SCALED) {
+	if (slot->kind == WIRE_SCALED && w->fixed_point.in_use) {
+		quantise_fixed(&w->fixed_point, (const float *)w->values + first, first, count,
+			       w->exponents[slot->chunk], w->value_bits, payload);
+	} else if (slot->kind == WIRE_SCALED) {
 		quantise((const float *)w->values + first, count, w->exponents[slot->chunk], w->value_bits, payload, 1);
 	} else {
 		const uint32_t *restrict values = (const uint32_t *)w->values + first;

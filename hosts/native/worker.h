@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "quantise.h"
 #include "recovery.h"
 #include "wire.h"
 
@@ -26,6 +27,7 @@ struct worker {
 	uint32_t window;
 	uint32_t value_bits;
 	struct recovery recovery;
+	struct fixed_point fixed_point;
 
 	struct slot *slots;
 	uint8_t *frames; /* one datagram a slot, frame_stride apart, kept until its result is here */

@@ -15,13 +15,18 @@ from agglab.hosts.workloads.dense import Dense
 from agglab.hosts.workloads.embedding import Embedding
 from agglab.hosts.workloads.layers import Layers
 from agglab.hosts.workloads.push_pull import PushPull
+from agglab.hosts.workloads.sgd import Sgd
 from agglab.hosts.workloads.sparse import Sparse
 from agglab.hosts.workloads.torch import Torch
 
 KINDS: Mapping[str, type[Work]] = {
-    each.kind: each for each in (Dense, Sparse, Embedding, Layers, PushPull, Calls, AsyncSgd, Torch)
+    each.kind: each
+    for each in (Dense, Sparse, Embedding, Layers, Sgd, PushPull, Calls, AsyncSgd, Torch)
 }
 """By the name that scenarios and agents' configurations have for it."""
+
+Iterated = Layers | Sgd
+"""Kinds whose round is several all-reduces, one after the other (hosts/iteration.py)."""
 
 DTYPES = ("int32", "float32", "float16")
 
@@ -32,8 +37,10 @@ __all__ = [
     "Dense",
     "Embedding",
     "InputKey",
+    "Iterated",
     "Layers",
     "PushPull",
+    "Sgd",
     "Sparse",
     "Torch",
     "Work",

@@ -66,15 +66,15 @@ STEP = np.dtype(
         ("computed_ns", "i8"),
         ("ended_ns", "i8"),
         ("epoch", "u4"),
-        ("fate", "u4"),
+        ("outcome", "u4"),
     ]
 )
 """One step in a worker's own account. version: where it was committed; epoch: of the model that it
 read."""
 UNUSED, EMPTY, COMMITTED, STALE, LARGE, LOST, OVER = range(7)
-"""Fates of a step. EMPTY: no document was wrong, so that there was nothing to send; STALE: it would
-have been older than the bound; LARGE: its norm alone is beyond the replica's bound; LOST: with the
-server that failed; OVER: the run ended first."""
+"""Outcomes of a step. EMPTY: no document was wrong, so that there was nothing to send; STALE: it
+would have been older than the bound; LARGE: its norm alone is beyond the replica's bound; LOST:
+with the server that failed; OVER: the run ended first."""
 
 
 @dataclass(frozen=True)

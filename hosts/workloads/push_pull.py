@@ -41,7 +41,7 @@ class PushPull:
 
     def inputs(self, key: InputKey) -> NDArray[Any]:
         """Structured: the fields `key` (uint64, ascending, each once) and `value`."""
-        keys = np.unique(self.draws(key))
+        keys = np.unique(self.sampled_keys(key))
         pushed = np.zeros(keys.size, [("key", "u8"), ("value", self.dtype)])
         pushed["key"] = keys
         pushed["value"] = make_tensor(*key, keys.size, self.dtype)
@@ -50,7 +50,7 @@ class PushPull:
     def room(self, inputs: NDArray[Any]) -> NDArray[Any]:
         return np.full(inputs.size, 1, inputs["value"].dtype)
 
-    def draws(self, key: InputKey) -> NDArray[np.uint64]:
+    def sampled_keys(self, key: InputKey) -> NDArray[np.uint64]:
         """The keys as they are drawn, most of the hot ones many times: uint64, of shape
         (elements,)."""
         if self.source == PYTHON:

@@ -22,14 +22,14 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta,
     const ipv4_t ANYBODY = 0;
     ipv4_t owner = ANYBODY;  // who may send by this port
 
-    action belong_to(ipv4_t address) {
+    action set_owner_address(ipv4_t address) {
         owner = address;
     }
 
     // Ports that lead to hosts. By the others, other switches send what they have let pass.
     table sources {
         key = { standard_metadata.ingress_port: exact; }
-        actions = { belong_to; NoAction; }
+        actions = { set_owner_address; NoAction; }
         default_action = NoAction();
         size = 512;
     }
@@ -49,7 +49,7 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta,
         mark_to_drop(standard_metadata);
     }
 
-    action hear_error() {
+    action count_host_error() {
         host_errors.count(0);
         mark_to_drop(standard_metadata);
     }
@@ -98,7 +98,7 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta,
             refuse_forged();
         } else if (standard_metadata.parser_error == error.NoError && hdr.ipv4.isValid()
                    && hdr.ipv4.dst == AGGREGATOR_IPV4 && hdr.ipv4.protocol == PROTOCOL_ICMP) {
-            hear_error();
+            count_host_error();
         } else if (standard_metadata.parser_error != error.NoError
                    || (hdr.ipv4.isValid() && hdr.ipv4.dst == AGGREGATOR_IPV4)
                    || (hdr.ipv6.isValid() && hdr.ipv6.dst_upper == 0

@@ -15,7 +15,7 @@ struct metadata_t {
     bool      stale;
     bool      fresh;        // first of a new chunk: overwrites what the cell held
     bool      other_kind;
-    bool      settled;      // the cell holds the job's final sum, not this switch's part of it
+    bool      holds_result;      // the cell holds the job's final sum, not this switch's part of it
     bool      counted;      // what the packet carries belongs into the cell
     bool      answered;     // and what the cell holds into the packet
     workers_t before;       // who had contributed before this packet

@@ -12,7 +12,7 @@ control PhantomQueue(in bit<9> port, in bit<48> now_us, in bit<32> bytes, in bit
     register<bit<64>>(PHANTOM_PORTS) free_at_ns;  // when all before it are on the link
 
     // BMv2 locks registers for one action at a time.
-    action join() {
+    action enqueue() {
         bit<64> now_ns = (bit<64>)now_us * 1000;
         bit<64> free_ns;
         free_at_ns.read(free_ns, (bit<32>)port);
@@ -22,7 +22,7 @@ control PhantomQueue(in bit<9> port, in bit<48> now_us, in bit<32> bytes, in bit
     }
 
     apply {
-        join();
+        enqueue();
     }
 }
 

@@ -191,7 +191,7 @@ control Pooling(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     counter(JOBS + 1, CounterType.packets_and_bytes) result_to_all;
     counter(JOBS + 1, CounterType.packets_and_bytes) result_to_one;
 
-    action stranger() {
+    action set_unknown_sender() {
         meta.known = false;
     }
 
@@ -220,17 +220,17 @@ control Pooling(inout headers_t hdr, inout metadata_t meta, inout standard_metad
             hdr.aggregation.job: exact;
             meta.is_result: exact;
         }
-        actions = { from_worker; from_switch; from_above; stranger; }
-        const default_action = stranger();
+        actions = { from_worker; from_switch; from_above; set_unknown_sender; }
+        const default_action = set_unknown_sender();
         size = 2048;
     }
 
-    action no_job() {
+    action set_unknown_job() {
         meta.job = NO_JOB;
         meta.known = false;
     }
 
-    action of_job(bit<8> job_index, members_t all, port_t parent, bit<16> group) {
+    action set_job(bit<8> job_index, members_t all, port_t parent, bit<16> group) {
         meta.job = (bit<32>)job_index;
         meta.all = all;
         meta.parent = parent;
@@ -239,8 +239,8 @@ control Pooling(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 
     table jobs {
         key = { hdr.aggregation.job: exact; }
-        actions = { of_job; no_job; }
-        const default_action = no_job();
+        actions = { set_job; set_unknown_job; }
+        const default_action = set_unknown_job();
         size = JOBS;
     }
 
@@ -261,7 +261,7 @@ control Pooling(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     // (`oldest`), and when nobody has touched it for long: its job may have ended. One whose sum has been taken to the
     // server is free for others, but sends the chunk's own contributions that come yet after it: they would never be
     // whole here.
-    action arrive() {
+    action record_contribution() {
         owner_t owner;
         members_t present;
         bit<8> state;
@@ -391,21 +391,21 @@ control Pooling(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         EACH_WORD(SWAP)
     }
 
-    action evicted_of(bit<8> job_index, port_t parent) {
+    action forward_evicted(bit<8> job_index, port_t parent) {
         slot_evicted.count((bit<32>)job_index);
         standard_metadata.egress_spec = parent;
     }
 
     // The chunk may be one of a job that is here no longer.
-    action evicted_of_nobody() {
+    action drop_evicted() {
         slot_evicted.count(NO_JOB);
         mark_to_drop(standard_metadata);
     }
 
     table evicted {
         key = { hdr.aggregation.job: exact; }
-        actions = { evicted_of; evicted_of_nobody; }
-        const default_action = evicted_of_nobody();
+        actions = { forward_evicted; drop_evicted; }
+        const default_action = drop_evicted();
         size = JOBS;
     }
 #endif
@@ -437,7 +437,7 @@ control Pooling(inout headers_t hdr, inout metadata_t meta, inout standard_metad
             contribution_passed.count(meta.job);
             send_up();
         } else {
-            arrive();
+            record_contribution();
             if (meta.repeats) {
                 contribution_duplicate.count(meta.job);
                 wait();
@@ -527,14 +527,14 @@ control PoolingEgress(inout headers_t hdr, inout metadata_t meta,
         size = 2048;
     }
 
-    action account(bit<32> ns) {
+    action set_link_rate(bit<32> ns) {
         ns_per_byte = ns;
     }
 
     // Links that have a rate.
     table links {
         key = { standard_metadata.egress_port: exact; }
-        actions = { account; NoAction; }
+        actions = { set_link_rate; NoAction; }
         default_action = NoAction();
         size = 512;
     }

@@ -29,7 +29,7 @@ class PacketLoopError(Exception):
         """Whether a privilege is what lacks."""
 
 
-class Drivable(Protocol):
+class PipelineHandle(Protocol):
     """What the loop needs of a compiled program: `switch.Pipeline` has it."""
 
     @property
@@ -99,7 +99,7 @@ class PacketLoop:
         self._losses = tuple(losses)
         # Held while a pipeline's counts are read, so that it is not closed meanwhile.
         self._swapping = threading.Lock()
-        self._pipeline: Drivable | None = None
+        self._pipeline: PipelineHandle | None = None
         self._program: native.LoopProgram | None = None
         self.controller: socket.socket | None = None
         options = native.LoopOptions(ring_frames, batch, coalesce_us)
@@ -149,7 +149,7 @@ class PacketLoop:
         """Start forwarding."""
         _check(self._lib.loop_start(self._loop), "cannot start the data-plane thread")
 
-    def set_pipeline(self, pipeline: Drivable | None) -> None:
+    def set_pipeline(self, pipeline: PipelineHandle | None) -> None:
         """Forward by `pipeline`; on return no packet is in the previous one any more."""
         program = None
         if pipeline is not None:

@@ -29,9 +29,10 @@ struct loop {
 	struct port *by_number[PORT_NUMBERS];
 	struct pollfd *wait_for; /* the ports' receivers, then wake_fd */
 	int wake_fd;
-	uint8_t *scratch;
 	struct pl_sink sink;
 	struct port *receiving;
+	uint64_t arrived_ns; /* CLOCK_REALTIME, of the frame in work */
+	bool in_run;	     /* it held several packets */
 	uint64_t now_us, start_ns;
 	uint32_t queued_bytes;
 	bool dirty_captures;
@@ -70,7 +71,7 @@ static uint8_t *sink_reserve(void *context, uint16_t number, uint32_t max_len)
 		loop->stats.no_port_drops++;
 		return NULL;
 	}
-	return port_reserve(port, max_len);
+	return port_reserve(port, max_len, loop->in_run);
 }
 
 static void sink_commit(void *context, uint16_t number, uint32_t len)
@@ -81,39 +82,59 @@ static void sink_commit(void *context, uint16_t number, uint32_t len)
 	port_commit(loop->by_number[number], len);
 }
 
-static void process(void *context, const uint8_t *data, uint32_t len)
+static void process(struct loop *loop, const uint8_t *data, uint32_t len)
 {
-	struct loop *loop = context;
 	const struct loop_program *program = loop->current;
 
+	if (!program) {
+		loop->stats.no_program++;
+		return;
+	}
 	program->process(program->instance, loop->receiving->number, data, len, loop->now_us, &loop->sink);
 }
 
-static void process_segments(struct loop *loop, struct port *port, const struct frame *frame)
+static void take_packet(void *context, uint8_t *data, uint32_t len)
 {
-	if (offload_segment(frame, loop->scratch, process, loop) < 0)
+	struct loop *loop = context;
+	struct port *port = loop->receiving;
+
+	if (!port_admit(port, len))
+		return;
+	if (port->pcap_in) {
+		port->pcap_errors += pcap_write(port->pcap_in, loop->arrived_ns, data, len) != 0;
+		loop->dirty_captures = true;
+	}
+	process(loop, data, len);
+}
+
+/* Returns how many packets were in it. */
+static uint32_t take_run(struct loop *loop, struct port *port, struct frame *frame)
+{
+	int packets;
+
+	loop->in_run = true;
+	packets = offload_segment(frame, take_packet, loop);
+	loop->in_run = false;
+	if (packets < 0)
 		port->stats.rx_gso_drops++;
 	else
 		port->stats.rx_gso++;
+	return packets < 0 ? 1 : (uint32_t)packets;
 }
 
-static void take_frame(struct loop *loop, struct port *port, struct frame *frame)
+static uint32_t take_frame(struct loop *loop, struct port *port, struct frame *frame)
 {
-	if (port->pcap_in) {
-		port->pcap_errors += pcap_write(port->pcap_in, frame->time_ns, frame->data, frame->len) != 0;
-		loop->dirty_captures = true;
-	}
 	loop->receiving = port;
-	if (frame->gso_type) {
-		process_segments(loop, port, frame);
-		return;
-	}
+	loop->arrived_ns = frame->time_ns;
+	if (frame->gso_type)
+		return take_run(loop, port, frame);
 	if (frame->flags & VIRTIO_NET_HDR_F_NEEDS_CSUM && !offload_complete_checksum(frame))
 		port->stats.rx_checksums++;
-	process(loop, frame->data, frame->len);
+	take_packet(loop, frame->data, frame->len);
+	return 1;
 }
 
-/* Up to options.batch frames of one port. Returns how many slots were taken. */
+/* About options.batch packets of one port, to the end of the frame they are in. Returns how many. */
 static uint32_t drain_port(struct loop *loop, struct port *port)
 {
 	uint32_t taken = 0;
@@ -124,14 +145,8 @@ static uint32_t drain_port(struct loop *loop, struct port *port)
 
 		if (result == RX_EMPTY)
 			break;
-		if (result == RX_FRAME) {
-			if (loop->current)
-				take_frame(loop, port, &frame);
-			else
-				loop->stats.no_program++;
-		}
+		taken += result == RX_FRAME ? take_frame(loop, port, &frame) : 1;
 		port_release(port);
-		taken++;
 	}
 	return taken;
 }
@@ -257,10 +272,9 @@ int loop_new(const struct loop_options *options, struct loop **out)
 	loop->start_ns = clock_ns(CLOCK_MONOTONIC);
 	pthread_mutex_init(&loop->control, NULL);
 	pthread_cond_init(&loop->adopted, NULL);
-	loop->scratch = malloc(FRAME_MAX + VLAN_TAG_BYTES);
 	loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	*out = loop;
-	return loop->scratch && loop->wake_fd >= 0 ? 0 : -ENOMEM;
+	return loop->wake_fd >= 0 ? 0 : -ENOMEM;
 }
 
 static struct port *new_port(uint16_t number, int *error)
@@ -415,7 +429,6 @@ void loop_free(struct loop *loop)
 	pthread_cond_destroy(&loop->adopted);
 	pthread_mutex_destroy(&loop->control);
 	free(loop->wait_for);
-	free(loop->scratch);
 	free(loop);
 }
 

@@ -25,7 +25,7 @@ struct loop_program {
 
 struct loop_options {
 	uint32_t ring_frames; /* slots of each interface's receive ring; 0: 2048, or what fits 8 MiB */
-	uint32_t batch;	      /* frames taken from one port before the next port's turn */
+	uint32_t batch;	      /* packets taken from one port before the next port's turn */
 	uint32_t coalesce_us; /* how long to let frames gather after a small batch; 0: not at all */
 };
 
@@ -34,7 +34,7 @@ struct loop_port_stats {
 	uint64_t tx_packets, tx_bytes;
 	uint64_t ring_drops;   /* the ring was full: the kernel dropped the frame before the switch saw it */
 	uint64_t rx_truncated; /* longer than the largest frame we take: dropped */
-	uint64_t rx_gso;       /* frames that arrived unsegmented (sender's offload) and were cut up here */
+	uint64_t rx_gso;       /* frames that arrived unsegmented (sender's offload) and were cut up here into packets */
 	uint64_t rx_gso_drops; /* such frames of a kind we cannot cut up: dropped */
 	uint64_t rx_checksums; /* checksums completed that the sender had left to its hardware */
 	uint64_t tx_drops;     /* refused by the interface's queue */

@@ -7,6 +7,8 @@
 #include <netinet/in.h>
 #include <string.h>
 
+#include "internet.h"
+
 /* Linux 6.2; older headers lack the name */
 #ifndef VIRTIO_NET_HDR_GSO_UDP_L4
 #define VIRTIO_NET_HDR_GSO_UDP_L4 5
@@ -21,48 +23,14 @@
 #define TCP_FIN_PSH 0x09
 #define TCP_CWR 0x80
 #define UDP_CHECKSUM_AT 6
+/* Ethernet, two VLAN tags, IPv6 with its extensions, TCP with its options */
+#define HEADERS_MAX 256
 
 /* Where things are in a frame that is to be cut. */
 struct layout {
 	uint32_t l3, l4, payload;
 	bool ipv6, tcp;
 };
-
-static uint16_t load16(const uint8_t *at)
-{
-	return (uint16_t)(at[0] << 8 | at[1]);
-}
-
-static void store16(uint8_t *at, uint16_t value)
-{
-	at[0] = (uint8_t)(value >> 8);
-	at[1] = (uint8_t)value;
-}
-
-static uint32_t load32(const uint8_t *at)
-{
-	return (uint32_t)load16(at) << 16 | load16(at + 2);
-}
-
-static void store32(uint8_t *at, uint32_t value)
-{
-	store16(at, (uint16_t)(value >> 16));
-	store16(at + 2, (uint16_t)value);
-}
-
-/* RFC 1071, not complemented. */
-static uint16_t ones_sum(uint32_t start, const uint8_t *data, uint32_t len)
-{
-	uint64_t sum = start;
-
-	for (; len >= 2; data += 2, len -= 2)
-		sum += load16(data);
-	if (len)
-		sum += (uint32_t)data[0] << 8;
-	while (sum >> 16)
-		sum = (sum & 0xffff) + (sum >> 16);
-	return (uint16_t)sum;
-}
 
 int offload_complete_checksum(struct frame *frame)
 {
@@ -95,6 +63,19 @@ static uint32_t network_offset(const struct frame *frame, uint16_t *ethertype)
 	return at;
 }
 
+/* Whether the network header ends where the transport header begins, names it, and is as long as the frame says. */
+static bool network_fits(const struct frame *frame, const struct layout *layout)
+{
+	const uint8_t *header = frame->data + layout->l3;
+	uint32_t len = frame->len - layout->l3;
+	uint8_t protocol = layout->tcp ? IPPROTO_TCP : IPPROTO_UDP;
+
+	if (layout->ipv6)
+		return layout->l4 >= layout->l3 + IPV6_BYTES && load16(header + 4) == len - IPV6_BYTES;
+	return (uint32_t)(header[0] & 15) * 4 == layout->l4 - layout->l3 && load16(header + 2) == len &&
+	       header[9] == protocol;
+}
+
 static int find_layout(const struct frame *frame, struct layout *layout)
 {
 	uint16_t ethertype;
@@ -109,7 +90,8 @@ static int find_layout(const struct frame *frame, struct layout *layout)
 	    !(frame->flags & VIRTIO_NET_HDR_F_NEEDS_CSUM))
 		return -1;
 	if (layout->l4 < layout->l3 + (layout->ipv6 ? IPV6_BYTES : IPV4_BYTES) ||
-	    layout->l4 + TCP_BYTES > frame->len + (layout->tcp ? 0 : TCP_BYTES - UDP_BYTES))
+	    layout->l4 + TCP_BYTES > frame->len + (layout->tcp ? 0 : TCP_BYTES - UDP_BYTES) ||
+	    frame->csum_offset != (layout->tcp ? TCP_CHECKSUM_AT : UDP_CHECKSUM_AT) || !network_fits(frame, layout))
 		return -1;
 	header = layout->tcp ? (uint32_t)(frame->data[layout->l4 + 12] >> 4) * 4 : UDP_BYTES;
 	layout->payload = layout->l4 + header;
@@ -159,25 +141,28 @@ static void finish_transport_header(uint8_t *data, const struct layout *layout, 
 	offload_complete_checksum(&part);
 }
 
-int offload_segment(const struct frame *frame, uint8_t *scratch,
-		    void (*emit)(void *context, const uint8_t *data, uint32_t len), void *context)
+int offload_segment(struct frame *frame, void (*emit)(void *context, uint8_t *data, uint32_t len), void *context)
 {
+	uint8_t headers[HEADERS_MAX];
 	struct layout layout;
 	uint32_t payload, offset = 0;
 	uint16_t index = 0;
 
-	if (!frame->gso_size || find_layout(frame, &layout))
+	if (!frame->gso_size || find_layout(frame, &layout) || layout.payload > sizeof(headers))
 		return -1;
 	payload = frame->len - layout.payload;
+	if (payload > (uint32_t)frame->gso_size * OFFLOAD_PACKETS_MAX)
+		return -1;
+	memcpy(headers, frame->data, layout.payload);
 	while (offset < payload) {
 		uint32_t part = payload - offset < frame->gso_size ? payload - offset : frame->gso_size;
 		uint32_t len = layout.payload + part;
+		uint8_t *packet = frame->data + offset;
 
-		memcpy(scratch, frame->data, layout.payload);
-		memcpy(scratch + layout.payload, frame->data + layout.payload + offset, part);
-		finish_network_header(scratch, &layout, len, index);
-		finish_transport_header(scratch, &layout, len, offset, !offset, offset + part == payload);
-		emit(context, scratch, len);
+		memcpy(packet, headers, layout.payload);
+		finish_network_header(packet, &layout, len, index);
+		finish_transport_header(packet, &layout, len, offset, !offset, offset + part == payload);
+		emit(context, packet, len);
 		offset += part;
 		index++;
 	}

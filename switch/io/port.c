@@ -9,11 +9,15 @@
 #include <errno.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
 #include <linux/virtio_net.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+#include "buffers.h"
 
 /* tpacket2_hdr, sockaddr_ll, alignment and the virtio_net_hdr, in front of the frame in its slot */
 #define SLOT_OVERHEAD 128
@@ -37,6 +41,16 @@ int port_mtu(const struct port *port)
 
 	memcpy(request.ifr_name, port->interface, IF_NAMESIZE);
 	return ioctl(port->rx_fd, SIOCGIFMTU, &request) ? -errno : request.ifr_mtu;
+}
+
+/* Links whose frames have to stay single are set up without generic segmentation offload (docs/network.md). */
+static bool segments_itself(const struct port *port)
+{
+	struct ethtool_value value = {.cmd = ETHTOOL_GGSO};
+	struct ifreq request = {.ifr_data = (void *)&value};
+
+	memcpy(request.ifr_name, port->interface, IF_NAMESIZE);
+	return !ioctl(port->rx_fd, SIOCETHTOOL, &request) && value.data;
 }
 
 static int bind_to(int fd, int ifindex, uint16_t protocol)
@@ -108,10 +122,16 @@ static int open_receive(struct port *port, int ifindex, uint32_t frames, const c
 
 static int open_send(struct port *port, int ifindex, const char **step)
 {
+	int error;
+
 	*step = "packet socket";
 	port->tx_fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
 	if (port->tx_fd < 0)
 		return -errno;
+	*step = "socket options";
+	error = port_set_option(port->tx_fd, SOL_PACKET, PACKET_VNET_HDR, 1);
+	if (error)
+		return error;
 	*step = "bind";
 	return port_bind_sender(port->tx_fd, ifindex);
 }
@@ -129,13 +149,8 @@ static int allocate_queue(struct port *port)
 {
 	port->oversize = malloc(FRAME_MAX + VLAN_TAG_BYTES + sizeof(struct virtio_net_hdr));
 	port->tx.arena = aligned_alloc(64, TX_ARENA_BYTES);
-	if (!port->oversize || !port->tx.arena)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < TX_BATCH; i++) {
-		port->tx.messages[i].msg_hdr.msg_iov = &port->tx.iov[i];
-		port->tx.messages[i].msg_hdr.msg_iovlen = 1;
-	}
-	return 0;
+	port->tx.buffers = malloc(sizeof(*port->tx.buffers));
+	return port->oversize && port->tx.arena && port->tx.buffers ? 0 : -ENOMEM;
 }
 
 int port_open_interface(struct port *port, uint32_t ring_frames, const char **step)
@@ -152,8 +167,10 @@ int port_open_interface(struct port *port, uint32_t ring_frames, const char **st
 		error = open_receive(port, (int)ifindex, ring_frames, step);
 	if (!error)
 		error = open_send(port, (int)ifindex, step);
-	if (!error)
+	if (!error) {
 		open_send_ring(port, (int)ifindex);
+		port->gathers = segments_itself(port);
+	}
 	return error;
 }
 
@@ -184,6 +201,7 @@ void port_close(struct port *port)
 	tx_ring_close(&port->tx_ring);
 	free(port->oversize);
 	free(port->tx.arena);
+	free(port->tx.buffers);
 	drop_free(port->drops[0]);
 	drop_free(port->drops[1]);
 	pcap_close(port->pcap_in);
@@ -288,15 +306,16 @@ static enum rx_result receive_from_socket(struct port *port, struct frame *frame
 
 enum rx_result port_receive(struct port *port, struct frame *frame)
 {
-	enum rx_result result = port->ring.count ? receive_from_ring(port, frame) : receive_from_socket(port, frame);
+	return port->ring.count ? receive_from_ring(port, frame) : receive_from_socket(port, frame);
+}
 
-	if (result == RX_FRAME && port->drops[0] && drop_frame(port->drops[0], frame->len))
-		return RX_SKIPPED;
-	if (result == RX_FRAME) {
-		port->stats.rx_packets++;
-		port->stats.rx_bytes += frame->len;
-	}
-	return result;
+bool port_admit(struct port *port, uint32_t len)
+{
+	if (port->drops[0] && drop_frame(port->drops[0], len))
+		return false;
+	port->stats.rx_packets++;
+	port->stats.rx_bytes += len;
+	return true;
 }
 
 void port_release(struct port *port)

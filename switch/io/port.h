@@ -19,13 +19,13 @@
 #define TX_BATCH 256
 #define TX_ARENA_BYTES (512u << 10)
 
-/* For frames that the ring does not take. */
+/* For frames that the ring does not take, and those that may be gathered: frames in order, and what they are sent as. */
 struct tx_queue {
 	uint8_t *arena;
 	uint32_t used;
 	uint32_t count;
 	struct iovec iov[TX_BATCH];
-	struct mmsghdr messages[TX_BATCH];
+	struct buffers *buffers;
 };
 
 struct port {
@@ -38,6 +38,7 @@ struct port {
 	struct tx_ring tx_ring;
 	struct tx_queue tx; /* empty whenever frames wait in tx_ring */
 	uint8_t *in_ring;   /* the frame reserved last, if it is there */
+	bool gathers;	    /* its link carries several packets as one buffer */
 	struct pcap *pcap_in, *pcap_out;
 	struct drop *drops[2]; /* of received frames, of frames to send; NULL: none */
 	uint64_t pcap_errors;
@@ -69,10 +70,13 @@ void port_close(struct port *port);
 
 /* Takes the next frame. After RX_FRAME or RX_SKIPPED port_release gives the slot back. */
 enum rx_result port_receive(struct port *port, struct frame *frame);
+/* Counts a packet of a frame that was received; false: it is lost (drops), and nothing else has seen it. */
+bool port_admit(struct port *port, uint32_t len);
 void port_release(struct port *port);
 
-/* Room for a frame of at most max_len bytes; NULL if it can never fit. Sends what is queued when full. */
-uint8_t *port_reserve(struct port *port, uint32_t max_len);
+/* Room for a frame of at most max_len bytes; NULL if it can never fit. Sends what is queued when full. in_run: others
+ * like it are to be expected, with which it may leave as one buffer. */
+uint8_t *port_reserve(struct port *port, uint32_t max_len, bool in_run);
 void port_commit(struct port *port, uint32_t len);
 void port_flush(struct port *port);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "buffers.h"
 #include "port.h"
 
 /* Frames leave in the order of their commits, so they wait in one of ring and queue only. */
@@ -24,11 +25,14 @@ static uint8_t *reserve_in_ring(struct port *port, uint32_t max_len)
 	return frame;
 }
 
-uint8_t *port_reserve(struct port *port, uint32_t max_len)
+uint8_t *port_reserve(struct port *port, uint32_t max_len, bool in_run)
 {
 	struct tx_queue *tx = &port->tx;
-	uint8_t *frame = reserve_in_ring(port, max_len);
+	bool gather = in_run && port->gathers;
+	uint8_t *frame = gather ? NULL : reserve_in_ring(port, max_len);
 
+	if (gather && port->tx_ring.waiting)
+		port_flush(port);
 	port->in_ring = frame;
 	if (frame)
 		return frame;
@@ -68,42 +72,54 @@ void port_commit(struct port *port, uint32_t len)
 		tx->used = TX_ARENA_BYTES;
 }
 
-static void count_send_error(struct port *port, int error)
+static void count_send_error(struct port *port, int error, uint64_t packets)
 {
 	if (error == ENOBUFS || error == EAGAIN || error == ENOMEM)
-		port->stats.tx_drops++;
+		port->stats.tx_drops += packets;
 	else if (error == EMSGSIZE)
-		port->stats.tx_oversize++;
+		port->stats.tx_oversize += packets;
 	else
-		port->stats.tx_errors++;
+		port->stats.tx_errors += packets;
 }
 
 /* sendmmsg ends early at a message that failed and does not say why; trying it again could send a frame that the
  * interface's queue has already counted as dropped. */
-static void count_unnamed_error(struct port *port, size_t len)
+static int unnamed_error(const struct port *port, const struct buffer *buffer)
 {
 	int mtu = port_mtu(port);
 
-	count_send_error(port, mtu > 0 && len > (size_t)mtu + ETH_HLEN ? EMSGSIZE : ENOBUFS);
+	return mtu > 0 && buffer->packets == 1 && buffer->bytes > (size_t)mtu + ETH_HLEN ? EMSGSIZE : ENOBUFS;
+}
+
+/* And not the controller's. */
+static bool is_interface(const struct port *port)
+{
+	return port->interface[0];
 }
 
 static void send_queue(struct port *port)
 {
-	struct tx_queue *tx = &port->tx;
+	struct buffers *buffers = port->tx.buffers;
 	uint32_t done = 0;
 
-	while (done < tx->count) {
-		int sent = sendmmsg(port->tx_fd, tx->messages + done, tx->count - done, MSG_DONTWAIT);
+	buffers_make(buffers, port->tx.iov, port->tx.count, port->gathers ? port_mtu(port) + ETH_HLEN : 0,
+		     is_interface(port));
+	while (done < buffers->count) {
+		int sent = sendmmsg(port->tx_fd, buffers->messages + done, buffers->count - done, MSG_DONTWAIT);
 
 		if (sent < 0 && errno == EINTR)
 			continue;
 		if (sent < 0)
-			count_send_error(port, errno);
-		for (int i = 0; i < sent; i++)
-			port->stats.tx_bytes += tx->iov[done++].iov_len;
-		port->stats.tx_packets += sent > 0 ? (uint32_t)sent : 0;
-		if (sent > 0 && done < tx->count)
-			count_unnamed_error(port, tx->iov[done].iov_len);
+			count_send_error(port, errno, buffers->of[done].packets);
+		for (int i = 0; i < sent; i++, done++) {
+			port->stats.tx_packets += buffers->of[done].packets;
+			port->stats.tx_bytes += buffers->of[done].bytes;
+		}
+		if (sent > 0 && done < buffers->count) {
+			const struct buffer *failed = &buffers->of[done];
+
+			count_send_error(port, unnamed_error(port, failed), failed->packets);
+		}
 		done++;
 	}
 }
@@ -146,7 +162,7 @@ static void send_ring(struct port *port)
 	drop_too_long(port, &packets, &bytes);
 	while ((error = tx_ring_send(ring))) {
 		if (tx_ring_frame(ring, 0, &len)) {
-			count_send_error(port, error);
+			count_send_error(port, error, 1);
 			packets--;
 			bytes -= len;
 		}

@@ -36,7 +36,7 @@ def indexes(array: Array, message: object) -> range:
 
 
 class Counters:
-    """The indirect counters of one installed program."""
+    """The indirect counters of one loaded program."""
 
     def __init__(self, index: P4InfoIndex, pipeline: Pipeline) -> None:
         self._arrays = index.counters
@@ -115,7 +115,7 @@ class DirectCounters:
 
 
 class Registers:
-    """The registers of one installed program; BMv2's server has no access to them."""
+    """The registers of one loaded program; BMv2's server has no access to them."""
 
     def __init__(self, index: P4InfoIndex, pipeline: Pipeline) -> None:
         self._arrays = index.registers

@@ -1,4 +1,4 @@
-"""The switch as P4Runtime sees it: the program installed with its entities, and one saved."""
+"""The switch as P4Runtime sees it: the loaded program with its entities, and one saved."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from agglab.switch.p4runtime.status import BatchError, Code, StatusError, invali
 from agglab.switch.p4runtime.tables import TableEntries
 from agglab.switch.p4runtime.value_sets import ValueSets
 
-Install = Callable[[Pipeline], None]
+SetPipeline = Callable[[Pipeline], None]
 """Makes the data plane forward by a program; on return the previous one is no longer used."""
 
 
@@ -181,11 +181,11 @@ class Device:
 
     def __init__(
         self,
-        install: Install,
+        set_pipeline: SetPipeline,
         make: Make = Pipeline.of,
         links: Links | None = None,
     ) -> None:
-        self._install = install
+        self._set_pipeline = set_pipeline
         self._make = make
         self._running: Pipeline | None = None
         self._links = links or Links({})
@@ -195,7 +195,7 @@ class Device:
     def run(self, pipeline: Pipeline) -> None:
         """Forward by a program that no client has sent, and that none can write to yet."""
         assert self._running is None
-        self._install(pipeline)
+        self._set_pipeline(pipeline)
         self._running = pipeline
 
     def describe(self, p4info: p4info_pb2.P4Info, config: bytes) -> None:
@@ -276,7 +276,7 @@ class Device:
         self._commit(saved)
 
     def _commit(self, forwarding: Forwarding) -> None:
-        self._install(forwarding.pipeline)
+        self._set_pipeline(forwarding.pipeline)
         if self._running is not None:
             self._running.close()
         self._running = forwarding.pipeline

@@ -79,7 +79,7 @@ class _Stream:
 
 
 class Digests:
-    """The digests of one installed program."""
+    """The digests of one loaded program."""
 
     def __init__(
         self,

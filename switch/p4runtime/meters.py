@@ -16,7 +16,7 @@ from agglab.switch.p4runtime.tables import TableEntries
 
 
 class Meters:
-    """The indirect meters of one installed program."""
+    """The indirect meters of one loaded program."""
 
     def __init__(self, index: P4InfoIndex, pipeline: Pipeline) -> None:
         self._arrays = index.meters

@@ -61,7 +61,7 @@ Stored = TypeVar("Stored")
 
 
 class ActionProfiles:
-    """The action profiles of one installed program."""
+    """The action profiles of one loaded program."""
 
     def __init__(self, index: P4InfoIndex, pipeline: Pipeline, links: Links) -> None:
         self._index = index

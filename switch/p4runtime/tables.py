@@ -55,7 +55,7 @@ class Contents:
 
 
 class TableEntries:
-    """All tables of one installed program."""
+    """All tables of one loaded program."""
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ from agglab.switch.p4runtime.status import Code, StatusError, invalid
 
 
 class ValueSets:
-    """The value sets of one installed program."""
+    """The value sets of one loaded program."""
 
     def __init__(self, index: P4InfoIndex, pipeline: Pipeline) -> None:
         self._sets = index.value_sets

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from agglab.switch.bmv2_json.expressions import header_type_of
 from agglab.switch.detail import Detail
 from agglab.switch.expression import (
     Arithmetic,
@@ -18,18 +19,8 @@ from agglab.switch.expression import (
     StackRef,
     UnionExpression,
 )
-from agglab.switch.model import (
-    Action,
-    Calculation,
-    Counter,
-    Field,
-    LearnList,
-    Meter,
-    Param,
-    Primitive,
-    Register,
-)
-from agglab.switch.reading.expressions import header_type_of
+from agglab.switch.model import Action, Calculation, Counter, LearnList, Meter, Param, Primitive
+from agglab.switch.storage import Field, Register
 from agglab.switch.translate.calculations import call
 from agglab.switch.translate.expressions import Expressions
 from agglab.switch.translate.layout import Layout, Place, integer_type, type_bits

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from agglab.switch.model import Calculation, CalculationInput, Checksum, Field, Header
-from agglab.switch.reading.calculations import input_bits
+from agglab.switch.bmv2_json.calculations import input_bits
+from agglab.switch.model import Calculation, CalculationInput, Checksum
+from agglab.switch.storage import Field, Header
 from agglab.switch.translate.expressions import Expressions
 from agglab.switch.translate.layout import Layout, integer_type
 from agglab.switch.translate.packing import Piece, byte_runs, joined, write_pieces

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from agglab.switch.bmv2_json.pipelines import following
 from agglab.switch.model import Action, ActionCall, Conditional, Control, Table
-from agglab.switch.reading.pipelines import following
 from agglab.switch.translate.expressions import Expressions
 from agglab.switch.translate.layout import Layout
 from agglab.switch.translate.steps import Steps

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agglab.switch.model import Field, Header
+from agglab.switch.storage import Field, Header
 from agglab.switch.translate.actions import ActionWriter
 from agglab.switch.translate.calculations import write_update
 from agglab.switch.translate.layout import Layout

@@ -9,6 +9,7 @@ it may have.
 
 from __future__ import annotations
 
+from agglab.switch.bmv2_json.expressions import header_type_of
 from agglab.switch.expression import (
     Arithmetic,
     Bool,
@@ -35,7 +36,6 @@ from agglab.switch.expression import (
     ValidUnion,
 )
 from agglab.switch.model import Param
-from agglab.switch.reading.expressions import header_type_of
 from agglab.switch.translate.layout import Layout, integer_type
 from agglab.switch.translate.places import Places
 from agglab.switch.translate.ranges import Range, Ranges, Text, amounts, check_size

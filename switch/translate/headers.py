@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agglab.switch.model import Field, HeaderType
+from agglab.switch.storage import Field, HeaderType
 from agglab.switch.translate.layout import Layout, integer_type
 from agglab.switch.translate.packing import Piece, read_bits, write_pieces
 from agglab.switch.translate.writer import Writer

@@ -10,18 +10,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agglab.switch.model import (
-    Action,
-    Field,
-    Header,
-    HeaderType,
-    Register,
-    Stack,
-    Union,
-    UnionStack,
-)
+from agglab.switch.bmv2_json.calculations import input_bits
+from agglab.switch.model import Action
 from agglab.switch.program import Program
-from agglab.switch.reading.calculations import input_bits
+from agglab.switch.storage import Field, Header, HeaderType, Register, Stack, Union, UnionStack
 from agglab.switch.translate.writer import Names, Writer, comment
 
 STANDARD_FIELDS = {

@@ -5,17 +5,9 @@ from __future__ import annotations
 import dataclasses
 
 from agglab.switch.expression import Arithmetic, Const, Data, Expression, Lookahead
-from agglab.switch.model import (
-    Header,
-    HeaderType,
-    ParserOp,
-    Stack,
-    State,
-    Transition,
-    UnionStack,
-    ValueSet,
-)
+from agglab.switch.model import ParserOp, State, Transition, ValueSet
 from agglab.switch.program import Program
+from agglab.switch.storage import Header, HeaderType, Stack, UnionStack
 from agglab.switch.translate.actions import ActionWriter
 from agglab.switch.translate.calculations import write_verify
 from agglab.switch.translate.expressions import Expressions

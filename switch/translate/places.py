@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
+from agglab.switch.bmv2_json.expressions import header_type_of, sample_union
 from agglab.switch.expression import (
     ChooseHeader,
     Data,
@@ -19,20 +19,17 @@ from agglab.switch.expression import (
     UnionMember,
     UnionRef,
 )
-from agglab.switch.model import HeaderType, Stack, UnionStack
-from agglab.switch.reading.expressions import header_type_of, sample_union
+from agglab.switch.storage import HeaderType, Stack, UnionStack
 from agglab.switch.translate.layout import Layout, Place
+from agglab.switch.translate.narrow import ScalarExpressions
 from agglab.switch.translate.writer import Writer, access
-
-if TYPE_CHECKING:
-    from agglab.switch.translate.expressions import Expressions
 
 
 class Places:
     """Writes the code that finds headers. An element outside its stack reads as zero_<type>, and
     changes to it do nothing."""
 
-    def __init__(self, layout: Layout, out: Writer, expressions: Expressions) -> None:
+    def __init__(self, layout: Layout, out: Writer, expressions: ScalarExpressions) -> None:
         self.layout = layout
         self.out = out
         self.expressions = expressions

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from agglab.switch.bmv2_json.expressions import header_type_of
 from agglab.switch.detail import Detail
 from agglab.switch.expression import Data, FieldOf, HeaderRef
-from agglab.switch.model import Action, Field, Header, HeaderType, Primitive, Table
-from agglab.switch.reading.expressions import header_type_of
+from agglab.switch.model import Action, Primitive, Table
+from agglab.switch.storage import Field, Header, HeaderType
 from agglab.switch.translate.expressions import Expressions
 from agglab.switch.translate.layout import Layout
 from agglab.switch.translate.sealed import Sealed

@@ -3,8 +3,7 @@ are only moved, masked, compared or added in lanes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from agglab.switch.bmv2_json.expressions import header_type_of
 from agglab.switch.expression import (
     Arithmetic,
     ChooseData,
@@ -16,12 +15,9 @@ from agglab.switch.expression import (
     Lookahead,
     RegisterCell,
 )
-from agglab.switch.reading.expressions import header_type_of
+from agglab.switch.translate.narrow import NarrowExpressions
 from agglab.switch.translate.patterns import lane_add, strip_masks
 from agglab.switch.translate.writer import access, u64
-
-if TYPE_CHECKING:
-    from agglab.switch.translate.expressions import Expressions
 
 BITWISE = frozenset("&|^")
 
@@ -29,7 +25,7 @@ BITWISE = frozenset("&|^")
 class Wide:
     """Writes wide values; everything narrower is left to Expressions."""
 
-    def __init__(self, expressions: Expressions) -> None:
+    def __init__(self, expressions: NarrowExpressions) -> None:
         self.expressions = expressions
         self.out = expressions.out
         self.layout = expressions.layout

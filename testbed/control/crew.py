@@ -6,10 +6,11 @@ from collections.abc import Collection, Mapping
 from typing import Any, NoReturn
 
 from agglab.hosts.part import WORKER
-from agglab.testbed.backend import Backend, Event, WorkerId
+from agglab.testbed.backend import Backend
 from agglab.testbed.control.outcome import JobResult
 from agglab.testbed.control.roster import Roster
 from agglab.testbed.control.scheduler import Process, RunClock
+from agglab.testbed.worker_id import Event, WorkerId
 
 ANSWER_S = 5.0
 

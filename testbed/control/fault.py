@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
-from agglab.testbed.backend import Backend, Event, WorkerId
+from agglab.testbed.backend import Backend
 from agglab.testbed.control.filling import Filler
 from agglab.testbed.control.history import FaultState, concerns
 from agglab.testbed.control.roster import Roster
@@ -22,6 +22,7 @@ from agglab.testbed.faults import (
     SwitchReprogram,
     SwitchRestart,
 )
+from agglab.testbed.worker_id import Event, WorkerId
 
 ATTACK_STEP_NS = 5_000_000
 

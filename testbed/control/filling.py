@@ -15,7 +15,7 @@ from agglab.topologies import Topology
 class Switches(Protocol):
     """What a filler needs of a backend."""
 
-    def install(self, switch: str, entries: Entries) -> None: ...
+    def write_entries(self, switch: str, entries: Entries) -> None: ...
 
 
 class Filler:
@@ -45,7 +45,7 @@ class Filler:
     def fill_again(self, switch: str) -> None:
         """One switch, which has lost what it held."""
         self._down.discard(switch)
-        self._switches.install(switch, self._wanted(switch))
+        self._switches.write_entries(switch, self._wanted(switch))
 
     def control(self, job: int, changes: Changes) -> dict[str, int]:
         """A controller's entries, by the number of its job; switch -> how many of them differ from

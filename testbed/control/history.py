@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 
-from agglab.testbed.backend import WorkerId
 from agglab.testbed.control.outcome import Outcome
 from agglab.testbed.control.scheduler import RunClock
 from agglab.testbed.faults import AgentCrash, AgentFault, AtChunk, Attack, AtTime, Fault
 from agglab.testbed.scenario.jobs import Job
+from agglab.testbed.worker_id import WorkerId
 
 
 def concerns(action: AgentFault, agent: WorkerId) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from agglab.testbed.backend import Event
 from agglab.testbed.control.controlling import Controlling
 from agglab.testbed.control.crew import Crew, JobFailed
 from agglab.testbed.control.history import FaultHistory
@@ -16,6 +15,7 @@ from agglab.testbed.control.rounds import Rounds
 from agglab.testbed.control.scheduler import FOREVER_NS, Process, RunClock, S
 from agglab.testbed.control.session import JobSession
 from agglab.testbed.systems.base import ActiveJob
+from agglab.testbed.worker_id import Event
 
 
 class JobProcess:

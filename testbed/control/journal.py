@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from agglab.testbed.backend import Event
 from agglab.testbed.control.outcome import Round
 from agglab.testbed.progress import Progress
 from agglab.testbed.record import EventLog
 from agglab.testbed.scenario.jobs import Job
+from agglab.testbed.worker_id import Event
 
 
 class Journal:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from agglab.testbed.backend import Event
 from agglab.testbed.faults import Fault
 from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.usage import NOTHING, Usage
 from agglab.testbed.verify import Verdict
+from agglab.testbed.worker_id import Event
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ class Recovery:
         yield from self._abort(failure)
         self._rounds.left(self._result, number, self._crew.members)
         reason, rank = self._explained(failure)
-        if self._job.on_failure == "fail" or failure.hopeless:
+        if self._job.on_failure == "fail" or failure.unrecoverable:
             raise JobFailed(reason, rank, failure.report)
         self._result.restarts += 1
         if self._result.restarts > self._job.restarts_max:
@@ -89,7 +89,7 @@ class Recovery:
 
     def _explained(self, failure: RoundFailure) -> tuple[str, int | None]:
         """One line, and the rank of the agent to blame, if one is."""
-        if failure.hopeless:
+        if failure.unrecoverable:
             return failure.first, None
         crew = self._crew
         workers = failure.waiting.keys() - crew.servers.keys()

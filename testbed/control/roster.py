@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from agglab.hosts.part import WORKER
-from agglab.testbed.backend import WorkerId
 from agglab.testbed.control.filling import Filler
 from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.systems.base import ActiveJob, Agent, Share
+from agglab.testbed.worker_id import WorkerId
 
 
 class Roster:

@@ -6,20 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agglab.testbed.backend import Event
 from agglab.testbed.control.crew import Crew, how
 from agglab.testbed.systems.base import Absent
+from agglab.testbed.worker_id import Event
 
 
 @dataclass
 class RoundFailure:
-    """Why a round cannot end, and what is known of it. hopeless: running it again would not help.
-    emptied: it is a switch that forgot. dead: rank -> how its program ended. left: rank -> how the
-    user's own program ended, whose agent answers. silent: ranks that do not answer. waiting,
-    unserved: rank -> what workers and servers wait for, in the words of the system."""
+    """Why a round cannot end, and what is known of it.
+
+    unrecoverable: running it again would not help. emptied: it is a switch that forgot. dead: rank
+    -> how its program ended. left: rank -> how the user's own program ended, whose agent answers.
+    silent: ranks that do not answer. waiting, unserved: rank -> what workers and servers wait for,
+    in the words of the system."""
 
     first: str
-    hopeless: bool = False
+    unrecoverable: bool = False
     emptied: bool = False
     report: str = ""
     dead: dict[int, str] = field(default_factory=dict)
@@ -49,7 +51,7 @@ def failure_of(event: Event, crew: Crew, on_failure: str) -> RoundFailure | None
     elif event.get("gone"):
         failure.left[rank] = event["error"]
     else:
-        failure.hopeless = event.get("missing") is None
+        failure.unrecoverable = event.get("missing") is None
         failure.waiting[rank] = event.get("waiting", [])
     return failure
 

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Generator
 from typing import TypeAlias, TypeVar
 
-from agglab.testbed.backend import Event
+from agglab.testbed.worker_id import Event
 
 S = 1_000_000_000
 FOREVER_NS = 1 << 62

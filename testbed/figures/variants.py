@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from agglab.testbed.places import FIGURE_FOLDER
+from agglab.testbed.paths import FIGURE_FOLDER
 from agglab.testbed.scenario import ScenarioError, Suite, load
 from agglab.testbed.scenario.document import Mapping, Node, Scalar, changed, with_value, written
 from agglab.testbed.scenario.errors import Problem, Where, nearest, quote

@@ -1,7 +1,8 @@
 """Seeded impairments as pure functions of (key, frame number): virtual links apply them as they
 stand here, real links as eBPF programs that decide the same."""
 
-from agglab.testbed.impairments.draws import (
+from agglab.testbed.impairments.decisions import Decider, FrameDecision, decider, deciders, flip
+from agglab.testbed.impairments.rng import (
     ALWAYS,
     direction_key,
     draw,
@@ -9,12 +10,11 @@ from agglab.testbed.impairments.draws import (
     splitmix64,
     threshold,
 )
-from agglab.testbed.impairments.fates import Decider, Fate, decider, deciders, flip
 
 __all__ = [
     "ALWAYS",
     "Decider",
-    "Fate",
+    "FrameDecision",
     "decider",
     "deciders",
     "direction_key",

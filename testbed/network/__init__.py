@@ -6,7 +6,7 @@ How a run uses it:
     code = isolated(run)                                  # run(scratch: Path) -> exit code
     with MininetNetwork(topology, seed, scratch, logs) as network:      # inside run()
         switch = network.start_switch("s1", NativeTarget(program_json, p4info))
-        switch.install(job_entries(topology, "s1", jobs))       # of agglab.testbed.plan
+        switch.write_entries(job_entries(topology, "s1", jobs))       # of agglab.testbed.plan
         agent = network.spawn("h1", argv, name="agent-h1")              # NodeProcess
         network.check()                                   # raises NodeFailed if a switch died
         statistics = network.statistics()

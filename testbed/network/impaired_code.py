@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agglab.testbed.impairments import ALWAYS, draws, threshold
+from agglab.testbed.impairments import ALWAYS, rng, threshold
 from agglab.testbed.network import bpf
 from agglab.testbed.network.bpf import DW, FRAME, R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, B, W
 from agglab.testbed.network.rules import DirectionRules, Rule
@@ -413,18 +413,18 @@ def _point_at(a: bpf.Assembler, array: int, missing: str) -> None:
 
 
 def _draw(a: bpf.Assembler, key: int, times: int = 1, plus: int = 0) -> None:
-    """r2 = output times * k + plus of splitmix64 from state key, as draws.splitmix64; uses r3."""
+    """r2 = output times * k + plus of splitmix64 from state key, as rng.splitmix64; uses r3."""
     a.alu(R2, "=", R8)
     if times != 1:
         a.alu_imm(R2, "*", times)
     a.alu_imm(R2, "+", plus + 1)
-    a.load_imm64(R3, draws.GOLDEN)
+    a.load_imm64(R3, rng.GOLDEN)
     a.alu(R2, "*", R3)
     a.load_imm64(R3, key)
     a.alu(R2, "+", R3)
     steps: Sequence[tuple[int, int | None]] = (
-        (30, draws.MULTIPLIER_1),
-        (27, draws.MULTIPLIER_2),
+        (30, rng.MULTIPLIER_1),
+        (27, rng.MULTIPLIER_2),
         (31, None),
     )
     for shift, multiplier in steps:

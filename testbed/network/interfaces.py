@@ -10,7 +10,7 @@ import os
 import socket
 import struct
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from agglab.testbed import kernel
@@ -23,6 +23,8 @@ POLL_S = 0.0005
 # Receive and send checksums, TSO, GSO, GRO (ETHTOOL_S* of linux/ethtool.h): a frame on a
 # link is a frame as on a wire, complete and no longer than the MTU.
 OFFLOAD_COMMANDS = (0x15, 0x17, 0x1F, 0x24, 0x2C)
+# Where a link carries several datagrams as one buffer: TSO and GRO alone.
+OFFLOAD_COMMANDS_BUFFERED = (0x1F, 0x2C)
 
 SYSCTLS = {
     # No router solicitations or neighbour discovery: only the run's traffic is on the links.
@@ -61,11 +63,11 @@ def set_sysctls() -> None:
             path.write_text(value)
 
 
-def offloads_off(interfaces: Iterable[str]) -> None:
-    """Switch the offloads of each interface off; OSError if the kernel refuses."""
+def offloads_off(interfaces: Iterable[str], commands: Sequence[int] = OFFLOAD_COMMANDS) -> None:
+    """Switch these offloads of each interface off; OSError if the kernel refuses."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         for interface in interfaces:
-            for command in OFFLOAD_COMMANDS:
+            for command in commands:
                 value = ctypes.create_string_buffer(struct.pack("<II", command, 0), 8)
                 request = struct.pack("16sQ16x", interface.encode(), ctypes.addressof(value))
                 fcntl.ioctl(any_socket, SIOCETHTOOL, request)

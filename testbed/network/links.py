@@ -6,12 +6,12 @@ Pure functions of the topology; `mininet_network.py` runs the lines, one program
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from agglab.testbed.token_bucket import burst_bytes
-from agglab.topologies import Direction, Jitter, Reorder, Topology
+from agglab.topologies import Direction, Jitter, Link, Reorder, Topology
 from agglab.topologies.graph import (
     AGGREGATOR_IP,
     AGGREGATOR_MAC,
@@ -29,6 +29,7 @@ TABLE_ENTRIES, TABLE_UNIT = 8192, 8192
 # TCP cuts what it sends into frames before these are queued. With offloads off the kernel would cut
 # behind the queue, where 64 kB count as one frame.
 WHOLE_FRAMES = "gso_max_segs 1"
+MANY_FRAMES = "gso_max_segs 64"
 
 DELAYS = (Jitter, Reorder)
 Delay: TypeAlias = "Jitter | Reorder"
@@ -42,18 +43,25 @@ def interface_mac(topology: Topology, end: LinkEnd) -> str:
     return ":".join(f"{byte:02x}" for byte in (2, 1, *divmod(number, 256), *divmod(end.port, 256)))
 
 
-def create_lines(topology: Topology, pids: Mapping[str, int]) -> list[str]:
+def create_lines(
+    topology: Topology, pids: Mapping[str, int], buffered: Container[str] = ()
+) -> list[str]:
     """`ip -batch` lines that make every veth pair straight in its two nodes' namespaces.
 
-    pids: a process of each node. No interface is ever in the namespace the lines run in.
+    pids: a process of each node. No interface is ever in the namespace the lines run in. buffered:
+    names of the links that carry several frames as one buffer.
     """
-    return [
+    return [_create_line(topology, pids, link, link.name in buffered) for link in topology.links]
+
+
+def _create_line(topology: Topology, pids: Mapping[str, int], link: Link, buffered: bool) -> str:
+    frames = MANY_FRAMES if buffered else WHOLE_FRAMES
+    return (
         f"link add name {link.a.interface} netns {pids[link.a.node]} mtu {link.mtu} "
-        f"{WHOLE_FRAMES} address {interface_mac(topology, link.a)} type veth "
+        f"{frames} address {interface_mac(topology, link.a)} type veth "
         f"peer name {link.b.interface} netns {pids[link.b.node]} mtu {link.mtu} "
-        f"{WHOLE_FRAMES} address {interface_mac(topology, link.b)}"
-        for link in topology.links
-    ]
+        f"{frames} address {interface_mac(topology, link.b)}"
+    )
 
 
 def node_lines(topology: Topology, node: str) -> list[str]:

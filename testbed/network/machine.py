@@ -17,7 +17,7 @@ from agglab.testbed.faults import Action, Fault, Impair, LinkDown, RateChange
 from agglab.testbed.network import impaired
 from agglab.testbed.network.impaired_code import EBPF_KINDS
 from agglab.testbed.network.links import DELAYS, delays
-from agglab.testbed.places import install, install_module
+from agglab.testbed.paths import module_remedy, program_remedy
 from agglab.topologies import (
     Direction,
     Drop,
@@ -131,10 +131,10 @@ def _impossible(where: str, impairments: Iterable[Impairment]) -> Iterator[Lack]
 def _basics() -> Iterator[Lack]:
     for program, remedy in PROGRAMS.items():
         if shutil.which(program) is None:
-            yield f"the program {program}", install(remedy)
+            yield f"the program {program}", program_remedy(remedy)
     for module in ("mininet", "grpc", "google.protobuf", "p4.v1"):
         if not _importable(module):
-            yield f"the Python module {module}", install_module(module)
+            yield f"the Python module {module}", module_remedy(module)
 
 
 def _importable(module: str) -> bool:

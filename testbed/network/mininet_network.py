@@ -6,8 +6,9 @@ import contextlib
 import os
 import signal
 import subprocess
+import time
 from collections import ChainMap
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 from agglab.testbed.errors import MachineLacks, NodeFailed, exit_in_words
 from agglab.testbed.faults import Fault, Impair, LinkDown, RateChange
 from agglab.testbed.kernel import network_namespace
-from agglab.testbed.network import impaired, interfaces, links, reading
+from agglab.testbed.network import impaired, interfaces, link_counters, links
 from agglab.testbed.network.impaired import ImpairedDirection
 from agglab.testbed.network.process import NodeProcess, put_first, stop_all
 from agglab.testbed.network.queues import Queues
@@ -38,6 +39,8 @@ class MininetNetwork:
     seed: the scenario's; losses derive from it. scratch: from `isolated`.
     logs: where the programs' logs go. pcap_dir: where switches write captures, None for none.
     faults: those that `begin` will be told to begin; frames are counted for them from the start.
+    buffered: names of the links that carry several frames as one buffer (testbed/buffers.py); all
+    have a rate, and a native switch at one end at least.
     """
 
     def __init__(
@@ -48,6 +51,7 @@ class MininetNetwork:
         logs: Path,
         pcap_dir: Path | None = None,
         faults: Sequence[Fault] = (),
+        buffered: Collection[str] = (),
     ) -> None:
         self.topology = topology
         self.seed = seed
@@ -57,6 +61,8 @@ class MininetNetwork:
         self.mininet: Any = None
         self._stack = contextlib.ExitStack()
         self._faults = tuple(faults)
+        self._buffered = frozenset(buffered)
+        self._carried: Queues | None = None
         self._senders = links.senders(topology, _delays_at_times(faults))
         self._delaying: dict[str, dict[int, links.Delay]] = {}
         self._impaired: dict[str, ImpairedDirection] = {}
@@ -170,16 +176,32 @@ class MininetNetwork:
         """Read every counter of links, switches and processes. Safe to call more than once."""
         switches = tuple(switch.statistics() for switch in self._switches.values())
         counts = {name: program.counts() for name, program in self._impaired.items()}
-        counts |= reading.port_counts(self._port_drops, switches)
+        counts |= link_counters.port_counts(self._port_drops, switches)
+        sent = link_counters.sent_by_switches(self.topology, self._buffered, switches)
         return NetworkStatistics(
-            directions=reading.read_directions(self.topology, self._pids(), counts),
+            directions=link_counters.read_directions(
+                self.topology, self._pids(), counts, self._buffered, sent
+            ),
             switches=switches,
             cpu_s=self._cpu_s(),
         )
 
     def carried_bytes(self) -> dict[str, int]:
         """By direction, bytes that have left the sender's queue. Quick: it starts no program."""
-        return reading.carried_bytes(self.topology, self._pids())
+        carried = link_counters.carried_bytes(self.topology, self._pids())
+        if self._carried:
+            now_ns = time.monotonic_ns()
+            rows = self._carried.look(now_ns)
+            carried |= {name: rows[name][1] for name in self._buffered_directions()}
+        return carried
+
+    def _buffered_directions(self) -> list[str]:
+        return [
+            name
+            for link in self.topology.links
+            if link.name in self._buffered
+            for name, _, _, _ in link.directions()
+        ]
 
     def queues(self) -> Queues:
         """To look at what waits in front of links, again and again; to be closed."""
@@ -199,7 +221,7 @@ class MininetNetwork:
         self.mininet = build_mininet(self.topology)
         self._stack.callback(stop_nodes, self.mininet)
         self._stack.callback(lambda: stop_all(self._processes))
-        _batch("ip", links.create_lines(self.topology, self._pids()))
+        _batch("ip", links.create_lines(self.topology, self._pids(), self._buffered))
         for node, pid in self._pids().items():
             with network_namespace(pid):
                 self._configure(node)
@@ -207,9 +229,19 @@ class MininetNetwork:
         for node, pid in self._pids().items():
             with network_namespace(pid):
                 interfaces.wait_until_running(waiting[node])
-                interfaces.offloads_off(self._interfaces(node))
+                self._switch_offloads_off(node)
                 interfaces.handled_by_one_processor(self._delayed_to(node), self.scratch)
         self._impair_links()
+        if self._buffered:
+            self._carried = self._stack.enter_context(contextlib.closing(self.queues()))
+
+    def _switch_offloads_off(self, node: str) -> None:
+        for link in self.topology.links:
+            own = [end.interface for end in (link.a, link.b) if end.node == node]
+            if link.name in self._buffered:
+                interfaces.offloads_off(own, interfaces.OFFLOAD_COMMANDS_BUFFERED)
+            else:
+                interfaces.offloads_off(own)
 
     def _impair_links(self) -> None:
         """By eBPF; where that is not allowed, switches make the losses at their ports."""

@@ -21,6 +21,7 @@ from p4.v1 import p4runtime_pb2_grpc
 
 from agglab.switch.p4runtime.text import read_p4info
 from agglab.testbed.errors import ControlError
+from agglab.testbed.p4_names import full_name, is_called
 from agglab.testbed.plan import Entries, Replica, TableEntry
 from agglab.testbed.table_changes import (
     NO_ENTRIES,
@@ -244,22 +245,13 @@ def encode(value: int, bits: int, what: str) -> bytes:
     return value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big")
 
 
-def _is_called(full_name: str, name: str) -> bool:
-    return full_name == name or full_name.endswith(f".{name}")
-
-
 def _named(objects: Any, name: str, kind: str) -> Any:
-    exact = [each for each in objects if each.preamble.name == name]
-    found = exact or [each for each in objects if _is_called(each.preamble.name, name)]
-    if len(found) != 1:
-        known = ", ".join(each.preamble.name for each in objects)
-        problem = "is ambiguous" if found else "does not exist"
-        raise ValueError(f"{kind} {name} {problem}; the program has {known}")
-    return found[0]
+    known = {each.preamble.name: each for each in objects}
+    return known[full_name(known, name, kind)]
 
 
 def _field(fields: Any, name: str, kind: str) -> Any:
     for each in fields:
-        if _is_called(each.name, name):
+        if is_called(each.name, name):
             return each
     raise ValueError(f"{kind} {name} does not exist; it has {', '.join(f.name for f in fields)}")

@@ -12,7 +12,7 @@ from agglab.testbed.machine_facts import code_sha256, git_facts
 from agglab.testbed.metrics import lookup
 from agglab.testbed.packing import archive
 from agglab.testbed.packing.named_files import CannotPack, OwnFiles, rewritten
-from agglab.testbed.places import REPOSITORY
+from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.record import NOT_FINISHED
 from agglab.testbed.result_files import read_object
 from agglab.testbed.scenario.document import read_file, written

@@ -51,7 +51,7 @@ def _sources(wiring: Wiring, switch: str) -> Iterator[TableEntry]:
         node, port = wiring.attached[host.name]
         if node == switch:
             address = {"address": ip_number(host.ip)}
-            yield TableEntry("sources", {"ingress_port": port}, "belong_to", address)
+            yield TableEntry("sources", {"ingress_port": port}, "set_owner_address", address)
 
 
 def _host_entries(wiring: Wiring, switch: str, host: Host) -> Iterator[TableEntry]:

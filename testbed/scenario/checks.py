@@ -9,9 +9,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from agglab.hosts import wire
-from agglab.hosts.workloads import Layers
+from agglab.hosts.workloads import Layers, Sgd
 from agglab.testbed import workloads
-from agglab.testbed.places import P4_FOLDER
+from agglab.testbed.paths import P4_FOLDER
 from agglab.testbed.scenario import expected_names, faults, graph
 from agglab.testbed.scenario.errors import nearest, nearest_file
 from agglab.testbed.scenario.jobs import Finding, Job, jobs_of, stated
@@ -78,6 +78,10 @@ def _abilities(scenario: Scenario, reader: Reader) -> Iterator[Finding]:
     for path, workload in sections:
         wanted.append((f"{path}.kind", workload.kind, workloads.done_with(able.workloads)))
         wanted.append((f"{path}.dtype", workload.dtype, able.dtypes))
+        asked = workloads.KINDS[workload.kind]
+        if workload.dtype not in asked.dtypes and trust(f"{path}.kind", f"{path}.dtype"):
+            what = f"{workload.kind} has no {workload.dtype}"
+            yield f"{path}.dtype", what, ", ".join(asked.dtypes)
     for path, value, allowed in wanted:
         if value not in allowed and trust(path):
             yield path, f"{system.name} does not do {value}", ", ".join(allowed)
@@ -285,7 +289,7 @@ def _nobody(known: Known, graph: Topology, i: int) -> Finding:
 
 
 def _tensors(known: Known, i: int, job: Job) -> Iterator[Finding]:
-    key = "scale" if isinstance(job.work, Layers) else "elements"
+    key = {Layers: "scale", Sgd: "steps"}.get(type(job.work), "elements")
     path = f"jobs[{i}].workload.{key}" if known.scenario.jobs else f"workload.{key}"
     workers = len(job.hosts)
     needed = job.elements * workers * wire.VALUE_BYTES

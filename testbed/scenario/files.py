@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agglab.hosts import own_worker
 from agglab.testbed import systems
-from agglab.testbed.places import P4_FOLDER
+from agglab.testbed.paths import P4_FOLDER
 from agglab.testbed.scenario.document import Node, Scalar, changed
 from agglab.testbed.workloads import models
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from agglab.hosts.workloads import Layers, Work
+from agglab.hosts.workloads import Iterated, Work
 from agglab.testbed import workloads
 from agglab.testbed.scenario.schema import JobSection, Scenario
 from agglab.testbed.systems.base import System
@@ -54,8 +54,8 @@ class Job:
 
     @property
     def all_reduces(self) -> int:
-        """How many a round has, one after the other (Layers); 1 of other kinds."""
-        return len(self.work.buckets) if isinstance(self.work, Layers) else 1
+        """How many a round has, one after the other (Iterated); 1 of other kinds."""
+        return len(self.work.buckets) if isinstance(self.work, Iterated) else 1
 
     @property
     def dtype(self) -> str:

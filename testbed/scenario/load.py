@@ -14,7 +14,7 @@ from agglab.hosts import own_worker
 from agglab.hosts.own_worker import WorkerError
 from agglab.hosts.workloads import Torch
 from agglab.testbed import systems
-from agglab.testbed.places import SCENARIO_FOLDER
+from agglab.testbed.paths import SCENARIO_FOLDER
 from agglab.testbed.scenario import checks, chosen, compare, figure, files, sweep
 from agglab.testbed.scenario.document import (
     Mapping,

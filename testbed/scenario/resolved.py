@@ -9,7 +9,7 @@ from typing import Any
 
 from agglab.testbed import systems, workloads
 from agglab.testbed.faults import Fault
-from agglab.testbed.places import P4_FOLDER
+from agglab.testbed.paths import P4_FOLDER
 from agglab.testbed.scenario import graph
 from agglab.testbed.scenario.faults import expand
 from agglab.testbed.scenario.jobs import Job, jobs_of

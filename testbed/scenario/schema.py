@@ -217,8 +217,8 @@ class Workload:
         "allreduce",
         "what the workers do; sparse: most blocks of their tensors are zero; embedding: most rows "
         "of a gradient are, as few words are in a batch; push_pull: values under keys, of which "
-        "each worker has others; calls: what an application does; async_sgd: training; torch: a "
-        "PyTorch script of your own (training.md)",
+        "each worker has others; calls: what an application does; sgd, async_sgd: training of a "
+        "small model; torch: a PyTorch script of your own (training.md)",
     )
     script: str = key(
         "script",
@@ -324,40 +324,55 @@ class Workload:
         "of `zipf`: after so many rounds every rank has another key; 0 for never",
     )
     features: int = key(
-        "features", Whole(1, 1_000_000), 1024, "of asynchronous training: words of the vocabulary"
+        "features",
+        Whole(1, 1_000_000),
+        1024,
+        "of `async_sgd`: words of the vocabulary; of `sgd`: values of an example",
     )
     classes: int = key(
-        "classes", Whole(2, 1000), 8, "of asynchronous training: classes of documents"
+        "classes", Whole(2, 1000), 8, "of training: classes of documents or examples"
     )
     samples: int = key(
-        "samples", Whole(1, 1_000_000), 512, "of asynchronous training: documents of each worker"
+        "samples", Whole(1, 1_000_000), 512, "of `async_sgd`: documents of each worker"
     )
     batch: int = key(
-        "batch", Whole(1, 10_000), 4, "of asynchronous training: documents of one step"
+        "batch", Whole(1, 10_000), 4, "of training: documents or examples of one step of a worker"
     )
     learning_rate: float = key(
         "learning_rate",
         Number(0.0001, 100.0),
         0.05,
-        "of asynchronous training: by how much a word of a short document moves a weight",
+        "of `async_sgd`: by how much a word of a short document moves a weight; of `sgd`: by which "
+        "the mean gradient moves the model",
     )
     compute_s: float = key(
         "compute",
         duration("1us", "60s"),
         0.02,
-        "of asynchronous training: the mean time of a step, which takes half to one and a half",
+        "of `async_sgd`: the mean time of a step, which takes half to one and a half; of `sgd`: "
+        "what each step takes before its gradient is there",
     )
+    steps: int = key(
+        "steps", Whole(1, 100_000), 50, "of `sgd`: so many are a training, and a round"
+    )
+    goal: float = key(
+        "goal",
+        Fraction(),
+        0.9,
+        "of `sgd`: the accuracy whose time is measured",
+    )
+    hidden: int = key("hidden", Whole(1, 100_000), 64, "of `sgd`: units of the hidden layer")
     updates: int = key(
         "updates",
         Whole(1, 100_000),
         200,
-        "of asynchronous training: a run ends when so many are committed",
+        "of `async_sgd`: a run ends when so many are committed",
     )
     time_s: float | None = key(
         "time",
         AutoOr(duration("1ms"), "when all updates are committed"),
         None,
-        "of asynchronous training: a run ends no later than this, counted from its first request",
+        "of `async_sgd`: a run ends no later than this, counted from its first request",
     )
     elements: int = key(
         "elements",

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from agglab.testbed.places import P4_FOLDER
+from agglab.testbed.paths import P4_FOLDER
 from agglab.testbed.scenario.document import written
 from agglab.testbed.scenario.key import key_of, yaml_name
 from agglab.testbed.scenario.load import Suite

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agglab.hosts import histogram
-from agglab.testbed.backend import WorkerId
 from agglab.testbed.series.rows import agent_name
+from agglab.testbed.worker_id import WorkerId
 
 NAME = "latency.csv"
 COLUMNS = ("job", "agent", "from_ns", "to_ns", "count")

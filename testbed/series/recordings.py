@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.lib.recfunctions import structured_to_unstructured
 from numpy.typing import NDArray
 
 from agglab.hosts.recording import LATENCIES_SUFFIX, SAMPLES_SUFFIX, read_samples
-
-if TYPE_CHECKING:
-    from agglab.testbed.backend import WorkerId
+from agglab.testbed.worker_id import WorkerId
 
 Agents = Mapping[tuple[int, int], "WorkerId"]
 """By job and rank."""

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from agglab.hosts.part import WORKER
 from agglab.hosts.recording import COUNTED
-from agglab.testbed.backend import WorkerId
 from agglab.testbed.series.tracks import AGENT, LINK, SWITCH, Record
+from agglab.testbed.worker_id import WorkerId
 from agglab.topologies import Topology
 
 NAME = "series.csv"

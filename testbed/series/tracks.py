@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agglab.hosts import recording
-
-if TYPE_CHECKING:
-    from agglab.testbed.backend import WorkerId
+from agglab.testbed.worker_id import WorkerId
 
 AGENT = recording.FIELDS
 LINK = ("time_ns", "bytes", "queue_drops", "queue", "queue_bytes")

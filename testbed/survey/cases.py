@@ -81,6 +81,16 @@ WRITTEN = (
         ),
     ),
     Case(
+        "sgd",
+        "Steps of training",
+        "A network of 2,762 parameters learns, 20 steps a round: each step sums one gradient of "
+        "every worker, which is a few packets, so that round trips count as much as bytes.",
+        (
+            *("workload.features=32", "workload.steps=20", "workload.compute=1ms"),
+            *("workload.batch=16", "workload.learning_rate=0.5", "workload.classes=10"),
+        ),
+    ),
+    Case(
         "push_pull",
         "Pushes and pulls of keys",
         "Each worker draws 20,000 keys, some of them far more often than others (Zipf's law), "

@@ -96,7 +96,7 @@ def measure(
     cases'. A line is told of each run. Raises KeyboardInterrupt where a run was interrupted."""
     able = [system for system in known if is_measured(system)]
     for case in cases:
-        doing = [system for system in able if case.kind in system.abilities.workloads]
+        doing = [system for system in able if _does(system, case)]
         rows = [
             _row(case, system, variant, settings, tell)
             for system in doing
@@ -104,6 +104,12 @@ def measure(
         ]
         if rows:
             yield Table(case, rows)
+
+
+def _does(system: System, case: Case) -> bool:
+    """Whether it has the kind of workload, and a type of value that this kind may be of."""
+    able = system.abilities
+    return case.kind in able.workloads and not set(able.dtypes).isdisjoint(KINDS[case.kind].dtypes)
 
 
 def _row(case: Case, system: System, variant: str, settings: Sequence[str], tell: Tell) -> Row:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from textwrap import fill
 
-from agglab.testbed.places import REPOSITORY
+from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.survey.cases import LOSS, Case
 from agglab.testbed.survey.figures import Figures
 from agglab.testbed.survey.measure import Row, Table, is_measured

@@ -35,9 +35,9 @@ Cells = Mapping[int, tuple[int, int]]
 """A switch's counter: index -> (packets, bytes)."""
 
 
-ALL_REDUCES = ("allreduce", "sparse_allreduce", "embedding_allreduce", "layers")
+ALL_REDUCES = ("allreduce", "sparse_allreduce", "embedding_allreduce", "layers", "sgd")
 """Values of `workload.kind` whose result is the sum of one tensor of each worker, which `layers`
-sums in parts."""
+and `sgd` sum in parts."""
 P4_TARGETS = ("native", "bmv2")
 """Values of `switch.target` that run a P4 program."""
 TARGETS = (*P4_TARGETS, "bridge")
@@ -344,6 +344,8 @@ class System(ABC):
     host_counters: Mapping[str, HostCounter] = {}
     attack_kinds: Mapping[str, AttackKind] = {}
     """In the order in which they are sent; empty where the system has nothing to attack."""
+    sends_datagrams: bool = True
+    """Whether its agents send by hosts/driver.py alone."""
     choose_when: str = ""
     """One sentence for docs/systems/README.md: when it is the system to take."""
     variants: Mapping[str, Sequence[str]] = {"": ()}

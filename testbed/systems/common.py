@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -13,7 +14,7 @@ from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Finding, Job
 from agglab.testbed.scenario.schema import LANES_MAX
 from agglab.testbed.scenario.trust import Trust
-from agglab.testbed.systems.base import HostCounter
+from agglab.testbed.systems.base import Agent, HostCounter
 from agglab.topologies import Direction, Drop
 
 IP_AND_UDP_BYTES = 28
@@ -84,6 +85,12 @@ def independent_loss(way: Direction) -> float:
     nothing."""
     passed = [1 - i.probability for i in way.impairments if isinstance(i, Drop)]
     return min(1 - prod(passed), LOSS_MAX)
+
+
+def with_settings(agent: Agent, more: Mapping[str, Any]) -> Agent:
+    """The same agent with more of its system's own settings."""
+    settings = {**agent.configuration["settings"], **more}
+    return replace(agent, configuration={**agent.configuration, "settings": settings})
 
 
 def meanings(counters: Mapping[str, tuple[str, str]]) -> dict[str, HostCounter]:

@@ -9,7 +9,7 @@ from typing import Any
 from agglab.hosts import wire
 from agglab.hosts.endpoint import Repeat
 from agglab.testbed import usage
-from agglab.testbed.backend import Command, Event, WorkerId
+from agglab.testbed.backend import Command
 from agglab.testbed.faults import Fault, Impair, LinkDown, RateChange
 from agglab.testbed.impairments import decider, direction_key
 from agglab.testbed.plan import Entries
@@ -25,6 +25,7 @@ from agglab.testbed.virtual.hosts import HostNode
 from agglab.testbed.virtual.links import LinkDirection
 from agglab.testbed.virtual.switches import CompiledProgram, SwitchNode
 from agglab.testbed.virtual.workers import AgentNode
+from agglab.testbed.worker_id import Event, WorkerId
 from agglab.topologies import Link, Topology
 
 AGGREGATOR = Address(wire.AGGREGATOR_MAC, wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_PORT)
@@ -176,7 +177,7 @@ class VirtualBackend:
             peers[:] = [Address(self._macs[ip], ip, port) for ip, port in agent.peers]
             pairs[:] = [frozenset((packed(own.ip), packed(peer.ip))) for peer in peers]
             host.open(own, peers, agent)
-            self._causes.agent(packed(own.ip), own.port, worker.job)
+            self._causes.agent(packed(own.ip), own.port, worker.job, agent.computing_ns)
 
         self._disturb(("killed", worker), None, False)
         report = self._events.append
@@ -246,8 +247,8 @@ class VirtualBackend:
     def _both(self, link: str) -> list[LinkDirection]:
         return [direction for direction in self._directions.values() if direction.link == link]
 
-    def install(self, switch: str, entries: Entries) -> None:
-        self._switches[switch].install(entries)
+    def write_entries(self, switch: str, entries: Entries) -> None:
+        self._switches[switch].write_entries(entries)
 
     def inject(self, host: str, frames: Sequence[bytes]) -> None:
         for frame in frames:

@@ -5,7 +5,8 @@ the same chunk (slot and tag), or of the one before it on the slot, was lost, ch
 anywhere, or if a fault stopped or slowed what should have answered. It is a consequence if that
 happened to another chunk of the job, or was mended there, while this one was under way, or as long
 before: workers that mend a loss get out of step for a moment, and what is late then looks
-overtaken. Whatever is neither is the doing of the program or of the worker's timers. Between hosts,
+overtaken. Workers that compute between two sums are out of step when they have done so, too.
+Whatever is neither is the doing of the program or of the worker's timers. Between hosts,
 where switches only forward, a packet that waits for its peer's answer is explained if any packet of
 these two was lost, changed or held up since it was sent; if the peer gathers what all agents send,
 any packet of the job, since then or as long before.
@@ -50,6 +51,7 @@ class Causes:
 
     clock: Clock
     _jobs: dict[tuple[bytes, bytes], int] = field(default_factory=dict)
+    _computing_ns: dict[int, int] = field(default_factory=dict)
     _hit: set[Chunk] = field(default_factory=set)
     _last_hit_ns: dict[int, int] = field(default_factory=dict)
     _last_mended_ns: dict[int, int] = field(default_factory=dict)
@@ -60,10 +62,11 @@ class Causes:
     _unexplained: Counter[tuple[int, str]] = field(default_factory=Counter)
     _examples: list[str] = field(default_factory=list)
 
-    def agent(self, ip: bytes, port: int, job: int) -> None:
+    def agent(self, ip: bytes, port: int, job: int, computing_ns: int = 0) -> None:
         """Frames from and to this address are this job's, whatever its system's packets look
-        like."""
+        like. computing_ns: how long its agents compute between two sums of a round."""
         self._jobs[ip, port.to_bytes(2, "big")] = job
+        self._computing_ns[job] = computing_ns
 
     def hit(self, frame: bytes) -> None:
         """A frame was lost, changed or held up."""
@@ -101,7 +104,8 @@ class Causes:
                 self._last_mended_ns[job] = self.clock.now_ns
             return
         waited_ns = self.clock.now_ns - first_sent_ns
-        if self._last_trouble_ns(job) >= first_sent_ns - waited_ns:
+        apart_ns = waited_ns + self._computing_ns.get(job, 0)
+        if self._last_trouble_ns(job) >= first_sent_ns - apart_ns:
             self._consequences[job, host] += 1
             return
         self._unexplained[job, host] += 1

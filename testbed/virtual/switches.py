@@ -14,6 +14,7 @@ from agglab.switch.model import Key
 from agglab.switch.program import Program
 from agglab.switch.tables import Encoded
 from agglab.switch.translate import translate
+from agglab.testbed.p4_names import UnresolvedName, full_name, is_called
 from agglab.testbed.plan import Entries, TableEntry
 from agglab.testbed.statistics import NodeStatistics, SwitchStatistics
 from agglab.testbed.table_changes import NO_ENTRIES, group_changes, session_changes
@@ -71,9 +72,9 @@ class CompiledProgram:
     def _place(self, table: str, action: str) -> Place:
         place = self._places.get((table, action))
         if place is None:
-            name = full_name(self.program.tables, table)
+            name = full_name(self.program.tables, table, "table")
             found = self.program.tables[name]
-            chosen = next(a for a in found.actions if _called(a.name, action))
+            chosen = next(a for a in found.actions if is_called(a.name, action))
             place = (name, found.keys, chosen.name, [parameter.name for parameter in chosen.params])
             self._places[table, action] = place
         return place
@@ -85,21 +86,9 @@ def built(jsons: Mapping[str, Path]) -> dict[str, CompiledProgram]:
     return {switch: made[json] for switch, json in jsons.items()}
 
 
-def full_name(names: Mapping[str, object], last: str) -> str:
-    """The one name that ends so; KeyError if there is none."""
-    found = [name for name in names if _called(name, last)]
-    if len(found) != 1:
-        raise KeyError(last)
-    return found[0]
-
-
-def _called(name: str, last: str) -> bool:
-    return name == last or name.endswith(f".{last}")
-
-
 def _match(key: Key, given: Mapping[str, int | tuple[int, int]]) -> Match:
     """The value for a key; one that is not given matches anything."""
-    value = next((v for name, v in given.items() if _called(key.name, name)), None)
+    value = next((v for name, v in given.items() if is_called(key.name, name)), None)
     if value is None:
         value = (0, (1 << key.bits) - 1 if key.kind == "range" else 0)
     if not isinstance(value, tuple):
@@ -138,7 +127,7 @@ class SwitchNode:
         self._state = _Counts.from_address(self.address)
         self._ports: dict[int, LinkDirection] = {}
         self._pipeline: Pipeline | None = None
-        self._installed: dict[EntryKey, tuple[TableEntry, int]] = {}
+        self._written: dict[EntryKey, tuple[TableEntry, int]] = {}
         self._replication = NO_ENTRIES
         self._counted: dict[tuple[str, int], Count] = {}
         self._drops: dict[str, int] = {}
@@ -181,7 +170,7 @@ class SwitchNode:
         functions = _Functions(*(pipeline.function_address(name) for name in names))
         self._library.switch_start(self.address, pipeline.handle, ctypes.byref(functions))
 
-    def install(self, entries: Entries) -> None:
+    def write_entries(self, entries: Entries) -> None:
         """Make the entries and groups these, changing only what differs; registers stay. Nothing
         happens to a stopped switch: it is filled when it has been started again."""
         if self._pipeline is None:
@@ -189,16 +178,16 @@ class SwitchNode:
         wanted: dict[EntryKey, TableEntry] = {
             (entry.table, entry.priority, *entry.match.items()): entry for entry in entries.tables
         }
-        for key, (old, handle) in list(self._installed.items()):
+        for key, (old, handle) in list(self._written.items()):
             if wanted.get(key) != old:
                 assert handle != NO_HANDLE, "default entries stay for the whole run"
                 self._pipeline.tables.delete(
-                    full_name(self._compiled.program.tables, old.table), handle
+                    full_name(self._compiled.program.tables, old.table, "table"), handle
                 )
-                del self._installed[key]
+                del self._written[key]
         for key, entry in wanted.items():
-            if key not in self._installed:
-                self._installed[key] = (entry, self._compiled.add(self._pipeline, entry))
+            if key not in self._written:
+                self._written[key] = (entry, self._compiled.add(self._pipeline, entry))
         for kind, group, replicas in group_changes(self._replication, entries):
             self._pipeline.replication.set_multicast_group(
                 group, [] if kind == "DELETE" else replicas
@@ -213,7 +202,7 @@ class SwitchNode:
         if self._pipeline is not None:
             self._put_aside(self._pipeline)
         self.close()
-        self._installed, self._replication = {}, NO_ENTRIES
+        self._written, self._replication = {}, NO_ENTRIES
 
     def close(self) -> None:
         """Free the program; nothing can be asked afterwards."""
@@ -247,8 +236,8 @@ class SwitchNode:
     def counters(self, last: str) -> dict[int, Count] | None:
         """By index since the beginning; None if no counter is called so."""
         try:
-            name = full_name(self._compiled.program.counters, last)
-        except KeyError:
+            name = full_name(self._compiled.program.counters, last, "counter")
+        except UnresolvedName:
             return None
         size = self._compiled.program.counters[name].size
         return {index: self._count(self._pipeline, name, index) for index in range(size)}
@@ -258,8 +247,8 @@ class SwitchNode:
         if self._pipeline is None:
             return None
         try:
-            name = full_name(self._compiled.program.registers, last)
-        except KeyError:
+            name = full_name(self._compiled.program.registers, last, "register")
+        except UnresolvedName:
             return None
         return self._pipeline.registers.read_many(name, indices)
 

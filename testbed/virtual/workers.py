@@ -25,9 +25,11 @@ from agglab.hosts.iteration import endpoint_of
 from agglab.hosts.native_endpoint import Driven, NativeEndpoint
 from agglab.hosts.part import Part
 from agglab.hosts.recording import Sample
-from agglab.testbed.backend import Command, Event
+from agglab.hosts.workloads import Sgd
+from agglab.testbed.backend import Command
 from agglab.testbed.received import Received
 from agglab.testbed.virtual.clock import AGAIN, DATAGRAM, FAILED, FINISH, TIMER, Clock
+from agglab.testbed.worker_id import Event
 
 NS_PER_S = 1_000_000_000
 NEVER_NS = 2**63 - 1
@@ -207,6 +209,12 @@ class AgentNode:
     def latencies(self) -> NDArray[np.int64]:
         """Counts of hosts.histogram, of all its sessions."""
         return self._core.latencies
+
+    @property
+    def computing_ns(self) -> int:
+        """How long it computes between two sums of a round."""
+        work = self._config.work
+        return work.compute_ns if isinstance(work, Sgd) else 0
 
     @property
     def unread(self) -> int:

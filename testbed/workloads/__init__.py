@@ -11,6 +11,7 @@ from agglab.testbed.workloads.base import Workload
 from agglab.testbed.workloads.calls import CallsWorkload
 from agglab.testbed.workloads.layers import LayersWorkload
 from agglab.testbed.workloads.push_pull import PushesAndPulls
+from agglab.testbed.workloads.sgd import SynchronousTraining
 from agglab.testbed.workloads.torch import TrainingScript
 
 KINDS: Mapping[str, Workload] = {
@@ -20,6 +21,7 @@ KINDS: Mapping[str, Workload] = {
         SparseAllReduce(),
         EmbeddingAllReduce(),
         LayersWorkload(),
+        SynchronousTraining(),
         PushesAndPulls(),
         CallsWorkload(),
         AsynchronousTraining(),

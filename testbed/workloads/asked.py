@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from agglab.hosts.workloads import Layers
+from agglab.hosts.workloads import Iterated
 from agglab.testbed.systems.base import ActiveJob, Again, Bounds, Cells, System
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ NS_PER_S = 1_000_000_000
 
 
 def all_reduces(job: Job) -> list[Job]:
-    """Of a round: the job itself; of layers, one for each of `Layers.buckets`."""
-    if not isinstance(job.work, Layers):
+    """Of a round: the job itself; of layers and of a training, one for each of its buckets."""
+    if not isinstance(job.work, Iterated):
         return [job]
     return [replace(job, work=work) for work in job.work.all_reduces()]
 
@@ -45,18 +45,18 @@ def round_bytes(resolved: ResolvedScenario, job: ActiveJob, number: int) -> Mapp
 
 
 def bounds(resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
-    """See System.bounds. An iteration takes no less than it would if each bucket took its bound."""
+    """See System.bounds. A round takes no less than it would if each bucket took its bound."""
     found, work = [resolved.system.bounds(resolved, each) for each in active(job)], job.job.work
-    if not isinstance(work, Layers):
+    if not isinstance(work, Iterated):
         return found[0]
 
-    def iteration_s(of: Callable[[Bounds], float]) -> float:
+    def round_s(of: Callable[[Bounds], float]) -> float:
         return work.iteration_ns([of(each) * NS_PER_S for each in found]) / NS_PER_S
 
     return Bounds(
-        payload_s=iteration_s(lambda each: each.payload_s),
-        link_s=iteration_s(lambda each: each.link_s),
-        lossy_s=iteration_s(lambda each: each.lossy_s),
+        payload_s=round_s(lambda each: each.payload_s),
+        link_s=round_s(lambda each: each.link_s),
+        lossy_s=round_s(lambda each: each.lossy_s),
         window_share=min(each.window_share for each in found),
     )
 

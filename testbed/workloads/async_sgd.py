@@ -262,7 +262,7 @@ def lost_with_server(
     groups: dict[int, list[tuple[int, int, int]]] = {}
     for member, run in enumerate(runs):
         own = run["account"][: run["steps"]]
-        for place in np.flatnonzero((own["fate"] == LOST) & (own["version"] > 0)).tolist():
+        for place in np.flatnonzero((own["outcome"] == LOST) & (own["version"] > 0)).tolist():
             told = (member, place, int(own["read"][place]))
             groups.setdefault(int(own["version"][place]), []).append(told)
     for after in sorted(groups):
@@ -288,13 +288,13 @@ def _account(
     logged = {int(one["step"]): one for one in log if one["rank"] == member}
     last = int(log["epoch"].max()) if len(log) else 0
     for step, one in enumerate(own):
-        entry, fate = logged.pop(step, None), int(one["fate"])
-        if fate == COMMITTED:
+        entry, outcome = logged.pop(step, None), int(one["outcome"])
+        if outcome == COMMITTED:
             if entry is None or entry["read"] != one["read"] or entry["version"] != one["version"]:
                 told = "nothing" if entry is None else f"version {int(entry['version'])}"
                 return f"step {step} as version {int(one['version'])}", told
         elif entry is not None:
-            return f"fate {fate} of step {step}", f"version {int(entry['version'])}"
+            return f"outcome {outcome} of step {step}", f"version {int(entry['version'])}"
     if logged:
         return "a log of steps that were made", f"step {min(logged)}, epoch {last}"
     return None
@@ -352,7 +352,7 @@ def wrapped(values: Model) -> Model:
 def _measures(
     work: AsyncSgd, held_out: NDArray[np.void], runs: Sequence[NDArray[np.void]], history: _History
 ) -> dict[str, Any]:
-    fates = np.concatenate([run["account"]["fate"][: run["steps"]] for run in runs])
+    outcomes = np.concatenate([run["account"]["outcome"][: run["steps"]] for run in runs])
     began_ns = min(int(run["began_ns"]) for run in runs)
     log = history.log
     taken_s = (int(log["at_ns"][-1]) - began_ns) / NS_PER_S if len(log) else 0.0
@@ -364,9 +364,9 @@ def _measures(
         "training.delay.mean": fmean(history.delays) if history.delays else 0.0,
         "training.delay.variance": pvariance(history.delays) if history.delays else 0.0,
         "training.delay.max": max(history.delays, default=0),
-        "training.stale": int((fates == STALE).sum()),
-        "training.large": int((fates == LARGE).sum()),
-        "training.lost": int((fates == LOST).sum()),
+        "training.stale": int((outcomes == STALE).sum()),
+        "training.large": int((outcomes == LARGE).sum()),
+        "training.lost": int((outcomes == LOST).sum()),
         "training.divergence": history.divergence / SCALE,
         "training.loss.first": curve[0][1],
         "training.loss.last": curve[-1][1],

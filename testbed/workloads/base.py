@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from agglab.hosts.workloads import Work
+from agglab.hosts.workloads import DTYPES, Work
 from agglab.hosts.workloads.library_text import library_text
 from agglab.testbed.received import Received
 from agglab.testbed.systems.base import ActiveJob
@@ -23,8 +23,9 @@ class Workload(ABC):
     the ones in which contenders may differ, as inputs do not depend on them; unread: of the
     other fields those that this one does not have. metrics: path -> meaning, of what metrics.json
     holds of its jobs alone. clocks: values of `backend` that it runs on. made_of: the kind that a
-    system has to do for this one, where that is another. predictable: whether the scenario says
-    how often what is reduced. round_s: how long a round may take at least before it is given up."""
+    system has to do for this one, where that is another. unpredictable: why the scenario
+    does not say what is reduced how often, with the job's name for {}; empty where it does.
+    dtypes: what it can be of. round_s: how long a round may take at least before it is given up."""
 
     kind: str
     keys: tuple[str, ...] = ()
@@ -33,7 +34,8 @@ class Workload(ABC):
     metrics: Mapping[str, str] = {}
     clocks: tuple[str, ...] = ("mininet", "virtual")
     made_of: str = ""
-    predictable: bool = True
+    unpredictable: str = ""
+    dtypes: tuple[str, ...] = DTYPES
     round_s: float = 0.0
 
     @abstractmethod

@@ -7,7 +7,7 @@ import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
 
-from agglab.testbed.places import INSTALL_TORCH, PYTHON
+from agglab.testbed.paths import INSTALL_TORCH, PYTHON
 
 PACKAGES = {"sklearn": "scikit-learn", "mlxtend": "mlxtend", "PIL": "pillow", "yaml": "PyYAML"}
 """Module -> what it is installed as, where these differ or matter."""

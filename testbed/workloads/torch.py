@@ -39,7 +39,7 @@ class TrainingScript(Workload):
     unread = ("dtype", "worker")
     clocks = ("mininet",)
     made_of = Dense.kind
-    predictable = False
+    unpredictable = "what {} reduces its script decides"
     round_s = 3600.0
     metrics = {  # noqa: RUF012
         "training.loss.first": "the first loss that the script has reported",

@@ -21,7 +21,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(Path(__file__).parent))
 
-from switch_lab import Lab  # noqa: E402
+from switch_lab import FIXTURES, Lab  # noqa: E402
 
 PATIENCE_S = 120.0
 MARKER = "AGGLAB_TEST_SCENARIO"
@@ -138,3 +138,11 @@ def scenario(tmp_path: Path) -> Iterator[Runs]:
 @pytest.fixture
 def wait_until() -> Callable[[Callable[[], bool], str], None]:
     return until
+
+
+@pytest.fixture(scope="session")
+def stub_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("stub") / "stub.so"
+    source = str(FIXTURES / "io/stub_pipeline.c")
+    subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", str(target), source], check=True)
+    return target

@@ -11,6 +11,7 @@ import os
 import socket
 import subprocess
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,7 +20,7 @@ Result = TypeVar("Result")
 ETH_P_ALL = 3
 SOL_PACKET, PACKET_IGNORE_OUTGOING, PACKET_AUXDATA = 263, 23, 8
 CLONE_NEWNET = 0x40000000
-FIXTURES = Path(__file__).resolve().parents[1] / "unit" / "switch_program"
+FIXTURES = Path(__file__).resolve().parents[1] / "unit/switch"
 
 
 class Namespace:
@@ -128,3 +129,29 @@ class Lab:
         """Remove everything."""
         for namespace in (self.switch, *self.hosts):
             namespace.close()
+
+
+class Stub:
+    """stub_pipeline.c, with its lock in the test's hand."""
+
+    def __init__(self, path: Path) -> None:
+        self.library = ctypes.CDLL(str(path))
+        self.library.pl_new.restype = ctypes.c_void_p
+        self.library.pl_new.argtypes = [ctypes.c_uint64]
+        for name in ("pl_lock", "pl_unlock"):
+            getattr(self.library, name).argtypes = [ctypes.c_void_p]
+        self.handle: int = self.library.pl_new(0)
+
+    def function_address(self, name: str) -> int:
+        address = ctypes.cast(getattr(self.library, name), ctypes.c_void_p).value
+        assert address is not None
+        return address
+
+    def drops(self) -> dict[str, int]:
+        return {}
+
+
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline, f"never: {what}"

@@ -19,7 +19,7 @@ from switch_lab import FIXTURES, Lab
 from agglab.switch.p4runtime.text import read_p4info
 
 ROOT = Path(__file__).resolve().parents[2]
-JSON, P4INFO = FIXTURES / "entities.json", FIXTURES / "entities.p4info.txtpb"
+JSON, P4INFO = FIXTURES / "p4runtime/entities.json", FIXTURES / "p4runtime/entities.p4info.txtpb"
 CPU_PORT = 255  # what entities.p4 says
 MAC = bytes.fromhex("0a0000000001")
 FRAME = MAC + bytes.fromhex("0b0000000002") + bytes.fromhex("0800") + bytes(range(46))

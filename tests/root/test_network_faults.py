@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from network_case import case
 
-from agglab.testbed.impairments import Fate, decider, deciders, direction_key, flip
+from agglab.testbed.impairments import FrameDecision, decider, deciders, direction_key, flip
 from agglab.topologies import (
     Corrupt,
     Drop,
@@ -58,17 +58,17 @@ def test_kernel_does_what_its_twin_says(tmp_path: Path, kind: str) -> None:
     decide = deciders(KINDS[kind], 7, "h1-s1", "h1->s1")
     dropped, arrived, corrupted, copied = [], [], 0, 0
     for k, frame in enumerate(sent):
-        fate = Fate()
+        decision = FrameDecision()
         for each in decide:
-            each(k, len(frame), fate)
-        if fate.dropped:
+            each(k, len(frame), decision)
+        if decision.dropped:
             dropped.append(k)
             continue
-        for bit in fate.flipped:
+        for bit in decision.flipped:
             frame = flip(frame, bit)
-        corrupted += len(fate.flipped)
-        copied += len(fate.copies_ns)
-        arrived += [frame.hex()] * (1 + len(fate.copies_ns))
+        corrupted += len(decision.flipped)
+        copied += len(decision.copies_ns)
+        arrived += [frame.hex()] * (1 + len(decision.copies_ns))
     assert got["dropped_numbers"] == dropped
     same_but_for_copies(got["received"], arrived)
     assert got["corrupted"] == corrupted
@@ -86,8 +86,8 @@ def test_bursts_go_on_over_frames_that_are_still_elsewhere(
     decide = decider(kind, direction_key(7, "h1-s1", "h1->s1"))
     dropped = []
     for k in numbers:
-        decide(k, 60, fate := Fate())
-        if fate.dropped:
+        decide(k, 60, decision := FrameDecision())
+        if decision.dropped:
             dropped.append(k)
     assert got["dropped_numbers"] == dropped
 
@@ -104,15 +104,15 @@ def test_faults_begin_and_end_between_frames(tmp_path: Path) -> None:
     lost = range(3 * each, 4 * each)
     dropped, received = [], []
     for k in range(6 * each):
-        fate = Fate(dropped=k >= 50 and (k - 50) % 100 == 0)
+        decision = FrameDecision(dropped=k >= 50 and (k - 50) % 100 == 0)
         for number in on[k // each]:
-            decide[number](k, 60, fate)
+            decide[number](k, 60, decision)
         if k in lost:
             continue
-        if fate.dropped:
+        if decision.dropped:
             dropped.append(k)
         else:
-            received += [k] * (1 + len(fate.copies_ns))
+            received += [k] * (1 + len(decision.copies_ns))
     assert got["dropped_numbers"] == dropped
     assert got["lost_link_down"] == each
     same_but_for_copies(got["received"], received)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import platform
 import socket
@@ -11,13 +10,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from scapy.utils import RawPcapReader
-from switch_lab import FIXTURES, Lab, receive
+from switch_lab import Lab, Stub, receive, wait_until
 
 from agglab.switch.io import PacketLoop
 
@@ -27,34 +26,6 @@ TO_OTHER = bytes.fromhex("020000000002020000000001")
 GROUP = bytes.fromhex("ffffffffffff020000000001")
 TYPE = b"\x88\xb5"
 SYS_POLL = "7" if platform.machine() == "x86_64" else "73"
-
-
-class Stub:
-    """stub_pipeline.c, with its lock in the test's hand."""
-
-    def __init__(self, path: Path) -> None:
-        self.library = ctypes.CDLL(str(path))
-        self.library.pl_new.restype = ctypes.c_void_p
-        self.library.pl_new.argtypes = [ctypes.c_uint64]
-        for name in ("pl_lock", "pl_unlock"):
-            getattr(self.library, name).argtypes = [ctypes.c_void_p]
-        self.handle: int = self.library.pl_new(0)
-
-    def function_address(self, name: str) -> int:
-        address = ctypes.cast(getattr(self.library, name), ctypes.c_void_p).value
-        assert address is not None
-        return address
-
-    def drops(self) -> dict[str, int]:
-        return {}
-
-
-@pytest.fixture(scope="module")
-def stub_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    target = tmp_path_factory.mktemp("stub") / "stub.so"
-    source = str(FIXTURES / "stub_pipeline.c")
-    subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", str(target), source], check=True)
-    return target
 
 
 @pytest.fixture
@@ -104,12 +75,6 @@ def data_plane_sleeps() -> bool:
             if (task / "comm").read_text() == "data-plane\n":
                 return (task / "syscall").read_text().split()[0] == SYS_POLL
     return False
-
-
-def wait_until(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline, f"never: {what}"
 
 
 @pytest.mark.parametrize("length", [14, 60, 1514, 9014])

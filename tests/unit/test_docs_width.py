@@ -1,4 +1,4 @@
-"""README.md and docs/ are at most 120 columns wide; tables are as they are."""
+"""README.md and other documents are at most 120 columns wide; tables are as they are."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 COLUMNS = 120
 
 

@@ -26,3 +26,15 @@ def test_the_exit_code_of_both_parts(codes: list[int], code: int) -> None:
 def test_every_test_is_in_one_part() -> None:
     (_, together, *_), (_, alone) = run.PARTS
     assert (together, alone) == ("not root", "root")
+
+
+def test_the_quick_part_names_what_exists_and_needs_no_root(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    called: list[list[str]] = []
+    monkeypatch.setattr(run.subprocess, "call", lambda command, cwd: called.append(command) or 0)
+    assert run.main(["--quick", "-x"]) == 0
+    (command,) = called
+    assert command[-len(run.QUICK) - 1 :] == [*run.QUICK, "-x"]
+    assert "not root" in command
+    assert [path for path in run.QUICK if not (run.ROOT / path).exists()] == []

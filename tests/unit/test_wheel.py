@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from wheel_sources import DATA, PACKAGES, copy_sources
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("compiler", "switch", "hosts", "topologies", "testbed", "verification")
-PARTS = (*PACKAGES, "p4", "scenarios")
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the packages, as pip makes it of a copy of the sources."""
     source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("target")
-    for part in PARTS:
-        shutil.copytree(ROOT / part, source / part, ignore=shutil.ignore_patterns("__pycache__"))
-    for file in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
-        shutil.copy(ROOT / file, source)
+    copy_sources(source)
     options = ["--quiet", "--no-deps", "--no-build-isolation", "--target", str(target)]
     subprocess.run([sys.executable, "-m", "pip", "install", *options, str(source)], check=True)
     return target
@@ -38,7 +33,7 @@ def words(installed: Path, cwd: Path, *command: str) -> str:
 
 
 def test_every_file_of_the_packages_is_there(installed: Path) -> None:
-    for part in PARTS:
+    for part in (*PACKAGES, *DATA):
         home = installed / ("agglab" if part in PACKAGES else "share/agglab") / part
         found = {file.relative_to(home) for file in home.rglob("*") if file.is_file()}
         for file in (ROOT / part).rglob("*"):
@@ -75,8 +70,8 @@ def test_remedies_are_what_an_installed_wheel_can_do(installed: Path, tmp_path: 
 from agglab.testbed import doctor, program
 from agglab.testbed.errors import C_COMPILER, lacks_program
 from agglab.testbed.network.targets import bmv2, native
-from agglab.testbed.places import install_module
-print(lacks_program(*C_COMPILER), *map(install_module, ("mininet", "grpc", "p4.v1", "numpy")))
+from agglab.testbed.paths import module_remedy
+print(lacks_program(*C_COMPILER), *map(module_remedy, ("mininet", "grpc", "p4.v1", "numpy")))
 print(bmv2.REMEDY, program.P4C_REMEDY, *native.LIKELY_CAUSES.values())
 print(*(tool.remedy for tool in doctor.TOOLS))
 """

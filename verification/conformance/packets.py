@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agglab import switch
 from agglab.testbed.errors import CouldNotRun
-from agglab.testbed.places import REPOSITORY
+from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.program import INCLUDES
 from agglab.verification.conformance.pairs import DoesNotCompile, Pair, compile_with
 from agglab.verification.stf import Binder, Command, Engine, Expect, Library, Run, StfError, parse

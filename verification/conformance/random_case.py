@@ -14,6 +14,7 @@ from agglab import switch
 from agglab.switch.build import build_library
 from agglab.switch.translate import translate
 from agglab.testbed.errors import ControlError, CouldNotRun
+from agglab.testbed.p4_names import is_called
 from agglab.verification.conformance.pairs import DoesNotCompile, Pair, compile_with
 from agglab.verification.random_programs.program import PORTS
 from agglab.verification.stf import Binder, Command, Engine, Expect, Library, Run, StfError, parse
@@ -112,7 +113,7 @@ def _execute(document: dict[str, Any], engine: Engine, commands: list[Command]) 
 
 def _has_table(binder: Binder, command: Add) -> bool:
     """Compilers leave out what is never applied."""
-    return any(name.endswith(f".{command.table}") for name in binder.tables)
+    return any(is_called(name, command.table) for name in binder.tables)
 
 
 def _cells(document: dict[str, Any], engine: Engine) -> tuple[tuple[str, int, int], ...]:

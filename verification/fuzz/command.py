@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 
 from agglab.testbed.exit_codes import FAILED, INVALID, PASSED
-from agglab.testbed.places import REPOSITORY
+from agglab.testbed.paths import REPOSITORY
 from agglab.verification.fuzz.foreign import RUNS, ForeignTarget
 from agglab.verification.fuzz.inputs import (
     JsonTarget,

@@ -19,7 +19,7 @@ from agglab.compiler.syntax.lexer import KEYWORDS, tokenize
 from agglab.switch import Pipeline, Program, ProgramError
 from agglab.switch.build import build_library
 from agglab.switch.translate import translate
-from agglab.testbed.places import P4_FOLDER, SCENARIO_FOLDER
+from agglab.testbed.paths import P4_FOLDER, SCENARIO_FOLDER
 from agglab.testbed.scenario import ScenarioError, load
 from agglab.verification.random_programs import draw_case
 from agglab.verification.stf import Binder, Library, Run, StfError, parse

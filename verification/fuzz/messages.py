@@ -30,7 +30,7 @@ from agglab.switch.p4runtime.links import Links
 from agglab.switch.p4runtime.status import BatchError, StatusError
 from agglab.switch.translate import translate
 from agglab.testbed.agents import AgentFailed, Agents
-from agglab.testbed.backend import WorkerId
+from agglab.testbed.worker_id import WorkerId
 from agglab.verification.fuzz.inputs import Target, source_text
 
 assert agglab.switch.p4runtime

@@ -20,7 +20,7 @@ from agglab.switch.encoding import encode_action, encode_match
 from agglab.switch.model import Key, Table
 from agglab.switch.translate import translate
 from agglab.testbed import systems
-from agglab.testbed.places import P4_FOLDER
+from agglab.testbed.paths import P4_FOLDER
 from agglab.verification import programs, proofs, stf
 from agglab.verification.random_programs import draw_case
 from agglab.verification.stf import Binder, Packet, StfError, parse

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from agglab.testbed.exit_codes import FAILED, INVALID, LACKING, PASSED
-from agglab.testbed.places import REPOSITORY
+from agglab.testbed.paths import REPOSITORY
 from agglab.verification.mutants import table
 from agglab.verification.mutants.catalogue import CAUGHT_BY, CHECKS, CatalogueError, choose, read
 from agglab.verification.mutants.checks import LIMITS_S, SCHEDULES

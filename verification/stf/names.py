@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from agglab.testbed.p4_names import matching
 from agglab.verification.stf.script import Key, StfError
 
 
@@ -95,17 +96,11 @@ class Binder:
 def _by_suffix(name: str, known: Iterable[str], what: str, line: int) -> str:
     """The full name itself, else the one that ends in `.name`, else the one that ends in `name`."""
     known = list(known)
-    ways: list[Callable[[str], bool]] = [
-        lambda k: k == name,
-        lambda k: k.endswith("." + name),
-        lambda k: k.endswith(name),
-    ]
-    for fits in ways:
-        found = [k for k in known if fits(k)]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise StfError(f"{what} `{name}` could be {' or '.join(sorted(found))}", line)
+    found = matching(known, name) or [each for each in known if each.endswith(name)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise StfError(f"{what} `{name}` could be {' or '.join(sorted(found))}", line)
     raise StfError(f"no {what} is called `{name}`; known: {', '.join(known) or 'none'}", line)
 
 

@@ -106,7 +106,7 @@ class Grant:
         return sum(1 << one.rank for one in self.members if chunk in one.chunks)
 
 
-class Gathering:
+class GroupSum:
     """The values of a group at the server. A chunk is complete when the values of all who have some
     are in it, summed on the way or one by one; nobody's are taken twice."""
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from agglab.hosts.systems.mlfabric import wire
 from agglab.hosts.systems.mlfabric.channel import NEVER_NS
-from agglab.hosts.systems.mlfabric.group import Gathering, Grant, Member, bitmap_of
+from agglab.hosts.systems.mlfabric.group import Grant, GroupSum, Member, bitmap_of
 from agglab.hosts.systems.mlfabric.post import Message, Post
 from agglab.hosts.systems.mlfabric.store import Assembly, Store
 from agglab.hosts.systems.mlfabric.wire import NEED, NUMBERS, PULL, PUSH, RECORD, Kind
@@ -68,7 +68,7 @@ class Server:
     def start_run(self, now_ns: int) -> None:
         """Another training run begins, at version 0."""
         self.store.clear()
-        self._gatherings: dict[int, Gathering] = {}
+        self._group_sums: dict[int, GroupSum] = {}
         self._early: dict[int, list[Message]] = {}
         self._early_count = 0
         self._pulls: deque[tuple[int, np.void]] = deque()
@@ -123,7 +123,7 @@ class Server:
         if not self.in_charge or grant.target != self.job.index or grant.group < self._next_group:
             self.post.is_late()
             return
-        self._gatherings[grant.group] = Gathering(grant, self.job.lanes)
+        self._group_sums[grant.group] = GroupSum(grant, self.job.lanes)
         self._quiet_since_ns = now_ns
         early = self._early.pop(grant.group, [])
         self._early_count -= len(early)
@@ -136,22 +136,22 @@ class Server:
         if message.epoch != self.post.epoch or not self.in_charge or group < self._next_group:
             self.post.is_late()
             return
-        gathering = self._gatherings.get(group)
-        if gathering is None:
+        group_sum = self._group_sums.get(group)
+        if group_sum is None:
             self._keep(group, message)
             return
         chunk, present = int(head["chunk"]), int(head["present"])
         if message.kind == Kind.PUSH and present != 1 << message.peer:
             self.post.refuse()
             return
-        wanted = gathering.wants(chunk, int(head["members"]), present)
+        wanted = group_sum.wants(chunk, int(head["members"]), present)
         if wanted is None:
             self.post.refuse()
         elif not wanted:
             self.post.counters["duplicates"] += 1
         else:
             values = np.frombuffer(message.body, ">i4", offset=PUSH.itemsize).astype(np.int32)
-            gathering.take(chunk, present, values)
+            group_sum.take(chunk, present, values)
             self.counters["summed"] += present & (present - 1) != 0
             self._quiet_since_ns = now_ns
 
@@ -187,20 +187,20 @@ class Server:
 
     def _commit(self, now_ns: int) -> None:
         """All that is complete, in the order of the grants, as far as the replica allows."""
-        while (gathering := self._gatherings.get(self._next_group)) is not None:
-            if not gathering.is_complete or gathering.grant.base != self.store.version:
+        while (group_sum := self._group_sums.get(self._next_group)) is not None:
+            if not group_sum.is_complete or group_sum.grant.base != self.store.version:
                 return
-            norm = norm_of(np.concatenate(list(gathering.sums.values())))
+            norm = norm_of(np.concatenate(list(group_sum.sums.values())))
             if self.has_replica and self._behind_sum + norm > self.job.divergence:
                 self.counters["held_back"] += self._held_back != self._next_group
                 self._held_back = self._next_group
                 return
-            self._commit_one(now_ns, gathering, norm)
+            self._commit_one(now_ns, group_sum, norm)
 
-    def _commit_one(self, now_ns: int, gathering: Gathering, norm: int) -> None:
-        grant = gathering.grant
+    def _commit_one(self, now_ns: int, group_sum: GroupSum, norm: int) -> None:
+        grant = group_sum.grant
         records = [self._record(now_ns, grant, member) for member in grant.members]
-        self.store.add(gathering.sums, records)
+        self.store.add(group_sum.sums, records)
         if self.has_replica:
             self._behind.append((self.store.version, norm))
             self._behind_sum += norm
@@ -210,7 +210,7 @@ class Server:
         self.post.send(self._scheduler, Kind.COMMIT, told)
         self.counters["committed"] += len(grant.members)
         self.counters["groups"] += 1
-        del self._gatherings[self._next_group]
+        del self._group_sums[self._next_group]
         self._next_group += 1
         self._quiet_since_ns = now_ns
 
@@ -229,12 +229,12 @@ class Server:
         a while."""
         self._serve()
         self._replicate()
-        gathering = self._gatherings.get(self._next_group)
-        if gathering is None or gathering.is_complete or now_ns < self._repair_ns:
+        group_sum = self._group_sums.get(self._next_group)
+        if group_sum is None or group_sum.is_complete or now_ns < self._repair_ns:
             return
         self._quiet_since_ns = now_ns
-        for member in gathering.grant.members:
-            missing = gathering.missing_of(member)
+        for member in group_sum.grant.members:
+            missing = group_sum.missing_of(member)
             if missing:
                 body = np.zeros(1, NEED)
                 body["group"], body["chunks"] = self._next_group, bitmap_of(missing)
@@ -247,8 +247,8 @@ class Server:
 
     @property
     def deadline_ns(self) -> int:
-        gathering = self._gatherings.get(self._next_group)
-        return NEVER_NS if gathering is None or gathering.is_complete else self._repair_ns
+        group_sum = self._group_sums.get(self._next_group)
+        return NEVER_NS if group_sum is None or group_sum.is_complete else self._repair_ns
 
     # The replica.
 
@@ -293,7 +293,7 @@ class Server:
             if not self.store.fits(assembly):
                 self.post.refuse()
                 return
-            self.store.install(assembly)
+            self.store.adopt(assembly)
             self.post.send(self._other, Kind.REPLICATED, numbers(0, self.store.version))
 
     def _promoted(self, message: Message) -> None:
@@ -309,8 +309,8 @@ class Server:
     def waiting(self, most: int) -> list[list[int]]:
         """[group, ranks of the workers whose values have not come ...]."""
         found = []
-        for group, gathering in self._gatherings.items():
-            missing = [one.rank for one in gathering.grant.members if gathering.missing_of(one)]
+        for group, group_sum in self._group_sums.items():
+            missing = [one.rank for one in group_sum.grant.members if group_sum.missing_of(one)]
             found.append([group, *missing])
         return found[:most]
 

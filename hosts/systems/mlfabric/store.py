@@ -79,7 +79,7 @@ class Store:
             at += len(records)
         return at == assembly.version
 
-    def install(self, assembly: Assembly) -> None:
+    def adopt(self, assembly: Assembly) -> None:
         """What has arrived whole, and fits, with the log."""
         self.bring(assembly)
         for _, records in assembly.records():

@@ -28,7 +28,7 @@ from agglab.hosts.workloads import async_sgd
 from agglab.hosts.workloads.async_sgd import AsyncSgd, norm_of
 
 EARLY_MAX = 64
-FATES: Mapping[int, int] = {
+OUTCOMES: Mapping[int, int] = {
     Reason.STALE: async_sgd.STALE,
     Reason.LARGE: async_sgd.LARGE,
     Reason.LOST: async_sgd.LOST,
@@ -155,9 +155,9 @@ class Worker:
         asked["whole_log"] = self._is_over
         self.post.send(self._server, Kind.PULL, asked.tobytes())
 
-    def _ended(self, now_ns: int, step: int, fate: int, version: int = 0) -> None:
+    def _ended(self, now_ns: int, step: int, outcome: int, version: int = 0) -> None:
         mine = self._account[step]
-        mine["fate"], mine["version"], mine["ended_ns"] = fate, version, now_ns
+        mine["outcome"], mine["version"], mine["ended_ns"] = outcome, version, now_ns
         self._updates.pop(step, None)
         self._out["steps"] = self._step
 
@@ -186,11 +186,11 @@ class Worker:
             self._granted(now_ns, message)
         elif message.kind == Kind.DROP:
             dropped = np.frombuffer(message.body, DROP, 1)[0]
-            fate = FATES.get(int(dropped["reason"]), async_sgd.UNUSED)
-            if fate == async_sgd.UNUSED:
+            outcome = OUTCOMES.get(int(dropped["reason"]), async_sgd.UNUSED)
+            if outcome == async_sgd.UNUSED:
                 self.post.refuse()
             elif int(dropped["step"]) in self._updates:
-                self._ended(now_ns, int(dropped["step"]), fate)
+                self._ended(now_ns, int(dropped["step"]), outcome)
                 self._go_on()
         elif message.kind == Kind.OVER:
             self._over(now_ns)
@@ -290,10 +290,10 @@ class Worker:
         if self.done or message.run != self.post.run:
             return
         self._kept = int(np.frombuffer(message.body, NUMBERS, 1)["version"][0])
-        gone = (self._account["fate"] == async_sgd.COMMITTED) & (
+        gone = (self._account["outcome"] == async_sgd.COMMITTED) & (
             self._account["version"] > self._kept
         )
-        self._account["fate"][gone] = async_sgd.LOST
+        self._account["outcome"][gone] = async_sgd.LOST
         for update in list(self._updates.values()):
             self._resolve(now_ns, update)
         if self.store.version > self._kept:

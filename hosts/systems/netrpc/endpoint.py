@@ -57,7 +57,7 @@ class Job:
         check_range("first_sequence", self.first_sequence, 1, 2**32 - 1)
 
     @property
-    def gathering(self) -> int:
+    def gather_positions(self) -> int:
         """How many positions, the first ones, are gathers'. A caller's other calls follow no order
         that all workers share, and have positions of their own."""
         if not self.service.maps():
@@ -143,13 +143,13 @@ class NetRpcWorker:
     def _perform(self, wanted: object) -> Act:
         if isinstance(wanted, Reduce):
             sums = self._sums if wanted.values is self._inputs else None
-            return Reducing(self._switch, wanted, self.job.gathering, sums)
+            return Reducing(self._switch, wanted, self.job.gather_positions, sums)
         if isinstance(wanted, Meet):
             return Meeting(self._switch, wanted)
         if isinstance(wanted, Pause):
             return Pausing(lambda: self._now_ns, wanted)
         if isinstance(wanted, Touch):
-            desks = Desk(self._switch, self.job.gathering), Desk(self._server, 0)
+            desks = Desk(self._switch, self.job.gather_positions), Desk(self._server, 0)
             return Touching(*desks, self._values_at, self._counters_at, wanted)
         name = type(self._service).__name__
         return Failed(
@@ -193,7 +193,7 @@ class NetRpcWorker:
         call = self._rows.calls[row]
         if not call["attempt"]:
             return None
-        place = row if row < self.job.gathering else None
+        place = row if row < self.job.gather_positions else None
         return Repeat(place, int(call["sequence"]), int(call["first_sent_ns"]))
 
     @property

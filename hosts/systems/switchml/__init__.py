@@ -1,11 +1,13 @@
 """SwitchML's workers. Settings: lanes, slots, window (null: by the link's rate), first_tag,
-aggregator ([address, port])."""
+aggregator ([address, port]), and fixed_point where not each chunk's exponent alone decides how its
+floats become integers: the keys of hosts.fixed_point.FixedPoint."""
 
 from __future__ import annotations
 
 from agglab.hosts import own_worker, wire
-from agglab.hosts.all_reduce import AllReducer
+from agglab.hosts.all_reduce import Reducer
 from agglab.hosts.driver import default_window, first_timeout_s
+from agglab.hosts.fixed_point import FixedPoint
 from agglab.hosts.part import Hooks, Part
 from agglab.hosts.worker import Job, Timing, Worker
 
@@ -23,12 +25,15 @@ def endpoint(part: Part) -> Worker:
     )
     job = Job(part.job, part.workers, has["lanes"], has["slots"], window, has["first_tag"])
     host, port = has["aggregator"]
-    return Worker(job, timing, (host, port))
+    return Worker(job, timing, (host, port), FixedPoint(**has.get("fixed_point", {})))
 
 
-def reducer(part: Part, hooks: Hooks) -> AllReducer:
+def reducer(part: Part, hooks: Hooks) -> Reducer:
     """The same over a socket, or a worker of the user's own."""
     has, window = part.settings, _window(part)
+    if "fixed_point" in has:
+        assert not part.worker
+        return Reducer(endpoint(part), part.bind, hooks)
     host, port = has["aggregator"]
     return own_worker.load(part.worker)(
         part.job,

@@ -1,4 +1,4 @@
-"""The decisions of impairments in C (fates.c). Virtual time builds them into its own library;
+"""The decisions of impairments in C (decisions.c). Virtual time builds them into its own library;
 what asks for single decisions uses `load`. Imports `switch` only."""
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ class RunningSwitch:
         self._control = control
         self._filled = NO_ENTRIES
 
-    def install(self, entries: Entries) -> None:
+    def write_entries(self, entries: Entries) -> None:
         """Insert groups and table entries beside those that are there; NodeFailed with the switch's
         words if refused."""
         self._ask(lambda: self._control.change(NO_ENTRIES, entries))
@@ -114,7 +114,7 @@ class RunningSwitch:
         )
 
     def replace(self, entries: Entries) -> None:
-        """Make these all that is installed. Only what differs is written, so what stays the same
+        """Make these the only entries. Only what differs is written, so what stays the same
         goes on working meanwhile; registers stay. NodeFailed if refused."""
         self._ask(lambda: self._control.change(self._filled, entries))
         self._filled = entries

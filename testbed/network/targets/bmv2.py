@@ -19,12 +19,12 @@ from agglab.testbed.network.targets.base import (
     unix_path,
 )
 from agglab.testbed.network.targets.thrift import THRIFT_PORT, ThriftControl
-from agglab.testbed.places import install_peer
+from agglab.testbed.paths import peer_remedy
 from agglab.testbed.statistics import SwitchStatistics
 from agglab.testbed.thrift_cli import PROGRAM as CLI
 
 GRPC, THRIFT = "simple_switch_grpc", "simple_switch"
-REMEDY = f"{install_peer('p4lang-bmv2', 'BMv2')}, or leave switch.target at native"
+REMEDY = f"{peer_remedy('p4lang-bmv2', 'BMv2')}, or leave switch.target at native"
 QUEUES = {
     "input_packets": 1024,
     "egress_packets_per_port": 64,

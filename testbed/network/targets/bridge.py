@@ -16,7 +16,7 @@ from agglab.testbed.errors import ControlError, MachineLacks
 from agglab.testbed.kernel import network_namespace
 from agglab.testbed.network.process import NodeProcess
 from agglab.testbed.network.targets.base import Control, SwitchSetting
-from agglab.testbed.places import install
+from agglab.testbed.paths import program_remedy
 from agglab.testbed.plan import Entries
 from agglab.testbed.statistics import SwitchStatistics
 
@@ -141,7 +141,7 @@ TARGET = BridgeTarget
 def installed() -> None:
     """Raises MachineLacks where iproute2's `bridge` is not on PATH."""
     if which(PROGRAM) is None:
-        raise MachineLacks(f"the program {PROGRAM}", install("apt-get install iproute2"))
+        raise MachineLacks(f"the program {PROGRAM}", program_remedy("apt-get install iproute2"))
 
 
 def facts() -> dict[str, object]:

@@ -17,7 +17,7 @@ from agglab.testbed.network.targets.base import (
     port_arguments,
     unix_path,
 )
-from agglab.testbed.places import SETUP
+from agglab.testbed.paths import SETUP
 from agglab.testbed.statistics import SwitchStatistics
 
 REINSTALL = "python -m pip install --force-reinstall agglab"

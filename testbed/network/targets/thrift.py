@@ -14,6 +14,7 @@ from agglab.testbed import thrift_cli
 from agglab.testbed.errors import ControlError
 from agglab.testbed.kernel import network_namespace
 from agglab.testbed.network.targets.base import SwitchSetting
+from agglab.testbed.p4_names import full_name
 from agglab.testbed.plan import CloneSession, Entries, Replica, TableEntry
 from agglab.testbed.table_changes import group_changes, session_changes, table_changes
 from agglab.testbed.thrift_cli import ThriftCli
@@ -164,14 +165,14 @@ class ProgramNames:
 
     def array(self, kind: str, name: str) -> tuple[str, int]:
         """Full name and number of cells of a counter or register."""
-        full = _full_name(self._arrays[kind], name, kind)
+        full = full_name(self._arrays[kind], name, kind)
         return _spoken(full), self._arrays[kind][full]
 
     def entry(self, entry: TableEntry) -> tuple[str, str, str, str]:
         """Table, match, action and arguments, as simple_switch_CLI takes them; ValueError names
         what the program does not have."""
-        table = self._tables[_full_name(self._tables, entry.table, "table")]
-        action = _full_name(table["actions"], entry.action, f"action of table {entry.table}")
+        table = self._tables[full_name(self._tables, entry.table, "table")]
+        action = full_name(table["actions"], entry.action, f"action of table {entry.table}")
         action_id = table["action_ids"][table["actions"].index(action)]
         arguments = self._arguments(entry, self._actions[action_id]["runtime_data"])
         match = "" if entry.default else " ".join(self._match(entry, table))
@@ -180,7 +181,7 @@ class ProgramNames:
     def _match(self, entry: TableEntry, table: Mapping[str, Any]) -> Iterator[str]:
         columns = {column["name"]: column for column in table["key"]}
         what = f"key of table {entry.table}"
-        given = {_full_name(columns, name, what): value for name, value in entry.match.items()}
+        given = {full_name(columns, name, what): value for name, value in entry.match.items()}
         for name, column in columns.items():
             bits, kind = self._bits(column["target"]), column["match_type"]
             anything = (0, (1 << bits) - 1 if kind == "range" else 0)
@@ -227,13 +228,3 @@ def _word(value: int, bits: int, what: str) -> str:
     if not 0 <= value < 1 << bits:
         raise ValueError(f"{what}: {value} does not fit {bits} bits")
     return f"{value:#x}"
-
-
-def _full_name(known: Iterable[str], name: str, kind: str) -> str:
-    known = list(known)
-    found = [each for each in known if each == name]
-    found = found or [each for each in known if each.endswith(f".{name}")]
-    if len(found) != 1:
-        problem = "is ambiguous" if found else "does not exist"
-        raise ValueError(f"{kind} {name} {problem}; the program has {', '.join(known)}")
-    return found[0]

@@ -12,7 +12,7 @@ from random import Random
 from agglab.hosts import wire
 from agglab.hosts.part import WORKER
 from agglab.hosts.systems.gloo.counts import HEADER_BYTES, OWN_COUNTERS
-from agglab.testbed.places import INSTALL_TORCH
+from agglab.testbed.paths import INSTALL_TORCH
 from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Finding, Job, stated
 from agglab.testbed.scenario.trust import Trust
@@ -56,6 +56,7 @@ class Gloo(BetweenHosts):
     options = GlooKeys
     host_counters = meanings(OWN_COUNTERS)
     transport = OVER_TCP
+    sends_datagrams = False
     endpoints = "agglab.hosts.systems.gloo"
     header_bytes = 0
     window_max = 0

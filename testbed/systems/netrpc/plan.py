@@ -113,7 +113,7 @@ def _method(job: int, method: Method) -> TableEntry:
         "clears": int(bool(method.clear) and not method.gathers),
         "counts": int(method.counts),
     }
-    return TableEntry("methods", {"job": job, "method": method.number}, "perform", primitives)
+    return TableEntry("methods", {"job": job, "method": method.number}, "set_method", primitives)
 
 
 def _passed(graph: Topology, wiring: Wiring, job: ActiveJob) -> Mapping[str, list[TableEntry]]:
@@ -129,7 +129,7 @@ def _passed(graph: Topology, wiring: Wiring, job: ActiveJob) -> Mapping[str, lis
                     TableEntry(
                         "members",
                         {"ingress_port": below, "job": number, "src": address},
-                        "pass",
+                        "forward_unchanged",
                         {"job_index": job.index, "port": up},
                     ),
                     TableEntry(

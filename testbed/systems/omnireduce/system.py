@@ -10,7 +10,7 @@ from agglab.hosts.systems.omnireduce.endpoint import OWN_COUNTERS
 from agglab.testbed.plan import Entries, Replica
 from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.systems.base import SHARED_KEYS, Abilities, ActiveJob, Again, Agent, Counter
-from agglab.testbed.systems.common import meanings
+from agglab.testbed.systems.common import meanings, with_settings
 from agglab.testbed.systems.omnireduce import attack
 from agglab.testbed.systems.omnireduce.load import (
     load,
@@ -54,7 +54,7 @@ class OmniReduce(Summing):
 
     def agents(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Agent]:
         longest = {"longest_bytes": longest_bytes(resolved.graph)}
-        return [_with_settings(agent, longest) for agent in super().agents(resolved, job)]
+        return [with_settings(agent, longest) for agent in super().agents(resolved, job)]
 
     def load(self, resolved: ResolvedScenario, job: ActiveJob, number: int) -> Load:
         graph, seed, lanes = resolved.graph, resolved.seed, resolved.lanes
@@ -90,8 +90,3 @@ class OmniReduce(Summing):
 
     def forge(self, aim: Aim, result: int, overhead: int) -> bytes:
         return attack.forge(aim, result, overhead)
-
-
-def _with_settings(agent: Agent, more: Mapping[str, int]) -> Agent:
-    settings = {**agent.configuration["settings"], **more}
-    return replace(agent, configuration={**agent.configuration, "settings": settings})

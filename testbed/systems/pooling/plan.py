@@ -54,8 +54,8 @@ def _job_entries(
 ) -> Iterator[TableEntry]:
     tree, up = tree_of(graph, job), up_port(graph, job, branch)
     number, below = job.job.number, members_below(tree, job, branch.switch)
-    of_job = {"job_index": job.index, "all": below, "parent": up, "group": group}
-    yield TableEntry("jobs", {"job": number}, "of_job", of_job)
+    job_parameters = {"job_index": job.index, "all": below, "parent": up, "group": group}
+    yield TableEntry("jobs", {"job": number}, "set_job", job_parameters)
     yield _sender(up, number, RESULT, "from_above", {})
     yield _receiver(graph, job, up, CONTRIBUTION, None if branch.parent else server_of(job))
     for port, node in branch.children:
@@ -72,7 +72,7 @@ def _job_entries(
 def _evicted(graph: Topology, job: ActiveJob, branch: Branch) -> Iterator[TableEntry]:
     """Where a sum of the job's goes that loses its slot."""
     parameters = {"job_index": job.index, "parent": up_port(graph, job, branch)}
-    yield TableEntry("evicted", {"job": job.job.number}, "evicted_of", parameters)
+    yield TableEntry("evicted", {"job": job.job.number}, "forward_evicted", parameters)
 
 
 def _ways(tree: Tree, job: ActiveJob, branch: Branch) -> Iterator[TableEntry]:
@@ -120,4 +120,4 @@ def _links(graph: Topology, switch: str) -> Iterator[TableEntry]:
         way = link.a_to_b if link.a.node == switch else link.b_to_a
         if way.rate_bps:
             ns = max(1, round(8e9 / way.rate_bps))
-            yield TableEntry("links", {"egress_port": port}, "account", {"ns": ns})
+            yield TableEntry("links", {"egress_port": port}, "set_link_rate", {"ns": ns})

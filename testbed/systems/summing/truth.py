@@ -46,8 +46,9 @@ def _float_truth(inputs: Sequence[Array], lanes: int, combine: Combine | None) -
     """Allowed are a step of rounding at each worker, or what rounding comes to where the switch
     does not add, and half a unit in the last place for the result's own rounding."""
     workers = len(inputs)
-    scale = np.repeat(_scales(inputs, lanes), lanes)[: inputs[0].size]
-    limit = 2.0 ** quantise_bits(workers) - 1
+    bits = quantise_bits(workers)
+    scale = np.repeat(chunk_scales(inputs, lanes, bits), lanes)[: inputs[0].size]
+    limit = 2.0**bits - 1
     wide = [x.astype(np.float64) for x in inputs]
     merge = combine or _sum
     total = merge([np.clip(np.rint(x * scale), -limit, limit) for x in wide])
@@ -67,8 +68,9 @@ def _step_error(workers: int) -> float:
     return max(0.5, 1 - 2.0 ** (quantise_bits(workers) - 24))
 
 
-def _scales(inputs: Sequence[Array], lanes: int) -> Array:
-    """Power of two per chunk: 2^(b - (E - 126)), E the largest exponent field, at least 1."""
+def chunk_scales(inputs: Sequence[Array], lanes: int, bits: int) -> Array:
+    """Power of two per chunk: 2^(b - (E - 126)), b bits, E the largest exponent field, at least
+    1."""
     chunks = -(-inputs[0].size // lanes)
     largest = np.ones(chunks, np.int64)
     for x in inputs:
@@ -76,4 +78,4 @@ def _scales(inputs: Sequence[Array], lanes: int) -> Array:
         padded = np.zeros(chunks * lanes, np.uint32)
         padded[: x.size] = fields
         np.maximum(largest, padded.reshape(chunks, lanes).max(axis=1), out=largest)
-    return np.ldexp(1.0, quantise_bits(len(inputs)) - (largest - 126))
+    return np.ldexp(1.0, bits - (largest - 126))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from agglab.hosts import wire
+from agglab.hosts.fixed_point import COUNTERS as FIXED_POINT_COUNTERS
 from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Finding, Job
 from agglab.testbed.scenario.trust import Trust
@@ -13,18 +14,20 @@ from agglab.testbed.systems.base import (
     SHARED_KEYS,
     Abilities,
     ActiveJob,
+    Agent,
     Choices,
     Combine,
     Source,
     TruthOf,
     everywhere,
 )
+from agglab.testbed.systems.common import meanings, with_settings
 from agglab.testbed.systems.summing import trees
 from agglab.testbed.systems.summing.attack import Aim
 from agglab.testbed.systems.summing.base import Summing
 from agglab.testbed.systems.summing.bounds import Load
 from agglab.testbed.systems.summing.sizes import Sizes
-from agglab.testbed.systems.switchml import attack, halves
+from agglab.testbed.systems.switchml import attack, fixed_point, halves
 
 
 class SwitchML(Summing):
@@ -37,11 +40,14 @@ class SwitchML(Summing):
     )
     abilities = Abilities(keys=frozenset(SHARED_KEYS), dtypes=("float32", "int32", halves.DTYPE))
     endpoints = "agglab.hosts.systems.switchml"
+    options = fixed_point.SwitchmlKeys
+    host_counters = meanings(FIXED_POINT_COUNTERS)
     sizes = Sizes(wire.HEADER_BYTES)
 
     def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
         yield from super().check(scenario, trust)
         yield from halves.check(scenario, trust)
+        yield from fixed_point.check(scenario, trust)
 
     def lanes(self, scenario: Scenario) -> int:
         lanes = super().lanes(scenario)
@@ -66,9 +72,25 @@ class SwitchML(Summing):
             parameters["FLOAT16"] = 1
         return everywhere(Source(self.name, parameters))
 
+    def agents(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Agent]:
+        own, plain = fixed_point.keys_of(resolved.scenario), super().agents(resolved, job)
+        if own == fixed_point.PLAIN:
+            return plain
+        number = job.job.number
+        return [
+            with_settings(
+                agent,
+                {"fixed_point": fixed_point.settings(own, resolved.seed, number, agent.rank)},
+            )
+            for agent in plain
+        ]
+
     def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
         if job.job.dtype == halves.DTYPE:
             return halves.truth_of(trees.tree_of(resolved.graph, job), job)
+        own = fixed_point.keys_of(resolved.scenario)
+        if own != fixed_point.PLAIN:
+            return fixed_point.truth_of(own, resolved.lanes, resolved.seed, job)
         return super().truth(resolved, job, combine)
 
     def load(self, resolved: ResolvedScenario, job: ActiveJob, number: int) -> Load:

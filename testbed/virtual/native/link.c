@@ -206,17 +206,17 @@ static void drop(struct link *link, uint64_t k, struct frame *frame)
 }
 
 /* The frame, then its copies, of which each is a frame of its own. */
-static void deliver_all(struct link *link, const struct fate *fate, struct frame *frame)
+static void deliver_all(struct link *link, const struct decision *decision, struct frame *frame)
 {
 	struct pool *pool = &link->clock->pool;
-	struct frame *copies[fate->copies + 1];
+	struct frame *copies[decision->copies + 1];
 
-	for (uint32_t i = 0; i < fate->copies; i++)
+	for (uint32_t i = 0; i < decision->copies; i++)
 		copies[i] = frame_copy(pool, frame->data, frame->bytes);
-	link->counts.copied += fate->copies;
-	hand_over_after(link, fate->late_ns, frame);
-	for (uint32_t i = 0; i < fate->copies; i++)
-		hand_over_after(link, fate->late_ns + fate->copies_ns[i], copies[i]);
+	link->counts.copied += decision->copies;
+	hand_over_after(link, decision->late_ns, frame);
+	for (uint32_t i = 0; i < decision->copies; i++)
+		hand_over_after(link, decision->late_ns + decision->copies_ns[i], copies[i]);
 }
 
 static void impair(struct link *link, uint64_t k, struct frame *frame)
@@ -224,20 +224,20 @@ static void impair(struct link *link, uint64_t k, struct frame *frame)
 	uint32_t count = link->decider_count;
 	int64_t copies_ns[count];
 	uint64_t flipped[count];
-	struct fate fate = {.copies_ns = copies_ns, .flipped = flipped};
+	struct decision decision = {.copies_ns = copies_ns, .flipped = flipped};
 
 	for (uint32_t i = 0; i < count; i++)
-		decide(link->deciders[i], k, frame->bytes, &fate);
-	if (fate.dropped || fate.flips || fate.late_ns)
+		decide(link->deciders[i], k, frame->bytes, &decision);
+	if (decision.dropped || decision.flips || decision.late_ns)
 		hit(link, frame);
-	if (fate.dropped) {
+	if (decision.dropped) {
 		drop(link, k, frame);
 		return;
 	}
-	link->counts.corrupted += fate.flips > 0;
-	for (uint32_t i = 0; i < fate.flips; i++)
+	link->counts.corrupted += decision.flips > 0;
+	for (uint32_t i = 0; i < decision.flips; i++)
 		flip(frame->data, flipped[i]);
-	deliver_all(link, &fate, frame);
+	deliver_all(link, &decision, frame);
 }
 
 static struct frame *take_first(struct link *link)

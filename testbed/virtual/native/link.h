@@ -8,7 +8,7 @@
 #define AGGLAB_LINK_H
 
 #include "clock.h"
-#include "fates.h"
+#include "decisions.h"
 
 #define NUMBERS_KEPT 65536 /* of dropped frames, as the kernel's twin keeps */
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from switch_model import Faults, JobEntry, Network, SwitchModel
 
+from agglab.hosts.fixed_point import BY_CHUNK, FixedPoint
 from agglab.hosts.wire import Batch
 from agglab.hosts.worker import Job, Timing, Worker
 
@@ -50,12 +52,18 @@ class Simulation:
     """Runs the participants' rounds to the end."""
 
     def __init__(
-        self, job: Job, tensors: list[list[NDArray]], network: Network, skew_ns: int = 0
+        self,
+        job: Job,
+        tensors: list[list[NDArray]],
+        network: Network,
+        skew_ns: int = 0,
+        floats: Sequence[FixedPoint] = (),
     ) -> None:
         self.job, self.network = job, network
+        of_each = floats or [BY_CHUNK] * len(tensors)
         self.participants = [
-            Participant(Worker(job, TIMING), mine, rank * skew_ns)
-            for rank, mine in enumerate(tensors)
+            Participant(Worker(job, TIMING, floats=own), mine, rank * skew_ns)
+            for rank, (mine, own) in enumerate(zip(tensors, of_each, strict=True))
         ]
 
     def run(self, limit_ns: int, gather_ns: int = 0) -> None:

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from aggregation_model import Model
 from schedules import SLOTS, jobs_model, two_jobs
-from tables import install
+from tables import write_entries
 
 from agglab.switch import Pipeline
 
@@ -41,7 +41,7 @@ def programmed(compiled: Callable[[int], Path]) -> Callable[[int], Pipeline]:
 
     def program(lanes: int) -> Pipeline:
         pipeline = Pipeline.load(compiled(lanes))
-        install(pipeline, two_jobs())
+        write_entries(pipeline, two_jobs())
         return pipeline
 
     return program

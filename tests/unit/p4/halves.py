@@ -17,7 +17,7 @@ import numpy as np
 from frames import AGGREGATOR, AGGREGATOR_MAC, ipv4, worker_address, worker_mac
 from numpy.typing import NDArray
 from schedules import SLOTS, two_jobs
-from tables import install
+from tables import write_entries
 
 from agglab.switch import Pipeline
 
@@ -42,7 +42,7 @@ def compiled(folder: Path) -> Path:
 
 def programmed(json: Path) -> Pipeline:
     pipeline = Pipeline.load(json)
-    install(pipeline, two_jobs())
+    write_entries(pipeline, two_jobs())
     return pipeline
 
 

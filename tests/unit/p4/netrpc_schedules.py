@@ -54,7 +54,7 @@ def setup() -> Setup:
         does = {"opens": m.opens, "gathers": m.gathers, "adds": m.adds}
         does |= {"gets": m.gets, "clears": m.clears, "counts": m.counts}
         arguments = {"argument": m.argument, **{name: int(flag) for name, flag in does.items()}}
-        add("methods", {"job": JOB, "method": call}, "perform", arguments)
+        add("methods", {"job": JOB, "method": call}, "set_method", arguments)
     return found
 
 

@@ -137,7 +137,7 @@ class Cell:
     exponent: int = 0
     values: tuple[int, ...] | None = None
     shapes: tuple[int, int] | None = None
-    settled: bool = False
+    holds_result: bool = False
 
 
 @dataclass
@@ -173,12 +173,12 @@ class Switch:
         self.counts[what] += 1
 
     def _conclude(self, cell: Cell, packet: Packet) -> tuple[set[int], Packet] | None:
-        whole = len(cell.present) == len(self.children) and not cell.settled
+        whole = len(cell.present) == len(self.children) and not cell.holds_result
         same = (cell.tag, cell.kind | RESULT, cell.block) == (packet.tag, packet.kind, packet.block)
         if not (whole and same):
             return self._count("final_unneeded")
         self._count("final_new")
-        cell.next, cell.exponent, cell.settled = packet.next, packet.exponent, True
+        cell.next, cell.exponent, cell.holds_result = packet.next, packet.exponent, True
         cell.values, cell.shapes = packet.values, packet.shapes
         return set(self.children), packet
 
@@ -197,16 +197,16 @@ class Switch:
         if len(cell.present) < len(self.children):
             return None
         self._count("complete")
-        cell.settled = not self.has_parent
+        cell.holds_result = not self.has_parent
         return self._answer(set(self.children), cell, packet)
 
     def _again(self, port: int, cell: Cell, packet: Packet) -> tuple[set[int], Packet] | None:
         self._count("duplicate")
         if len(cell.present) < len(self.children):
             return None
-        if not cell.settled and port != self.children[0]:
+        if not cell.holds_result and port != self.children[0]:
             return None
-        self._count("repeated" if cell.settled else "partial_repeated")
+        self._count("repeated" if cell.holds_result else "partial_repeated")
         return self._answer({port}, cell, packet)
 
     def _add(self, port: int, cell: Cell, packet: Packet) -> None:
@@ -232,6 +232,6 @@ class Switch:
             values=cell.values,
             shapes=cell.shapes,
         )
-        if cell.settled:
+        if cell.holds_result:
             return ports, replace(found, kind=packet.kind | RESULT)
         return {UPLINK}, found

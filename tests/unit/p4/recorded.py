@@ -28,7 +28,7 @@ class Recording:
     steps: list[Step] = field(default_factory=list)
     over: bool = False
 
-    def install(self, entries: Entries) -> None:
+    def write_entries(self, entries: Entries) -> None:
         self.over |= bool(self.steps) and entries != self.setup
         self.setup = self.setup if self.steps else entries
 
@@ -53,20 +53,20 @@ def recorded(text: str, most: int, folder: Path, patch: pytest.MonkeyPatch) -> d
     """By switch, the first `most` frames of each. Asserts that every result of the run is right."""
     path, kept = folder / "recorded.yaml", defaultdict[str, Recording](Recording)
     path.write_text(text)
-    install = SwitchNode.install
+    write_entries = SwitchNode.write_entries
     watched: set[str] = set()
 
-    def install_kept(self: SwitchNode, entries: Entries) -> None:
+    def write_entries_kept(self: SwitchNode, entries: Entries) -> None:
         def keep(port: int, frame: bytes, out: list[tuple[int, bytes]]) -> None:
             kept[self.name].keep(Step(port, frame, tuple(out)))
 
         if self.name not in watched:
             watched.add(self.name)
             self.watch(keep)
-        kept[self.name].install(entries)
-        install(self, entries)
+        kept[self.name].write_entries(entries)
+        write_entries(self, entries)
 
-    patch.setattr(SwitchNode, "install", install_kept)
+    patch.setattr(SwitchNode, "write_entries", write_entries_kept)
     suite = load(path)
     run(suite, folder / "results", [], io.StringIO())
     metrics = json.loads((folder / "results" / suite.name / "latest/metrics.json").read_text())

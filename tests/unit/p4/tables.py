@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from frames import ANOTHER_SWITCH, Receiver, worker
 
 from agglab.switch import Exact, Lpm, Pipeline
+from agglab.testbed.p4_names import full_name
 
 FLOOD_GROUP, NO_PARENT = 1, 511
 COUNTERS = {
@@ -56,7 +57,7 @@ class Setup:
         )
 
 
-def install(pipeline: Pipeline, setup: Setup) -> None:
+def write_entries(pipeline: Pipeline, setup: Setup) -> None:
     """Our switch gets the groups and the entries."""
     for group, ports in setup.groups.items():
         pipeline.replication.set_multicast_group(group, [(port, 0) for port in ports])
@@ -96,8 +97,7 @@ def _written(value: int | tuple[int, int]) -> str:
 
 
 def _ending(names: Iterable[str], end: str) -> str:
-    (name,) = (name for name in names if name == end or name.endswith(f".{end}"))
-    return name
+    return full_name(names, end, "object")
 
 
 def number(part: bytes) -> int:
@@ -107,7 +107,9 @@ def number(part: bytes) -> int:
 
 def owner(port: int, address: bytes) -> Entry:
     """Whose address packets have to have that come in by a port."""
-    return Entry("sources", {"ingress_port": port}, "belong_to", {"address": number(address)})
+    return Entry(
+        "sources", {"ingress_port": port}, "set_owner_address", {"address": number(address)}
+    )
 
 
 def neighbour(mac: bytes, port: int) -> Entry:

@@ -30,8 +30,10 @@ def pipeline(programmed: Callable[[int], Pipeline]) -> Pipeline:
     """With the attacker's own address at its port."""
     pipeline = programmed(LANES)
     owner = int.from_bytes(worker_address(4), "big")
-    sources, belong_to = (f"SwitchmlIngress.forwarding.{n}" for n in ("sources", "belong_to"))
-    pipeline.tables.add(sources, [Exact(ATTACKER_PORT)], belong_to, [owner])
+    sources, set_owner = (
+        f"SwitchmlIngress.forwarding.{n}" for n in ("sources", "set_owner_address")
+    )
+    pipeline.tables.add(sources, [Exact(ATTACKER_PORT)], set_owner, [owner])
     return pipeline
 
 

@@ -23,7 +23,7 @@ from rules.mlfabric import (
     job_at_server,
 )
 from rules.mlfabric import COUNTERS as COUNTER_NAMES
-from tables import install
+from tables import write_entries
 
 from agglab.switch import Pipeline
 
@@ -47,7 +47,7 @@ def mlfabric(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def pipeline(mlfabric: Path) -> Pipeline:
     made = Pipeline.load(mlfabric)
-    install(made, job_at_server())
+    write_entries(made, job_at_server())
     return made
 
 

@@ -44,7 +44,7 @@ from netrpc_schedules import (
     random_packet,
     setup,
 )
-from tables import install
+from tables import write_entries
 from test_packet_checks import rewritten
 
 from agglab.switch import Exact, Pipeline
@@ -70,7 +70,7 @@ def netrpc(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def pipeline(netrpc: Path) -> Pipeline:
     made = Pipeline.load(netrpc)
-    install(made, setup())
+    write_entries(made, setup())
     return made
 
 
@@ -319,9 +319,9 @@ def test_every_kind_of_attack_is_counted_by_its_counter_and_none_is_answered(
     pipeline: Pipeline,
 ) -> None:
     """10,000 frames from port 4, which leads to a host of no job, change no register."""
-    sources, belong_to = (f"NetrpcIngress.forwarding.{n}" for n in ("sources", "belong_to"))
+    sources, set_owner = (f"NetrpcIngress.forwarding.{n}" for n in ("sources", "set_owner_address"))
     owner = int.from_bytes(worker_address(4), "big")
-    pipeline.tables.add(sources, [Exact(4)], belong_to, [owner])
+    pipeline.tables.add(sources, [Exact(4)], set_owner, [owner])
     pipeline.replication.set_multicast_group(1, [(port, 0) for port in (*PORTS, 4)])
     opened(pipeline)
     switch, victim = SwitchKeys(lanes=LANES, slots=SLOTS), JobSection(name="a", workers=("h[123]",))

@@ -39,7 +39,7 @@ from rules.omnireduce import (
     job_at,
     schedule,
 )
-from tables import NO_PARENT, install
+from tables import NO_PARENT, write_entries
 from test_packet_checks import rewritten
 from trees import planted
 
@@ -73,7 +73,7 @@ def counted(pipeline: Pipeline) -> dict[str, int]:
 @pytest.fixture
 def pipeline(omnireduce: Path) -> Pipeline:
     made = Pipeline.load(omnireduce)
-    install(made, job_at())
+    write_entries(made, job_at())
     return made
 
 
@@ -81,7 +81,7 @@ def pipeline(omnireduce: Path) -> Pipeline:
 def leaf(omnireduce: Path) -> Pipeline:
     """A switch with a parent."""
     made = Pipeline.load(omnireduce)
-    install(made, job_at(parent=UPLINK))
+    write_entries(made, job_at(parent=UPLINK))
     return made
 
 
@@ -265,7 +265,7 @@ def test_fused_packets_are_taken_as_if_each_came_alone(
     entries = [replace(p, next=NONE if p.slot == 2 else p.block + 65534) for p in entries]
     alone, together = Pipeline.load(omnireduce), Pipeline.load(omnireduce)
     for pipeline in (alone, together):
-        install(pipeline, job_at())
+        write_entries(pipeline, job_at())
     for port in PORTS:
         expected = [out for p in (*entries, first) for out in alone.process(port, frame(port, p))]
         assert together.process(port, frame(port, *entries, first)) == expected
@@ -333,9 +333,11 @@ def test_every_kind_of_attack_is_counted_by_its_counter_and_none_is_answered(
     pipeline: Pipeline,
 ) -> None:
     """From port 4, which leads to a host of no job."""
-    sources, belong_to = (f"OmnireduceIngress.forwarding.{n}" for n in ("sources", "belong_to"))
+    sources, set_owner = (
+        f"OmnireduceIngress.forwarding.{n}" for n in ("sources", "set_owner_address")
+    )
     owner = int.from_bytes(worker_address(4), "big")
-    pipeline.tables.add(sources, [Exact(4)], belong_to, [owner])
+    pipeline.tables.add(sources, [Exact(4)], set_owner, [owner])
     pipeline.replication.set_multicast_group(1, [(port, 0) for port in (*PORTS, 4)])
     switch, victim = SwitchKeys(lanes=LANES, slots=SLOTS), JobSection(name="a", workers=("h[123]",))
     scenario = Scenario(name="attacked", system="omnireduce", switch=switch, jobs=(victim,))
@@ -366,7 +368,7 @@ def test_every_kind_of_attack_is_counted_by_its_counter_and_none_is_answered(
 @pytest.mark.parametrize("top", [True, False], ids=["root", "leaf"])
 def test_random_schedules_match_the_model(omnireduce: Path, top: bool, seed: int) -> None:
     pipeline = Pipeline.load(omnireduce)
-    install(pipeline, job_at(parent=NO_PARENT if top else UPLINK))
+    write_entries(pipeline, job_at(parent=NO_PARENT if top else UPLINK))
     model = Switch(JOB, PORTS, SLOTS, has_parent=not top)
     for step, (port, packets) in enumerate(schedule(random.Random(seed), 1500, top)):
         expected = model.receive_all(port, packets)

@@ -28,7 +28,7 @@ from pooling_model import (
 from rules.atp import LANES, MIDDLE, NO_JOB, ROOT, SLOTS, UPLINK, at_random, jobs_at
 from rules.atp import RULES as ATP
 from rules.esa import RULES as ESA
-from tables import Entry, Setup, install
+from tables import Entry, Setup, write_entries
 from test_packet_checks import rewritten
 
 from agglab.switch import Pipeline
@@ -49,28 +49,28 @@ def products(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.fixture(params=["atp", "esa"])
 def both(request: pytest.FixtureRequest, products: dict[str, Path]) -> Pipeline:
     made = Pipeline.load(products[request.param])
-    install(made, jobs_at(ROOT, request.param == "esa"))
+    write_entries(made, jobs_at(ROOT, request.param == "esa"))
     return made
 
 
 @pytest.fixture
 def atp(products: dict[str, Path]) -> Pipeline:
     made = Pipeline.load(products["atp"])
-    install(made, jobs_at(ROOT, preempts=False))
+    write_entries(made, jobs_at(ROOT, preempts=False))
     return made
 
 
 @pytest.fixture
 def esa(products: dict[str, Path]) -> Pipeline:
     made = Pipeline.load(products["esa"])
-    install(made, jobs_at(ROOT, preempts=True))
+    write_entries(made, jobs_at(ROOT, preempts=True))
     return made
 
 
 @pytest.fixture
 def middle(products: dict[str, Path]) -> Pipeline:
     made = Pipeline.load(products["atp"])
-    install(made, jobs_at(MIDDLE, preempts=False))
+    write_entries(made, jobs_at(MIDDLE, preempts=False))
     return made
 
 
@@ -331,7 +331,7 @@ def test_what_a_job_left_behind_is_dropped(products: dict[str, Path]) -> None:
     pipeline = Pipeline.load(products["esa"])
     whole = jobs_at(ROOT, preempts=True)
     gone = [e for e in whole.entries if e.table == "evicted" and e.key["aggregation.job"] == JOB]
-    install(pipeline, Setup(whole.groups, [e for e in whole.entries if e not in gone]))
+    write_entries(pipeline, Setup(whole.groups, [e for e in whole.entries if e not in gone]))
     send(pipeline, 1, part(0))
     assert send(pipeline, 1, part(0, job=OTHER, priority=1)) == {}
     assert counter(pipeline, "slot_evicted", NO_JOB) == 1
@@ -396,7 +396,9 @@ def test_packets_that_would_wait_are_marked(both: Pipeline) -> None:
     """100 us a frame: the fifth waits 400 us."""
     length = len(frame(1, part(0)))
     ns = 100_000 // length + 1
-    install(both, Setup(entries=[Entry("links", {"egress_port": SERVER}, "account", {"ns": ns})]))
+    write_entries(
+        both, Setup(entries=[Entry("links", {"egress_port": SERVER}, "set_link_rate", {"ns": ns})])
+    )
     floats = part(0, kind=FLOAT32)
     flags = [send(both, 1, floats, 1000)[SERVER].flags for _ in range(5)]
     assert flags == [0, 0, 0, CONGESTED, CONGESTED]
@@ -411,7 +413,7 @@ def test_random_schedules_go_as_the_model_says(
     for seed in range(12):
         pipeline = Pipeline.load(products[program])
         said = at_random(random.Random(seed), places, program == "esa")
-        install(pipeline, said.setup)
+        write_entries(pipeline, said.setup)
         for step in said.steps:
             assert sorted(pipeline.process(step.port, step.frame)) == sorted(step.out)
         found = {name: _read(pipeline, name) for name in said.counters}

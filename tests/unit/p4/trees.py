@@ -10,7 +10,7 @@ from typing import Protocol
 
 from conversations import AT_ONCE, Conversation, Step
 from frames import opened, worker
-from tables import NO_PARENT, Setup, Slots, install, summing
+from tables import NO_PARENT, Setup, Slots, summing, write_entries
 
 from agglab.switch import Pipeline
 
@@ -130,7 +130,7 @@ def planted(load: Callable[[], Pipeline], shape: list, setup: Callable[[Node], S
     tree = Tree(load)
     tree.grow(shape)
     for node in tree.nodes:
-        install(node.pipeline, setup(node))
+        write_entries(node.pipeline, setup(node))
     return tree
 
 

@@ -245,6 +245,10 @@ WRONG = {
         "workload: {dtype: float16, worker: 'agglab.hosts:AllReducer'}",
         "workload.worker: float16 is summed by the laboratory's own worker alone",
     ),
+    "training in integers": (
+        "workload: {kind: sgd, dtype: int32}",
+        "workload.dtype: sgd has no int32; allowed: float32, float16",
+    ),
     "an odd fat tree": ("topology: {kind: fat_tree, k: 5}", "topology: a fat tree's k is even"),
     "a custom graph of nothing": ("topology: {kind: custom}", "topology: switches: 1 to 254"),
     "a host with two links": (

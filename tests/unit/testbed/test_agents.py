@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agglab.testbed.agents import AgentFailed, Agents
-from agglab.testbed.backend import WorkerId
+from agglab.testbed.worker_id import WorkerId
 
 FIRST, SECOND = WorkerId(1, "h1"), WorkerId(1, "h2")
 

@@ -13,7 +13,7 @@ import pytest
 
 from agglab.testbed import cli, group, prepare, run
 from agglab.testbed.network import MachineLacks, NodeFailed
-from agglab.testbed.places import P4_FOLDER
+from agglab.testbed.paths import P4_FOLDER
 from agglab.testbed.program import CompileError, Program
 from agglab.testbed.scenario import names
 

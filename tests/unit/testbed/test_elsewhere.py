@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from agglab.testbed import cli, elsewhere
-from agglab.testbed.points import DONE
+from agglab.testbed.point_group import DONE
 
 TEXT = """
 name: tiny

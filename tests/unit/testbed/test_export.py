@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agglab.switch import drop_in
+from agglab.switch import simple_switch
 from agglab.switch.program import Program
 from agglab.testbed import cli, own_entries
 from agglab.testbed.export import full_names
@@ -143,7 +143,7 @@ def test_one_contender_of_a_comparison_is_exported(tmp_path: Path, capsys) -> No
     ],
 )
 def test_the_drop_in_finds_its_thrift_port(words: list[str], port: int | None) -> None:
-    assert drop_in.thrift_port(words) == port
+    assert simple_switch.thrift_port(words) == port
 
 
 def test_the_drop_in_listens_where_p4_utils_looks_and_hangs_up(
@@ -152,14 +152,14 @@ def test_the_drop_in_listens_where_p4_utils_looks_and_hangs_up(
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     seen = []
-    monkeypatch.setattr(drop_in, "main", lambda words: seen.append(words) or 7)
-    assert drop_in.run(["--thrift-port", str(port), "-i", "1@x"]) == 7
+    monkeypatch.setattr(simple_switch, "main", lambda words: seen.append(words) or 7)
+    assert simple_switch.run(["--thrift-port", str(port), "-i", "1@x"]) == 7
     assert seen == [["--thrift-port", str(port), "-i", "1@x"]]
     with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
         assert connection.recv(1) == b""
     others = [word.split()[1] for word in Path("/proc/net/tcp").read_text().splitlines()]
     assert f"0100007F:{port:04X}" in others and f"00000000:{port:04X}" not in others
-    assert drop_in.run(["--thrift-port", str(port)]) == 6
+    assert simple_switch.run(["--thrift-port", str(port)]) == 6
 
 
 def test_the_switch_can_be_started_by_path(tmp_path: Path) -> None:

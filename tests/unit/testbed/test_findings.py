@@ -17,8 +17,8 @@ from agglab.hosts import worker
 from agglab.hosts.agent_core import AgentCore
 from agglab.hosts.systems import switchml
 from agglab.testbed.exit_codes import FAILED, PASSED
-from agglab.testbed.findings import unexpected, unexplained_repeats
-from agglab.testbed.places import REPOSITORY
+from agglab.testbed.findings import slow_rounds, unexpected, unexplained_repeats
+from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.run import run
 from agglab.testbed.scenario import Point, ScenarioError, find, load, names, resolve
 from agglab.testbed.side_by_side import runs_of
@@ -106,8 +106,8 @@ def test_programs_that_are_right_only_in_the_end(ran: Run, tmp_path: Path, name:
 def test_an_answer_to_everybody_where_one_asks_is_more_than_was_owed(
     ran: Run, tmp_path: Path
 ) -> None:
-    one = "if (meta.settled) {\n                        answer_one();"
-    everybody = "if (meta.settled) {\n                        result_repeated.count(meta.job);"
+    one = "if (meta.holds_result) {\n                        answer_one();"
+    everybody = "if (meta.holds_result) {\n                        result_repeated.count(meta.job);"
     program = changed(tmp_path, (one, everybody + "\n                        answer_all();"))
     lossy = "links.loss=1%"
     assert ran(lossy)[1]["findings"] == []
@@ -183,6 +183,23 @@ def test_on_real_links_a_loss_explains_two_repetitions_of_each_worker() -> None:
     real: Any = SimpleNamespace(outcome=outcome, statistics=statistics)
     jobs = {"a": {"workers": {"0": {"retransmitted": 10}, "1": {"retransmitted": 5}}}}
     assert [unexplained_repeats(real, jobs, losses) for losses in (0, 1, 3, 4)] == [15, 11, 3, 0]
+
+
+@pytest.mark.parametrize(("ratio", "expected"), [(12.0, ["slow"]), (None, [])])
+def test_only_what_links_bound_can_be_slow(ratio: float | None, expected: list[str]) -> None:
+    """A training script computes for as long as it likes: its jobs have no such ratio."""
+    times = {"time_s": {"median": 12.0}}
+    job = {"allreduce": times, "lossy_bound_s": 1.0, "lossy_bound_ratio": ratio}
+    outcome, statistics = SimpleNamespace(begun=[]), SimpleNamespace(repeats=None)
+    case: Any = SimpleNamespace(
+        measured=SimpleNamespace(outcome=outcome, statistics=statistics),
+        resolved=SimpleNamespace(graph=SimpleNamespace(links=[])),
+        jobs={"job1": job},
+        losses=0,
+        short="",
+        virtual=False,
+    )
+    assert [finding.kind for finding in slow_rounds(case)] == expected
 
 
 def lie_of_a_link(**more: int) -> Callable[..., Any]:

@@ -10,7 +10,7 @@ import pytest
 from agglab.testbed import systems
 from agglab.testbed.faults import AgentPause, Attack, AtTime, Fault
 from agglab.testbed.findings import Case, find
-from agglab.testbed.network.reading import carried_bytes
+from agglab.testbed.network.link_counters import carried_bytes
 from agglab.testbed.scenario import resolve
 from agglab.testbed.scenario.schema import Scenario, Topology
 from agglab.testbed.statistics import DirectionStatistics
@@ -53,7 +53,8 @@ def case(
         ),
     )
     workers = {str(n): {"sent": SENT // 2, "retransmitted": again // 2} for n in (0, 1)}
-    times = {"allreduce": {"time_s": {"median": median_s}}, "lossy_bound_s": 0.9}
+    bounds = {"lossy_bound_s": 0.9, "lossy_bound_ratio": median_s and median_s / 0.9}
+    times = {"allreduce": {"time_s": {"median": median_s}}, **bounds}
     jobs = {"job1": {"workers": workers, "window_share": 1.0, **times}}
     totals = {"retransmitted": again, "malformed": malformed, "forged": 0}
     return Case(measured, resolved, jobs, totals, losses, target, short)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agglab.testbed.real import RealBackend
+from agglab.testbed.mininet_backend import MininetBackend
 from agglab.topologies import rack
 
 
@@ -25,7 +25,7 @@ class Emptied:
 @pytest.mark.parametrize(("kept", "packets"), [(["of_a_users_own", "not_there"], 4), ([], 2)])
 def test_counters_are_those_of_the_system(tmp_path: Path, kept: list[str], packets: int) -> None:
     target: Any = None
-    backend = RealBackend(
+    backend = MininetBackend(
         rack(2), 1, (), {"s1": target}, tmp_path, tmp_path, tmp_path, 1.0, iter(kept)
     )
     emptied: Any = Emptied()

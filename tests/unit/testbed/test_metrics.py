@@ -10,7 +10,6 @@ import pytest
 
 from agglab.hosts import histogram
 from agglab.testbed import systems, workloads
-from agglab.testbed.backend import WorkerId
 from agglab.testbed.control.outcome import Failure, JobResult, Outcome, Round, Span
 from agglab.testbed.measurements import Measurements
 from agglab.testbed.metrics import compute, failures, lookup, shortcomings
@@ -24,6 +23,7 @@ from agglab.testbed.systems.base import Bounds
 from agglab.testbed.systems.summing.plan import PlacedJob, plan
 from agglab.testbed.usage import Usage
 from agglab.testbed.verify import Verdict, Wrong
+from agglab.testbed.worker_id import WorkerId
 from agglab.topologies import Drop, Topology
 
 SWITCHML = systems.find("switchml")
@@ -298,9 +298,12 @@ def test_every_metric_is_documented_and_every_documented_one_exists(tmp_path: Pa
         assert isinstance(lookup(metrics, path), kinds[type_of(pattern_of(path, SWITCHML))]), path
 
 
-def test_an_iteration_has_the_metrics_that_are_declared(tmp_path: Path) -> None:
-    path = tmp_path / "layers.yaml"
-    path.write_text("name: layers\nworkload: {kind: layers, model: alexnet, scale: 1e5}\n")
+@pytest.mark.parametrize("kind", ["layers, model: alexnet, scale: 1e5", "sgd"])
+def test_rounds_of_several_sums_have_the_metrics_that_are_declared(
+    tmp_path: Path, kind: str
+) -> None:
+    path = tmp_path / "several.yaml"
+    path.write_text(f"name: several\nworkload: {{kind: {kind}}}\n")
     work = load(path).points[0].resolved.jobs[0].work
     found = leaves(workloads.KINDS[work.kind].summary(work, [0.25], []))
     assert set(found) == set(workloads.KINDS[work.kind].metrics)

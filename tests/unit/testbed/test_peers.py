@@ -12,7 +12,7 @@ import pytest
 
 from agglab.testbed import doctor, peers
 from agglab.testbed.errors import CouldNotRun
-from agglab.testbed.places import REPOSITORY
+from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.thrift_cli import PROGRAM as CLI
 from agglab.verification import __main__ as verification
 from agglab.verification import conformance

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from agglab.testbed import cli
-from agglab.testbed.points import DONE, code_sha256, processes_for
+from agglab.testbed.point_group import DONE
+from agglab.testbed.points import code_sha256, processes_for
 from agglab.testbed.scenario import load
 
 TEXT = """

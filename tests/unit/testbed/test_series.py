@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from series_file import read
 
-from agglab.testbed.backend import WorkerId
 from agglab.testbed.cli import main
 from agglab.testbed.series import rows
 from agglab.testbed.series.declared import KINDS, SERIES
 from agglab.testbed.series.tracks import ROWS_MAX, ROWS_MIN, Record, Tracks
+from agglab.testbed.worker_id import WorkerId
 from agglab.topologies.rack import rack
 
 TEXT = """

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agglab.testbed import cli, systems
-from agglab.testbed.places import REPOSITORY
+from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.program import source_lines
 from agglab.testbed.scenario import load
 from agglab.testbed.survey.cases import SCENARIO, WRITTEN, Case, cases
@@ -96,7 +96,8 @@ def test_lines_of_code_are_neither_blank_nor_comments(tmp_path: Path) -> None:
 
 
 def test_every_kind_of_workload_has_a_case() -> None:
-    assert {case.kind for case in cases()} == set(KINDS)
+    virtual = {kind for kind, known in KINDS.items() if "virtual" in known.clocks}
+    assert {case.kind for case in cases()} == virtual < set(KINDS)
 
 
 def row(**lossless) -> Row:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agglab.testbed.places import REPOSITORY
+from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.scenario import names
 from agglab.verification.mutants import table
 from agglab.verification.mutants.catalogue import CatalogueError, Mutant, choose, read

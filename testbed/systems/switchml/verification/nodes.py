@@ -14,6 +14,7 @@ from agglab.hosts.wire import Batch
 from agglab.hosts.worker import COUNTERS as WORKER_COUNTERS
 from agglab.hosts.worker import Job, Timing, Worker
 from agglab.switch import Pipeline
+from agglab.testbed.p4_names import full_name
 from agglab.testbed.plan import Entries
 from agglab.testbed.systems.switchml.verification import packets
 from agglab.testbed.systems.switchml.verification.forwarding_model import Out
@@ -28,7 +29,7 @@ from agglab.testbed.systems.switchml.verification.switch_model import (
     same,
 )
 from agglab.testbed.systems.switchml.verification.worker_model import Times, WorkerModel
-from agglab.testbed.virtual.switches import CompiledProgram, full_name
+from agglab.testbed.virtual.switches import CompiledProgram
 from agglab.verification.explore.walk import Wrong
 
 MS = 1_000_000
@@ -47,11 +48,11 @@ class SwitchPair:
         self._entries: Entries | None = None
         self._handles: list[tuple[str, int]] = []
 
-    def install(self, entries: Entries, duties: Mapping[int, Duty]) -> None:
+    def write_entries(self, entries: Entries, duties: Mapping[int, Duty]) -> None:
         """Other entries instead of all that were there; registers stay."""
         tables = self._compiled.program.tables
         for table, handle in self._handles:
-            self._pipeline.tables.delete(full_name(tables, table), handle)
+            self._pipeline.tables.delete(full_name(tables, table, "table"), handle)
         added = [
             (entry.table, self._compiled.add(self._pipeline, entry)) for entry in entries.tables
         ]
@@ -71,7 +72,7 @@ class SwitchPair:
         self.model.empty()
         assert self._entries is not None
         entries, self._entries, self._handles = self._entries, None, []
-        self.install(entries, self.model.duties)
+        self.write_entries(entries, self.model.duties)
 
     def process(self, port: int, frame: bytes) -> list[Out]:
         """What leaves; Wrong if that is not what must leave."""
@@ -99,7 +100,7 @@ class SwitchPair:
         """Packets and bytes of every counter that the model knows."""
         indices = [duty.index for duty in self.model.duties.values()]
         for last in COUNTERS:
-            name = full_name(self._compiled.program.counters, last)
+            name = full_name(self._compiled.program.counters, last, "counter")
             for index in [0] if last in OF_FRAMES else [*indices, NO_JOB]:
                 got = self._pipeline.counters.read(name, index)
                 model = self.model

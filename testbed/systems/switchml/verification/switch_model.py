@@ -49,18 +49,18 @@ class Duty:
 
 @dataclass
 class Cell:
-    """A slot's set. exponent and body: of all that came so far, or final where it is settled."""
+    """A slot's set. exponent and body: of all that came so far, or of the result that it holds."""
 
     tag: int = 0
     kind: int = 0
     present: int = 0
-    settled: bool = False
+    holds_result: bool = False
     exponent: int = 0
     body: bytes = b""
 
 
 class Decision(enum.Enum):
-    """One packet's fate."""
+    """One packet's decision."""
 
     FORGED = enum.auto()
     HOST_ERROR = enum.auto()
@@ -135,7 +135,7 @@ class SwitchModel:
         return self._decide(port, packets.read(frame, self._lanes), frame)
 
     def process(self, port: int, frame: bytes) -> tuple[Decision, list[Out]]:
-        """Take a frame: its fate, and the frames that leave."""
+        """Take a frame: its decision, and the frames that leave."""
         parsed = packets.read(frame, self._lanes)
         decision = self._decide(port, parsed, frame)
         index = 0
@@ -156,10 +156,10 @@ class SwitchModel:
 
     def _settle_at_new_root(self, duty: Duty, parsed: packets.Read) -> None:
         """Where members were lost, what is left of an old session may be complete at a switch that
-        was not the root then. It is settled by the next contribution, whatever that is."""
+        was not the root then. It holds the result after the next contribution, whatever that is."""
         assert parsed.message is not None
         cell = self.cell(duty, parsed.message.slot, parsed.message.tag)
-        cell.settled = cell.settled or cell.present == duty.all_children
+        cell.holds_result = cell.holds_result or cell.present == duty.all_children
 
     def _duty(self, port: int, job: int) -> Duty | None:
         duty = self.duties.get(job)
@@ -188,7 +188,7 @@ class SwitchModel:
             return Decision.REFUSED
         cell = self.cell(duty, message.slot, message.tag)
         if duty.members[port].bit == 0:
-            awaited = cell.present == duty.all_children and not cell.settled
+            awaited = cell.present == duty.all_children and not cell.holds_result
             same = cell.tag == message.tag and cell.kind == message.kind & ~RESULT
             return Decision.FINAL if awaited and same else Decision.UNNEEDED
         return self._decide_contribution(duty, duty.members[port].bit, message, cell)
@@ -220,7 +220,7 @@ class SwitchModel:
             return Decision.ADDED
         if cell.present != duty.all_children:
             return Decision.WAITS
-        if cell.settled:
+        if cell.holds_result:
             return Decision.REPEATED
         first = duty.all_children & -duty.all_children
         return Decision.PARTIAL_REPEATED if bit == first else Decision.WAITS
@@ -233,7 +233,7 @@ class SwitchModel:
         cell = self.cell(duty, message.slot, message.tag)
         bit = duty.members[port].bit
         if decision is Decision.FINAL:
-            cell.settled, cell.exponent, cell.body = True, message.exponent, message.body
+            cell.holds_result, cell.exponent, cell.body = True, message.exponent, message.body
             return self._answers(duty, cell, parsed, frame)
         if decision is Decision.REPEATED:
             return [self._sent(duty, port, cell, RESULT, parsed, frame)]
@@ -241,7 +241,7 @@ class SwitchModel:
             return self._upwards(duty, cell, parsed, frame)
         if decision is Decision.FRESH:
             cell.tag, cell.kind = message.tag, message.kind
-            cell.present, cell.settled = bit, False
+            cell.present, cell.holds_result = bit, False
             cell.exponent, cell.body = message.exponent, message.body
         else:
             cell.present |= bit
@@ -252,7 +252,7 @@ class SwitchModel:
         self._count(("chunk_complete",), duty.index, len(frame))
         if duty.parent is not None:
             return self._upwards(duty, cell, parsed, frame)
-        cell.settled = True
+        cell.holds_result = True
         return self._answers(duty, cell, parsed, frame)
 
     def _answers(self, duty: Duty, cell: Cell, parsed: packets.Read, frame: bytes) -> list[Out]:

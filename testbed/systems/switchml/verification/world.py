@@ -144,7 +144,7 @@ class SwitchWorld:
 
     def begin(self) -> None:
         """Switches are filled, jobs start."""
-        self._install()
+        self._write_entries()
         for job in self._jobs:
             if job.setting.past:
                 self._age(job, job.first_tag - job.setting.past, Random(self._setting.seed))
@@ -283,7 +283,7 @@ class SwitchWorld:
 
     # Jobs.
 
-    def _install(self) -> None:
+    def _write_entries(self) -> None:
         """Entries for the members that are left, at every switch."""
         jobs = [
             plan.PlacedJob(
@@ -298,7 +298,7 @@ class SwitchWorld:
                 branch = planned.trees[job.setting.number].branches.get(name)
                 if branch is not None:
                     duties[job.setting.number] = self._duty(job, branch)
-            switch.install(planned.entries[name], duties)
+            switch.write_entries(planned.entries[name], duties)
 
     def _duty(self, job: JobState, branch: Branch) -> Duty:
         number = job.setting.number
@@ -577,7 +577,7 @@ class SwitchWorld:
             self._tell(f"job {job.setting.number} loses {lost}")
             job.members.remove(lost)
             del job.rounds[lost]
-            self._install()
+            self._write_entries()
             self._new_session(job)
 
 

@@ -73,7 +73,7 @@ def job_at(place: Place, preempts: bool) -> Setup:
     """The groups and entries of one job."""
     of_job = {"job_index": place.index, "all": place.everybody, "parent": place.up}
     job = {"aggregation.job": place.job}
-    entries = [Entry("jobs", job, "of_job", {**of_job, "group": place.group})]
+    entries = [Entry("jobs", job, "set_job", {**of_job, "group": place.group})]
 
     def sender(port: int, is_result: int, action: str, **arguments: int) -> None:
         key = {"ingress_port": port, **job, "is_result": is_result}
@@ -93,7 +93,7 @@ def job_at(place: Place, preempts: bool) -> Setup:
                 entries.append(Entry("ways", key, "to_one", {"port": port}))
     if preempts:
         goes = {"job_index": place.index, "parent": place.up}
-        entries.append(Entry("evicted", job, "evicted_of", goes))
+        entries.append(Entry("evicted", job, "forward_evicted", goes))
     return Setup({place.group: tuple(place.below)}, entries)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from agglab.testbed.backend import Command, WorkerId
+from agglab.testbed.backend import Command
 from agglab.testbed.control.crew import Crew
 from agglab.testbed.control.filling import Filler
 from agglab.testbed.control.outcome import JobResult
@@ -16,6 +16,7 @@ from agglab.testbed.own_entries import as_planned
 from agglab.testbed.plan import Entries
 from agglab.testbed.scenario import ResolvedScenario, load
 from agglab.testbed.usage import Usage
+from agglab.testbed.worker_id import WorkerId
 
 TEXT = """
 name: parts
@@ -52,8 +53,8 @@ class FakeBackend:
     def now_ns(self) -> int:
         return self.now
 
-    def install(self, switch: str, entries: Entries) -> None:
-        self.asked.append(("install", switch, entries))
+    def write_entries(self, switch: str, entries: Entries) -> None:
+        self.asked.append(("write_entries", switch, entries))
 
     def start_worker(self, worker: WorkerId, configuration: Mapping[str, Any]) -> None:
         self.asked.append(("start", worker.name))

@@ -49,13 +49,13 @@ class Controlled(Parts):
         super().__init__(resolved(folder))
         self.roster.fill_switches()
         self.script, self.install_ns = Script(), 0
-        install = self.backend.install
+        write_entries = self.backend.write_entries
 
         def slow(switch: str, entries: Entries) -> None:
             self.backend.now += self.install_ns
-            install(switch, entries)
+            write_entries(switch, entries)
 
-        self.backend.install = slow
+        self.backend.write_entries = slow
         self.backend.taken()
         self.controlling = Controlling(
             self.result, self.script, self.backend, self.clock, self.roster, self.filler, self.tell
@@ -71,7 +71,7 @@ class Controlled(Parts):
 
     def hot(self) -> list[list[int]]:
         """Chunks in the table at each time the switch was filled since it was last asked."""
-        filled = [asked[2].tables for asked in self.backend.taken() if asked[0] == "install"]
+        filled = [asked[2].tables for asked in self.backend.taken() if asked[0] == "write_entries"]
         return [[e.match["chunk"] for e in tables if e.table == "hot"] for tables in filled]
 
     @property

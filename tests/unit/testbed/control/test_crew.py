@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from run_parts import Parts, resolved
 
-from agglab.testbed.backend import WorkerId
 from agglab.testbed.control.crew import ANSWER_S, JobFailed
+from agglab.testbed.worker_id import WorkerId
 
 PS = "ps: {servers: [h4]}\njobs: [{workers: [h1, h2, h3]}]"
 

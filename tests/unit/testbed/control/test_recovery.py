@@ -200,7 +200,7 @@ def test_survivors_go_on_without_the_dead(tmp_path: Path) -> None:
     rig.fail(*DIED, status=-9)
     rig.answer(0, 2, 3)
     configured = ["h1 configure", "h3 configure", "h4-server-3 configure"]
-    assert rig.orders()[3:] == ["install s1", *configured]
+    assert rig.orders()[3:] == ["write_entries s1", *configured]
     assert rig.crew.members == (0, 2) and rig.result.lost == [1]
 
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from run_parts import Parts, resolved
 
-from agglab.testbed.backend import WorkerId
+from agglab.testbed.worker_id import WorkerId
 
 TWO = "jobs: [{name: a, workers: [h1, h2]}, {name: b, workers: [h3, h4]}]"
 
 
 def filled(parts: Parts) -> list[str]:
     """Switches that were filled since it was last asked."""
-    return [asked[1] for asked in parts.backend.taken() if asked[0] == "install"]
+    return [asked[1] for asked in parts.backend.taken() if asked[0] == "write_entries"]
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_a_switch_that_forgot_gets_what_all_jobs_need_now(parts: Parts) -> None:
     parts.roster.leave_out(parts.job, [2])
     parts.roster.fill_switches()
     parts.filler.fill_again("s1")
-    first, again = [asked for asked in parts.backend.taken() if asked[0] == "install"]
+    first, again = [asked for asked in parts.backend.taken() if asked[0] == "write_entries"]
     assert first == again and first[2].tables
 
 

@@ -1,0 +1,60 @@
+"""How a job's floats become integers, where not each chunk's own exponent alone decides:
+docs/numbers.md, "A scaling factor of one's own"."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+
+from agglab.hosts import quantise
+
+COUNTERS = {
+    "clipped": (
+        "values",
+        "floats that a fixed scaling factor made larger than the largest integer, and that were "
+        "cut to it",
+    ),
+    "vanished": ("values", "floats other than 0 that a fixed scaling factor made 0"),
+}
+"""Counted where a job has a `FixedPoint` of its own, once a value."""
+
+
+class State(ctypes.Structure):
+    """`struct fixed_point` of native/quantise.h."""
+
+    _fields_ = (
+        ("noise_key", ctypes.c_uint64),
+        ("clipped", ctypes.c_uint64),
+        ("vanished", ctypes.c_uint64),
+        ("exponent", ctypes.c_uint32),
+        ("in_use", ctypes.c_uint32),
+    )
+
+
+@dataclass(frozen=True)
+class FixedPoint:
+    """scale_log2: floats are multiplied by 2 to this; None: by what the chunk's exponent allows.
+    bits: of an integer with its sign, at most; None: as many as leave room for the sum. noise_key:
+    of stochastic rounding, from 1 on; None: to the nearest integer."""
+
+    scale_log2: int | None = None
+    bits: int | None = None
+    noise_key: int | None = None
+
+    def value_bits(self, workers: int) -> int:
+        """b: integers are at most 2^b - 1."""
+        most = quantise.value_bits(workers)
+        return most if self.bits is None else min(most, self.bits - 1)
+
+    def state(self, workers: int) -> State:
+        """What the step per packet in C is told. A factor is said by the exponent that a chunk
+        with this factor has."""
+        exponent = 0
+        if self.scale_log2 is not None:
+            exponent = self.value_bits(workers) + 126 - self.scale_log2
+            assert 0 < exponent < quantise.EXPONENT_NOT_FINITE
+        return State(noise_key=self.noise_key or 0, exponent=exponent, in_use=self != BY_CHUNK)
+
+
+BY_CHUNK = FixedPoint()
+"""Nothing but each chunk's exponent decides."""

@@ -1,0 +1,52 @@
+"""The steps of one training of `sgd` (workloads/sgd.py) at a worker, as hosts/iteration.py runs
+them: which gradient is to be summed next, and when."""
+
+from __future__ import annotations
+
+from numpy.typing import NDArray
+
+from agglab.hosts.workloads import Sgd
+from agglab.hosts.workloads.layers import Bucket
+
+
+class TrainingSteps:
+    """See iteration.Course. examples: the worker's own; out: room for the sums of all steps."""
+
+    def __init__(
+        self, work: Sgd, workers: int, now_ns: int, examples: NDArray, out: NDArray
+    ) -> None:
+        self._work, self._workers = work, workers
+        self._examples, self._out = examples, out
+        self._model = work.first_model()
+        self._step, self._began_ns = 0, now_ns
+
+    @property
+    def next(self) -> Bucket | None:
+        """See Course."""
+        return self._work.buckets[self._step] if self._step < self._work.steps else None
+
+    @property
+    def due_ns(self) -> int:
+        """A step computes once the sum of the one before is there."""
+        return self._began_ns + (self._work.compute_ns if self.next else 0)
+
+    def values(self, bucket: Bucket) -> NDArray:
+        """The gradient, where its sum is to be."""
+        place = self._place(bucket)
+        examples = self._work.examples_of(self._step, self._examples)
+        place[...] = self._work.gradient(self._model, examples)
+        return place
+
+    def summed(self, now_ns: int) -> None:
+        """Moves the model."""
+        bucket = self._work.buckets[self._step]
+        self._model = self._work.moved(self._model, self._place(bucket), self._workers)
+        self._step, self._began_ns = self._step + 1, now_ns
+
+    @property
+    def elements_left(self) -> list[int]:
+        """See Course."""
+        return [self._work.parameters] * (self._work.steps - self._step)
+
+    def _place(self, bucket: Bucket) -> NDArray:
+        return self._out[bucket.start : bucket.start + bucket.elements]

@@ -1,0 +1,113 @@
+"""What a program keeps values in: fields of headers, stacks and unions, and registers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a header type; `bits` of a variable field (varbit) is its largest width."""
+
+    name: str
+    index: int
+    bits: int
+    signed: bool = False
+    saturating: bool = False
+    variable: bool = False
+
+    @property
+    def bytes(self) -> int:
+        return (self.bits + 7) // 8
+
+    @property
+    def wide(self) -> bool:
+        """Wider than a machine word (or of variable width): kept as bytes, not as an integer."""
+        return self.bits > 64 or self.variable
+
+
+@dataclass
+class HeaderType:
+    """The layout of a header. At most one field is variable."""
+
+    name: str
+    index: int
+    fields: tuple[Field, ...]
+    max_bytes: int = 0
+
+    @property
+    def variable(self) -> Field | None:
+        return next((f for f in self.fields if f.variable), None)
+
+    @property
+    def fixed_bits(self) -> int:
+        return sum(f.bits for f in self.fields if not f.variable)
+
+    @property
+    def max_bits(self) -> int:
+        return sum(f.bits for f in self.fields)
+
+    def field(self, name: str) -> Field | None:
+        return next((f for f in self.fields if f.name == name), None)
+
+
+@dataclass(eq=False)
+class Header:
+    """A header instance; an element of a stack or a member of a union knows its place."""
+
+    name: str
+    index: int
+    id: int
+    type: HeaderType
+    metadata: bool
+    stack: Stack | None = None
+    stack_index: int = 0
+    union: Union | None = None
+    member: int = 0
+
+
+@dataclass(eq=False)
+class Stack:
+    """A header stack."""
+
+    name: str
+    index: int
+    type: HeaderType
+    headers: tuple[Header, ...]
+
+
+@dataclass(eq=False)
+class Union:
+    """A header union; an element of a union stack knows its place."""
+
+    name: str
+    index: int
+    id: int
+    member_names: tuple[str, ...]
+    headers: tuple[Header, ...]
+    stack: UnionStack | None = None
+    stack_index: int = 0
+
+
+@dataclass(eq=False)
+class UnionStack:
+    """A stack of header unions."""
+
+    name: str
+    index: int
+    unions: tuple[Union, ...]
+
+
+@dataclass(frozen=True)
+class Register:
+    """An array of `size` registers of `bits` bits."""
+
+    name: str
+    index: int
+    id: int
+    size: int
+    bits: int
+
+    @property
+    def bytes(self) -> int:
+        return (self.bits + 7) // 8

@@ -1,0 +1,43 @@
+"""What places and wide values ask of expressions that fit a machine word (expressions.py)."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from agglab.switch.expression import Bool, Data, HeaderExpression, RegisterCell
+from agglab.switch.translate.layout import Layout
+from agglab.switch.translate.ranges import Range, Ranges
+from agglab.switch.translate.writer import Writer
+
+
+class HeaderReader(Protocol):
+    """Turns header expressions into C."""
+
+    def read(self, header: HeaderExpression) -> str: ...
+
+
+class ScalarExpressions(Protocol):
+    """Turns conditions, and data of at most 64 bits, into C."""
+
+    def u64(self, data: Data) -> str: ...
+
+    def boolean(self, data: Bool) -> str: ...
+
+
+class NarrowExpressions(ScalarExpressions, Protocol):
+    """All that wide values are made from."""
+
+    out: Writer
+    layout: Layout
+    ranges: Ranges
+
+    @property
+    def places(self) -> HeaderReader: ...
+
+    def exact(self, data: Data) -> Range: ...
+
+    def argument_offset(self, index: int) -> int: ...
+
+    def register_index(self, data: RegisterCell) -> tuple[str, bool]: ...
+
+    def cell(self, data: RegisterCell, index: str) -> str: ...

@@ -1,0 +1,76 @@
+"""Which links of a run carry runs of datagrams as one buffer, and why the others do not.
+
+It is decided before the run, from the scenario alone: a buffer must not change what a scenario asks
+for. So a link whose frames have each a fate, a delay or a place in a queue of their own keeps them
+single (docs/network.md).
+"""
+
+from __future__ import annotations
+
+from agglab.testbed import workloads
+from agglab.testbed.scenario import ResolvedScenario
+from agglab.testbed.token_bucket import burst_bytes
+from agglab.topologies import Direction, Link
+
+SEGMENTS, HEADER_BYTES = 64, 42
+BUFFER_BYTES = 14 + 65535 + (SEGMENTS - 1) * HEADER_BYTES
+"""The longest, as its frames are on the wire: Ethernet, IPv4 and UDP headers in each."""
+
+
+def carrying(resolved: ResolvedScenario) -> frozenset[str]:
+    """Names of the links whose frames may cross the kernel many at a time."""
+    return frozenset(link.name for link in resolved.graph.links if not single(resolved, link))
+
+
+def choice(resolved: ResolvedScenario) -> dict[str, list[str]]:
+    """Why -> links, for manifest.json; the links that carry buffers are under `carried`."""
+    found: dict[str, list[str]] = {}
+    for link in resolved.graph.links:
+        found.setdefault(single(resolved, link) or "carried", []).append(link.name)
+    return found
+
+
+def single(resolved: ResolvedScenario, link: Link) -> str:
+    """Why the link's frames stay single; empty if they need not."""
+    if why := _of_the_run(resolved):
+        return why
+    frames = _waiting_at_most(resolved)
+    ways = (link.a_to_b, link.b_to_a)
+    return next((why for way in ways if (why := _of_a_way(way, link.frame_bytes, frames))), "")
+
+
+def _of_the_run(resolved: ResolvedScenario) -> str:
+    if resolved.virtual:
+        return "virtual links have no kernel"
+    if resolved.target != "native":
+        return f"switches of target {resolved.target} take single frames"
+    if not resolved.system.sends_datagrams:
+        return f"agents of {resolved.system.name} have a transport of their own"
+    if any(workloads.KINDS[job.work.kind].unpredictable for job in resolved.jobs):
+        return "scripts may open connections of their own"
+    if resolved.faults:
+        return "faults take effect at a frame"
+    if any(not job.window for job in resolved.jobs):
+        return "no window bounds what waits in a queue"
+    return ""
+
+
+def _of_a_way(way: Direction, frame_bytes: int, frames: int) -> str:
+    if way.impairments:
+        return "impairments decide on each frame"
+    if way.delay_us:
+        return "a delay holds each frame"
+    if way.rate_bps is None or burst_bytes(way.rate_bps, frame_bytes) < BUFFER_BYTES:
+        return "the token bucket holds less than a buffer"
+    if way.queue_bytes is not None and way.queue_bytes < frames * frame_bytes:
+        return f"{frames} frames in flight can overflow the queue"
+    if way.queue_packets is not None and way.queue_packets < frames:
+        return f"{frames} frames in flight can overflow the queue"
+    return ""
+
+
+def _waiting_at_most(resolved: ResolvedScenario) -> int:
+    """Frames that can wait in front of one link: the windows of all whose packets cross it, twice
+    since each may have been sent again or be answered by a frame of the same way."""
+    many = resolved.system.abilities.has_servers
+    return 2 * sum(job.window * (len(job.hosts) if many else 1) for job in resolved.jobs)

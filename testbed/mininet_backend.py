@@ -1,0 +1,307 @@
+"""The Backend of real packets: a MininetNetwork, switches of one target, agents as processes."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import shutil
+import signal
+import socket
+import sys
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from agglab.hosts import library
+from agglab.hosts.part import WORKER
+from agglab.switch.errors import PipelineError
+from agglab.switch.io.build import loop_library
+from agglab.testbed import usage
+from agglab.testbed.agents import Agents
+from agglab.testbed.backend import Command
+from agglab.testbed.errors import NodeFailed
+from agglab.testbed.faults import Fault
+from agglab.testbed.kernel import network_namespace
+from agglab.testbed.network import MininetNetwork, NativeTarget, NodeProcess, RunningSwitch, Target
+from agglab.testbed.plan import Entries
+from agglab.testbed.received import Array, Received
+from agglab.testbed.series import recordings
+from agglab.testbed.series.tracks import Record, Tracks
+from agglab.testbed.statistics import NetworkStatistics
+from agglab.testbed.usage import Usage
+from agglab.testbed.worker_id import Event, WorkerId
+from agglab.topologies import Topology, interface_name
+
+ARRAYS = ("result", "sums", "out")
+"""Of every kind of workload: fields of Received."""
+NPY_HEADER_BYTES = 128
+WATCH_S = 0.1
+"""How often the processes are looked at."""
+LOOK_SHARE = 30
+"""Of a processor, the inverse of what looking at links may take."""
+
+
+class MininetBackend:
+    """See backend.Backend. targets: of every switch. sums: a folder for what agents receive, which
+    can be large. counters: of the P4 programs, by name, whose values outlive a switch's restart."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        seed: int,
+        faults: Sequence[Fault],
+        targets: Mapping[str, Target],
+        scratch: Path,
+        logs: Path,
+        sums: Path,
+        start_s: float,
+        counters: Iterable[str],
+        pcaps: Path | None = None,
+        sample_ns: int = 0,
+        buffered: Collection[str] = (),
+    ) -> None:
+        """sample_ns: how often links are looked at for `record`, and agents look at themselves; 0
+        for never. buffered: names of links, see MininetNetwork."""
+        self._topology = topology
+        self._targets = targets
+        self._counters = tuple(dict.fromkeys(counters))
+        self._logs, self._sums, self._start_s = logs, sums, start_s
+        self._network = MininetNetwork(topology, seed, scratch, logs, pcaps, faults, buffered)
+        self._agents = Agents(scratch / "agents.sock")
+        self._switches: dict[str, RunningSwitch] = {}
+        self._processes: dict[WorkerId, NodeProcess] = {}
+        self._running: set[WorkerId] = set()
+        self._stopping: set[WorkerId] = set()
+        self._counted: dict[tuple[str, str], dict[int, tuple[int, int]]] = {}
+        self._injectors: dict[str, socket.socket] = {}
+        self._sample_ns = sample_ns
+        self._tracks: Tracks | None = None
+        self._started: dict[tuple[int, int], WorkerId] = {}
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> MininetBackend:
+        _compile(self._targets.values())
+        with self._stack:
+            self._stack.enter_context(self._network)
+            self._stack.enter_context(self._agents)
+            self._switches |= self._network.start_switches(self._targets, self._start_s)
+            if self._sample_ns:
+                queues = self._stack.enter_context(contextlib.closing(self._network.queues()))
+                self._tracks = Tracks(self._sample_ns, queues.look)
+            self._stack = self._stack.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    def now_ns(self) -> int:
+        return time.monotonic_ns()
+
+    def write_entries(self, switch: str, entries: Entries) -> None:
+        self._switches[switch].replace(entries)
+
+    def start_worker(self, worker: WorkerId, configuration: Mapping[str, Any]) -> None:
+        name = f"agent-{worker.name}"
+        path = self._logs / f"{name}.json"
+        places = {"control": str(self._agents.path), "sums_dir": str(self._sums)}
+        told = {**configuration, **places, "sample_ns": self._sample_ns}
+        path.write_text(json.dumps(told, indent=2) + "\n")
+        self._started[worker.job, configuration["rank"]] = worker
+        command = [sys.executable, "-m", "agglab.hosts.agent", str(path)]
+        self._agents.expect(worker)
+        process = self._network.spawn(worker.host, command, name, _environment())
+        self._processes[worker] = process
+        self._running.add(worker)
+
+    def command(self, worker: WorkerId, command: Command) -> None:
+        if command.get("command") == "stop":
+            self._stopping.add(worker)
+        self._agents.send(worker, command)
+
+    def wait(self, until_ns: int) -> list[Event]:
+        while True:
+            left_s = (until_ns - time.monotonic_ns()) / 1e9
+            events = self._agents.poll(min(self._look(), left_s))
+            events += self._ended()
+            self._network.check()
+            if events or left_s <= 0:
+                return events
+
+    def _look(self) -> float:
+        """Look at the links, if it is time to; how long to wait until then at most. Looking takes
+        no more than 1 / LOOK_SHARE of a processor, however many links there are."""
+        tracks = self._tracks
+        if tracks is None:
+            return WATCH_S
+        now_ns = time.monotonic_ns()
+        if now_ns >= tracks.due_ns:
+            tracks.look(now_ns)
+            took_ns = time.monotonic_ns() - now_ns
+            tracks.due_ns = max(tracks.due_ns, now_ns + LOOK_SHARE * took_ns)
+        return min(WATCH_S, max(0, tracks.due_ns - time.monotonic_ns()) / 1e9)
+
+    def record(self) -> Record:
+        if self._tracks is None:
+            return Record()
+        self._tracks.look(time.monotonic_ns())
+        links = {str(name): rows for name, rows in self._tracks.kept().items()}
+        every_ns = self._tracks.every_ns
+        return Record(
+            recordings.samples(self._sums, self._started, every_ns // self._sample_ns),
+            links,
+            latencies=recordings.latencies(self._sums, self._started),
+            every_ns=every_ns,
+        )
+
+    def _ended(self) -> list[Event]:
+        """Of programs that ended without having been told to; what they said comes first."""
+        ended = []
+        for worker in sorted(self._running, key=lambda w: (w.job, w.host, w.role, w.rank)):
+            status = self._processes[worker].poll()
+            if status is None:
+                continue
+            self._running.discard(worker)
+            if worker not in self._stopping:
+                ended.append((worker, status))
+        events = self._agents.poll(0) if ended else []
+        return [*events, *(self._end_event(worker, status) for worker, status in ended)]
+
+    def _end_event(self, worker: WorkerId, status: int) -> Event:
+        process = self._processes[worker]
+        what = f"the agent ended with status {status}"
+        return {
+            "event": "ended",
+            "job": worker.job,
+            "name": worker.host,
+            **({} if worker.role == WORKER else {"role": worker.role}),
+            "rank": json.loads(Path(process.command[-1]).read_text())["rank"],
+            "status": status,
+            "t_ns": time.monotonic_ns(),
+            "report": NodeFailed(worker.host, what, process.command, process.log).report(),
+        }
+
+    def progress(self) -> list[Event]:
+        """None: agents send their own."""
+        return []
+
+    def received(self, job: int, rank: int, number: int) -> Received | None:
+        folder = self._sums / f"job{job}-rank{rank}-round{number}"
+        if not folder.is_dir():
+            return None
+        arrays = {path.stem: _mapped(path) for path in folder.glob("*.npy")}
+        known = {what: arrays.pop(what, None) for what in ARRAYS}
+        received = Received(**known, more=arrays)
+        shutil.rmtree(folder)
+        return received
+
+    def pause_worker(self, worker: WorkerId, paused: bool) -> None:
+        self._processes[worker].signal_group(signal.SIGSTOP if paused else signal.SIGCONT)
+
+    def kill_worker(self, worker: WorkerId) -> None:
+        self._processes[worker].signal_group(signal.SIGKILL)
+
+    def begin(self, fault: Fault) -> None:
+        self._network.begin(fault)
+
+    def end(self, fault: Fault) -> None:
+        self._network.end(fault)
+
+    def inject(self, host: str, frames: Sequence[bytes]) -> None:
+        link = self._injectors.get(host)
+        if link is None:
+            link = self._injectors[host] = self._open(host)
+        for frame in frames:
+            try:
+                link.send(frame)
+            except OSError as error:
+                if error.errno != errno.ENOBUFS:  # the link's queue has dropped and counted it
+                    raise
+
+    def _open(self, host: str) -> socket.socket:
+        """A packet socket stays in the namespace it was made in."""
+        with network_namespace(self._network.mininet[host].pid):
+            link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+            link.bind((interface_name(host, 0), 0))
+        self._stack.callback(link.close)
+        return link
+
+    def stop_switch(self, switch: str) -> None:
+        self._keep_counts(switch)
+        self._network.stop_switch(switch)
+
+    def start_switch(self, switch: str) -> None:
+        self._switches[switch] = self._network.start_switch(
+            switch, self._targets[switch], self._start_s
+        )
+
+    def reprogram_switch(self, switch: str) -> None:
+        self._keep_counts(switch)
+        self._switches[switch].reprogram()
+
+    def _keep_counts(self, switch: str) -> None:
+        """What is counted so far, which the switch is about to forget."""
+        for counter in self._counters:
+            if cells := self.counters(switch, counter):
+                self._counted[switch, counter] = cells
+
+    def counters(self, switch: str, counter: str) -> dict[int, tuple[int, int]] | None:
+        try:
+            cells = self._switches[switch].read_counter(counter)
+        except ValueError:
+            return None
+        before = self._counted.get((switch, counter), {})
+        return {
+            index: (packets + before.get(index, (0, 0))[0], size + before.get(index, (0, 0))[1])
+            for index, (packets, size) in cells.items()
+        }
+
+    def registers(self, switch: str, register: str, indices: list[int]) -> list[int] | None:
+        try:
+            return self._switches[switch].read_register(register, indices)
+        except (ValueError, NodeFailed):
+            return None
+
+    def statistics(self) -> NetworkStatistics:
+        return self._network.statistics()
+
+    def carried_bytes(self) -> dict[str, int]:
+        return self._network.carried_bytes()
+
+    def usage(self) -> Usage:
+        pids = {name: [switch.process.pid] for name, switch in self._switches.items()}
+        for worker in self._running:
+            pids.setdefault(worker.host, []).append(self._processes[worker].pid)
+        return usage.sample(pids, time.monotonic())
+
+
+def _mapped(path: Path) -> Array:
+    """A file's array, which stays when the file is gone. One of no elements cannot be mapped."""
+    empty = path.stat().st_size <= NPY_HEADER_BYTES
+    array: Array = np.load(path, mmap_mode=None if empty else "r")
+    return array
+
+
+def _environment() -> dict[str, str]:
+    """One thread a library: an agent is one worker, and workers outnumber processors."""
+    return {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+def _compile(targets: Iterable[Target]) -> None:
+    """What every switch and every agent would compile for itself, on the time of its start. Where
+    that fails, the first of them says why."""
+    with contextlib.suppress(library.BuildError):
+        library.built()
+    if any(isinstance(target, NativeTarget) for target in targets):
+        with contextlib.suppress(PipelineError):
+            loop_library()

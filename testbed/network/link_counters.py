@@ -1,0 +1,153 @@
+"""Reading the counters of links: interfaces through `ip`, queues through `tc`, the rest by eBPF."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from agglab.testbed.kernel import network_namespace
+from agglab.testbed.network.impaired import Counts
+from agglab.testbed.network.rules import PortDrop
+from agglab.testbed.statistics import DirectionStatistics, SwitchStatistics
+from agglab.topologies import Topology
+
+NO_QUEUE = {"drops": 0, "packets": 0, "bytes": 0}
+
+
+@dataclass(frozen=True)
+class Sent:
+    """Frames that were put on a link, and their bytes."""
+
+    packets: int
+    bytes: int
+
+
+def read_directions(
+    topology: Topology,
+    pids: Mapping[str, int],
+    counts: Mapping[str, Counts],
+    buffered: Container[str] = (),
+    by_switches: Mapping[str, Sent] | None = None,
+) -> tuple[DirectionStatistics, ...]:
+    """Counters of every direction. pids: a process of each node; counts: by direction name.
+
+    buffered: names of links whose interfaces count a buffer of several frames as one. What hosts
+    sent there is the queue's count, which is of frames; what switches sent is in by_switches, by
+    direction: before Linux 6.19 a queue counts no frames of a packet socket's buffer.
+    """
+    nodes = {node: _read_node(pid) for node, pid in pids.items()}
+    result = []
+    for link in topology.links:
+        for name, sender, receiver, _ in link.directions():
+            own = nodes[sender.node][sender.interface]
+            arrived = nodes[receiver.node][receiver.interface]["rx"]["packets"]
+            if link.name in buffered:
+                frames = (by_switches or {}).get(name) or Sent(**own["queue"])
+                own = {**own, "tx": {**own["tx"], **asdict(frames)}}
+                arrived = frames.packets
+            result.append(_direction(link.name, name, own, counts.get(name, Counts(arrived))))
+    return tuple(result)
+
+
+def sent_by_switches(
+    topology: Topology, buffered: Container[str], switches: Sequence[SwitchStatistics]
+) -> dict[str, Sent]:
+    """What native switches sent on the buffered links, by direction name, by their own counts."""
+    details = {switch.name: switch.details for switch in switches}
+    found = {}
+    for link in topology.links:
+        for name, sender, _, _ in link.directions():
+            ports: Any = details.get(sender.node, {}).get("ports", {})
+            told = ports.get(str(sender.port))
+            if link.name in buffered and told is not None:
+                found[name] = Sent(told["tx_packets"], told["tx_bytes"])
+    return found
+
+
+def carried_bytes(
+    topology: Topology, pids: Mapping[str, int], proc: Path = Path("/proc")
+) -> dict[str, int]:
+    """Bytes each direction's sender has put on the link. /proc/PID/net/dev shows the interfaces of
+    that process's namespace, whoever reads it."""
+    sent = {
+        node: _sent_bytes((proc / str(pid) / "net/dev").read_text()) for node, pid in pids.items()
+    }
+    return {
+        name: sent[sender.node][sender.interface]
+        for link in topology.links
+        for name, sender, _, _ in link.directions()
+    }
+
+
+def _sent_bytes(table: str) -> dict[str, int]:
+    """interface -> bytes sent, the ninth number of its line."""
+    lines = (line.partition(":") for line in table.splitlines()[2:])
+    return {name.strip(): int(numbers.split()[8]) for name, _, numbers in lines}
+
+
+def port_counts(
+    drops: Mapping[str, PortDrop], switches: Sequence[SwitchStatistics]
+) -> dict[str, Counts]:
+    """What switches lost at their ports, by direction. Frames lost before they were sent are put
+    with those that were, as if they had been lost at the far end."""
+    details = {switch.name: switch.details for switch in switches}
+    counts = {}
+    for direction, drop in drops.items():
+        ports: Any = details.get(drop.switch, {}).get("ports", {})
+        told = ports.get(str(drop.port), {}).get(drop.statistics)
+        if told is not None:
+            counts[direction] = Counts(
+                seen=told["seen"],
+                dropped=told["dropped"],
+                numbers=tuple(told["numbers"]),
+                unsent=told["dropped"] if drop.outgoing else 0,
+                unsent_bytes=told["dropped_bytes"] if drop.outgoing else 0,
+            )
+    return counts
+
+
+def _direction(
+    link: str, name: str, sender: Mapping[str, Any], counts: Counts
+) -> DirectionStatistics:
+    return DirectionStatistics(
+        link=link,
+        direction=name,
+        packets=sender["tx"]["packets"] + counts.unsent,
+        bytes=sender["tx"]["bytes"] + counts.unsent_bytes,
+        seen=counts.seen,
+        dropped_injected=counts.dropped,
+        dropped_by_queue=sender["queue_drops"] + sender["tx"]["dropped"],
+        dropped_numbers=counts.numbers,
+        corrupted=counts.corrupted,
+        lost_link_down=counts.lost,
+        duplicated=counts.copied,
+    )
+
+
+def _read_node(pid: int) -> dict[str, dict[str, Any]]:
+    """interface -> {"rx", "tx": counters of `ip -s`, "queue_drops": of its root queue}."""
+    with network_namespace(pid):
+        devices = _json("ip", "-s", "-j", "link", "show", "type", "veth")
+        queues = _json("tc", "-s", "-j", "qdisc", "show")
+    roots = {queue["dev"]: queue for queue in queues if queue.get("root")}
+    return {
+        device["ifname"]: {
+            "rx": device["stats64"]["rx"],
+            "tx": device["stats64"]["tx"],
+            "queue_drops": roots.get(device["ifname"], NO_QUEUE)["drops"],
+            "queue": {
+                count: roots.get(device["ifname"], NO_QUEUE)[count]
+                for count in ("packets", "bytes")
+            },
+        }
+        for device in devices
+    }
+
+
+def _json(*command: str) -> Any:
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout or "[]")

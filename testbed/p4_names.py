@@ -1,0 +1,35 @@
+"""Names of a P4 program's objects: in full, as P4Info has them, or by a last part of it.
+
+`members` and `sums.members` both name the table `MyIngress.sums.members`, as long as no
+other object of that kind ends in the same parts. A full name always names its own object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class UnresolvedName(ValueError):
+    """A name that no object has, or that may stand for several."""
+
+
+def is_called(full_name: str, name: str) -> bool:
+    """Whether a name is an object's full name or its last parts."""
+    return full_name == name or full_name.endswith(f".{name}")
+
+
+def matching(known: Iterable[str], name: str) -> list[str]:
+    """The full names that a name may stand for: itself alone if it is one of them."""
+    found = [each for each in known if is_called(each, name)]
+    return [name] if name in found else found
+
+
+def full_name(known: Iterable[str], name: str, kind: str) -> str:
+    """The one full name that a name stands for. kind: what the message calls the object. Raises
+    UnresolvedName if there is none, or more than one."""
+    known = list(known)
+    found = matching(known, name)
+    if len(found) != 1:
+        problem = "is ambiguous" if found else "does not exist"
+        raise UnresolvedName(f"{kind} {name} {problem}; the program has {', '.join(known)}")
+    return found[0]

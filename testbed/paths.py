@@ -1,0 +1,63 @@
+"""Where the files of the laboratory are: beside the packages in a checkout, in share/agglab where
+it is installed from a wheel."""
+
+from __future__ import annotations
+
+from importlib import metadata
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+"""The folder that holds the packages: the checkout, or site-packages/agglab."""
+PROGRAM = "p4/forwarding.p4"
+
+
+def _shared() -> Path:
+    """The folder that has p4/, scenarios/ and figures/."""
+    for folder in (REPOSITORY, REPOSITORY.parent / "share/agglab"):  # pip install --target
+        if (folder / PROGRAM).is_file():
+            return folder
+    for file in metadata.files("agglab") or ():
+        if file.as_posix().endswith(f"share/agglab/{PROGRAM}"):
+            return Path(str(file.locate())).resolve().parents[1]
+    return REPOSITORY
+
+
+SHARED = _shared()
+P4_FOLDER = SHARED / "p4"
+SCENARIO_FOLDER = SHARED / "scenarios"
+FIGURE_FOLDER = SHARED / "figures"
+IS_CHECKOUT = SHARED == REPOSITORY
+PYTHON = ".venv/bin/python" if IS_CHECKOUT else "python"
+CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+INSTALL_TORCH = f"{PYTHON} -m pip install torch --index-url {CPU_INDEX} (200 MB, without CUDA)"
+SETUP = "run `make setup`" if IS_CHECKOUT else ""
+"""What installs everything; an installed wheel has no such thing."""
+PYTHON_PACKAGES = {
+    "mininet": (
+        "apt-get install mininet --no-install-recommends, and use a virtual environment "
+        "made with --system-site-packages"
+    ),
+    "grpc": "python -m pip install grpcio",
+    "google": "python -m pip install protobuf",
+    "p4": "python -m pip install p4runtime",
+    "yaml": "python -m pip install PyYAML",
+}
+
+
+def program_remedy(command: str) -> str:
+    """The remedy for what `command` installs alone, and `make setup` with everything else."""
+    return f"{SETUP}, or {command}" if SETUP else command
+
+
+def peer_remedy(package: str, name: str) -> str:
+    """The remedy for a peer that p4lang has a Debian package of."""
+    source = f"{package} of p4lang's packages"
+    if IS_CHECKOUT:
+        return f"run `./setup.sh --peers`, which installs {name} ({source})"
+    return f"apt-get install {package} ({source})"
+
+
+def module_remedy(module: str) -> str:
+    """The remedy for a Python module that cannot be imported."""
+    package = module.partition(".")[0]
+    return SETUP or PYTHON_PACKAGES.get(package, f"python -m pip install {package}")

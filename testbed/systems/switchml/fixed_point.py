@@ -1,0 +1,151 @@
+"""How floats become integers under a scaling factor of the scenario's own (docs/numbers.md): its
+keys, what workers are told, and what is right.
+
+The truth shares nothing with the step in C but the text of that page.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from agglab.testbed.scenario import Scenario
+from agglab.testbed.scenario.jobs import Finding, stated
+from agglab.testbed.scenario.key import key
+from agglab.testbed.scenario.kinds import AutoOr, Choice, Whole
+from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.systems.base import ActiveJob, Array, Truth, TruthOf
+from agglab.testbed.systems.summing.truth import FLOAT64_SLACK, chunk_scales, quantise_bits
+
+NAME = "switchml"
+DTYPE = "float32"
+SCALE_MIN, SCALE_MAX = -64, 64
+BITS_MIN, BITS_MAX = 2, 32
+NEAREST, STOCHASTIC = "nearest", "stochastic"
+
+
+@dataclass(frozen=True)
+class SwitchmlKeys:
+    """The section `switchml`."""
+
+    scale_log2: int | None = key(
+        "scale_log2",
+        AutoOr(Whole(SCALE_MIN, SCALE_MAX), "for each chunk, as its largest value allows"),
+        None,
+        "float32 is multiplied by 2 to this, and summed as integers; what does not fit is cut",
+    )
+    bits: int | None = key(
+        "bits",
+        AutoOr(Whole(BITS_MIN, BITS_MAX), "as many as leave room for the sum in 32"),
+        None,
+        "an integer that a float32 becomes has so many bits at most, with its sign",
+    )
+    rounding: str = key(
+        "rounding",
+        Choice((NEAREST, STOCHASTIC)),
+        NEAREST,
+        "`stochastic`: up or down at random, more often to the nearer integer",
+    )
+
+
+PLAIN = SwitchmlKeys()
+
+
+def keys_of(scenario: Scenario) -> SwitchmlKeys:
+    """The section of a scenario, or what it is without one."""
+    own = dict(scenario.options).get(NAME)
+    return own if isinstance(own, SwitchmlKeys) else PLAIN
+
+
+def check(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
+    """Only floats of Agglab's own workers have a scaling factor."""
+    if keys_of(scenario) == PLAIN:
+        return
+    for i, job in enumerate(stated(scenario)):
+        path = f"jobs[{i}].workload" if scenario.jobs else "workload"
+        if trust(f"{path}.dtype") and job.workload.dtype != DTYPE:
+            what = f"{job.workload.dtype} has no scaling factor, which `{NAME}` sets"
+            yield f"{path}.dtype", what, f"float32, or a scenario without `{NAME}`"
+        if trust(f"{path}.worker") and job.workload.worker:
+            what = f"a worker of your own does not know what `{NAME}` sets"
+            yield f"{path}.worker", what, "leave it out"
+
+
+def settings(own: SwitchmlKeys, seed: int, job: int, rank: int) -> dict[str, Any]:
+    """What the worker of that rank is told, as hosts.fixed_point.FixedPoint."""
+    drawn = own.rounding == STOCHASTIC
+    return {
+        "scale_log2": own.scale_log2,
+        "bits": own.bits,
+        "noise_key": noise_key(seed, job, rank) if drawn else None,
+    }
+
+
+def noise_key(seed: int, job: int, rank: int) -> int:
+    """64 bits, not 0, that differ between runs, jobs and ranks."""
+    digest = hashlib.sha256(f"rounding {seed} {job} {rank}".encode()).digest()
+    return int.from_bytes(digest[:8], "little") | 1
+
+
+def truth_of(own: SwitchmlKeys, lanes: int, seed: int, job: ActiveJob) -> TruthOf:
+    """See System.truth; the first element of a block is the first of a chunk.
+
+    A result may be off by what rounding does at each worker, half a step or, at random, a step; by
+    what was cut; and by its own rounding to float32.
+    """
+    drawn = own.rounding == STOCHASTIC
+    keys = [noise_key(seed, job.job.number, rank) if drawn else 0 for rank in job.members]
+    return lambda start, inputs: _truth(own, lanes, keys, start, inputs)
+
+
+def _truth(
+    own: SwitchmlKeys, lanes: int, keys: Sequence[int], start: int, inputs: Sequence[Array]
+) -> Truth:
+    limit = 2.0 ** value_bits(own, len(inputs)) - 1
+    scale = _scale(own, lanes, inputs)
+    values, total, beyond = (np.zeros(inputs[0].size) for _ in range(3))
+    for noise, x in zip(keys, inputs, strict=True):
+        scaled = x.astype(np.float64) * scale
+        values += x.astype(np.float64)
+        total += np.clip(_rounded(noise, start, scaled, x), -limit, limit)
+        beyond += np.maximum(np.abs(scaled) - limit, 0.0)
+    step = 1.0 if any(keys) else 0.5
+    rounding = (len(inputs) * step + beyond) / scale
+    farthest = np.abs(values) + rounding
+    half_unit = np.spacing(farthest.astype(np.float32)).astype(np.float64) / 2
+    return Truth(values, rounding * FLOAT64_SLACK + half_unit, total.astype(np.int32))
+
+
+def value_bits(own: SwitchmlKeys, workers: int) -> int:
+    """b: an integer that a float becomes is at most 2^b - 1."""
+    room = quantise_bits(workers)
+    return room if own.bits is None else min(room, own.bits - 1)
+
+
+def _scale(own: SwitchmlKeys, lanes: int, inputs: Sequence[Array]) -> Array:
+    """What each element is multiplied by."""
+    if own.scale_log2 is not None:
+        return np.full(inputs[0].size, 2.0**own.scale_log2)
+    chunks = chunk_scales(inputs, lanes, value_bits(own, len(inputs)))
+    return np.repeat(chunks, lanes)[: inputs[0].size]
+
+
+def _rounded(key: int, start: int, scaled: Array, x: Array) -> Array:
+    if not key:
+        return np.rint(scaled)
+    places = np.arange(start, start + x.size, dtype=np.uint64)
+    drawn = _mix(_mix(places + np.uint64(key)) + x.view(np.uint32).astype(np.uint64))
+    drawn >>= np.uint64(11)
+    return np.floor(scaled + np.ldexp(drawn.astype(np.float64), -53))
+
+
+def _mix(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """The finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014)."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))

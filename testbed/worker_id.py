@@ -1,0 +1,33 @@
+"""Which agent of which job: what events and samples are sorted by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from agglab.hosts.part import WORKER
+
+Event = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class WorkerId:
+    """One agent of one job. A host has at most one worker of a job, and any number of its servers
+    and schedulers, which their ranks tell apart (0 for workers)."""
+
+    job: int
+    host: str
+    role: str = WORKER
+    rank: int = 0
+
+    @classmethod
+    def of(cls, event: Event) -> WorkerId:
+        """Whose event it is."""
+        role = event.get("role", WORKER)
+        return cls(event["job"], event["name"], role, 0 if role == WORKER else event["rank"])
+
+    @property
+    def name(self) -> str:
+        """For files and messages: `h2`, `h2-job2`, `h2-server-4`."""
+        job = f"-job{self.job}" if self.job > 1 else ""
+        return f"{self.host}{job}" + ("" if self.role == WORKER else f"-{self.role}-{self.rank}")

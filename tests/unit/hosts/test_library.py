@@ -1,0 +1,137 @@
+"""Building and caching the C helper; its tests once more under the sanitizers."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agglab.hosts import library
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[2]
+CHECKED = ("wire", "quantise", "fixed_point", "worker", "worker_fuzz", "all_reduce", "ring", "ps")
+TOO_LONG = "part or refused_port or sums_fit"
+
+
+def preloaded():
+    """The sanitizers' run-time libraries: they must come before Python's own memory allocator."""
+    names = ("libasan.so", "libubsan.so")
+    paths = [
+        subprocess.run(
+            ["cc", f"-print-file-name={name}"], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        for name in names
+    ]
+    return " ".join(paths)
+
+
+def run_sanitized(*arguments):
+    options = {"ASAN_OPTIONS": "detect_leaks=0", "AGGLAB_SANITIZE": "1", "LD_PRELOAD": preloaded()}
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        env=os.environ | options,
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_the_tests_of_this_part_pass_under_the_sanitizers():
+    files = [str(HERE / f"test_{name}.py") for name in CHECKED]
+    selection = ["-k", f"not ({TOO_LONG})", "-p", "no:cacheprovider"]
+    done = run_sanitized("-m", "pytest", "-q", "-x", *selection, *files)
+    assert done.returncode == 0, done.stdout + done.stderr
+    seeds = "test_the_native_step_and_the_python_model_agree_packet_by_packet[1]"
+    done = run_sanitized("-m", "pytest", "-q", f"{HERE / 'test_worker_model.py'}::{seeds}")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_sanitizers_are_at_work():
+    """A batch that claims more rows than it has is caught."""
+    overrun = (
+        "import numpy as np; from agglab.hosts import library; values = np.zeros(4, np.float32);"
+        "library.load().quantise_exponents(values.ctypes.data, 99, 99, values.ctypes.data)"
+    )
+    done = run_sanitized("-c", overrun)
+    assert done.returncode != 0 and "heap-buffer-overflow" in done.stderr
+
+
+def test_it_is_built_once_and_again_for_other_flags(tmp_path, monkeypatch):
+    monkeypatch.setenv("AGGLAB_CACHE", str(tmp_path / "new" / "cache"))
+    first = library.build()
+    built_ns = first.stat().st_mtime_ns
+    assert library.build() == first and first.stat().st_mtime_ns == built_ns
+    monkeypatch.setattr(library, "FLAGS", [*library.FLAGS, "-DOTHER"])
+    assert library.build() != first
+    assert {path.suffix for path in first.parent.iterdir()} == {".so", ".lock"}
+
+
+def test_clang_builds_it_without_a_warning_too(tmp_path, monkeypatch):
+    if shutil.which("clang") is None:
+        pytest.skip("clang is not installed")
+    monkeypatch.setenv("AGGLAB_CACHE", str(tmp_path))
+    monkeypatch.setenv("CC", "clang")
+    assert library.build().exists()
+
+
+@pytest.mark.parametrize("line", ["flags\t: avx2", "Features\t: asimd", "CPU part\t: 0xd0c"])
+def test_it_is_built_again_for_another_processor(line, tmp_path, monkeypatch):
+    """A home folder may be shared by machines, an image be booted on another one."""
+    (tmp_path / "cpuinfo").write_text(f"processor\t: 0\n{line}\nBogoMIPS\t: 1\n")
+    monkeypatch.setattr(library, "CPU_INFO", tmp_path / "cpuinfo")
+    first = library._key("/bin/sh", [], [])
+    (tmp_path / "cpuinfo").write_text(f"processor\t: 0\n{line}\nBogoMIPS\t: 2\n")
+    assert library._key("/bin/sh", [], []) == first
+    (tmp_path / "cpuinfo").write_text(f"processor\t: 0\n{line}1\nBogoMIPS\t: 1\n")
+    assert library._key("/bin/sh", [], []) != first
+
+
+def test_no_compiler_is_one_clear_line(tmp_path, monkeypatch):
+    monkeypatch.setenv("AGGLAB_CACHE", str(tmp_path))
+    monkeypatch.setenv("CC", "no-such-compiler")
+    with pytest.raises(
+        library.BuildError, match=r"^no C compiler: 'no-such-compiler' is not in PATH"
+    ):
+        library.build()
+
+
+def test_what_the_compiler_says_is_told(tmp_path, monkeypatch):
+    monkeypatch.setenv("AGGLAB_CACHE", str(tmp_path))
+    monkeypatch.setattr(library, "FLAGS", [*library.FLAGS, "-std=nowhere"])
+    with pytest.raises(library.BuildError, match="nowhere"):
+        library.build()
+    assert not list(tmp_path.glob("*.so"))
+
+
+def test_a_cache_that_cannot_be_written_names_the_remedy(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("AGGLAB_CACHE", str(tmp_path / "file"))
+    with pytest.raises(library.BuildError, match=r"cannot build in .*file: .*; set AGGLAB_CACHE"):
+        library.build()
+
+
+def test_a_cache_that_others_can_write_to_is_not_loaded_from(tmp_path, monkeypatch):
+    monkeypatch.setenv("AGGLAB_CACHE", str(tmp_path))
+    library.build()
+    why = rf"^{tmp_path}: others may write to it, .* set AGGLAB_CACHE to a folder [^\n]*$"
+    tmp_path.chmod(0o775)
+    with pytest.raises(library.BuildError, match=why):
+        library.build()
+    tmp_path.chmod(0o755)
+    library.build()
+    monkeypatch.setattr(os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
+    with pytest.raises(library.BuildError, match=why):
+        library.build()
+
+
+def test_the_cache_follows_the_environment(monkeypatch):
+    monkeypatch.setenv("AGGLAB_CACHE", "/one")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/two")
+    assert library.cache_folder() == Path("/one")
+    monkeypatch.delenv("AGGLAB_CACHE")
+    assert library.cache_folder() == Path("/two/agglab")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert library.cache_folder() == Path.home() / ".cache/agglab"

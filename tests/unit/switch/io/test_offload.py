@@ -1,0 +1,197 @@
+"""Checksums and segments made in software, compared with Scapy's; garbage under the sanitizers."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from scapy.layers.inet import IP, TCP, UDP
+from scapy.layers.inet6 import IPv6
+from scapy.layers.l2 import Dot1Q, Ether
+from scapy.packet import Packet, Raw
+
+HERE = Path(__file__).parent
+IO = HERE.parents[3] / "switch" / "io"
+NEEDS_CSUM, TCPV4, UDP_FRAGMENTS, TCPV6, UDP_L4, ECN = 1, 1, 3, 4, 5, 0x80
+
+
+@dataclass(frozen=True)
+class Job:
+    """What struct frame says besides the bytes."""
+
+    frame: bytes
+    csum_start: int = 0
+    csum_offset: int = 0
+    gso_size: int = 0
+    flags: int = 0
+    gso_type: int = 0
+
+
+@pytest.fixture(scope="session")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("offload") / "driver"
+    flags = "-std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -g -fsanitize=address,undefined"
+    sources = [str(HERE / "offload_driver.c"), str(IO / "offload.c")]
+    command = ["cc", *flags.split(), "-fno-sanitize-recover=all", "-o", str(target), *sources]
+    subprocess.run(command, check=True)
+    return target
+
+
+def run(driver: Path, jobs: list[Job]) -> list[list[bytes] | None]:
+    """The packets of each job, None where it was refused."""
+    text = b""
+    for j in jobs:
+        numbers = (j.csum_start, j.csum_offset, j.gso_size, j.flags, j.gso_type, len(j.frame))
+        text += " ".join(map(str, numbers)).encode() + b"\n" + j.frame
+    done = subprocess.run([driver], input=text, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    results: list[list[bytes] | None] = []
+    for part in done.stdout.decode().split(".\n")[:-1]:
+        lines = part.split()
+        results.append(None if lines == ["refused"] else [bytes.fromhex(line) for line in lines])
+    assert len(results) == len(jobs)
+    return results
+
+
+def big(layers: Packet, payload: bytes) -> tuple[bytes, int]:
+    """An unsegmented frame with no checksum yet, and where its transport header starts."""
+    frame = layers / Raw(payload)
+    transport = frame[TCP] if TCP in frame else frame[UDP]
+    transport.chksum = 0
+    raw = bytes(frame)
+    return raw, raw.index(bytes(transport))
+
+
+def rebuilt(frame: bytes) -> bytes:
+    """The same packet with lengths and checksums computed by Scapy."""
+    packet = Ether(frame)
+    for layer, names in ((IP, ("len", "chksum")), (TCP, ("chksum",)), (UDP, ("len", "chksum"))):
+        if layer in packet:
+            for name in names:
+                delattr(packet[layer], name)
+    if IPv6 in packet:
+        del packet[IPv6].plen
+    return bytes(packet)
+
+
+ETHER = Ether(dst="02:00:00:00:00:02", src="02:00:00:00:00:01")
+V4 = IP(src="10.0.0.1", dst="10.0.0.2", id=65534, tos=3)
+V6 = IPv6(src="fd00::1", dst="fd00::2", tc=7)
+FLAGS_TCP = TCP(sport=1000, dport=2000, seq=0xFFFFFF00, ack=5, flags="FPAC", options=[("MSS", 9)])
+PAYLOAD = bytes(random.Random(4).randbytes(3001))
+
+
+@pytest.mark.parametrize(
+    "layers", [ETHER / V4, ETHER / Dot1Q(vlan=100) / V4, ETHER / V6], ids=["v4", "vlan", "v6"]
+)
+def test_tcp_segments(driver: Path, layers: Packet) -> None:
+    frame, start = big(layers / FLAGS_TCP, PAYLOAD)
+    kind = TCPV6 if IPv6 in layers else TCPV4
+    job = Job(frame, start, 16, 1000, NEEDS_CSUM, kind | ECN)
+    [packets] = run(driver, [job])
+    assert packets is not None and len(packets) == 4
+    assert [rebuilt(packet) for packet in packets] == packets
+    parsed = [Ether(packet) for packet in packets]
+    assert b"".join(bytes(p[TCP].payload) for p in parsed) == PAYLOAD
+    assert [len(p[TCP].payload) for p in parsed] == [1000, 1000, 1000, 1]
+    first = FLAGS_TCP.seq
+    assert [p[TCP].seq for p in parsed] == [(first + 1000 * i) % 2**32 for i in range(4)]
+    assert [str(p[TCP].flags) for p in parsed] == ["AC", "A", "A", "FPA"]
+    if IP in parsed[0]:
+        assert [p[IP].id for p in parsed] == [65534, 65535, 0, 1]
+
+
+@pytest.mark.parametrize("layers", [ETHER / V4, ETHER / V6], ids=["v4", "v6"])
+def test_udp_segments(driver: Path, layers: Packet) -> None:
+    frame, start = big(layers / UDP(sport=7, dport=9), PAYLOAD)
+    [packets] = run(driver, [Job(frame, start, 6, 1400, NEEDS_CSUM, UDP_L4)])
+    assert packets is not None
+    assert [rebuilt(packet) for packet in packets] == packets
+    assert [len(Ether(packet)[UDP].payload) for packet in packets] == [1400, 1400, 201]
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 999, 1000])
+@pytest.mark.parametrize("layers", [ETHER / V4 / UDP(dport=9), ETHER / V6 / TCP(flags="A")])
+def test_a_checksum_is_completed(driver: Path, layers: Packet, length: int) -> None:
+    expected = bytes(layers / Raw(PAYLOAD[:length]))
+    tcp = TCP in layers
+    offset = 16 if tcp else 6
+    start = len(expected) - length - (20 if tcp else 8)
+    # The sender leaves the sum of the pseudo header in the field.
+    at = 26 if IP in layers else 22
+    pseudo = expected[at : at + (8 if IP in layers else 32)]
+    words = pseudo + bytes([0, 6 if tcp else 17]) + (len(expected) - start).to_bytes(2, "big")
+    total = sum(int.from_bytes(words[i : i + 2], "big") for i in range(0, len(words), 2))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    frame = bytearray(expected)
+    frame[start + offset : start + offset + 2] = total.to_bytes(2, "big")
+    [packets] = run(driver, [Job(bytes(frame), start, offset, 0, NEEDS_CSUM)])
+    assert packets == [expected]
+
+
+def test_a_udp_checksum_of_zero_is_sent_as_ones(driver: Path) -> None:
+    layers = ETHER / V4 / UDP(dport=9)
+    filler = bytes(layers / Raw(bytes(2)))[40:42]  # makes the sum all ones, its complement zero
+    expected = bytearray(bytes(layers / Raw(filler)))
+    expected[40:42] = b"\xff\xff"
+    frame = bytearray(expected)
+    # Addresses, protocol and length: what the sender leaves for the hardware to add to.
+    words = frame[26:34] + bytes([0, 17, 0, 10])
+    total = sum(int.from_bytes(words[i : i + 2], "big") for i in range(0, len(words), 2))
+    frame[40:42] = ((total & 0xFFFF) + (total >> 16)).to_bytes(2, "big")
+    assert run(driver, [Job(bytes(frame), 34, 6, 0, NEEDS_CSUM)]) == [[bytes(expected)]]
+
+
+def test_what_cannot_be_done_is_refused(driver: Path) -> None:
+    frame, start = big(ETHER / V4 / FLAGS_TCP, PAYLOAD)
+    good = Job(frame, start, 16, 1000, NEEDS_CSUM, TCPV4)
+    longer, start6 = big(ETHER / V6 / FLAGS_TCP, PAYLOAD)
+    assert run(driver, [Job(longer, start6, 16, 1000, NEEDS_CSUM, TCPV6)]) != [None]
+    no_length = longer[:18] + bytes(2) + longer[20:]
+    jobs = [
+        Job(frame, start, 16, 0, NEEDS_CSUM, TCPV4),
+        Job(frame, start, 16, 1000, 0, TCPV4),
+        Job(frame, start, 16, 1000, NEEDS_CSUM, UDP_FRAGMENTS),
+        Job(frame, 20, 16, 1000, NEEDS_CSUM, TCPV4),
+        Job(frame, len(frame) - 10, 16, 1000, NEEDS_CSUM, TCPV4),
+        Job(frame[: start + 24], start, 16, 1000, NEEDS_CSUM, TCPV4),
+        Job(frame[:13], start, 16, 1000, NEEDS_CSUM, TCPV4),
+        Job(frame, len(frame) - 1, 0, 0, NEEDS_CSUM),
+        Job(frame, start, 6, 1000, NEEDS_CSUM, TCPV4),
+        Job(frame, start, 16, 1000, NEEDS_CSUM, UDP_L4),
+        Job(frame + b"x", start, 16, 1000, NEEDS_CSUM, TCPV4),
+        Job(frame[:-1], start, 16, 1000, NEEDS_CSUM, TCPV4),
+        Job(frame[:23] + b"\x11" + frame[24:], start, 16, 1000, NEEDS_CSUM, TCPV4),
+        Job(frame[:14] + b"\x46" + frame[15:], start, 16, 1000, NEEDS_CSUM, TCPV4),
+        Job(frame, start, 16, 2, NEEDS_CSUM, TCPV4),
+        Job(no_length, start6, 16, 1000, NEEDS_CSUM, TCPV6),
+    ]
+    results = run(driver, [good, *jobs])
+    assert results[0] is not None
+    assert results[1:] == [None] * len(jobs)
+
+
+def test_garbage_is_never_read_beyond_its_end(driver: Path) -> None:
+    chance = random.Random(11)
+    valid, start = big(ETHER / V4 / FLAGS_TCP, PAYLOAD[:500])
+    jobs = []
+    for _ in range(3000):
+        frame = bytearray(valid[: chance.randrange(len(valid) + 1)])
+        for _ in range(chance.randrange(6)):
+            if frame:
+                frame[chance.randrange(len(frame))] = chance.randrange(256)
+        jobs.append(
+            Job(
+                bytes(frame),
+                chance.choice([start, chance.randrange(65536), chance.randrange(60)]),
+                chance.choice([6, 16, chance.randrange(65536)]),
+                chance.choice([0, 1, 7, 300, 65535]),
+                chance.choice([NEEDS_CSUM, 0]),
+                chance.choice([0, TCPV4, TCPV6, UDP_L4, chance.randrange(256)]),
+            )
+        )
+    run(driver, jobs)

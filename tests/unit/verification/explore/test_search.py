@@ -1,0 +1,135 @@
+"""Schedules are sound and repeatable; a broken switch is found and shrunk to a scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agglab.testbed import systems
+from agglab.testbed.paths import REPOSITORY
+from agglab.testbed.program import compile_program
+from agglab.testbed.scenario import load
+from agglab.testbed.virtual import CompiledProgram
+from agglab.verification import programs
+from agglab.verification.explore.schedules import LANES, SLOTS, schedule
+from agglab.verification.explore.search import Subject, minimal, search, try_seed, write
+from agglab.verification.explore.shrink import sound
+from agglab.verification.explore.trial import Finding, attempt
+
+SYSTEM = "switchml"
+PROGRAM = REPOSITORY / "p4" / "switchml.p4"
+SEEDS = range(7000, 7060)
+STOPPED_TWICE = (18, 248, 443)
+"""Seeds that draw two faults that stop the same program, of which one is left out."""
+
+
+@pytest.fixture(scope="module")
+def compiled() -> CompiledProgram:
+    return CompiledProgram(
+        compile_program(PROGRAM, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json
+    )
+
+
+def broken(folder: Path, old: str, new: str) -> Path:
+    """The program with a piece replaced."""
+    text = PROGRAM.read_text()
+    assert text.count(old) == 1
+    path = folder / "broken.p4"
+    path.write_text(text.replace(old, new).replace('"include/', f'"{PROGRAM.parent}/include/'))
+    return path
+
+
+@pytest.fixture(scope="module")
+def adds_twice(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A contribution that comes twice before its slot is complete is added twice."""
+    old = "(meta.before & meta.worker) != 0"
+    yield broken(tmp_path_factory.mktemp("p4"), old, f"{old} && meta.before == meta.all_workers")
+
+
+def test_schedules_are_sound_and_repeat() -> None:
+    for system in (SYSTEM, "ps"):
+        assert all(sound(schedule(seed, system)) for seed in (*SEEDS, *STOPPED_TWICE))
+    assert [schedule(seed, SYSTEM) for seed in SEEDS] == [schedule(seed, SYSTEM) for seed in SEEDS]
+    kinds = {fault.kind for seed in range(400) for fault in schedule(seed, SYSTEM).faults}
+    assert len(kinds) == 16
+    with_servers = {fault.kind for seed in range(400) for fault in schedule(seed, "ps").faults}
+    own = {"server_pause", "server_crash", "server_restart", "server_slow"}
+    assert with_servers - kinds == own and kinds < with_servers
+
+
+def test_schedules_end_as_they_must(compiled: CompiledProgram) -> None:
+    trials = {seed: attempt(schedule(seed, SYSTEM), compiled) for seed in SEEDS}
+    assert {seed: t.finding for seed, t in trials.items() if t.finding} == {}
+    again = [attempt(schedule(seed, SYSTEM), compiled).actions for seed in SEEDS[:10]]
+    assert again == [trials[seed].actions for seed in SEEDS[:10]]
+
+
+def test_a_broken_switch_is_found_and_shrunk(adds_twice: Path, tmp_path: Path) -> None:
+    subject = Subject(SYSTEM, adds_twice)
+    tally = search(subject, range(20), processes=2)
+    assert tally.schedules == 20
+    first = next(each for each in tally.found if each.finding.kind == "wrong sum")
+    small, finding = minimal(first.seed, first.finding, subject)
+    assert finding.kind == "wrong sum"
+    assert len(small.faults) <= 1 and small.topology.kind == "rack"
+    assert all(len(fault.packets) <= 1 for fault in small.faults)
+    # What is written is a valid scenario, fails alike, and does not with the right program.
+    path = write(small, adds_twice, tmp_path)
+    (point,) = load(path).points
+    program = compile_program(
+        point.resolved.programs["s1"].path, "agglab", {"LANES": LANES, "SLOTS": SLOTS}
+    )
+    again = attempt(point.resolved.scenario, CompiledProgram(program.json)).finding
+    assert again and again.kind == "wrong sum"
+
+
+def test_the_right_switch_passes_what_the_broken_one_failed(
+    adds_twice: Path, compiled: CompiledProgram
+) -> None:
+    wrong = CompiledProgram(
+        compile_program(adds_twice, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json
+    )
+    for seed in range(20):
+        if attempt(schedule(seed, SYSTEM), wrong).finding:
+            assert attempt(schedule(seed, SYSTEM), compiled).finding is None
+
+
+def test_a_switch_that_never_answers_again_is_a_failure(tmp_path: Path) -> None:
+    """Without answers to repeated contributions a lost result is lost for good."""
+    program = broken(tmp_path, "if (meta.holds_result) {", "if (false) {")
+    sizes = {"LANES": LANES, "SLOTS": SLOTS}
+    silent = CompiledProgram(compile_program(program, "agglab", sizes).json)
+    found = [attempt(schedule(seed, SYSTEM), silent).finding for seed in range(30)]
+    assert "failure" in {each.kind for each in found if isinstance(each, Finding)}
+
+
+def test_other_systems_meet_the_same_schedules() -> None:
+    """The same network, jobs and faults, but for those of servers; and nothing is found in the
+    first of them."""
+    for system in ("ring", "ps"):
+        for seed in SEEDS:
+            alike = [f for f in schedule(seed, system).faults if f.server is None]
+            assert alike == list(schedule(seed, SYSTEM).faults)
+        tally = search(Subject(system, programs.path(system)), range(60), processes=2)
+        assert (tally.schedules, tally.found) == (60, ())
+
+
+def test_what_another_system_gets_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Judged by a truth that is off by one, every round that ends is wrong."""
+    right = systems.find("ring").truth
+
+    def off_by_one(*asked: Any) -> Any:
+        def truth(start: int, inputs: Any) -> Any:
+            expected = right(*asked)(start, inputs)
+            expected.values[0] += 1
+            return expected
+
+        return truth
+
+    monkeypatch.setattr(systems.find("ring"), "truth", off_by_one)
+    subject = Subject("ring", programs.path("ring"))
+    found = [try_seed(seed, subject).finding for seed in range(10)]
+    assert any(each is not None and each.kind == "wrong sum" for each in found)
