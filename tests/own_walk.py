@@ -37,9 +37,9 @@ class Walk:
                 commands += self._placing(text.splitlines())
             elif language == "yaml":
                 self._line("maximum.yaml", text)
-            elif language == "p4" and before == "`mine/maximum.p4` replace its line":
+            elif language == "p4" and before == "In `mine/maximum.p4`, replace this line:":
                 old = text
-            elif language == "p4" and before == "by":
+            elif language == "p4" and before == "by these:":
                 self._change("maximum.p4", old, text)
             elif language == "p4":
                 assert before.endswith("in front of `#define ADD`:"), before

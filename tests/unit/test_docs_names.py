@@ -105,6 +105,22 @@ def missing_paths(text: str) -> Iterator[str]:
                 yield word
 
 
+def missing_tests(text: str) -> Iterator[str]:
+    """Test files and test functions that are named without a folder."""
+    for name in re.findall(r"(?<![\w/.])test_\w+(?:\.py)?(?![\w*])", " ".join(code(text))):
+        if name not in tests():
+            yield name
+
+
+@cache
+def tests() -> frozenset[str]:
+    """The names of all test files, with and without `.py`, and of all test functions."""
+    paths = [*(ROOT / "tests").rglob("test_*.py"), *ROOT.glob("testbed/systems/**/test_*.py")]
+    functions = [re.findall(r"def (test_\w+)", path.read_text()) for path in paths]
+    names = [name for path in paths for name in (path.name, path.stem)]
+    return frozenset([*names, *(name for each in functions for name in each)])
+
+
 def exists(word: str) -> bool:
     plain = re.escape(word.rstrip("/"))
     pattern = re.sub(r"<\w+>|\\\*|\\\.\\\.\\\.", "[^/]+", plain)
@@ -159,6 +175,12 @@ def test_files_that_are_named_exist(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", pages())
+def test_tests_that_are_named_exist(page: Path) -> None:
+    written_there = set(re.findall(r"def (test_\w+)", page.read_text())) | {"test_mine.py"}
+    assert [name for name in missing_tests(page.read_text()) if name not in written_there] == []
+
+
+@pytest.mark.parametrize("page", pages())
 def test_commands_that_are_named_exist(page: Path) -> None:
     assert list(unknown_commands(page.read_text())) == []
 
@@ -176,6 +198,10 @@ def test_what_does_not_exist_is_found() -> None:
     text = "`testbed/gone.py`, `systems/gone.py`, `make gone`, `agglab gone`, `--gone-flag`,"
     text += " `NAME=gone`, `python -m agglab.gone` [x](gone.md) [y](README.md#gone)"
     assert list(missing_paths(text)) == ["testbed/gone.py", "systems/gone.py"]
+    assert list(missing_tests("`test_gone.py`, `test_gone`, `test_g*.py`, `test_tls.py`")) == [
+        "test_gone.py",
+        "test_gone",
+    ]
     assert list(unknown_commands(text)) == [
         "make gone",
         "agglab gone",
