@@ -14,10 +14,17 @@ from agglab.switch.model import Key
 from agglab.switch.program import Program
 from agglab.switch.tables import Encoded
 from agglab.switch.translate import translate
+from agglab.testbed.kept_counts import Count, KeptCounts
 from agglab.testbed.p4_names import UnresolvedName, full_name, is_called
 from agglab.testbed.plan import Entries, TableEntry
 from agglab.testbed.statistics import NodeStatistics, SwitchStatistics
-from agglab.testbed.table_changes import NO_ENTRIES, group_changes, session_changes
+from agglab.testbed.table_changes import (
+    NO_ENTRIES,
+    entry_key,
+    group_changes,
+    session_changes,
+    table_changes,
+)
 from agglab.testbed.virtual.clock import EMITTED, PROCESSED, Clock
 from agglab.testbed.virtual.links import LinkDirection
 
@@ -26,12 +33,8 @@ NO_HANDLE = -1
 Watch = Callable[[int, bytes, list[tuple[int, bytes]]], None]
 """Is told of a frame that the program has processed: port, frame, and each (port, frame) that it
 led to."""
-Count = tuple[int, int]
-"""Packets and bytes."""
 Place = tuple[str, tuple[Key, ...], str, list[str]]
 """A table's full name and its keys, an action's name and its parameters."""
-EntryKey = tuple[object, ...]
-"""A table, an entry's priority and its match; equal for what replaces each other."""
 
 
 class CompiledProgram:
@@ -127,9 +130,9 @@ class SwitchNode:
         self._state = _Counts.from_address(self.address)
         self._ports: dict[int, LinkDirection] = {}
         self._pipeline: Pipeline | None = None
-        self._written: dict[EntryKey, tuple[TableEntry, int]] = {}
-        self._replication = NO_ENTRIES
-        self._counted: dict[tuple[str, int], Count] = {}
+        self._entries = NO_ENTRIES
+        self._handles: dict[tuple[object, ...], int] = {}
+        self._kept = KeptCounts()
         self._drops: dict[str, int] = {}
         self._run(compiled.pipeline(seed))
 
@@ -175,34 +178,32 @@ class SwitchNode:
         happens to a stopped switch: it is filled when it has been started again."""
         if self._pipeline is None:
             return
-        wanted: dict[EntryKey, TableEntry] = {
-            (entry.table, entry.priority, *entry.match.items()): entry for entry in entries.tables
-        }
-        for key, (old, handle) in list(self._written.items()):
-            if wanted.get(key) != old:
-                assert handle != NO_HANDLE, "default entries stay for the whole run"
-                self._pipeline.tables.delete(
-                    full_name(self._compiled.program.tables, old.table, "table"), handle
-                )
-                del self._written[key]
-        for key, entry in wanted.items():
-            if key not in self._written:
-                self._written[key] = (entry, self._compiled.add(self._pipeline, entry))
-        for kind, group, replicas in group_changes(self._replication, entries):
+        for kind, entry in table_changes(self._entries, entries):
+            if kind != "INSERT":
+                self._remove(self._pipeline, entry)
+            if kind != "DELETE":
+                self._handles[entry_key(entry)] = self._compiled.add(self._pipeline, entry)
+        for kind, group, replicas in group_changes(self._entries, entries):
             self._pipeline.replication.set_multicast_group(
                 group, [] if kind == "DELETE" else replicas
             )
-        for kind, number, session in session_changes(self._replication, entries):
+        for kind, number, session in session_changes(self._entries, entries):
             copies = () if kind == "DELETE" else session.replicas
             self._pipeline.replication.set_clone_session(number, copies, session.max_bytes)
-        self._replication = entries
+        self._entries = entries
+
+    def _remove(self, pipeline: Pipeline, entry: TableEntry) -> None:
+        handle = self._handles.pop(entry_key(entry))
+        assert handle != NO_HANDLE, "default entries stay for the whole run"
+        table = full_name(self._compiled.program.tables, entry.table, "table")
+        pipeline.tables.delete(table, handle)
 
     def stop(self) -> None:
         """As if its program were killed."""
         if self._pipeline is not None:
             self._put_aside(self._pipeline)
         self.close()
-        self._written, self._replication = {}, NO_ENTRIES
+        self._handles, self._entries = {}, NO_ENTRIES
 
     def close(self) -> None:
         """Free the program; nothing can be asked afterwards."""
@@ -222,16 +223,16 @@ class SwitchNode:
             self.start()
 
     def _put_aside(self, pipeline: Pipeline) -> None:
-        for name, counter in self._compiled.program.counters.items():
-            for index in range(counter.size):
-                self._counted[name, index] = self._count(pipeline, name, index)
+        for name in self._compiled.program.counters:
+            self._kept.keep(name, self._cells(pipeline, name))
         for reason, count in pipeline.drops().items():
             self._drops[reason] = self._drops.get(reason, 0) + count
 
-    def _count(self, pipeline: Pipeline | None, name: str, index: int) -> Count:
-        before = self._counted.get((name, index), (0, 0))
-        now = pipeline.counters.read(name, index) if pipeline else (0, 0)
-        return before[0] + now[0], before[1] + now[1]
+    def _cells(self, pipeline: Pipeline | None, counter: str) -> dict[int, Count]:
+        size = self._compiled.program.counters[counter].size
+        if pipeline is None:
+            return dict.fromkeys(range(size), (0, 0))
+        return {index: pipeline.counters.read(counter, index) for index in range(size)}
 
     def counters(self, last: str) -> dict[int, Count] | None:
         """By index since the beginning; None if no counter is called so."""
@@ -239,8 +240,7 @@ class SwitchNode:
             name = full_name(self._compiled.program.counters, last, "counter")
         except UnresolvedName:
             return None
-        size = self._compiled.program.counters[name].size
-        return {index: self._count(self._pipeline, name, index) for index in range(size)}
+        return self._kept.total(name, self._cells(self._pipeline, name))
 
     def registers(self, last: str, indices: list[int]) -> list[int] | None:
         """Cells of a register; None if there is none, or the switch is stopped."""
