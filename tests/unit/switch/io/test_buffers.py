@@ -84,6 +84,13 @@ def without_checksum(frame: bytes) -> bytes:
     return frame[:40] + bytes(2) + frame[42:]
 
 
+def without_checksum_where_it_would_be_zero(frame: bytes) -> bytes:
+    """Its words add up to what they are to add up to, though it says that nobody added them."""
+    said, word = (int.from_bytes(frame[at : at + 2]) for at in (40, 42))
+    added = said + word
+    return frame[:40] + bytes(2) + ((added & 0xFFFF) + (added >> 16)).to_bytes(2) + frame[44:]
+
+
 def rebuilt(**fields: object) -> Callable[[bytes], bytes]:
     """Another value in the IPv4 header, whose checksum is right."""
 
@@ -114,6 +121,7 @@ DIFFERENT = {
     "payload, so that its checksum is wrong": flipped(60),
     "IPv4 checksum": flipped(25),
     "no UDP checksum": without_checksum,
+    "no UDP checksum, which would be 0": without_checksum_where_it_would_be_zero,
     "identification": rebuilt(id=7),
     "time to live": rebuilt(ttl=3),
     "type of service": rebuilt(tos=3),
