@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agglab.hosts import library, segments, wire
-from agglab.hosts.endpoint import Address, Endpoint, Inbox, Outbox
+from agglab.hosts.endpoint import Address, Endpoint, Inbox
 from agglab.hosts.errors import AllReduceError, RoundTimeout
+from agglab.hosts.native_endpoint import Rows
 
 COALESCE_MAX_NS = 1_000_000
 """Results wait at most so long for others; see docs/hosts.md for what it buys."""
@@ -58,25 +59,6 @@ def first_timeout_s(window: int, lanes: int, link_rate_bps: float | None = None)
     return min(FIRST_TIMEOUT_MAX_S, max(FIRST_TIMEOUT_MIN_S, 20 * window_s))
 
 
-class _Outbox(ctypes.Structure):
-    """`struct outbox` of native/io.h."""
-
-    _fields_ = [
-        (name, kind)
-        for column in ("frame", "length", "peer")
-        for name, kind in (
-            (f"{column}s", ctypes.c_void_p),
-            (f"{column}_stride", ctypes.c_uint64),
-        )
-    ]
-
-    @classmethod
-    def of(cls, outbox: Outbox) -> _Outbox:
-        columns = (outbox.frames, outbox.lengths, outbox.peers)
-        assert outbox.lengths.dtype == outbox.peers.dtype == np.uint32
-        return cls(*(word for c in columns for word in (c.ctypes.data, c.strides[0])))
-
-
 class Link:
     """A UDP socket with the buffers for one endpoint's traffic. With one peer it is connected.
 
@@ -87,7 +69,7 @@ class Link:
         self._native = library.load()
         self.peers = tuple(endpoint.peers)
         self._endpoint = endpoint
-        self._columns, self._outbox = endpoint.outbox, _Outbox.of(endpoint.outbox)
+        self._columns, self._outbox = endpoint.outbox, Rows.of(endpoint.outbox)
         rows = len(self._columns.frames)
         self.socket = _open_socket(bind, self.peers, rows, endpoint.longest_bytes)
         self.inbox = Inbox(min(max(rows, MIN_WINDOW), MAX_BATCH), endpoint.longest_bytes)
@@ -120,7 +102,7 @@ class Link:
         """Send these rows of the endpoint's outbox."""
         if self._endpoint.outbox is not self._columns:
             self._columns = self._endpoint.outbox
-            self._outbox = _Outbox.of(self._columns)
+            self._outbox = Rows.of(self._columns)
         address = ctypes.addressof(self._outbox)
         error = self._native.io_send(self._io, address, rows.ctypes.data, len(rows))
         if error:

@@ -23,7 +23,9 @@ from numpy.typing import NDArray
 
 from agglab.hosts import fixed_point, library, wire
 from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
+from agglab.hosts.errors import AllReduceError
 from agglab.hosts.fixed_point import BY_CHUNK, FixedPoint
+from agglab.hosts.native_endpoint import NativeEndpoint, native_endpoint
 from agglab.hosts.recovery import PENDING, Recovery, Timing, check_layout
 from agglab.hosts.slot_rounds import SlotRounds
 from agglab.hosts.slots import KINDS, Job
@@ -164,8 +166,24 @@ class Worker:
         """
         count = self._native.worker_poll(self.address, now_ns)
         if count < 0:
-            raise self.rounds.failure(-count, self.timing.give_up_ns)
+            raise self.failure(-count)
         return self._queue[:count]
+
+    def failure(self, error: int) -> AllReduceError:
+        """What the step in C said by an error number, in words."""
+        return self.rounds.failure(error, self.timing.give_up_ns)
+
+    def native(self, inbox: Inbox) -> NativeEndpoint:
+        """See hosts/native_endpoint.py. inbox: room for what comes."""
+        return native_endpoint(
+            self._state,
+            self._native.worker_results,
+            self._native.worker_poll,
+            self._queue,
+            self.outbox,
+            self.slots,
+            inbox,
+        )
 
     @property
     def deadline_ns(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from agglab.switch.encoding import decode_match, encode_action, encode_match
 from agglab.switch.errors import PipelineError
@@ -28,6 +29,15 @@ class Entry:
     const: bool
     target: Member | Group | None = None
     """Instead of an action, in a table with an action profile."""
+
+
+class Encoded(NamedTuple):
+    """An entry of a table that can be added to any instance of a program. words: what pl_table_add
+    takes of it; the entry's own handle means nothing."""
+
+    table: str
+    entry: Entry
+    words: tuple[int | bytes, ...]
 
 
 class Tables:
@@ -74,17 +84,33 @@ class Tables:
         priority: int = 0,
     ) -> int:
         """Add an entry and return its handle; larger priority wins (ternary, range)."""
+        return self.add_encoded(self.encode(table, match, action, args, priority))
+
+    def encode(
+        self,
+        table: str,
+        match: Sequence[Match],
+        action: str,
+        args: Sequence[int] = (),
+        priority: int = 0,
+    ) -> Encoded:
+        """An entry, checked, that any instance of the same program can add."""
         found = self.find(table)
         chosen = self._action(found, action)
         key, mask = encode_match(found, match)
-        data = encode_action(chosen, args)
+        entry = Entry(0, tuple(match), action, tuple(args), priority, const=False)
+        words = (found.index, key, mask, priority, chosen.index, encode_action(chosen, args))
+        return Encoded(table, entry, words)
+
+    def add_encoded(self, encoded: Encoded) -> int:
+        """Add an entry and return its handle."""
         handle = U64()
-        result = self._instance.call(
-            "pl_table_add", found.index, key, mask, priority, chosen.index, data, handle
+        result = self._instance.call("pl_table_add", *encoded.words, handle)
+        check(result, f"table '{encoded.table}'")
+        known = encoded.entry
+        self._entries[encoded.table][handle.value] = Entry(
+            handle.value, known.match, known.action, known.args, known.priority, const=False
         )
-        check(result, f"table '{table}'")
-        entry = Entry(handle.value, tuple(match), action, tuple(args), priority, const=False)
-        self._entries[table][handle.value] = entry
         return handle.value
 
     def modify(self, table: str, handle: int, action: str, args: Sequence[int] = ()) -> None:

@@ -17,6 +17,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from agglab.hosts import wire
 from agglab.switch.files import read_bytes, read_text
 from agglab.switch.program import Program as Described
 from agglab.testbed.exit_codes import INVALID, PASSED
@@ -27,7 +28,7 @@ from agglab.testbed.prepare import all_entries, prepare
 from agglab.testbed.program import Program, Programs
 from agglab.testbed.scenario import ScenarioError, find, load
 from agglab.topologies import Link, LinkEnd, Topology
-from agglab.topologies.graph import AGGREGATOR_IP, AGGREGATOR_MAC, PREFIX_LENGTH
+from agglab.topologies.graph import PREFIX_LENGTH
 
 ANSWER_S = 10.0
 """So long `fill` waits for a switch."""
@@ -329,7 +330,7 @@ def _fill_script(graph: Topology, thrift: bool) -> str:
 def neighbours(graph: Topology, name: str) -> list[tuple[str, str]]:
     """(IPv4, MAC) of every other host and of the aggregator."""
     others = [(host.ip, host.mac) for host in graph.hosts if host.name != name]
-    return [*others, (AGGREGATOR_IP, AGGREGATOR_MAC)]
+    return [*others, (wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_MAC)]
 
 
 def fill_main(words: Sequence[str]) -> int:

@@ -27,6 +27,7 @@ from agglab.testbed.agents import Agents
 from agglab.testbed.backend import Command
 from agglab.testbed.errors import NodeFailed
 from agglab.testbed.faults import Fault
+from agglab.testbed.kept_counts import Count, KeptCounts
 from agglab.testbed.kernel import network_namespace
 from agglab.testbed.network import MininetNetwork, NativeTarget, NodeProcess, RunningSwitch, Target
 from agglab.testbed.plan import Entries
@@ -78,7 +79,7 @@ class MininetBackend:
         self._processes: dict[WorkerId, NodeProcess] = {}
         self._running: set[WorkerId] = set()
         self._stopping: set[WorkerId] = set()
-        self._counted: dict[tuple[str, str], dict[int, tuple[int, int]]] = {}
+        self._kept = KeptCounts()
         self._injectors: dict[str, socket.socket] = {}
         self._sample_ns = sample_ns
         self._tracks: Tracks | None = None
@@ -252,19 +253,18 @@ class MininetBackend:
     def _keep_counts(self, switch: str) -> None:
         """What is counted so far, which the switch is about to forget."""
         for counter in self._counters:
-            if cells := self.counters(switch, counter):
-                self._counted[switch, counter] = cells
+            if (cells := self._read_counter(switch, counter)) is not None:
+                self._kept.keep((switch, counter), cells)
 
-    def counters(self, switch: str, counter: str) -> dict[int, tuple[int, int]] | None:
+    def _read_counter(self, switch: str, counter: str) -> dict[int, Count] | None:
         try:
-            cells = self._switches[switch].read_counter(counter)
+            return self._switches[switch].read_counter(counter)
         except ValueError:
             return None
-        before = self._counted.get((switch, counter), {})
-        return {
-            index: (packets + before.get(index, (0, 0))[0], size + before.get(index, (0, 0))[1])
-            for index, (packets, size) in cells.items()
-        }
+
+    def counters(self, switch: str, counter: str) -> dict[int, Count] | None:
+        cells = self._read_counter(switch, counter)
+        return None if cells is None else self._kept.total((switch, counter), cells)
 
     def registers(self, switch: str, register: str, indices: list[int]) -> list[int] | None:
         try:

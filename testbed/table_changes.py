@@ -18,13 +18,13 @@ Value = TypeVar("Value")
 def table_changes(old: Entries, new: Entries) -> Iterator[tuple[str, TableEntry]]:
     """(kind, entry) for every entry that is not the same in both. An entry is the one of its table
     and match; a second of the same in `new` is inserted too, for the switch to refuse."""
-    before = {_key(entry): entry for entry in old.tables}
-    after = {_key(entry) for entry in new.tables}
+    before = {entry_key(entry): entry for entry in old.tables}
+    after = {entry_key(entry) for entry in new.tables}
     for key, entry in before.items():
         if key not in after:
             yield "DELETE", entry
     for entry in new.tables:
-        known = before.get(_key(entry))
+        known = before.get(entry_key(entry))
         if known is None:
             yield "INSERT", entry
         elif known != entry:
@@ -54,5 +54,6 @@ def _changes(
             yield "MODIFY", number, value
 
 
-def _key(entry: TableEntry) -> tuple[object, ...]:
+def entry_key(entry: TableEntry) -> tuple[object, ...]:
+    """What tells an entry from all others of a switch: two with the same key exclude each other."""
     return entry.table, frozenset(entry.match.items()), entry.priority, entry.default

@@ -25,7 +25,7 @@ QUICK = (
     "tests/unit/testbed/report",
     "tests/unit/test_layout.py",
 )
-PLUGINS = ("-p", "tests.folder_times")
+PLUGINS = ("-p", "tests.folder_times", "--durations=30", "--durations-min=5")
 PASSED, INTERRUPTED, WRONG_USAGE, NO_TESTS = 0, 2, 4, 5
 
 

@@ -13,8 +13,6 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
 
-AGGREGATOR_IP = "10.0.255.254"
-AGGREGATOR_MAC = "02:00:00:00:ff:fe"
 PREFIX_LENGTH = 16
 DEFAULT_MTU = 1500
 # IPv4's smallest, and the largest its length field can say.

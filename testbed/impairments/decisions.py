@@ -1,4 +1,4 @@
-"""What becomes of frame k of a direction under each kind of impairment.
+"""What becomes of frame k of a direction under each kind of impairment (native/decisions.c).
 
 Every decision is a function of (key, k); Gilbert-Elliott keeps the state it has reached, which
 follows from the same two. Frames are asked for in ascending order. Each impairment decides on every
@@ -8,10 +8,15 @@ another. What is decided for a frame holds for its duplicates.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from agglab.testbed.impairments.rng import ALWAYS, direction_key, draw, threshold
+import numpy as np
+
+from agglab.testbed.impairments import native
+from agglab.testbed.impairments.rng import ALWAYS, direction_key, threshold
 from agglab.topologies.graph import (
     Corrupt,
     Drop,
@@ -25,6 +30,8 @@ from agglab.topologies.graph import (
 )
 
 NS_PER_US = 1000
+NUMBERS = 1 << 64
+"""Frame numbers are below this."""
 
 
 @dataclass(slots=True)
@@ -38,8 +45,63 @@ class FrameDecision:
     flipped: list[int] = field(default_factory=list)
 
 
-Decider = Callable[[int, int, FrameDecision], None]
-"""(k, frame's bytes, decision so far)"""
+class _Chance(ctypes.Structure):
+    """`struct chance`: a probability of `below` / 2^64, or 1."""
+
+    _fields_ = [("below", ctypes.c_uint64), ("always", ctypes.c_uint64)]
+
+
+class _Settings(ctypes.Structure):
+    """`struct decider`."""
+
+    _fields_ = [
+        *[(name, ctypes.c_uint64) for name in ("kind", "key")],
+        *[(name, _Chance * 2) for name in ("chances", "losses")],
+        *[(name, ctypes.c_uint64) for name in ("delay_ns", "period", "count", "offset")],
+        ("numbers", ctypes.c_void_p),
+        *[(name, ctypes.c_uint64) for name in ("number_count", "bad", "reached")],
+    ]
+
+
+class _Decision(ctypes.Structure):
+    """`struct decision`."""
+
+    _fields_ = [
+        ("late_ns", ctypes.c_int64),
+        ("copies_ns", ctypes.POINTER(ctypes.c_int64)),
+        ("flipped", ctypes.POINTER(ctypes.c_uint64)),
+        *[(name, ctypes.c_uint32) for name in ("copies", "flips", "dropped")],
+    ]
+
+
+class Decider:
+    """How one impairment decides, with the key its chance comes from. `address` is that of its
+    `struct decider`, which lasts as long as this object."""
+
+    def __init__(self, impairment: Impairment, key: int) -> None:
+        kind, settings = KINDS[type(impairment)]
+        self._numbers = np.array(_numbers(impairment), np.uint64)
+        self._settings = _Settings(
+            kind=kind,
+            key=key,
+            numbers=self._numbers.ctypes.data,
+            number_count=self._numbers.size,
+            **settings(impairment),
+        )
+        self.address = ctypes.addressof(self._settings)
+
+    def __call__(self, k: int, size: int, decision: FrameDecision) -> None:
+        """Add what it does to frame k, of `size` bytes."""
+        library = native.load()
+        layout = ctypes.sizeof(_Settings) << 16 | ctypes.sizeof(_Decision)
+        assert library.decider_layout() == layout, "decisions.h and decisions.py differ"
+        copies, flips = (ctypes.c_int64 * 1)(), (ctypes.c_uint64 * 1)()
+        found = _Decision(copies_ns=copies, flipped=flips)
+        library.decide(self.address, k, size, ctypes.byref(found))
+        decision.dropped |= bool(found.dropped)
+        decision.late_ns += found.late_ns
+        decision.copies_ns += copies[: found.copies]
+        decision.flipped += flips[: found.flips]
 
 
 def deciders(
@@ -49,12 +111,12 @@ def deciders(
     key, the n-th (from 0) that of part `n`."""
     parts = ["", *(str(n) for n in range(1, len(impairments)))]
     keys = (direction_key(seed, link, direction, part) for part in parts)
-    return [decider(each, key) for each, key in zip(impairments, keys, strict=False)]
+    return [Decider(each, key) for each, key in zip(impairments, keys, strict=False)]
 
 
 def decider(impairment: Impairment, key: int) -> Decider:
     """How one impairment decides, with the key its chance comes from."""
-    return KINDS[type(impairment)](impairment, key)
+    return Decider(impairment, key)
 
 
 def flip(frame: bytes, bit: int) -> bytes:
@@ -64,102 +126,57 @@ def flip(frame: bytes, bit: int) -> bytes:
     return bytes(changed)
 
 
-def _drop(impairment: Drop, key: int) -> Decider:
-    limit = threshold(impairment.probability)
-
-    def decide(k: int, size: int, decision: FrameDecision) -> None:
-        if draw(key, k) < limit:
-            decision.dropped = True
-
-    return decide
+def _numbers(impairment: Impairment) -> list[int]:
+    """Those that a list names; no frame ever has a larger one than fits."""
+    if not isinstance(impairment, DropList):
+        return []
+    return [number for number in impairment.numbers if number < NUMBERS]
 
 
-def _gilbert_elliott(impairment: GilbertElliott, key: int) -> Decider:
-    """Draw 2k decides the transition before frame k, draw 2k + 1 the loss in the state then. The
-    chain runs from frame 0 on, also for a decider that is first asked later."""
-    leave = {False: threshold(impairment.to_bad), True: threshold(impairment.to_good)}
-    loss = {False: threshold(impairment.good_loss), True: threshold(impairment.bad_loss)}
-    bad, reached = False, 0
-
-    def decide(k: int, size: int, decision: FrameDecision) -> None:
-        nonlocal bad, reached
-        for number in range(reached, k + 1):
-            if draw(key, 2 * number) < leave[bad]:
-                bad = not bad
-        reached = k + 1
-        if draw(key, 2 * k + 1) < loss[bad]:
-            decision.dropped = True
-
-    return decide
+def _chance(probability: float) -> _Chance:
+    limit = threshold(probability)
+    return _Chance(limit % ALWAYS, limit == ALWAYS)
 
 
-def _periodic(impairment: PeriodicDrop, key: int) -> Decider:
-    def decide(k: int, size: int, decision: FrameDecision) -> None:
-        since = k - impairment.offset
-        if since >= 0 and since % impairment.period < impairment.count:
-            decision.dropped = True
-
-    return decide
+def _once(probability: float) -> Any:
+    return (_Chance * 2)(_chance(probability))
 
 
-def _drop_list(impairment: DropList, key: int) -> Decider:
-    numbers = frozenset(impairment.numbers)
-
-    def decide(k: int, size: int, decision: FrameDecision) -> None:
-        if k in numbers:
-            decision.dropped = True
-
-    return decide
+def _drop(impairment: Drop | Corrupt) -> dict[str, Any]:
+    return {"chances": _once(impairment.probability)}
 
 
-def _duplicate(impairment: Duplicate, key: int) -> Decider:
-    limit, behind_ns = threshold(impairment.probability), impairment.delay_us * NS_PER_US
-
-    def decide(k: int, size: int, decision: FrameDecision) -> None:
-        if draw(key, k) < limit:
-            decision.copies_ns.append(behind_ns)
-
-    return decide
+def _gilbert_elliott(impairment: GilbertElliott) -> dict[str, Any]:
+    leave = (_chance(impairment.to_bad), _chance(impairment.to_good))
+    loss = (_chance(impairment.good_loss), _chance(impairment.bad_loss))
+    return {"chances": (_Chance * 2)(*leave), "losses": (_Chance * 2)(*loss)}
 
 
-def _reorder(impairment: Reorder, key: int) -> Decider:
-    limit, held_ns = threshold(impairment.probability), impairment.delay_us * NS_PER_US
-
-    def decide(k: int, size: int, decision: FrameDecision) -> None:
-        if draw(key, k) < limit:
-            decision.late_ns += held_ns
-
-    return decide
+def _periodic(impairment: PeriodicDrop) -> dict[str, Any]:
+    return {name: getattr(impairment, name) for name in ("period", "count", "offset")}
 
 
-def _corrupt(impairment: Corrupt, key: int) -> Decider:
-    """Draw 2k decides whether, draw 2k + 1 which bit."""
-    limit = threshold(impairment.probability)
-
-    def decide(k: int, size: int, decision: FrameDecision) -> None:
-        if draw(key, 2 * k) < limit:
-            decision.flipped.append(draw(key, 2 * k + 1) % (8 * size))
-
-    return decide
+def _drop_list(impairment: DropList) -> dict[str, Any]:
+    return {}
 
 
-def _jitter(impairment: Jitter, key: int) -> Decider:
-    """0 to max_us, each nanosecond alike: the draw scaled by its upper bits."""
-    span = impairment.max_us * NS_PER_US + 1
-
-    def decide(k: int, size: int, decision: FrameDecision) -> None:
-        decision.late_ns += draw(key, k) * span // ALWAYS
-
-    return decide
+def _delayed(impairment: Duplicate | Reorder) -> dict[str, Any]:
+    delay_ns = impairment.delay_us * NS_PER_US
+    return {"chances": _once(impairment.probability), "delay_ns": delay_ns}
 
 
-KINDS: dict[type, Callable[..., Decider]] = {
-    Drop: _drop,
-    GilbertElliott: _gilbert_elliott,
-    PeriodicDrop: _periodic,
-    DropList: _drop_list,
-    Duplicate: _duplicate,
-    Reorder: _reorder,
-    Corrupt: _corrupt,
-    Jitter: _jitter,
+def _jitter(impairment: Jitter) -> dict[str, Any]:
+    return {"delay_ns": impairment.max_us * NS_PER_US}
+
+
+KINDS: dict[type, tuple[int, Callable[..., dict[str, Any]]]] = {
+    Drop: (0, _drop),
+    GilbertElliott: (1, _gilbert_elliott),
+    PeriodicDrop: (2, _periodic),
+    DropList: (3, _drop_list),
+    Duplicate: (4, _delayed),
+    Reorder: (5, _delayed),
+    Corrupt: (6, _drop),
+    Jitter: (7, _jitter),
 }
+"""Their numbers in native/decisions.h, and the fields that each sets."""

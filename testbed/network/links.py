@@ -10,11 +10,10 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from agglab.hosts import wire
 from agglab.testbed.token_bucket import burst_bytes
 from agglab.topologies import Direction, Jitter, Link, Reorder, Topology
 from agglab.topologies.graph import (
-    AGGREGATOR_IP,
-    AGGREGATOR_MAC,
     DEFAULT_QUEUE_PACKETS,
     PREFIX_LENGTH,
     LinkEnd,
@@ -81,7 +80,7 @@ def _host_lines(topology: Topology, name: str) -> list[str]:
         f"address add {topology.host(name).ip}/{PREFIX_LENGTH} dev {interface}",
         *(
             f"neighbour add {ip} lladdr {mac} dev {interface} nud permanent"
-            for ip, mac in [*others, (AGGREGATOR_IP, AGGREGATOR_MAC)]
+            for ip, mac in [*others, (wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_MAC)]
         ),
     ]
 

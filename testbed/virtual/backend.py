@@ -15,134 +15,20 @@ from agglab.testbed.impairments import decider, direction_key
 from agglab.testbed.plan import Entries
 from agglab.testbed.received import Received
 from agglab.testbed.series.tracks import Record, Row, Tracks
-from agglab.testbed.statistics import NetworkStatistics, NodeStatistics
+from agglab.testbed.statistics import NetworkStatistics
 from agglab.testbed.systems.base import SlotMeter
 from agglab.testbed.usage import Usage
-from agglab.testbed.virtual.causes import Causes, Disturbance
-from agglab.testbed.virtual.clock import Clock, NeverEnds
-from agglab.testbed.virtual.frames import Address, Framing, destination_port, packed
+from agglab.testbed.virtual.causes import Causes, Disturbance, Pair
+from agglab.testbed.virtual.clock import HIT, Clock, NeverEnds
+from agglab.testbed.virtual.frames import Address, packed
+from agglab.testbed.virtual.hosts import HostNode
 from agglab.testbed.virtual.links import LinkDirection
-from agglab.testbed.virtual.reception import Datagram, NetworkError, Reception
 from agglab.testbed.virtual.switches import CompiledProgram, SwitchNode
 from agglab.testbed.virtual.workers import AgentNode
 from agglab.testbed.worker_id import Event, WorkerId
-from agglab.topologies import Host, Link, Topology
+from agglab.topologies import Link, Topology
 
 AGGREGATOR = Address(wire.AGGREGATOR_MAC, wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_PORT)
-
-
-class Socket:
-    """An agent's UDP socket: whom it speaks to, by index, and the agent itself. framings: of each
-    peer."""
-
-    def __init__(
-        self, framings: Sequence[Framing], peers: Sequence[Address], agent: AgentNode
-    ) -> None:
-        self.agent = agent
-        self.framings = framings
-        self._only = framings[0] if len(framings) == 1 else None
-        self._by_source = {(packed(peer.ip), peer.port): n for n, peer in enumerate(peers)}
-
-    def payload(self, frame: bytes) -> tuple[int, bytes] | None:
-        """Sender and datagram of a frame as hosts send them; None for all others, which may yet
-        hold one (reception.py)."""
-        peer = 0 if self._only else self.peer(frame[26:30], int.from_bytes(frame[34:36], "big"))
-        payload = None if peer is None else self.framings[peer].payload(frame)
-        return None if peer is None or payload is None else (peer, payload)
-
-    def peer(self, ip: bytes, port: int) -> int | None:
-        """The index of a peer; None of a stranger."""
-        return self._by_source.get((ip, port))
-
-
-class HostNode:
-    """A host: its link's outgoing direction, and a socket of each agent's by UDP port."""
-
-    def __init__(self, clock: Clock, host: Host) -> None:
-        self.name = host.name
-        self.out: LinkDirection | None = None
-        self.sockets: dict[int, Socket] = {}
-        self._clock = clock
-        self._own_ip = host.ip
-        self._reception = Reception(host.mac, host.ip)
-        self._agents: list[AgentNode] = []
-        self._received = self._used = self._sent = 0
-        self._local_sent = self._local_received = 0
-
-    def open(self, own: Address, peers: Sequence[Address], agent: AgentNode) -> None:
-        """An agent's socket, instead of one that ended with its program or its session."""
-        self.sockets[own.port] = Socket([Framing(own, peer) for peer in peers], peers, agent)
-        if agent not in self._agents:
-            self._agents.append(agent)
-
-    def send_datagram(self, own: Address, peer: Address, index: int, datagram: bytes) -> None:
-        """To another host by the link, to this one past it, as the kernel does."""
-        if peer.ip == self._own_ip:
-            self._local_sent += 1
-            self._clock.at(self._clock.now_ns, self._deliver_here, (own, peer.port, datagram))
-        else:
-            self.send(self.sockets[own.port].framings[index].frame(datagram))
-
-    def _deliver_here(self, what: tuple[Address, int, bytes]) -> None:
-        own, port, datagram = what
-        found = self.sockets.get(port)
-        peer = found.peer(packed(own.ip), own.port) if found else None
-        if found and peer is not None and found.agent.alive:
-            self._local_received += 1
-            found.agent.receive(peer, datagram)
-
-    def send(self, frame: bytes) -> None:
-        """Put a frame on the host's link."""
-        assert self.out is not None, "every host has a link"
-        self._sent += 1
-        self.out.send(frame)
-
-    def receive(self, frame: bytes) -> None:
-        """Give the socket what the kernel would; anything else is ignored."""
-        self._received += 1
-        found = self.sockets.get(destination_port(frame))
-        datagram = found.payload(frame) if found else None
-        if found and datagram is not None:
-            self._give(found.agent, *datagram)
-            return
-        heard = self._reception.receive(frame, self._clock.now_ns)
-        if isinstance(heard, Datagram):
-            source, own = heard.ports
-            found = self.sockets.get(own)
-            peer = found.peer(heard.source, source) if found else None
-            if found and peer is not None:
-                self._give(found.agent, peer, heard.payload)
-        elif isinstance(heard, NetworkError):
-            own, target = heard.ports
-            found = self.sockets.get(own)
-            if found and found.peer(heard.target, target) is not None:
-                found.agent.network_error()
-
-    def _give(self, agent: AgentNode, peer: int, payload: bytes) -> None:
-        """A datagram for an agent's socket, which is gone if its program has ended."""
-        if agent.alive:
-            self._used += 1
-            agent.receive(peer, payload)
-
-    def account(self) -> NodeStatistics:
-        """What became of the frames that arrived, and what was sent."""
-        assert self.out is not None, "every host has a link"
-        unread = sum(agent.unread for agent in self._agents)
-        ignored = self._received - self._used
-        sent = {self.out.name: self._sent}
-        untold = [agent.untold for agent in self._agents]
-        return NodeStatistics(
-            self.name,
-            self._received,
-            self._used,
-            ignored,
-            sent,
-            unread,
-            untold_sent=sum(counts.get("sent", 0) for counts in untold),
-            untold_received=sum(counts.get("received", 0) for counts in untold),
-            local_sent=self._local_sent,
-            local_received=self._local_received,
-        )
 
 
 class VirtualBackend:
@@ -165,12 +51,13 @@ class VirtualBackend:
         self.clock = Clock()
         self._limit_ns = limit_ns
         self._causes = Causes(self.clock)
+        self.clock.answer(HIT, 0, lambda _, frame: self._causes.hit(frame))
         self._disturbing: dict[object, Disturbance] = {}
         self._macs = {host.ip: host.mac for host in topology.hosts}
         self._macs[wire.AGGREGATOR_ADDRESS] = wire.AGGREGATOR_MAC
         self._hosts = {host.name: HostNode(self.clock, host) for host in topology.hosts}
         self._switches = {
-            switch: SwitchNode(self.clock, switch, program, seed, switch_delay_ns, self._causes.hit)
+            switch: SwitchNode(self.clock, switch, program, seed, switch_delay_ns)
             for switch, program in programs.items()
         }
         self._directions: dict[str, LinkDirection] = {}
@@ -184,22 +71,23 @@ class VirtualBackend:
         self._tracks = Tracks(sample_ns, self._look) if sample_ns else None
 
     def _lay(self, link: Link) -> None:
+        ways = {}
         for name, sender, receiver, direction in link.directions():
-            deliver = self._deliver(receiver.node, receiver.port)
-            made = LinkDirection(
-                self.clock, self.seed, link.name, name, direction, deliver, self._causes.hit
-            )
+            made = LinkDirection(self.clock, self.seed, link.name, name, direction)
             self._directions[name] = made
-            if sender.node in self._switches:
-                self._switches[sender.node].ports[sender.port] = made
+            ways[sender, receiver] = made
+        for (sender, receiver), out in ways.items():
+            into = ways[receiver, sender]
+            switch = self._switches.get(sender.node)
+            if switch is None:
+                self._hosts[sender.node].connect(out, into)
             else:
-                self._hosts[sender.node].out = made
+                switch.connect(sender.port, out, into)
 
-    def _deliver(self, node: str, port: int) -> Callable[[bytes], None]:
-        switch = self._switches.get(node)
-        if switch is None:
-            return self._hosts[node].receive
-        return lambda frame: switch.receive(port, frame)
+    def tap(self, told: Callable[[bytes], None]) -> None:
+        """Have `told` called with each frame that arrives anywhere."""
+        for direction in self._directions.values():
+            direction.tap(told)
 
     def __enter__(self) -> VirtualBackend:
         return self
@@ -277,16 +165,17 @@ class VirtualBackend:
             host.send_datagram(own, peers[peer], peer, datagram)
 
         def again(peer: int, repeat: Repeat) -> None:
-            between = frozenset((packed(own.ip), packed(peers[peer].ip)))
-            self._causes.sent_again(worker.host, worker.job, repeat, between)
+            self._causes.sent_again(worker.host, worker.job, repeat, pairs[peer])
 
         def keep(number: int, received: Received) -> None:
             self._received[worker.job, configuration["rank"], number] = received
 
         peers: list[Address] = []
+        pairs: list[Pair] = []
 
         def opened(agent: AgentNode) -> None:
             peers[:] = [Address(self._macs[ip], ip, port) for ip, port in agent.peers]
+            pairs[:] = [frozenset((packed(own.ip), packed(peer.ip))) for peer in peers]
             host.open(own, peers, agent)
             self._causes.agent(packed(own.ip), own.port, worker.job, agent.computing_ns)
 

@@ -1,33 +1,53 @@
 """One direction of a link in virtual time: a queue, a rate, a delay, and what impairments do at
-its end.
-
-A frame is begun to be sent when the one before it has been sent whole; it arrives when its own last
-bit has been sent and the delay is over. The queue in front holds frames that are not begun yet.
-"""
+its end (native/link.c)."""
 
 from __future__ import annotations
 
-from collections import deque
+import ctypes
 from collections.abc import Callable
 
-from agglab.testbed.impairments import Decider, FrameDecision, deciders, flip
+from agglab.testbed.impairments import Decider, deciders
 from agglab.testbed.series.tracks import Row
 from agglab.testbed.statistics import DirectionStatistics
-from agglab.testbed.virtual.clock import Clock
+from agglab.testbed.virtual import native
+from agglab.testbed.virtual.clock import ARRIVED, FRAME, Clock
 from agglab.topologies import Direction
 from agglab.topologies.graph import DEFAULT_QUEUE_PACKETS
 
-NS_PER_S, NS_PER_US, BITS = 1_000_000_000, 1000, 8
-NUMBERS_KEPT = 65536  # as the kernel's twin keeps
+NS_PER_US = 1000
 
 
-Flight = tuple[int, int, bytes]
-"""When a frame's first bit is sent, when its last one arrives, and the frame."""
+class _Counts(ctypes.Structure):
+    """`struct counts` of native/link.h."""
+
+    _fields_ = [
+        (name, ctypes.c_uint64)
+        for name in (
+            *("packets", "bytes", "seen", "refused", "dropped", "corrupted", "lost", "copied"),
+            *("held", "handed_over", "in_flight", "numbers"),
+        )
+    ]
+
+
+class _Settings(ctypes.Structure):
+    """`struct link_settings`."""
+
+    _fields_ = [
+        (name, ctypes.c_uint64) for name in ("rate_bps", "delay_ns", "queue_bytes", "queue_packets")
+    ]
+
+
+class _Look(ctypes.Structure):
+    """`struct look`."""
+
+    _fields_ = [
+        (name, ctypes.c_uint64) for name in ("carried_bytes", "waiting_packets", "waiting_bytes")
+    ]
 
 
 class LinkDirection:
-    """One direction of a link. `deliver(frame)` is called at its far end, `hit(frame)` with each
-    frame that is lost, changed or held up."""
+    """One direction of a link. `deliver(frame)` is called at its far end, unless it ends at a node
+    in C. `address` is that of its `struct link`."""
 
     def __init__(
         self,
@@ -36,139 +56,58 @@ class LinkDirection:
         link: str,
         name: str,
         direction: Direction,
-        deliver: Callable[[bytes], None],
-        hit: Callable[[bytes], None] = lambda frame: None,
+        deliver: Callable[[bytes], None] | None = None,
     ) -> None:
         self.link, self.name = link, name
-        self._clock, self._direction, self._deliver = clock, direction, deliver
-        self._hit = hit
-        self._rate_bps = direction.rate_bps
-        self._delay_ns = direction.delay_us * NS_PER_US
+        self._clock, self._direction = clock, direction
+        self._library = clock.library
+        packets = 0 if direction.queue_bytes else direction.queue_packets or DEFAULT_QUEUE_PACKETS
+        settings = _Settings(
+            direction.rate_bps or 0,
+            direction.delay_us * NS_PER_US,
+            direction.queue_bytes or 0,
+            packets,
+        )
+        self.address: int = self._library.link_new(clock.address, ctypes.byref(settings), id(self))
+        if not self.address:
+            raise MemoryError
+        self._counts = _Counts.from_address(self.address)
         self._constant = deciders(direction.impairments, seed, link, name)
         self._begun: dict[int, Decider] = {}
-        self._deciders = self._constant
-        self._down = 0
-        self._free_ns = 0
-        # Waiting, being sent and under way, in order. Only the first has an action at the clock,
-        # with the number of the schedule it belongs to: a new schedule voids the old one's.
-        self._flying: deque[Flight] = deque()
-        self._flying_bytes = 0
-        self._schedule = 0
-        self._packets = self._bytes = self._seen = self._refused = 0
-        self._dropped = self._corrupted = self._lost = self._copied = 0
-        self._held = self._handed_over = 0
-        self._dropped_numbers: list[int] = []
+        self._reconsider()
+        if deliver is not None:
+            clock.answer(FRAME, id(self), lambda _, frame: deliver(frame))
+
+    def __del__(self) -> None:
+        if getattr(self, "address", 0):
+            self._library.link_free(self.address)
+
+    def end_at(self, receive: object, node: int, port: int) -> None:
+        """Give its frames to a port of a node in C by a function of the library."""
+        self._library.link_to(self.address, native.address_of(receive), node, port)
+
+    def tap(self, told: Callable[[bytes], None]) -> None:
+        """Have `told` called with each frame before it is delivered."""
+        self._clock.answer(ARRIVED, id(self), lambda _, frame: told(frame))
+        self._library.link_tap(self.address)
 
     def send(self, frame: bytes) -> None:
         """Put a frame at the end of the queue, or lose it if that is full."""
-        if self._full(len(frame)):
-            self._refused += 1
-            self._hit(frame)
-            return
-        self._packets += 1
-        self._bytes += len(frame)
-        self._append(frame)
-        if len(self._flying) == 1:
-            self._clock.at(self._flying[0][1], self._arrive, self._schedule)
-
-    def _append(self, frame: bytes) -> None:
-        """Behind everything that is being sent. The nanosecond of the last bit is used whole."""
-        begin_ns = end_ns = max(self._clock.now_ns, self._free_ns)
-        if self._rate_bps is not None:
-            end_ns += -(-len(frame) * BITS * NS_PER_S // self._rate_bps)
-        self._free_ns = end_ns
-        self._flying.append((begin_ns, end_ns + self._delay_ns, frame))
-        self._flying_bytes += len(frame)
-
-    def _full(self, size: int) -> bool:
-        """Whether the queue has no room. All that flies is more than what waits, and soon asked."""
-        now_ns = self._clock.now_ns
-        if self._rate_bps is None or self._free_ns <= now_ns:
-            return False
-        limit_bytes = self._direction.queue_bytes
-        if limit_bytes is not None:
-            if self._flying_bytes + size <= limit_bytes:
-                return False
-            waiting = sum(len(frame) for begin, _, frame in self._flying if begin > now_ns)
-            return waiting + size > limit_bytes
-        limit = self._direction.queue_packets or DEFAULT_QUEUE_PACKETS
-        if len(self._flying) < limit:
-            return False
-        return sum(begin > now_ns for begin, _, _ in self._flying) >= limit
-
-    def _arrive(self, schedule: int) -> None:
-        if schedule != self._schedule:
-            return
-        frame = self._flying.popleft()[2]
-        self._flying_bytes -= len(frame)
-        if self._flying:
-            self._clock.at(self._flying[0][1], self._arrive, schedule)
-        k = self._seen
-        self._seen += 1
-        if self._down:
-            self._lost += 1
-            self._hit(frame)
-            return
-        if not self._deciders:
-            self._hand_over(frame)
-            return
-        decision = FrameDecision()
-        for decide in self._deciders:
-            decide(k, len(frame), decision)
-        if decision.dropped or decision.flipped or decision.late_ns:
-            self._hit(frame)
-        if decision.dropped:
-            self._dropped += 1
-            if len(self._dropped_numbers) < NUMBERS_KEPT:
-                self._dropped_numbers.append(k)
-            return
-        if decision.flipped:
-            self._corrupted += 1
-        for bit in decision.flipped:
-            frame = flip(frame, bit)
-        self._after(decision.late_ns, frame)
-        self._copied += len(decision.copies_ns)
-        for behind_ns in decision.copies_ns:
-            self._after(decision.late_ns + behind_ns, frame)
-
-    def _after(self, delay_ns: int, frame: bytes) -> None:
-        if delay_ns:
-            self._held += 1
-            self._clock.at(self._clock.now_ns + delay_ns, self._let_go, frame)
-        else:
-            self._hand_over(frame)
-
-    def _let_go(self, frame: bytes) -> None:
-        self._held -= 1
-        self._hand_over(frame)
-
-    def _hand_over(self, frame: bytes) -> None:
-        self._handed_over += 1
-        self._deliver(frame)
+        self._library.link_send_copy(self.address, frame, len(frame))
 
     def take_down(self) -> None:
         """Nothing arrives until `bring_up`. What is sent uses the link's time all the same."""
-        self._down += 1
+        self._library.link_down(self.address, 1)
 
     def bring_up(self) -> None:
         """As before."""
-        self._down -= 1
+        self._library.link_down(self.address, -1)
 
     def change_rate(self, rate_bps: int | None) -> None:
         """For frames that are not begun; the one that is being sent keeps its rate. None: the
         link's own."""
-        self._rate_bps = self._direction.rate_bps if rate_bps is None else rate_bps
-        now_ns = self._clock.now_ns
-        waiting = [flight for flight in self._flying if flight[0] > now_ns]
-        if waiting:
-            self._free_ns = waiting[0][0]
-        self._flying = deque(flight for flight in self._flying if flight[0] <= now_ns)
-        self._flying_bytes = sum(len(frame) for _, _, frame in self._flying)
-        for _, _, frame in waiting:
-            self._append(frame)
-        self._schedule += 1
-        if self._flying:
-            self._clock.at(self._flying[0][1], self._arrive, self._schedule)
+        rate = self._direction.rate_bps if rate_bps is None else rate_bps
+        self._library.link_change_rate(self.address, rate or 0)
 
     def impair(self, number: int, decider: Decider) -> None:
         """One more impairment, of the fault with this number; the lower number decides first."""
@@ -182,41 +121,47 @@ class LinkDirection:
 
     def _reconsider(self) -> None:
         self._deciders = self._constant + [self._begun[n] for n in sorted(self._begun)]
+        addresses = [decider.address for decider in self._deciders]
+        self._addresses = (ctypes.c_void_p * len(addresses))(*addresses)
+        self._library.link_impair(self.address, self._addresses, len(addresses))
+
+    def _look(self) -> _Look:
+        look = _Look()
+        self._library.link_look(self.address, ctypes.byref(look))
+        return look
 
     def carried_bytes(self) -> int:
         """Of the frames that have been sent whole."""
-        now_ns = self._clock.now_ns
-        waiting = sum(len(f) for _, end_ns, f in self._flying if end_ns - self._delay_ns > now_ns)
-        return self._bytes - waiting
+        return self._look().carried_bytes
 
     def look(self) -> Row:
         """A row of series.tracks.LINK: so far, and of what waits now."""
-        now_ns = self._clock.now_ns
-        packets = waiting = begun = 0
-        if self._free_ns > now_ns:  # those that wait are behind all others
-            for begin_ns, end_ns, frame in reversed(self._flying):
-                if begin_ns <= now_ns:
-                    begun = len(frame) if end_ns - self._delay_ns > now_ns else 0
-                    break
-                packets += 1
-                waiting += len(frame)
-        return now_ns, self._bytes - waiting - begun, self._refused, packets, waiting
+        seen, refused = self._look(), self._counts.refused
+        carried, packets, waiting = seen.carried_bytes, seen.waiting_packets, seen.waiting_bytes
+        return self._clock.now_ns, carried, refused, packets, waiting
+
+    def _dropped_numbers(self) -> tuple[int, ...]:
+        if not self._counts.numbers:
+            return ()
+        where = self._library.link_dropped_numbers(self.address)
+        return tuple((ctypes.c_uint64 * self._counts.numbers).from_address(where))
 
     def statistics(self) -> DirectionStatistics:
         """What was counted so far."""
+        counts = self._counts
         return DirectionStatistics(
             link=self.link,
             direction=self.name,
-            packets=self._packets,
-            bytes=self._bytes,
-            seen=self._seen,
-            dropped_injected=self._dropped,
-            dropped_by_queue=self._refused,
-            dropped_numbers=tuple(self._dropped_numbers),
-            corrupted=self._corrupted,
-            lost_link_down=self._lost,
-            duplicated=self._copied,
-            in_flight=len(self._flying),
-            held=self._held,
-            handed_over=self._handed_over,
+            packets=counts.packets,
+            bytes=counts.bytes,
+            seen=counts.seen,
+            dropped_injected=counts.dropped,
+            dropped_by_queue=counts.refused,
+            dropped_numbers=self._dropped_numbers(),
+            corrupted=counts.corrupted,
+            lost_link_down=counts.lost,
+            duplicated=counts.copied,
+            in_flight=counts.in_flight,
+            held=counts.held,
+            handed_over=counts.handed_over,
         )

@@ -1,8 +1,9 @@
-"""A switch in virtual time: an instance of the compiled program between its links."""
+"""A switch in virtual time: an instance of the compiled program between its links
+(native/switch.c)."""
 
 from __future__ import annotations
 
-from collections import Counter
+import ctypes
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -11,23 +12,29 @@ from agglab.switch.build import build_library
 from agglab.switch.matches import Match
 from agglab.switch.model import Key
 from agglab.switch.program import Program
+from agglab.switch.tables import Encoded
 from agglab.switch.translate import translate
+from agglab.testbed.kept_counts import Count, KeptCounts
 from agglab.testbed.p4_names import UnresolvedName, full_name, is_called
 from agglab.testbed.plan import Entries, TableEntry
 from agglab.testbed.statistics import NodeStatistics, SwitchStatistics
-from agglab.testbed.table_changes import NO_ENTRIES, group_changes, session_changes
-from agglab.testbed.virtual.clock import Clock
+from agglab.testbed.table_changes import (
+    NO_ENTRIES,
+    entry_key,
+    group_changes,
+    session_changes,
+    table_changes,
+)
+from agglab.testbed.virtual.clock import EMITTED, PROCESSED, Clock
 from agglab.testbed.virtual.links import LinkDirection
 
-NS_PER_US = 1000
 NO_HANDLE = -1
 
-Count = tuple[int, int]
-"""Packets and bytes."""
+Watch = Callable[[int, bytes, list[tuple[int, bytes]]], None]
+"""Is told of a frame that the program has processed: port, frame, and each (port, frame) that it
+led to."""
 Place = tuple[str, tuple[Key, ...], str, list[str]]
 """A table's full name and its keys, an action's name and its parameters."""
-EntryKey = tuple[object, ...]
-"""A table, an entry's priority and its match; equal for what replaces each other."""
 
 
 class CompiledProgram:
@@ -37,6 +44,7 @@ class CompiledProgram:
         self.program = Program.read(json)
         self._library = build_library(translate(self.program))
         self._places: dict[tuple[str, str], Place] = {}
+        self._encoded: dict[tuple[object, ...], Encoded] = {}
 
     def pipeline(self, seed: int) -> Pipeline:
         """A new instance: registers empty, no entries."""
@@ -44,13 +52,25 @@ class CompiledProgram:
 
     def add(self, pipeline: Pipeline, entry: TableEntry) -> int:
         """Fill in one entry; its handle, or NO_HANDLE for what a miss does."""
-        table, keys, action, names = self._place(entry.table, entry.action)
-        arguments = [entry.parameters[name] for name in names]
         if entry.default:
+            table, _, action, names = self._place(entry.table, entry.action)
+            arguments = [entry.parameters[name] for name in names]
             pipeline.tables.set_default(table, action, arguments)
             return NO_HANDLE
-        match = [_match(key, entry.match) for key in keys]
-        return pipeline.tables.add(table, match, action, arguments, entry.priority)
+        return pipeline.tables.add_encoded(self._encode(pipeline, entry))
+
+    def _encode(self, pipeline: Pipeline, entry: TableEntry) -> Encoded:
+        """An entry as the program takes it. Many switches have the same ones."""
+        content = (*entry.match.items(), None, *entry.parameters.items())
+        known = (entry.table, entry.action, entry.priority, content)
+        encoded = self._encoded.get(known)
+        if encoded is None:
+            table, keys, action, names = self._place(entry.table, entry.action)
+            arguments = [entry.parameters[name] for name in names]
+            match = [_match(key, entry.match) for key in keys]
+            encoded = pipeline.tables.encode(table, match, action, arguments, entry.priority)
+            self._encoded[known] = encoded
+        return encoded
 
     def _place(self, table: str, action: str) -> Place:
         place = self._places.get((table, action))
@@ -80,112 +100,121 @@ def _match(key: Key, given: Mapping[str, int | tuple[int, int]]) -> Match:
     return kinds.get(key.kind, Ternary)(*value)
 
 
+class _Counts(ctypes.Structure):
+    """`struct switch_counts` of native/switch.h."""
+
+    _fields_ = [(name, ctypes.c_uint64) for name in ("received", "processed", "unheard", "waiting")]
+
+
+class _Functions(ctypes.Structure):
+    """`struct program`."""
+
+    _fields_ = [(name, ctypes.c_void_p) for name in ("lock", "unlock", "process")]
+
+
 class SwitchNode:
-    """One switch. `ports` are the outgoing directions; each frame takes `delay_ns` inside, in
-    order.
+    """One switch. Each frame takes `delay_ns` inside, in order.
 
     A program that is stopped loses all it holds; what it had counted is kept aside.
     """
 
     def __init__(
-        self,
-        clock: Clock,
-        name: str,
-        compiled: CompiledProgram,
-        seed: int,
-        delay_ns: int = 0,
-        hit: Callable[[bytes], None] = lambda frame: None,
+        self, clock: Clock, name: str, compiled: CompiledProgram, seed: int, delay_ns: int = 0
     ) -> None:
-        """hit: called with each frame that arrives while no program runs."""
-        self.name, self._hit = name, hit
-        self.ports: dict[int, LinkDirection] = {}
-        self._clock, self._compiled, self._seed, self._delay_ns = clock, compiled, seed, delay_ns
-        self._pipeline: Pipeline | None = compiled.pipeline(seed)
-        self._written: dict[EntryKey, tuple[TableEntry, int]] = {}
-        self._replication = NO_ENTRIES
-        self._counted: dict[tuple[str, int], Count] = {}
+        self.name = name
+        self._clock, self._library = clock, clock.library
+        self._compiled, self._seed = compiled, seed
+        self.address: int = self._library.switch_new(clock.address, delay_ns, id(self))
+        if not self.address:
+            raise MemoryError
+        self._state = _Counts.from_address(self.address)
+        self._ports: dict[int, LinkDirection] = {}
+        self._pipeline: Pipeline | None = None
+        self._entries = NO_ENTRIES
+        self._handles: dict[tuple[object, ...], int] = {}
+        self._kept = KeptCounts()
         self._drops: dict[str, int] = {}
-        self._unheard = self._received = self._processed = self._waiting = 0
-        self._sent: Counter[str] = Counter()
+        self._run(compiled.pipeline(seed))
+
+    def __del__(self) -> None:
+        if getattr(self, "address", 0):
+            self._library.switch_free(self.address)
+
+    def connect(self, port: int, out: LinkDirection, into: LinkDirection) -> None:
+        """Lay a link to a port: what leaves by it, and what comes in."""
+        self._ports[port] = out
+        if not self._library.switch_connect(self.address, port, out.address):
+            raise MemoryError
+        into.end_at(self._library.switch_receive, self.address, port)
 
     def receive(self, port: int, frame: bytes) -> None:
         """A frame has arrived at a port."""
-        self._received += 1
-        if self._delay_ns:
-            self._waiting += 1
-            arrived = (self._pipeline, port, frame)
-            self._clock.at(self._clock.now_ns + self._delay_ns, self._process_later, arrived)
-        else:
-            self._process(port, frame)
+        self._library.switch_receive_copy(self.address, port, frame, len(frame))
 
-    def _process_later(self, arrived: tuple[Pipeline | None, int, bytes]) -> None:
-        """Unless the program that was running then is gone."""
-        pipeline, port, frame = arrived
-        self._waiting -= 1
-        if pipeline is self._pipeline:
-            self._process(port, frame)
-        else:
-            self._unheard += 1
-            self._hit(frame)
+    def watch(self, watch: Watch) -> None:
+        """Have `watch` called after each frame that the program has processed."""
+        emitted: list[tuple[int, bytes]] = []
 
-    def _process(self, port: int, frame: bytes) -> None:
-        if self._pipeline is None:
-            self._unheard += 1
-            self._hit(frame)
+        def processed(port: int, frame: bytes) -> None:
+            watch(port, frame, list(emitted))
+            emitted.clear()
+
+        self._clock.answer(PROCESSED, id(self), processed)
+        self._clock.answer(EMITTED, id(self), lambda port, frame: emitted.append((port, frame)))
+        self._library.switch_watch(self.address, 1)
+
+    def _run(self, pipeline: Pipeline | None) -> None:
+        """Have this instance process what comes, or none."""
+        self._pipeline = pipeline
+        if pipeline is None:
+            self._library.switch_start(self.address, None, None)
             return
-        self._processed += 1
-        now_us = self._clock.now_ns // NS_PER_US
-        for out, copy in self._pipeline.process(port, frame, now_us):
-            direction = self.ports.get(out)
-            if direction is not None:
-                self._sent[direction.name] += 1
-                direction.send(copy)
+        names = ("pl_lock", "pl_unlock", "pl_process")
+        functions = _Functions(*(pipeline.function_address(name) for name in names))
+        self._library.switch_start(self.address, pipeline.handle, ctypes.byref(functions))
 
     def write_entries(self, entries: Entries) -> None:
         """Make the entries and groups these, changing only what differs; registers stay. Nothing
         happens to a stopped switch: it is filled when it has been started again."""
         if self._pipeline is None:
             return
-        wanted: dict[EntryKey, TableEntry] = {
-            (entry.table, entry.priority, *entry.match.items()): entry for entry in entries.tables
-        }
-        for key, (old, handle) in list(self._written.items()):
-            if wanted.get(key) != old:
-                assert handle != NO_HANDLE, "default entries stay for the whole run"
-                self._pipeline.tables.delete(
-                    full_name(self._compiled.program.tables, old.table, "table"), handle
-                )
-                del self._written[key]
-        for key, entry in wanted.items():
-            if key not in self._written:
-                self._written[key] = (entry, self._compiled.add(self._pipeline, entry))
-        for kind, group, replicas in group_changes(self._replication, entries):
+        for kind, entry in table_changes(self._entries, entries):
+            if kind != "INSERT":
+                self._remove(self._pipeline, entry)
+            if kind != "DELETE":
+                self._handles[entry_key(entry)] = self._compiled.add(self._pipeline, entry)
+        for kind, group, replicas in group_changes(self._entries, entries):
             self._pipeline.replication.set_multicast_group(
                 group, [] if kind == "DELETE" else replicas
             )
-        for kind, number, session in session_changes(self._replication, entries):
+        for kind, number, session in session_changes(self._entries, entries):
             copies = () if kind == "DELETE" else session.replicas
             self._pipeline.replication.set_clone_session(number, copies, session.max_bytes)
-        self._replication = entries
+        self._entries = entries
+
+    def _remove(self, pipeline: Pipeline, entry: TableEntry) -> None:
+        handle = self._handles.pop(entry_key(entry))
+        assert handle != NO_HANDLE, "default entries stay for the whole run"
+        table = full_name(self._compiled.program.tables, entry.table, "table")
+        pipeline.tables.delete(table, handle)
 
     def stop(self) -> None:
         """As if its program were killed."""
         if self._pipeline is not None:
             self._put_aside(self._pipeline)
-            self._pipeline.close()
-        self._pipeline = None
-        self._written, self._replication = {}, NO_ENTRIES
+        self.close()
+        self._handles, self._entries = {}, NO_ENTRIES
 
     def close(self) -> None:
         """Free the program; nothing can be asked afterwards."""
         if self._pipeline is not None:
             self._pipeline.close()
-        self._pipeline = None
+        self._run(None)
 
     def start(self) -> None:
         """Of a stopped switch: the program again, empty."""
         assert self._pipeline is None
-        self._pipeline = self._compiled.pipeline(self._seed)
+        self._run(self._compiled.pipeline(self._seed))
 
     def restart(self) -> None:
         """The program anew, empty; nothing happens to a stopped switch, which is empty anyway."""
@@ -194,16 +223,16 @@ class SwitchNode:
             self.start()
 
     def _put_aside(self, pipeline: Pipeline) -> None:
-        for name, counter in self._compiled.program.counters.items():
-            for index in range(counter.size):
-                self._counted[name, index] = self._count(pipeline, name, index)
+        for name in self._compiled.program.counters:
+            self._kept.keep(name, self._cells(pipeline, name))
         for reason, count in pipeline.drops().items():
             self._drops[reason] = self._drops.get(reason, 0) + count
 
-    def _count(self, pipeline: Pipeline | None, name: str, index: int) -> Count:
-        before = self._counted.get((name, index), (0, 0))
-        now = pipeline.counters.read(name, index) if pipeline else (0, 0)
-        return before[0] + now[0], before[1] + now[1]
+    def _cells(self, pipeline: Pipeline | None, counter: str) -> dict[int, Count]:
+        size = self._compiled.program.counters[counter].size
+        if pipeline is None:
+            return dict.fromkeys(range(size), (0, 0))
+        return {index: pipeline.counters.read(counter, index) for index in range(size)}
 
     def counters(self, last: str) -> dict[int, Count] | None:
         """By index since the beginning; None if no counter is called so."""
@@ -211,8 +240,7 @@ class SwitchNode:
             name = full_name(self._compiled.program.counters, last, "counter")
         except UnresolvedName:
             return None
-        size = self._compiled.program.counters[name].size
-        return {index: self._count(self._pipeline, name, index) for index in range(size)}
+        return self._kept.total(name, self._cells(self._pipeline, name))
 
     def registers(self, last: str, indices: list[int]) -> list[int] | None:
         """Cells of a register; None if there is none, or the switch is stopped."""
@@ -224,15 +252,24 @@ class SwitchNode:
             return None
         return self._pipeline.registers.read_many(name, indices)
 
+    def _sent(self) -> dict[str, int]:
+        """Frames by direction, of those by which any left."""
+        sent = {
+            out.name: self._library.switch_sent(self.address, port)
+            for port, out in self._ports.items()
+        }
+        return {name: count for name, count in sent.items() if count}
+
     def account(self) -> NodeStatistics:
         """What became of the frames that arrived, and what was sent."""
+        counts = self._state
         return NodeStatistics(
             self.name,
-            self._received,
-            self._processed,
-            self._unheard,
-            dict(self._sent),
-            waiting=self._waiting,
+            counts.received,
+            counts.processed,
+            counts.unheard,
+            self._sent(),
+            waiting=counts.waiting,
         )
 
     def statistics(self) -> SwitchStatistics:
@@ -241,5 +278,5 @@ class SwitchNode:
         for reason, count in (self._pipeline.drops() if self._pipeline else {}).items():
             drops[reason] = drops.get(reason, 0) + count
         return SwitchStatistics(
-            self.name, 0.0, 0, {"pipeline_drops": drops, "stopped": self._unheard}
+            self.name, 0.0, 0, {"pipeline_drops": drops, "stopped": self._state.unheard}
         )

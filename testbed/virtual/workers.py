@@ -1,11 +1,15 @@
 """An agent's program in virtual time: drives hosts.agent_core as hosts.agent does on real links.
 
 What a real one does with a socket and a control connection happens here at once: a datagram is
-taken when it arrives, a command when it is given. Sending and computing take no time.
+taken when it arrives, a command when it is given. Sending and computing take no time. Where the
+endpoint's step is in C, native/host.c drives it through a round, until something is asked for that
+only Python does.
 """
 
 from __future__ import annotations
 
+import ctypes
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
@@ -18,18 +22,21 @@ from agglab.hosts.agent_core import AgentCore
 from agglab.hosts.endpoint import Address, Endpoint, Inbox, Repeat
 from agglab.hosts.errors import AllReduceError
 from agglab.hosts.iteration import endpoint_of
+from agglab.hosts.native_endpoint import Driven, NativeEndpoint
 from agglab.hosts.part import Part
 from agglab.hosts.recording import Sample
 from agglab.hosts.workloads import Sgd
 from agglab.testbed.backend import Command
 from agglab.testbed.received import Received
-from agglab.testbed.virtual.clock import Clock
+from agglab.testbed.virtual.clock import AGAIN, DATAGRAM, FAILED, FINISH, TIMER, Clock
 from agglab.testbed.worker_id import Event
 
 NS_PER_S = 1_000_000_000
 NEVER_NS = 2**63 - 1
 GATHERED_MAX = 128
 SIGKILL = 9
+REPEAT = struct.Struct("=qI4x")
+"""`struct repeat` of native/host.h."""
 
 Report = Callable[[Event], None]
 Send = Callable[[int, bytes], None]
@@ -55,6 +62,15 @@ class VirtualSession:
     def close(self) -> None: ...
 
 
+class _State(ctypes.Structure):
+    """`struct agent_state` of native/host.h."""
+
+    _fields_ = [
+        ("timer_ns", ctypes.c_int64),
+        *[(name, ctypes.c_uint32) for name in ("alive", "driven")],
+    ]
+
+
 class AgentNode:
     """One agent of one job. `send(peer, datagram)` puts one on its way; `report(event)` is called
     with every event, `keep(round, received)` with the arrays of a round that ended,
@@ -74,18 +90,63 @@ class AgentNode:
         again: Again = lambda peer, repeat: None,
         opened: Opened = lambda agent: None,
     ) -> None:
-        self._clock = clock
+        self._clock, self._library = clock, clock.library
+        self.address: int = self._library.agent_new(clock.address, id(self))
+        if not self.address:
+            raise MemoryError
+        self._state = _State.from_address(self.address)
+        self._native: NativeEndpoint | None = None
+        self._answer_questions()
         self._send, self._keep, self._again, self._opened = send, keep, again, opened
         self._config = Config.of({**configuration, "control": "", "sums_dir": None}, "the agent")
-        self.alive = True
         self._paused = False
         self._busy_until_ns = 0
         self._arrived: list[tuple[int, bytes]] = []
         self._thrown_away = 0
         self._commands: list[Command] = []
-        self._timer_ns: int | None = None
         self._core = AgentCore(self._config, self, report, lambda: clock.now_ns)
         self._core.start()
+
+    def __del__(self) -> None:
+        if getattr(self, "address", 0):
+            self._library.agent_free(self.address)
+
+    def _answer_questions(self) -> None:
+        """What native/host.c asks of this agent."""
+        answers = {
+            DATAGRAM: self.receive,
+            TIMER: lambda _, data: self._on_timer(),
+            FINISH: lambda _, data: self._finish(),
+            FAILED: lambda error, data: self._fail(self._driven().failure(error)),
+            AGAIN: self._sent_again,
+        }
+        for question, answer in answers.items():
+            self._clock.answer(question, id(self), answer)
+
+    def send_from(self, host: int, framing: int) -> None:
+        """How datagrams to the endpoint's only peer leave a host: addresses of a `struct host` and
+        a `struct framing`. C may drive the endpoint from then on, if it has a step in C."""
+        endpoint = self._session.endpoint
+        if isinstance(endpoint, Driven):
+            self._native = endpoint.native(self._session.inbox)
+            self._library.agent_drive(self.address, ctypes.byref(self._native), host, framing)
+
+    def _driven(self) -> Driven:
+        """The endpoint, which C drives."""
+        endpoint = self._session.endpoint
+        assert isinstance(endpoint, Driven)
+        return endpoint
+
+    def _reconsider(self) -> None:
+        """Whether C drives the endpoint from here on."""
+        core = self._core
+        plain = core.round is not None and not (core.slow_s or core.marks or core.broken_off)
+        self._state.driven = self._native is not None and plain and self._looks
+
+    @property
+    def alive(self) -> bool:
+        """Its program runs."""
+        return bool(self._state.alive)
 
     @property
     def peers(self) -> Sequence[Address]:
@@ -102,18 +163,21 @@ class AgentNode:
             self._commands.append(command)
         else:
             self._core.obey(command)
+            self._reconsider()
 
     def pause(self, paused: bool) -> None:
         """Do nothing from now on; or go on, with what has arrived since."""
         if not self.alive or paused == self._paused:
             return
         self._paused = paused
+        self._reconsider()
         if paused:
             return
         commands, self._commands = self._commands, []
         self._look(None)
         for command in commands:
             self.command(command)
+        self._reconsider()
 
     def kill(self) -> None:
         """Gone, with all it held."""
@@ -124,7 +188,7 @@ class AgentNode:
         """With its socket: what has arrived there is read by nobody."""
         stopped = self._core.round is None  # then nobody reads events any more
         stats = {} if stopped else self._core.told()
-        self.alive = False
+        self._state.alive = self._state.driven = 0
         self._throw_away()
         self._core.tell("ended", status=status, stats=stats)
 
@@ -167,6 +231,7 @@ class AgentNode:
         """A session with another socket."""
         self._throw_away()
         self._session = VirtualSession(endpoint_of(system, part))
+        self._native, self._state.driven = None, 0
         self._opened(self)
         return self._session
 
@@ -178,7 +243,11 @@ class AgentNode:
         self._received = Received(out, sums)
         self._started_ns = self._clock.now_ns
         self._session.endpoint.begin(self._started_ns, values, out, sums)
-        self._poll()
+        self._reconsider()
+        if self._state.driven:
+            self._library.agent_poll(self.address)
+        else:
+            self._poll()
         self._look(None)
 
     def leave_round(self) -> None:
@@ -197,6 +266,7 @@ class AgentNode:
             return
         self._session.inbox.fill((datagram,), (peer,))
         self._take()
+        self._reconsider()
 
     @property
     def _looks(self) -> bool:
@@ -210,6 +280,10 @@ class AgentNode:
 
     def _look(self, _: object) -> None:
         """Take what has gathered, unless there is still a reason not to look."""
+        self._take_gathered()
+        self._reconsider()
+
+    def _take_gathered(self) -> None:
         if not self._looks:
             return
         arrived, self._arrived = self._arrived, []
@@ -220,8 +294,8 @@ class AgentNode:
             part = arrived[first : first + GATHERED_MAX]
             self._session.inbox.fill([datagram for _, datagram in part], [peer for peer, _ in part])
             self._take()
-        if self._in_use:
-            self._on_timer(None)
+        if self._looks:
+            self._poll()
 
     @property
     def _in_use(self) -> bool:
@@ -249,28 +323,34 @@ class AgentNode:
         try:
             rows = endpoint.poll(self._clock.now_ns)
         except AllReduceError as error:
-            self._core.fail(error)
+            self._fail(error)
             return
         outbox = endpoint.outbox
         for row in rows.tolist():
-            if repeats := endpoint.repeats(row):
-                self._again(outbox.peer(row), repeats)
+            self._tell_repeat(row)
             self._send(outbox.peer(row), outbox.datagram(row))
         if self._core.round is not None and endpoint.done:  # these were the last of the round
             self._finish()
-        deadline_ns = endpoint.deadline_ns
-        if deadline_ns < NEVER_NS and (self._timer_ns is None or deadline_ns < self._timer_ns):
-            self._timer_ns = deadline_ns
-            self._clock.at(deadline_ns, self._on_timer, deadline_ns)
+        self._library.agent_wake(self.address, endpoint.deadline_ns)
 
-    def _on_timer(self, due_ns: int | None) -> None:
-        """Deadlines mostly move on while a timer runs; then it is set again."""
-        if due_ns is not None:
-            if due_ns != self._timer_ns:
-                return
-            self._timer_ns = None
+    def _tell_repeat(self, row: int) -> None:
+        endpoint = self._session.endpoint
+        if repeat := endpoint.repeats(row):
+            self._again(endpoint.outbox.peer(row), repeat)
+
+    def _sent_again(self, row: int, data: bytes) -> None:
+        """By C, to the endpoint's only peer."""
+        first_sent_ns, tag = REPEAT.unpack(data)
+        self._again(0, Repeat(row, tag, first_sent_ns))
+
+    def _on_timer(self) -> None:
         if self._looks:
             self._poll()
+        self._reconsider()
+
+    def _fail(self, error: AllReduceError) -> None:
+        self._core.fail(error)
+        self._reconsider()
 
     def _finish(self) -> None:
         number = self._core.round
@@ -278,7 +358,8 @@ class AgentNode:
         try:
             self._session.endpoint.finish()
         except AllReduceError as error:
-            self._core.fail(error)
+            self._fail(error)
             return
         self._keep(number, self._received)
         self._core.finish(self._started_ns, self._clock.now_ns, 0.0)
+        self._reconsider()

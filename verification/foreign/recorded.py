@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from random import Random
 from typing import Any, cast
@@ -18,23 +18,6 @@ FRAMES_MAX = 300
 ELEMENTS = 4000
 
 
-class Tapped(VirtualBackend):
-    """Keeps the frames that arrive anywhere."""
-
-    def __init__(self, *given: Any) -> None:
-        self.frames: list[bytes] = []
-        super().__init__(*given)
-
-    def _deliver(self, node: str, port: int) -> Callable[[bytes], None]:
-        deliver = super()._deliver(node, port)
-
-        def keep(frame: bytes) -> None:
-            self.frames.append(frame)
-            deliver(frame)
-
-        return keep
-
-
 @cache
 def recorded(system: str) -> Sequence[bytes]:
     """Frames of a run of this system, always the same: at most FRAMES_MAX."""
@@ -45,8 +28,9 @@ def recorded(system: str) -> Sequence[bytes]:
 def _sent_in(run: ResolvedScenario) -> list[bytes]:
     silent = cast(Any, Silent())
     jsons = {switch: program.json for switch, program in prepare(run).programs.items()}
-    backend = Tapped(run.graph, run.seed, built(jsons))
-    with backend:
+    frames: list[bytes] = []
+    with VirtualBackend(run.graph, run.seed, built(jsons)) as backend:
+        backend.tap(frames.append)
         outcome = conductor(run, backend, silent, silent).run()
         assert not any(result.failure for result in outcome.jobs), run.system.name
-        return backend.frames
+        return frames

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from agglab.hosts import library, quantise
 from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
-from agglab.hosts.errors import check_range
+from agglab.hosts.errors import AllReduceError, check_range
 from agglab.hosts.library import I64, INT, U32, U64, P
+from agglab.hosts.native_endpoint import NativeEndpoint, native_endpoint
 from agglab.hosts.recovery import PENDING, Recovery, Timing, check_layout
 from agglab.hosts.slot_rounds import SlotRounds
 from agglab.hosts.slots import Job
@@ -165,8 +166,24 @@ class OmniReducer:
         """See Endpoint.poll; a row of the outbox is a column, or behind these a fused packet."""
         count = self._library.omnireduce_poll(self._address, now_ns)
         if count < 0:
-            raise self.rounds.failure(-count, self.timing.give_up_ns)
+            raise self.failure(-count)
         return self._queue[:count]
+
+    def failure(self, error: int) -> AllReduceError:
+        """What the step in C said by an error number, in words."""
+        return self.rounds.failure(error, self.timing.give_up_ns)
+
+    def native(self, inbox: Inbox) -> NativeEndpoint:
+        """See hosts/native_endpoint.py. inbox: room for what comes."""
+        return native_endpoint(
+            self._state,
+            self._library.omnireduce_results,
+            self._library.omnireduce_poll,
+            self._queue,
+            self.outbox,
+            self.columns,
+            inbox,
+        )
 
     def repeats(self, row: int) -> Repeat | None:
         """See Endpoint.repeats; what is sent again is never fused."""

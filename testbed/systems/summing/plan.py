@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from agglab.hosts import wire
 from agglab.testbed.plan import Branch, Entries, Replica, TableEntry, Tree, Wiring, aggregation_tree
 from agglab.testbed.plan.entries import ip_number, mac_number
 from agglab.testbed.plan.forwarding import flooding_groups, forwarding_tables, wiring_of
 from agglab.topologies import Host, Topology
-from agglab.topologies.graph import AGGREGATOR_IP, AGGREGATOR_MAC
 
 # Constants of the programs; group 1 is plan.forwarding's.
 FIRST_JOB_GROUP = 2
@@ -143,7 +143,9 @@ def _job_tables(
 
 def _receiver(port: int, job: int, host: Host | None) -> TableEntry:
     """Whom a port leads to: a worker, or (None) another switch."""
-    mac, ip = (AGGREGATOR_MAC, AGGREGATOR_IP) if host is None else (host.mac, host.ip)
+    mac, ip = (
+        (wire.AGGREGATOR_MAC, wire.AGGREGATOR_ADDRESS) if host is None else (host.mac, host.ip)
+    )
     parameters = {
         "mac": mac_number(mac),
         "address": ip_number(ip),

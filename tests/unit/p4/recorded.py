@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 from conversations import Conversation, Step
@@ -54,30 +53,20 @@ def recorded(text: str, most: int, folder: Path, patch: pytest.MonkeyPatch) -> d
     """By switch, the first `most` frames of each. Asserts that every result of the run is right."""
     path, kept = folder / "recorded.yaml", defaultdict[str, Recording](Recording)
     path.write_text(text)
-    write_entries, process = SwitchNode.write_entries, SwitchNode._process
+    write_entries = SwitchNode.write_entries
+    watched: set[str] = set()
 
     def write_entries_kept(self: SwitchNode, entries: Entries) -> None:
+        def keep(port: int, frame: bytes, out: list[tuple[int, bytes]]) -> None:
+            kept[self.name].keep(Step(port, frame, tuple(out)))
+
+        if self.name not in watched:
+            watched.add(self.name)
+            self.watch(keep)
         kept[self.name].write_entries(entries)
         write_entries(self, entries)
 
-    def process_kept(self: SwitchNode, port: int, frame: bytes) -> None:
-        pipeline = self._pipeline
-        assert pipeline, "no switch stops in these runs"
-        ask = pipeline.process
-
-        def asked(port: int, frame: bytes, now_us: int) -> Any:
-            out = ask(port, frame, now_us)
-            kept[self.name].keep(Step(port, frame, tuple(out)))
-            return out
-
-        pipeline.process = asked  # type: ignore[method-assign]
-        try:
-            process(self, port, frame)
-        finally:
-            del pipeline.process
-
     patch.setattr(SwitchNode, "write_entries", write_entries_kept)
-    patch.setattr(SwitchNode, "_process", process_kept)
     suite = load(path)
     run(suite, folder / "results", [], io.StringIO())
     metrics = json.loads((folder / "results" / suite.name / "latest/metrics.json").read_text())

@@ -1,35 +1,25 @@
-"""What a real switch has counted outlives its restart, for any system's counters."""
+"""Counts of switches that were restarted go on where they were."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
-import pytest
-
-from agglab.testbed.mininet_backend import MininetBackend
-from agglab.topologies import rack
+from agglab.testbed.kept_counts import KeptCounts
 
 
-class Emptied:
-    """A switch whose counters hold two packets of 90 bytes, also after it was emptied."""
-
-    def read_counter(self, counter: str) -> dict[int, tuple[int, int]]:
-        if counter == "not_there":
-            raise ValueError(counter)
-        return {0: (2, 180)}
-
-    def reprogram(self) -> None: ...
+def test_nothing_was_kept() -> None:
+    assert KeptCounts().total("a", {3: (1, 60)}) == {3: (1, 60)}
+    assert KeptCounts().total("a", {}) == {}
 
 
-@pytest.mark.parametrize(("kept", "packets"), [(["of_a_users_own", "not_there"], 4), ([], 2)])
-def test_counters_are_those_of_the_system(tmp_path: Path, kept: list[str], packets: int) -> None:
-    target: Any = None
-    backend = MininetBackend(
-        rack(2), 1, (), {"s1": target}, tmp_path, tmp_path, tmp_path, 1.0, iter(kept)
-    )
-    emptied: Any = Emptied()
-    backend._switches["s1"] = emptied
-    backend.reprogram_switch("s1")
-    assert backend.counters("s1", "of_a_users_own") == {0: (packets, 90 * packets)}
-    assert backend.counters("s1", "not_there") is None
+def test_each_restart_adds() -> None:
+    kept = KeptCounts()
+    kept.keep("a", {0: (1, 60), 1: (2, 200)})
+    kept.keep("a", {0: (5, 300), 1: (0, 0)})
+    assert kept.total("a", {0: (10, 1000), 1: (1, 1)}) == {0: (16, 1360), 1: (3, 201)}
+
+
+def test_a_cell_that_is_not_read_any_more_is_not_forgotten() -> None:
+    kept = KeptCounts()
+    kept.keep("a", {0: (1, 60), 7: (2, 200)})
+    kept.keep("a", {7: (1, 100)})
+    assert kept.total("a", {8: (1, 1)}) == {0: (1, 60), 7: (3, 300), 8: (1, 1)}
+    assert kept.total("b", {8: (1, 1)}) == {8: (1, 1)}

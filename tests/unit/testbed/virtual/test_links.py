@@ -200,3 +200,12 @@ def test_a_look_sees_what_waits_and_what_has_been_sent(
         sent = sum(size for _, begin, size in served if begin + size * 1000 <= look_ns)
         assert line.way.look() == (look_ns, sent, 0, len(waiting), sum(waiting))
         assert line.way.carried_bytes() == sent
+
+
+def test_a_queue_that_grows_keeps_its_order() -> None:
+    """More frames than there was room for, when some have arrived already."""
+    line = Line(Direction(rate_bps=8_000_000))
+    line.send(*[100] * 12)
+    line.until(1_000_000)
+    line.send(*[100] * 60, first=12)
+    assert [(at, n) for at, n, _ in line.end()] == [(100_000 * (n + 1), n) for n in range(72)]

@@ -1,0 +1,93 @@
+"""An endpoint whose step per packet is in C, for a driver that calls it without Python
+(native/endpoint.h). Imports the C helper's loader and its neighbours only."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agglab.hosts.endpoint import Inbox, Outbox
+from agglab.hosts.errors import AllReduceError
+from agglab.hosts.recovery import Recovery
+
+
+class Rows(ctypes.Structure):
+    """`struct outbox` of native/io.h."""
+
+    _fields_ = [
+        (name, kind)
+        for column in ("frame", "length", "peer")
+        for name, kind in (
+            (f"{column}s", ctypes.c_void_p),
+            (f"{column}_stride", ctypes.c_uint64),
+        )
+    ]
+
+    @classmethod
+    def of(cls, outbox: Outbox) -> Rows:
+        columns = (outbox.frames, outbox.lengths, outbox.peers)
+        assert outbox.lengths.dtype == outbox.peers.dtype == np.uint32
+        return cls(*(word for c in columns for word in (c.ctypes.data, c.strides[0])))
+
+
+class NativeEndpoint(ctypes.Structure):
+    """`struct endpoint`."""
+
+    _fields_ = [
+        *[(name, ctypes.c_void_p) for name in ("state", "take", "poll", "queue")],
+        ("outbox", Rows),
+        *[(name, ctypes.c_void_p) for name in ("recovery", "disagreed", "pendings")],
+        *[(name, ctypes.c_uint64) for name in ("pending_stride", "pending_rows")],
+        ("inbox", ctypes.c_void_p),
+        ("inbox_bytes", ctypes.c_uint64),
+    ]
+
+
+@runtime_checkable
+class Driven(Protocol):
+    """An endpoint (endpoint.Endpoint) with one peer, that C can drive through a round."""
+
+    def native(self, inbox: Inbox) -> NativeEndpoint:
+        """inbox: where the driver puts a datagram that came. Lasts as long as the endpoint does."""
+
+    def failure(self, error: int) -> AllReduceError:
+        """What the step in C said by an error number, in words."""
+
+
+def native_endpoint(
+    state: ctypes.Structure,
+    take: Any,
+    poll: Any,
+    queue: NDArray[np.uint32],
+    outbox: Outbox,
+    pendings: NDArray[np.void],
+    inbox: Inbox,
+) -> NativeEndpoint:
+    """Of an endpoint with one peer, whose `state` has the fields `recovery` and `disagreed`. take,
+    poll: functions of the library; pendings: begin with recovery.PENDING and a tag, one for each of
+    the first rows. All memory stays the caller's."""
+    begin, kind = ctypes.addressof(state), type(state)
+    assert ctypes.sizeof(Recovery) == kind.recovery.size
+    return NativeEndpoint(
+        begin,
+        _address(take),
+        _address(poll),
+        queue.ctypes.data,
+        Rows.of(outbox),
+        begin + kind.recovery.offset,
+        begin + kind.disagreed.offset,
+        pendings.ctypes.data,
+        pendings.itemsize,
+        pendings.size,
+        inbox.rows_address,
+        inbox.row_bytes,
+    )
+
+
+def _address(function: Any) -> int:
+    found = ctypes.cast(function, ctypes.c_void_p).value
+    assert found
+    return found

@@ -1,0 +1,27 @@
+"""Counts that outlive a switch's restart."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+
+Count = tuple[int, int]
+"""Packets and bytes."""
+
+
+class KeptCounts:
+    """What counters of P4 programs had counted before their switches were stopped."""
+
+    def __init__(self) -> None:
+        self._before: dict[Hashable, dict[int, Count]] = {}
+
+    def keep(self, counter: Hashable, cells: Mapping[int, Count]) -> None:
+        """The switch is about to forget these cells of a counter."""
+        self._before[counter] = self.total(counter, cells)
+
+    def total(self, counter: Hashable, cells: Mapping[int, Count]) -> dict[int, Count]:
+        """What a counter's cells hold now, with all that was kept before: by index."""
+        total = dict(self._before.get(counter, {}))
+        for index, (packets, size) in cells.items():
+            packets_before, size_before = total.get(index, (0, 0))
+            total[index] = packets + packets_before, size + size_before
+        return total

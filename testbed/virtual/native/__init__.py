@@ -1,0 +1,76 @@
+"""The C of virtual time (`*.c` here, and the impairments'), built into one library."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from pathlib import Path
+
+from agglab import hosts, switch
+from agglab.testbed.impairments import native as impairments
+
+HERE = Path(__file__).resolve().parent
+INCLUDED = (
+    Path(hosts.__file__).resolve().parent / "native",
+    Path(switch.__file__).resolve().parent / "runtime",
+)
+
+P, U16, U32, U64 = ctypes.c_void_p, ctypes.c_uint16, ctypes.c_uint32, ctypes.c_uint64
+I32, I64, INT, BYTES = ctypes.c_int32, ctypes.c_int64, ctypes.c_int, ctypes.c_char_p
+Ask = ctypes.CFUNCTYPE(None, U32, U64, I64, P, U32)
+"""`ask_function` of clock.h."""
+
+SIGNATURES: dict[str, tuple[type | None, list[type]]] = {
+    "clock_new": (P, [Ask]),
+    "clock_free": (None, [P]),
+    "clock_ask_at": (None, [P, I64, I64]),
+    "clock_run": (INT, [P, I64, U64, U64]),
+    "clock_layout": (U32, []),
+    "link_new": (P, [P, P, U64]),
+    "link_free": (None, [P]),
+    "link_tap": (None, [P]),
+    "link_to": (None, [P, P, P, U16]),
+    "link_send_copy": (None, [P, BYTES, U32]),
+    "link_impair": (None, [P, P, U32]),
+    "link_down": (None, [P, I32]),
+    "link_change_rate": (None, [P, U64]),
+    "link_look": (None, [P, P]),
+    "link_dropped_numbers": (P, [P]),
+    "switch_new": (P, [P, U64, U64]),
+    "switch_free": (None, [P]),
+    "switch_connect": (INT, [P, U16, P]),
+    "switch_start": (None, [P, P, P]),
+    "switch_watch": (None, [P, U32]),
+    "switch_sent": (U64, [P, U16]),
+    "switch_receive_copy": (None, [P, U16, BYTES, U32]),
+    "framing_frame": (None, [P, BYTES, U32, P]),
+    "framing_payload": (P, [P, BYTES, U32, P]),
+    "host_new": (P, [P, U64]),
+    "host_free": (None, [P]),
+    "host_connect": (None, [P, P]),
+    "host_open": (None, [P, U16, P, U32, P]),
+    "host_send": (None, [P, BYTES, U32]),
+    "host_send_datagram": (None, [P, P, BYTES, U32]),
+    "agent_new": (P, [P, U64]),
+    "agent_free": (None, [P]),
+    "agent_drive": (None, [P, P, P, P]),
+    "agent_wake": (None, [P, I64]),
+    "agent_poll": (None, [P]),
+}
+
+
+@functools.cache
+def load() -> ctypes.CDLL:
+    """The library. Raises switch.PipelineError: no compiler, or it refused."""
+    library = impairments.build([HERE, impairments.HERE], INCLUDED)
+    for name, (result, arguments) in SIGNATURES.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+def address_of(function: object) -> int:
+    """Of a function of a loaded library."""
+    found = ctypes.cast(function, P).value  # type: ignore[arg-type]
+    assert found
+    return found

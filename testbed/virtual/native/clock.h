@@ -1,0 +1,77 @@
+/* The clock of virtual time: actions at times, in whole nanoseconds. What is due at the same time happens in the order it
+ * was asked for. `struct clock` is mirrored in testbed/virtual/clock.py.
+ */
+#ifndef AGGLAB_CLOCK_H
+#define AGGLAB_CLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "frame.h"
+
+#define NS_PER_S UINT64_C(1000000000)
+#define NEVER_NS INT64_MAX
+
+struct clock;
+
+/* What Python is asked to do, and of which of its objects. */
+enum question {
+	ACTION,      /* carry out an action of its own */
+	FRAME,       /* take a frame that has come over a link, or that no socket in C takes */
+	HIT,         /* note that a frame was lost, changed or held up */
+	DATAGRAM,    /* give an agent a datagram; number: the peer's index */
+	TIMER,       /* an agent's deadline has come */
+	FINISH,      /* an agent's round is over */
+	FAILED,      /* an agent's round has failed; number: an errno */
+	AGAIN,       /* note that an agent sends a row of its outbox again; number: the row; data: a struct repeat */
+	EMITTED,     /* note that a switch that is watched sends a frame to a port; number: the port */
+	PROCESSED,   /* note that it has processed a frame, after what it sent; number: the port it came from */
+	ARRIVED,     /* note that a frame has come over a link that is tapped */
+};
+
+typedef void (*ask_function)(uint32_t question, uint64_t object, int64_t number, const uint8_t *data, uint32_t bytes);
+typedef void (*action_function)(struct clock *clock, void *subject, int64_t number);
+
+struct event {
+	int64_t time_ns;
+	uint64_t sequence;
+	action_function act;
+	void *subject;
+	int64_t number;
+};
+
+struct clock {
+	int64_t now_ns;
+	uint64_t happened; /* actions carried out so far */
+	uint64_t waiting;  /* events */
+	uint64_t at_once;  /* actions at this moment */
+	uint32_t stop;     /* set to end clock_run after the present action */
+	uint32_t no_memory;
+	ask_function ask;
+
+	struct event *events; /* a heap of `waiting` */
+	uint64_t room;
+	uint64_t sequence;
+	struct pool pool;
+};
+
+enum reason { IS_OVER, WAS_STOPPED, HAS_MORE, STANDS_STILL };
+
+struct clock *clock_new(ask_function ask);
+void clock_free(struct clock *clock);
+
+/* Call act(clock, subject, number) at a time that is not past. */
+void clock_at(struct clock *clock, int64_t time_ns, action_function act, void *subject, int64_t number);
+
+/* Ask Python for action `number`, then. */
+void clock_ask_at(struct clock *clock, int64_t time_ns, int64_t number);
+
+/* Goes on up to until_ns, for most actions at most, until `stop`; or until more than at_once_max happen at a moment. */
+int clock_run(struct clock *clock, int64_t until_ns, uint64_t most, uint64_t at_once_max);
+
+/* Room for count more elements behind `used` of an array, which may move; 0 where there is no memory. */
+int grow(struct clock *clock, void *array, uint64_t *room, uint64_t used, size_t element_bytes);
+
+uint32_t clock_layout(void); /* where the fields that Python knows end */
+
+#endif

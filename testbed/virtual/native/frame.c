@@ -1,0 +1,70 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "frame.h"
+
+#define SMALLEST_BYTES 64u
+
+static uint32_t class_of(uint32_t bytes)
+{
+	uint32_t class = 0;
+
+	while (SMALLEST_BYTES << class < bytes)
+		class++;
+	return class;
+}
+
+static struct frame *make(struct pool *pool, uint32_t class)
+{
+	struct frame *frame = malloc(sizeof(*frame) + (SMALLEST_BYTES << class));
+
+	if (!frame)
+		return NULL;
+	frame->class = class;
+	frame->next = pool->all;
+	pool->all = frame;
+	return frame;
+}
+
+struct frame *frame_new(struct pool *pool, uint32_t bytes)
+{
+	uint32_t class;
+	struct frame *frame;
+
+	if (bytes > SMALLEST_BYTES << (FRAME_CLASSES - 1))
+		return NULL;
+	class = class_of(bytes);
+	frame = pool->free[class];
+	if (frame)
+		pool->free[class] = frame->next_free;
+	else
+		frame = make(pool, class);
+	if (frame)
+		frame->bytes = bytes;
+	return frame;
+}
+
+struct frame *frame_copy(struct pool *pool, const uint8_t *data, uint32_t bytes)
+{
+	struct frame *frame = frame_new(pool, bytes);
+
+	if (frame)
+		memcpy(frame->data, data, bytes);
+	return frame;
+}
+
+void frame_free(struct pool *pool, struct frame *frame)
+{
+	frame->next_free = pool->free[frame->class];
+	pool->free[frame->class] = frame;
+}
+
+void pool_free(struct pool *pool)
+{
+	while (pool->all) {
+		struct frame *next = pool->all->next;
+
+		free(pool->all);
+		pool->all = next;
+	}
+}

@@ -1,0 +1,237 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "host.h"
+
+struct host *host_new(struct clock *clock, uint64_t object)
+{
+	struct host *host = calloc(1, sizeof(*host));
+
+	if (!host)
+		return NULL;
+	host->clock = clock;
+	host->object = object;
+	return host;
+}
+
+void host_free(struct host *host)
+{
+	free(host->sockets);
+	free(host);
+}
+
+void host_connect(struct host *host, struct link *out)
+{
+	host->out = out;
+}
+
+static struct socket *socket_at(const struct host *host, uint32_t port)
+{
+	for (uint64_t i = 0; i < host->socket_count; i++)
+		if (host->sockets[i].port == port)
+			return &host->sockets[i];
+	return NULL;
+}
+
+void host_open(struct host *host, uint16_t port, const struct framing *framings, uint32_t count, struct agent *agent)
+{
+	struct socket *found = socket_at(host, port);
+
+	if (!found) {
+		if (!grow(host->clock, &host->sockets, &host->socket_room, host->socket_count, sizeof(*host->sockets)))
+			return;
+		found = &host->sockets[host->socket_count++];
+	}
+	*found = (struct socket){port, count, framings, agent};
+}
+
+static void send_frame(struct host *host, struct frame *frame)
+{
+	host->counts.sent++;
+	link_send(host->out, frame);
+}
+
+void host_send(struct host *host, const uint8_t *data, uint32_t bytes)
+{
+	struct frame *frame = frame_copy(&host->clock->pool, data, bytes);
+
+	if (frame)
+		send_frame(host, frame);
+	else
+		host->clock->no_memory = 1;
+}
+
+void host_send_datagram(struct host *host, const struct framing *framing, const uint8_t *datagram, uint32_t bytes)
+{
+	struct frame *frame = frame_new(&host->clock->pool, LOWER_HEADER_BYTES + bytes);
+
+	if (!frame) {
+		host->clock->no_memory = 1;
+		return;
+	}
+	framing_frame(framing, datagram, bytes, frame->data);
+	send_frame(host, frame);
+}
+
+/* A datagram that an agent which is driven here takes at once. */
+static void take(struct agent *agent, const uint8_t *payload, uint32_t bytes)
+{
+	const struct endpoint *e = &agent->endpoint;
+	uint32_t kept = bytes < e->inbox_bytes ? bytes : (uint32_t)e->inbox_bytes;
+
+	memcpy(e->inbox, payload, kept);
+	e->take(e->state, agent->clock->now_ns, e->inbox, e->inbox_bytes, &kept, 1);
+	if (endpoint_is_done(e))
+		agent->clock->ask(FINISH, agent->object, 0, NULL, 0);
+	else
+		agent_poll(agent);
+}
+
+static void give(struct host *host, struct agent *agent, uint32_t peer, const uint8_t *payload, uint32_t bytes)
+{
+	if (!agent->state.alive)
+		return;
+	host->counts.used++;
+	if (agent->state.driven)
+		take(agent, payload, bytes);
+	else
+		host->clock->ask(DATAGRAM, agent->object, peer, payload, bytes);
+}
+
+static int is_from(const struct framing *framing, const uint8_t *frame)
+{
+	uint32_t port = (uint32_t)frame[34] << 8 | frame[35];
+
+	return framing->other.port == port && !memcmp(framing->other.ip, frame + 26, 4);
+}
+
+/* A datagram as hosts send them; 0 for all others. */
+static int receive_plain(struct host *host, const struct frame *frame)
+{
+	const struct socket *socket;
+	const uint8_t *payload;
+	uint32_t peer, bytes;
+
+	if (frame->bytes < LOWER_HEADER_BYTES)
+		return 0;
+	socket = socket_at(host, (uint32_t)frame->data[36] << 8 | frame->data[37]);
+	if (!socket)
+		return 0;
+	for (peer = socket->count; peer--;)
+		if (is_from(&socket->framings[peer], frame->data))
+			break;
+	if (peer == UINT32_MAX)
+		return 0;
+	payload = framing_payload(&socket->framings[peer], frame->data, frame->bytes, &bytes);
+	if (!payload)
+		return 0;
+	give(host, socket->agent, peer, payload, bytes);
+	return 1;
+}
+
+void host_receive(struct clock *clock, void *node, uint16_t port, struct frame *frame)
+{
+	struct host *host = node;
+
+	(void)port;
+	host->counts.received++;
+	if (!receive_plain(host, frame))
+		clock->ask(FRAME, host->object, 0, frame->data, frame->bytes);
+	frame_free(&clock->pool, frame);
+}
+
+struct agent *agent_new(struct clock *clock, uint64_t object)
+{
+	struct agent *agent = calloc(1, sizeof(*agent));
+
+	if (!agent)
+		return NULL;
+	agent->clock = clock;
+	agent->object = object;
+	agent->state.timer_ns = NEVER_NS;
+	agent->state.alive = 1;
+	return agent;
+}
+
+void agent_free(struct agent *agent)
+{
+	free(agent);
+}
+
+void agent_drive(struct agent *agent, const struct endpoint *endpoint, struct host *host, const struct framing *framing)
+{
+	agent->endpoint = *endpoint;
+	agent->host = host;
+	agent->framing = framing;
+}
+
+/* Deadlines mostly move on while a timer runs; then it is set again. */
+static void on_timer(struct clock *clock, void *subject, int64_t due_ns)
+{
+	struct agent *agent = subject;
+
+	if (due_ns != agent->state.timer_ns)
+		return;
+	agent->state.timer_ns = NEVER_NS;
+	if (agent->state.driven)
+		agent_poll(agent);
+	else
+		clock->ask(TIMER, agent->object, 0, NULL, 0);
+}
+
+void agent_wake(struct agent *agent, int64_t due_ns)
+{
+	if (due_ns >= agent->state.timer_ns)
+		return;
+	agent->state.timer_ns = due_ns;
+	clock_at(agent->clock, due_ns, on_timer, agent, due_ns);
+}
+
+static uint32_t column_at(const uint8_t *column, uint64_t stride, uint32_t row)
+{
+	uint32_t value;
+
+	memcpy(&value, column + row * stride, sizeof(value));
+	return value;
+}
+
+/* Has Python note that a row is sent again, if it is. */
+static void tell_repeat(struct agent *agent, const struct endpoint *e, uint32_t row)
+{
+	const uint8_t *pending = e->pendings + row * e->pending_stride;
+	struct pending sent;
+	struct repeat repeat = {0};
+
+	if (row >= e->pending_rows)
+		return;
+	memcpy(&sent, pending, sizeof(sent));
+	if (!sent.attempt)
+		return;
+	repeat.first_sent_ns = sent.first_sent_ns;
+	memcpy(&repeat.tag, pending + sizeof(sent), sizeof(repeat.tag));
+	agent->clock->ask(AGAIN, agent->object, row, (const uint8_t *)&repeat, sizeof(repeat));
+}
+
+static void send_row(struct agent *agent, const struct endpoint *e, uint32_t row)
+{
+	tell_repeat(agent, e, row);
+	host_send_datagram(agent->host, agent->framing, e->outbox.frames + row * e->outbox.frame_stride,
+			   column_at(e->outbox.lengths, e->outbox.length_stride, row));
+}
+
+void agent_poll(struct agent *agent)
+{
+	const struct endpoint *e = &agent->endpoint;
+	int count = e->poll(e->state, agent->clock->now_ns);
+	int64_t deadline_ns = e->recovery->deadline_ns;
+
+	if (count < 0) {
+		agent->clock->ask(FAILED, agent->object, -count, NULL, 0);
+		return;
+	}
+	for (int i = 0; i < count; i++)
+		send_row(agent, e, e->queue[i]);
+	if (endpoint_is_done(e)) /* these were the last of the round */
+		agent->clock->ask(FINISH, agent->object, 0, NULL, 0);
+	agent_wake(agent, deadline_ns);
+}

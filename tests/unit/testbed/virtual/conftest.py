@@ -1,0 +1,6 @@
+"""Makes the model beside this file importable by name."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
