@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
+from typing import Any, ClassVar
 
 from agglab.testbed.backend import Backend
 from agglab.testbed.control.filling import Filler
@@ -11,6 +12,7 @@ from agglab.testbed.control.history import FaultState, concerns
 from agglab.testbed.control.roster import Roster
 from agglab.testbed.control.scheduler import FOREVER_NS, Process, RunClock, S
 from agglab.testbed.faults import (
+    Action,
     AgentCrash,
     AgentFault,
     AgentPause,
@@ -19,6 +21,10 @@ from agglab.testbed.faults import (
     Attack,
     AtTime,
     Fault,
+    Impair,
+    LinkDown,
+    NetworkFault,
+    RateChange,
     SwitchReprogram,
     SwitchRestart,
 )
@@ -56,7 +62,8 @@ class FaultProcess:
         state.began_ns = self._clock.now_ns()
         told = {"number": self._fault.number, "fault": self._fault.kind, "target": state.target}
         self._tell("fault", **told)
-        yield from self._happen(state.began_ns)
+        action = self._fault.action
+        yield from self.STEPS[type(action)](self, action, state.began_ns)
         state.ended_ns = self._clock.now_ns()
         self._tell("fault_end", **told)
 
@@ -78,25 +85,22 @@ class FaultProcess:
                 yield FOREVER_NS
         yield from self._clock.sleep_until(began_ns + round(self._fault.duration_s * S))
 
-    def _happen(self, began_ns: int) -> Process[None]:
-        action, backend = self._fault.action, self._backend
-        if isinstance(action, AgentPause | AgentCrash | AgentSlow):
-            yield from self._to_agent(action, began_ns)
-        elif isinstance(action, SwitchRestart):
-            backend.stop_switch(action.switch)
-            self._filler.stopped(action.switch)
-            yield from self._clock.sleep_until(began_ns + round(action.outage_s * S))
-            backend.start_switch(action.switch)
-            self._fill_emptied(action.switch)
-        elif isinstance(action, SwitchReprogram):
-            backend.reprogram_switch(action.switch)
-            self._fill_emptied(action.switch)
-        elif isinstance(action, Attack):
-            yield from self._attack(action, began_ns)
-        else:
-            backend.begin(self._fault)
-            yield from self._last(began_ns)
-            backend.end(self._fault)
+    def _restart(self, action: SwitchRestart, began_ns: int) -> Process[None]:
+        self._backend.stop_switch(action.switch)
+        self._filler.stopped(action.switch)
+        yield from self._clock.sleep_until(began_ns + round(action.outage_s * S))
+        self._backend.start_switch(action.switch)
+        self._fill_emptied(action.switch)
+
+    def _reprogram(self, action: SwitchReprogram, began_ns: int) -> Process[None]:
+        self._backend.reprogram_switch(action.switch)
+        self._fill_emptied(action.switch)
+        yield from ()
+
+    def _disturb_links(self, action: NetworkFault, began_ns: int) -> Process[None]:
+        self._backend.begin(self._fault)
+        yield from self._last(began_ns)
+        self._backend.end(self._fault)
 
     def _fill_emptied(self, switch: str) -> None:
         self._filler.fill_again(switch)
@@ -114,27 +118,31 @@ class FaultProcess:
             self._state.sent.update(kind for kind, _ in batch)
             sent = max(sent, due)
 
-    def _to_agent(self, action: AgentFault, began_ns: int) -> Process[None]:
-        agents = [agent for agent in self._roster.everybody(action.job) if concerns(action, agent)]
-        if isinstance(action, AgentPause):
-            self._pause(agents, True)
-            yield from self._last(began_ns)
-            self._pause(agents, False)
-        elif isinstance(action, AgentSlow):
-            self._slow(agents, action.delay_s)
-            yield from self._last(began_ns)
-            self._slow(agents, 0.0)
-        else:
-            yield from self._kill(agents)
-            yield from self._last(began_ns)
-            for agent in agents:
-                self._backend.start_worker(agent, self._roster.configuration(agent))
-
-    def _pause(self, agents: Sequence[WorkerId], paused: bool) -> None:
+    def _pause(self, action: AgentPause, began_ns: int) -> Process[None]:
+        agents = self._agents(action)
         for agent in agents:
-            self._backend.pause_worker(agent, paused)
+            self._backend.pause_worker(agent, True)
+        yield from self._last(began_ns)
+        for agent in agents:
+            self._backend.pause_worker(agent, False)
 
-    def _slow(self, agents: Sequence[WorkerId], delay_s: float) -> None:
+    def _slow(self, action: AgentSlow, began_ns: int) -> Process[None]:
+        agents = self._agents(action)
+        self._delay(agents, action.delay_s)
+        yield from self._last(began_ns)
+        self._delay(agents, 0.0)
+
+    def _crash(self, action: AgentCrash, began_ns: int) -> Process[None]:
+        agents = self._agents(action)
+        yield from self._kill(agents)
+        yield from self._last(began_ns)
+        for agent in agents:
+            self._backend.start_worker(agent, self._roster.configuration(agent))
+
+    def _agents(self, action: AgentFault) -> list[WorkerId]:
+        return [agent for agent in self._roster.everybody(action.job) if concerns(action, agent)]
+
+    def _delay(self, agents: Sequence[WorkerId], delay_s: float) -> None:
         for agent in agents:
             self._backend.command(agent, {"command": "slow", "delay_s": delay_s})
 
@@ -147,6 +155,19 @@ class FaultProcess:
             event = yield FOREVER_NS
             if event and event["event"] == "ended":
                 alive.discard(WorkerId.of(event))
+
+    STEPS: ClassVar[Mapping[type[Action], Callable[[FaultProcess, Any, int], Process[None]]]] = {
+        AgentPause: _pause,
+        AgentSlow: _slow,
+        AgentCrash: _crash,
+        SwitchRestart: _restart,
+        SwitchReprogram: _reprogram,
+        Attack: _attack,
+        LinkDown: _disturb_links,
+        RateChange: _disturb_links,
+        Impair: _disturb_links,
+    }
+    """What each kind of fault does, given its action and when it began in nanoseconds."""
 
 
 def _reached(event: Event, trigger: AtChunk) -> bool:
