@@ -20,17 +20,25 @@ SURVIVED = "**survived**"
 INVALID = "**invalid**"
 INTRODUCTION = """# Mutants
 
-Written by `make mutants`; do not edit. Each fault below is one textual change to the file it names,
-applied by itself to a copy of the repository (`verification/mutants/catalogue/` has the texts, and
-`testbed/systems/<name>/verification/mutants/` those of a system). A fault has to be caught by a
-unit test; one that changes what honest workers get, in some order of events, also by the schedule
-search (`verification explore`, with the system it belongs to) within {schedules} schedules; one
-that changes what a plain run returns, what strangers can do, or how long a plain run takes, also by
-a shipped scenario in virtual time. "–" says that the check does not have to catch it. Before any
-fault, every check must pass without one. A check that hangs beyond its limit
-({limits}) counts as having caught the fault; a fault that does
-not compile, or whose place in the file is gone, counts as none. An interrupt keeps what was found
-so far, and what caught a fault before is tried first.
+`make mutants` writes this page; do not edit it. Each row is a *mutant*: one textual change that
+puts a fault into the named file. `make mutants` applies each mutant by itself to a copy of the
+repository and runs the checks that have to catch it. The texts are in
+`verification/mutants/catalogue/`, and for systems in
+`testbed/systems/<name>/verification/mutants/`.
+
+| check | has to catch |
+|---|---|
+| a unit test | every mutant |
+| the schedule search (`verification explore`, within {schedules} schedules) | mutants that, in \
+some order of events, change what honest workers receive |
+| a shipped scenario in virtual time | mutants that change what a plain run returns, what \
+strangers can do, or how long a plain run takes |
+
+"–" means that the check need not catch the mutant. All checks have to pass without a mutant before
+any is tried. A check that runs longer than its limit ({limits}) has
+caught the mutant. A mutant that does not compile, or whose place in the file is gone, does not
+count. If a run is interrupted, its results so far are kept. When a mutant is tried again, the check
+that caught it last time runs first.
 """
 CODE = re.compile(r"^\| `([^`]+)` \|")
 
