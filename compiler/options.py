@@ -108,15 +108,17 @@ def build_parser() -> argparse.ArgumentParser:
         "-o",
         metavar="FILE",
         dest="json_file",
-        help="where to write the BMv2 JSON; in a folder it gets the program's name",
+        help="the BMv2 JSON file to write, or a folder, in which it gets the program's name",
     )
     parser.add_argument(
         "--p4runtime-files",
         metavar="FILES",
         default="",
-        help="where to write P4Info, separated by commas; .txtpb, .txt, .json or .bin",
+        help="files for P4Info, separated by commas: .txtpb, .txt, .json or .bin",
     )
-    parser.add_argument("--p4runtime-file", metavar="FILE", help="one P4Info file of any name")
+    parser.add_argument(
+        "--p4runtime-file", metavar="FILE", help="a single P4Info file with any name"
+    )
     parser.add_argument(
         "--p4runtime-format",
         choices=("binary", "json", "text"),
@@ -126,14 +128,21 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("-I", metavar="DIR", action="append", default=[], dest="includes")
     parser.add_argument("-D", metavar="NAME[=VALUE]", action="append", default=[], dest="defines")
     parser.add_argument("-U", metavar="NAME", action="append", default=[], dest="undefines")
-    parser.add_argument("-E", action="store_true", dest="only_preprocess", help="preprocess only")
-    parser.add_argument("--nocpp", action="store_true", help="the source is preprocessed already")
+    parser.add_argument(
+        "-E",
+        action="store_true",
+        dest="only_preprocess",
+        help="only preprocess the source, and print it",
+    )
+    parser.add_argument(
+        "--nocpp", action="store_true", help="do not preprocess the source, which already is"
+    )
     _add_dependencies(parser)
-    parser.add_argument("--show", choices=STAGES, help="print what a stage made, and stop")
+    parser.add_argument("--show", choices=STAGES, help="print the output of a stage, and stop")
     parser.add_argument(
         "--emit-externs",
         action="store_true",
-        help="leave extern functions and objects of the program's own to modules that BMv2 loads",
+        help="accept the program's own externs, which modules loaded by BMv2 provide",
     )
     _add_language(parser)
     _add_warnings(parser)
@@ -145,31 +154,37 @@ def _add_dependencies(parser: argparse.ArgumentParser) -> None:
     """The preprocessor's flags for make's rules, and its warnings."""
     for flag in DEPENDENCY_FLAGS:
         parser.add_argument(
-            flag, action="append_const", const=flag, dest="dependencies", help="to the preprocessor"
+            flag,
+            action="append_const",
+            const=flag,
+            dest="dependencies",
+            help="passed to the preprocessor",
         )
     for flag in DEPENDENCY_OPTIONS:
-        parser.add_argument(flag, metavar="NAME", help="to the preprocessor")
+        parser.add_argument(flag, metavar="NAME", help="passed to the preprocessor")
     parser.add_argument("-W", metavar="FLAG", action="append", default=[], dest="cpp_warnings")
 
 
 def _add_language(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--std", choices=("p4-16", "p4-14"), default="p4-16")
-    parser.add_argument("--p4v", choices=("16", "14"), default="16", help="16 is the only one")
-    parser.add_argument("--target", "-b", default="bmv2", help="bmv2 is the only one")
-    parser.add_argument("--arch", "-a", default="v1model", help="v1model is the only one")
+    parser.add_argument(
+        "--p4v", choices=("16", "14"), default="16", help="version of P4; only 16 is supported"
+    )
+    parser.add_argument("--target", "-b", default="bmv2", help="only bmv2 is supported")
+    parser.add_argument("--arch", "-a", default="v1model", help="only v1model is supported")
     for flag in WITHOUT_EFFECT:
-        parser.add_argument(flag, action="store_true", help="accepted; no effect")
-    parser.add_argument("-O", metavar="LEVEL", default="", help="accepted; no effect")
-    parser.add_argument("-T", metavar="LEVEL", help="accepted; no effect")
-    parser.add_argument("-v", action="count", default=0, help="accepted; no effect")
+        parser.add_argument(flag, action="store_true", help="accepted, without effect")
+    parser.add_argument("-O", metavar="LEVEL", default="", help="accepted, without effect")
+    parser.add_argument("-T", metavar="LEVEL", help="accepted, without effect")
+    parser.add_argument("-v", action="count", default=0, help="accepted, without effect")
 
 
 def _add_warnings(parser: argparse.ArgumentParser) -> None:
     for name, help_ in (
-        ("--Wdisable", "no warnings, or none of this kind"),
-        ("--Werror", "warnings, or those of this kind, are errors"),
-        ("--Wwarn", "accepted; warnings are on"),
-        ("--Winfo", "accepted; no effect"),
+        ("--Wdisable", "print no warnings, or none of this kind"),
+        ("--Werror", "treat warnings, or those of this kind, as errors"),
+        ("--Wwarn", "accepted, because warnings are always on"),
+        ("--Winfo", "accepted, without effect"),
     ):
         parser.add_argument(name, metavar="KIND", action="append", default=[], help=help_)
     parser.add_argument(
@@ -178,7 +193,7 @@ def _add_warnings(parser: argparse.ArgumentParser) -> None:
         default=MAX_ERRORS,
         metavar="N",
         dest="max_errors",
-        help=f"print so many errors at most (default: {MAX_ERRORS})",
+        help=f"print at most this many errors (default: {MAX_ERRORS})",
     )
 
 

@@ -73,7 +73,8 @@ class Config:
 
     @classmethod
     def of(cls, given: Mapping[str, Any], where: str) -> Config:
-        """Of all keys, `work` as workloads.told has it. Raises ConfigError."""
+        """Builds the configuration from all keys, of which `work` is in the form of workloads.told.
+        Raises ConfigError."""
         try:
             work = read(given["work"])
         except ValueError as error:

@@ -194,7 +194,8 @@ class AgentCore:
         return {"event": event, **self._config.identity, **content, "t_ns": self._now_ns()}
 
     def _leave(self, event: str, **content: Any) -> None:
-        """Of a round without a result; an abort between rounds is answered too."""
+        """Leaves a round without a result and reports it; an abort between rounds is answered as
+        well."""
         waiting: list[list[int]] = []
         known: dict[str, Any] = {"stats": {}}
         if self.round is not None:

@@ -35,7 +35,8 @@ class Control:
         return self._next()
 
     def fileno(self) -> int:
-        """Of the socket, to wait for commands and for something else."""
+        """Returns the socket's descriptor, so that a caller can wait for commands and other events
+        together."""
         return self._socket.fileno()
 
     @property

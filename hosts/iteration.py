@@ -76,7 +76,7 @@ class Course(Protocol):
 
     @property
     def elements_left(self) -> list[int]:
-        """Of the buckets that are not summed, the next one first."""
+        """The sizes, in elements, of the buckets that are not summed yet, the next one first."""
 
 
 def course_of(work: Iterated, workers: int, now_ns: int, values: NDArray, out: NDArray) -> Course:
@@ -186,7 +186,7 @@ class IteratedEndpoint:
 
     @property
     def chunks(self) -> int:
-        """Of all buckets; those that have not begun are estimated."""
+        """The number of chunks of all buckets; for buckets that have not begun it is estimated."""
         left = self._course.elements_left if self._course else []
         return self._count.of(self._inner.chunks, left)
 

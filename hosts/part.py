@@ -47,7 +47,7 @@ class Part:
 
     @property
     def peers(self) -> list[Address]:
-        """Of the settings that name some: `peers`, [address, port] of each."""
+        """The peers that the settings name: `peers`, [address, port] of each."""
         return [(str(host), int(port)) for host, port in self.settings["peers"]]
 
 

@@ -93,6 +93,6 @@ class Recorder:
 
 
 def read_samples(path: Path) -> NDArray:
-    """Of a file of samples, dtype SAMPLE; a row that is not whole is left out."""
+    """Returns the samples in a file, of dtype SAMPLE; an incomplete last row is left out."""
     data = path.read_bytes()
     return np.frombuffer(data[: len(data) // SAMPLE.itemsize * SAMPLE.itemsize], SAMPLE)

@@ -36,13 +36,13 @@ INPUT, RESULT, SUMS = "input", "result", "sums"
 
 
 def sample_name(what: str, number: int) -> str:
-    """Of the array in what an agent leaves: `input-17`."""
+    """Returns the name of an array among the files that an agent leaves, such as `input-17`."""
     return f"{what}-{number}"
 
 
 class Ledger:
-    """Of one run of a script at one rank. key: names the run; ranks with the same key sample the
-    same reductions, if they make the same ones."""
+    """The ledger of one run of a script at one rank. key: names the run; ranks with the same key
+    sample the same reductions, if they make the same ones."""
 
     def __init__(self, key: str) -> None:
         self._chance = Random(f"{key}/sample")

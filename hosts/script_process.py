@@ -63,7 +63,7 @@ class Script:
         return how.si_status if how.si_code == os.CLD_EXITED else -how.si_status
 
     def error(self) -> str:
-        """Of one that has ended: why it failed, in one line; empty if it did not."""
+        """Returns why a script that has ended failed, in one line; empty if it did not fail."""
         status = self._status()
         assert status is not None, "it has ended"
         try:

@@ -97,7 +97,7 @@ class ScriptRound:
         return Script(self._work.script, self._work.arguments, own)
 
     def _serve(self, service: Service, script: Script) -> None:
-        """Until the script has ended."""
+        """Serves the script until it has ended."""
         with select.epoll() as waiting:
             for source in (self._control, service.fileno(), script.fileno()):
                 waiting.register(source, select.EPOLLIN)

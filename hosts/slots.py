@@ -43,7 +43,8 @@ class Job:
         check_range("first_tag", self.first_tag, 0, 2**32 - 1)
 
     def shape(self, values: NDArray, rounds: int) -> Shape:
-        """Of a round that reduces `values`, so many rounds of the session having been before."""
+        """Returns the shape of a round that reduces `values`; the session has had this many rounds
+        before."""
         kind = KINDS[values.dtype]
         return Shape(values.size, self.workers, self.lanes, self.window, kind, rounds % 256)
 

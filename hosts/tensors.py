@@ -40,7 +40,7 @@ class Sparsity:
 
     @property
     def blocks(self) -> int:
-        """Of a tensor."""
+        """The number of blocks in a tensor."""
         return -(-self.elements // self.block)
 
 
@@ -48,7 +48,7 @@ class Sparsity:
 def filled_blocks(
     sparsity: Sparsity, seed: int, job: int, rank: int, round: int
 ) -> NDArray[np.bool_]:
-    """Of each block of worker `rank`'s tensor, whether it is not zero."""
+    """Returns for each block of worker `rank`'s tensor whether it is not zero."""
     blocks = sparsity.blocks
     count = builtins.round(sparsity.density * blocks)
     alone = sparsity.overlap == "random"

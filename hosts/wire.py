@@ -168,7 +168,7 @@ class Shape:
         return cls(*np.frombuffer(data, SHAPE)[0].item())
 
     def emit(self) -> bytes:
-        """As on the wire."""
+        """Returns the bytes on the wire."""
         return np.array([astuple(self)], SHAPE).tobytes()
 
 

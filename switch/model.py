@@ -22,7 +22,7 @@ class Param:
 
 @dataclass(eq=False)
 class Primitive:
-    """One step of an action: `op` with checked arguments (see switch/primitives.py)."""
+    """One step of an action: `op` with checked arguments (see switch/bmv2_json/actions.py)."""
 
     op: str
     args: tuple[Argument, ...]

@@ -176,7 +176,14 @@ def _general_parser() -> _Parser:
     add("--p4info", type=Path, metavar="FILE", help="P4Info of prog.json, text or binary")
     add("--device-id", type=_natural, default=0, metavar="N", help="P4Runtime device id (0)")
     add("--no-p4", action="store_true", help="start without a program and wait for one")
-    add("--pcap", nargs="?", type=Path, const=Path(), metavar="DIR", help="capture every port")
+    add(
+        "--pcap",
+        nargs="?",
+        type=Path,
+        const=Path(),
+        metavar="DIR",
+        help="write a pcap file of every port",
+    )
     log = parser.add_mutually_exclusive_group()
     log.add_argument("--log-console", action="store_true", help="log to standard output")
     log.add_argument("--log-file", type=Path, metavar="FILE")
@@ -187,18 +194,46 @@ def _general_parser() -> _Parser:
         default=[],
         type=_loss,
         metavar="PORT:in|out:KEY:THRESHOLD",
-        help="seeded loss at a port, key and threshold in hexadecimal (docs/p4runtime.md)",
+        help="drop packets at a port at random; key and threshold are hexadecimal "
+        "(docs/p4runtime.md)",
     )
     add("--log-flush", action="store_true", help=argparse.SUPPRESS)
-    add("--ready-fd", type=_natural, metavar="N", help="write one byte here when forwarding")
-    add("--stats-socket", type=Path, metavar="PATH", help="Unix socket: a JSON line a connection")
-    add("--stats-file", type=Path, metavar="PATH", help="statistics as JSON, written at the end")
-    add("--ring-frames", type=_ring_frames, metavar="N", help="receive slots of each port")
-    add("--coalesce-us", type=_natural, metavar="N", help="how long frames may gather")
-    add("--seed", type=_natural, default=0, metavar="N", help="of the program's random() (0)")
-    add("--trace", action="store_true", help="log each packet's way; the same as -L trace")
-    add("--user", metavar="NAME", help="whom root becomes when the ports are open (nobody)")
-    add("--show", choices=("c",), help="print the generated C, P4 lines as comments, and end")
+    add(
+        "--ready-fd",
+        type=_natural,
+        metavar="N",
+        help="write one byte to this descriptor when the switch forwards",
+    )
+    add(
+        "--stats-socket",
+        type=Path,
+        metavar="PATH",
+        help="Unix socket that answers each connection with statistics as one line of JSON",
+    )
+    add(
+        "--stats-file",
+        type=Path,
+        metavar="PATH",
+        help="file to which statistics are written as JSON at the end",
+    )
+    add(
+        "--ring-frames",
+        type=_ring_frames,
+        metavar="N",
+        help="number of slots in the receive ring of each port",
+    )
+    add(
+        "--coalesce-us",
+        type=_natural,
+        metavar="N",
+        help="how long to wait for more frames after a small batch (50); 0: not at all",
+    )
+    add("--seed", type=_natural, default=0, metavar="N", help="seed of the program's random() (0)")
+    add("--trace", action="store_true", help="log the path of each packet; the same as -L trace")
+    add(
+        "--user", metavar="NAME", help="the user that root becomes when the ports are open (nobody)"
+    )
+    add("--show", choices=("c",), help="print the generated C, with P4 lines as comments, and exit")
     add("-v", "--version", action="version", version=f"agglab switch {VERSION}")
     add("--json-version", action="version", version=JSON_VERSION)
     _ignored(parser, IGNORED_GENERAL, takes_value=True)

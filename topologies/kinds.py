@@ -23,6 +23,6 @@ KINDS: Mapping[str, Callable[..., Topology]] = {
 
 
 def parameters(kind: str) -> dict[str, Any]:
-    """Of one of KINDS: name -> default."""
+    """Returns the parameters of one of KINDS: name -> default."""
     found = inspect.signature(KINDS[kind]).parameters.values()
     return {parameter.name: parameter.default for parameter in found}

@@ -26,5 +26,6 @@ def path(system: str) -> Path:
 
 
 def compiled(system: str, lanes: int, slots: int, compiler: str = "agglab") -> Program:
-    """By one of `switch.compiler`'s compilers. Raises what compile_program raises."""
+    """Compiles a system's program by one of the compilers of `switch.compiler`. Raises what
+    compile_program raises."""
     return compile_program(path(system), compiler, source(system, lanes, slots).parameters)

@@ -41,7 +41,7 @@ def folder(system: str) -> Path:
 
 
 def of(system: str) -> Proofs:
-    """Of one of the systems that come with us, by name."""
+    """Returns the proofs of a system that comes with Agglab, by its name."""
     if not (folder(system) / "__init__.py").is_file():
         return Proofs()
     found = importlib.import_module(f"{systems.__name__}.{system}.verification").PROOFS

@@ -16,7 +16,8 @@ def width_range(width: int, signed: bool) -> Range:
 
 
 def op_range(op: str, left: Range, right: Range) -> Range:
-    """Of `left op right`; unary operators have (0, 0) as left. Booleans have no range."""
+    """Returns the range of `left op right`. For unary operators, left is (0, 0). Booleans have no
+    range."""
     rule = _RULES.get(op)
     return rule(left, right) if rule else UNBOUNDED
 

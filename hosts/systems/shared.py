@@ -37,7 +37,8 @@ COUNTERS = {
 
 
 def timing_of(part: Part, lanes: int, window: int) -> Timing:
-    """As every system's: the first timeout follows from what a window takes on the link."""
+    """Returns the timing that all systems use: the first timeout follows from the time that a
+    window takes on the link."""
     first_s = first_timeout_s(window, lanes, part.link_rate_bps)
     return Timing(
         initial_rto_ns=round(first_s * NS_PER_S), give_up_ns=round(part.give_up_s * NS_PER_S)

@@ -64,19 +64,19 @@ class ReducedWork(Work):
         self._raw.set_result(None)
 
     def get_future(self) -> Any:
-        """Of the list of tensors."""
+        """Returns the future of the list of tensors."""
         return self._future
 
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
-        """Until it has ended. Raises RuntimeError, one line. The agent's patience is what limits
-        the time, not `timeout`."""
+        """Waits until the reduction has ended. Raises RuntimeError with one line. The agent's own
+        time limit applies, not `timeout`."""
         self._raw.wait()
         if self._error:
             raise RuntimeError(self._error)
         return True
 
     def synchronize(self) -> None:
-        """As `wait`: there are no streams."""
+        """Does the same as `wait`, because there are no streams."""
         self.wait()
 
     def is_completed(self) -> bool:
@@ -121,11 +121,12 @@ class ProcessGroup(distributed.ProcessGroup):
         return self._store
 
     def allreduce(self, given: Any, *arguments: Any, **named: Any) -> Any:
-        """Of one tensor or a list, with options or with `op=`, as c10d's."""
+        """Reduces one tensor or a list of tensors, with options or with `op=`, like c10d's
+        function."""
         return self._all_reduce("allreduce", given, arguments, named)
 
     def allreduce_coalesced(self, given: Any, *arguments: Any, **named: Any) -> Any:
-        """Of a list of tensors: they go as one."""
+        """Reduces a list of tensors as one."""
         return self._all_reduce("allreduce_coalesced", given, arguments, named)
 
     def _all_reduce(self, name: str, given: Any, arguments: Sequence[Any], named: Any) -> Any:
@@ -153,7 +154,7 @@ class ProcessGroup(distributed.ProcessGroup):
         )
 
     def set_timeout(self, timeout: timedelta) -> None:
-        """Of what goes by Gloo."""
+        """Sets the timeout of the operations that Gloo carries out."""
         self._inner.set_timeout(timeout)
 
     def abort(self) -> None:

@@ -244,7 +244,7 @@ def connect() -> Client:
 
 
 def first_line(error: Exception) -> str:
-    """Of an error's text."""
+    """Returns the first line of an error's text."""
     return str(error).strip().partition("\n")[0] or type(error).__name__
 
 

@@ -60,7 +60,7 @@ class Welcome:
 
     @property
     def slot_bytes(self) -> int:
-        """Of shared memory, for each slot."""
+        """The bytes of shared memory for each slot."""
         return self.elements * LARGEST_ITEM_BYTES
 
 

@@ -52,7 +52,7 @@ class Terms:
     dtypes: tuple[str, ...] = ("float32", "int32")
 
     def welcome(self) -> protocol.Welcome:
-        """As a message."""
+        """Returns the terms of the session as a message."""
         return protocol.Welcome(
             protocol.VERSION,
             self.rank,
@@ -101,7 +101,8 @@ class Service:
         return self._events.fileno()
 
     def wait(self, seconds: float) -> bool:
-        """Until `step` has something to do, at most so long; whether it has."""
+        """Waits until `step` has something to do, at most this many seconds; returns whether it
+        has."""
         return bool(self._events.poll(seconds))
 
     def step(self) -> None:
@@ -202,7 +203,7 @@ class Service:
             self._leave(None)
 
     def _leave(self, error: str | None) -> None:
-        """Of the connection, if there is one; error: what the script is told."""
+        """Closes the connection, if there is one. error: what the script is told."""
         if self._script is None:
             return
         if error is not None:

@@ -50,12 +50,12 @@ __all__ = [
 
 
 def told(work: Work) -> dict[str, Any]:
-    """As agents are told it: JSON values."""
+    """Returns the work as agents receive it: JSON values."""
     return {"kind": work.kind, **asdict(work)}
 
 
 def read(given: Mapping[str, Any]) -> Work:
-    """Of what `told` made. Raises ValueError, one line."""
+    """Returns the work from what `told` returned. Raises ValueError with one line."""
     if not isinstance(given, Mapping):
         raise ValueError("not an object")
     own = dict(given)

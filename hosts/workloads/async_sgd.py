@@ -176,7 +176,8 @@ class AsyncSgd:
 
 
 def scores_of(weights: NDArray, row: NDArray[np.void]) -> NDArray[np.int64]:
-    """Of each class: the mean weight of the document's words, times WORDS_MIN, rounded down."""
+    """Returns the score of each class: the mean weight of the document's words, times WORDS_MIN,
+    rounded down."""
     words = row["words"][: WORDS_MIN << int(row["halvings"])]
     return weights[words].sum(axis=0, dtype=np.int64) >> int(row["halvings"])
 
@@ -215,7 +216,7 @@ def _generator(*key: int) -> np.random.PCG64:
 
 
 def _trailing_zeros(raw: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Of each number, how many of its last bits are 0."""
+    """Returns for each number how many of its last bits are 0."""
     lowest = raw & (~raw + np.uint64(1))
     exponents: NDArray[np.int64] = np.frexp(lowest.astype(np.float64))[1].astype(np.int64)
     return np.maximum(exponents - 1, 0)

@@ -34,7 +34,7 @@ class Work(Protocol):
 
     @property
     def dtype(self) -> str:
-        """Of the values: int32, float32 or float16."""
+        """The type of the values: int32, float32 or float16."""
 
     def inputs(self, key: InputKey) -> NDArray[Any]:
         """What one worker brings to one round: flat, contiguous and aligned; of `dtype`, or

@@ -43,7 +43,7 @@ class Embedding:
 
     @property
     def rows(self) -> int:
-        """Of the matrix."""
+        """The number of rows of the matrix."""
         return -(-self.elements // self.width)
 
     def inputs(self, key: InputKey) -> NDArray[Any]:

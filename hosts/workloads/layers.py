@@ -82,7 +82,7 @@ class Layers:
 
     @property
     def computing_ns(self) -> int:
-        """Of both passes."""
+        """The computing time of both passes."""
         return sum(self.forward_ns) + sum(self.backward_ns)
 
     def inputs(self, key: InputKey) -> NDArray[Any]:
@@ -106,14 +106,14 @@ class Layers:
 
     @cached_property
     def _starts(self) -> tuple[int, ...]:
-        """Of each layer's values, and behind the last."""
+        """The position of each layer's first value, and the end of the last layer."""
         return tuple(accumulate(self.sizes, initial=0))
 
     @cached_property
     def buckets(self) -> tuple[Bucket, ...]:
-        """As the backward pass completes them. A bucket has whole layers, as many as fit, or one
-        that is larger. With priorities such a layer is cut into buckets, so that others need not
-        wait for all of it."""
+        """The buckets, in the order in which the backward pass completes them. A bucket has whole
+        layers, as many as fit, or one that is larger. With priorities such a layer is cut into
+        buckets, so that others need not wait for all of it."""
         found: list[Bucket] = []
         last = len(self.sizes) - 1
         while last >= 0:

@@ -48,8 +48,8 @@ class LibraryText:
 
 @lru_cache(maxsize=1)
 def library_text() -> LibraryText:
-    """Of the Python that runs: the modules that lie directly in its library's folder, in the order
-    of their names."""
+    """Returns the text of the library of the running Python: the modules directly in its folder, in
+    the order of their names."""
     digest = hashlib.sha256()
     reserved = {word.encode() for word in keyword.kwlist}
     numbers: dict[bytes, int] = {}

@@ -61,7 +61,7 @@ class Sgd:
 
     @cached_property
     def parameters(self) -> int:
-        """Of the model: weights and biases of two layers."""
+        """The number of the model's parameters: weights and biases of two layers."""
         return self._ends[-1]
 
     @property
@@ -91,7 +91,7 @@ class Sgd:
         return np.full(self.elements, 1, self.dtype)
 
     def examples_of(self, step: int, inputs: NDArray[Any]) -> NDArray[Any]:
-        """Of a worker's inputs those of one step."""
+        """Returns those of a worker's inputs that belong to one step."""
         return inputs[step * self.batch : (step + 1) * self.batch]
 
     def first_model(self) -> Array:
@@ -139,7 +139,7 @@ class Sgd:
 
     @property
     def _fan_in(self) -> tuple[int, ...]:
-        """Of weights and biases; biases begin at 0."""
+        """The fan-in of weights and biases; biases have 0, so they begin at 0."""
         return self.features, 0, self.hidden, 0
 
     @cached_property

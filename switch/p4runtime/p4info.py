@@ -223,7 +223,7 @@ def _check_width(field: Field) -> None:
     if not field.bits:
         raise unsupported(f"P4Info: {field.name}, a string or translated type")
     if field.bits < 0:
-        raise invalid(f"P4Info: {field.name}: {field.bits} bits")
+        raise invalid(f"P4Info: {field.name} cannot have a width of {field.bits} bits")
 
 
 def _name(kind: Any, value: int) -> str:

@@ -41,6 +41,8 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     for name in ("a", "b"):
-        parser.add_argument(name, metavar=name.upper(), help="results/<scenario>/<run-id>")
+        parser.add_argument(
+            name, metavar=name.upper(), help="a result folder: results/<scenario>/<run-id>"
+        )
     parser.add_argument("--json", action="store_true", help="print the same as one JSON object")
     return parser

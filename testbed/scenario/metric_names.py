@@ -64,7 +64,7 @@ _OF_JOB: dict[str, str] = {
 """The metrics of each job of any system. A scenario with one job also has them at the top level."""
 
 _METRICS: dict[str, str] = {
-    "ok": "true if the run was finished and every expectation holds",
+    "ok": "true if the run finished and every expectation holds",
     "reason": "why `ok` is false, in one line; empty if it is true",
     "exact": "true if all integer sums of all workers and rounds are correct, bit for bit",
     "wrong_sums": "integer sums that differ from an independent computation",

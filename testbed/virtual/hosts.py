@@ -68,7 +68,7 @@ class HostNode:
         into.end_at(self._library.host_receive, self.address, 0)
 
     def open(self, own: Address, peers: Sequence[Address], agent: AgentNode) -> None:
-        """An agent's socket, instead of one that ended with its program or its session."""
+        """Opens an agent's socket, in place of one that ended with its program or session."""
         made = self.sockets[own.port] = Socket(own, peers, agent)
         self._library.host_open(
             self.address, own.port, made.framing(0), len(made.framings), agent.address

@@ -31,22 +31,46 @@ EXIT_CODES = """exit codes:
 def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m agglab.verification conformance",
-        description="Programs, packet tests and scenarios on each pair of compiler and switch.",
+        description="Compare compilers and switches by programs, packet tests and scenarios.",
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--packets", action="store_true", help="no scenarios (no root needed)")
-    parser.add_argument("--scenarios", action="store_true", help="no packet tests")
     parser.add_argument(
-        "--random", type=int, metavar="N", help="N random programs and their packets, nothing else"
+        "--packets", action="store_true", help="run no scenarios; this needs no root"
     )
-    parser.add_argument("--first-seed", type=int, default=1, metavar="S", help="of the N (1)")
+    parser.add_argument("--scenarios", action="store_true", help="run no packet tests")
     parser.add_argument(
-        "--shrink-s", type=float, default=240.0, metavar="T", help="for each that differs (240)"
+        "--random", type=int, metavar="N", help="run only N random programs with their packets"
     )
-    parser.add_argument("--workers", type=int, default=randomised.default_workers(), metavar="W")
-    parser.add_argument("--results", type=Path, default=RESULTS, metavar="DIR")
-    parser.add_argument("only", nargs="*", help="names of programs or scenarios; all if none")
+    parser.add_argument(
+        "--first-seed",
+        type=int,
+        default=1,
+        metavar="S",
+        help="seed of the first random program (1)",
+    )
+    parser.add_argument(
+        "--shrink-s",
+        type=float,
+        default=240.0,
+        metavar="T",
+        help="seconds for shrinking a program whose results differ (240)",
+    )
+    parser.add_argument(
+        "--workers",
+        type=int,
+        default=randomised.default_workers(),
+        metavar="W",
+        help="random programs to run at once",
+    )
+    parser.add_argument(
+        "--results",
+        type=Path,
+        default=RESULTS,
+        metavar="DIR",
+        help="the folder for results (default: build/conformance)",
+    )
+    parser.add_argument("only", nargs="*", help="names of programs or scenarios (default: all)")
     options = parser.parse_args(words)
     if not packets.TESTS.is_dir():
         raise MachineLacks(f"the packet tests {packets.TESTS}", "run it in a checkout")

@@ -45,8 +45,8 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Found:
-    """Of one case, as paragraphs. differs: what does not hold on a pair, or differs from the first.
-    not_run: pairs that say nothing about it."""
+    """The findings of one case, as paragraphs. differs: what does not hold on a pair, or differs
+    from the first pair. not_run: pairs that say nothing about it."""
 
     differs: list[str]
     not_run: list[str]

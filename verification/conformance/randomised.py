@@ -31,8 +31,8 @@ CAREFUL_FLAGS = tuple(
 
 @dataclass(frozen=True)
 class Verdict:
-    """Of one seed. kind: agree, refused (by the field's compiler), differ, or not run (by a peer)
-    where nothing differs."""
+    """The verdict on one seed. kind: agree, refused (by the reference compiler), differ, or not run
+    (by a peer) where nothing differs."""
 
     seed: int
     kind: str
@@ -84,7 +84,8 @@ def _show(tally: Counter[str], total: int, elapsed_s: float) -> None:
 def _verdicts(
     seeds: Sequence[int], pairs: Sequence[Pair], results: Path, workers: int, shrink_s: float
 ) -> Iterator[Verdict]:
-    """As they come. BMv2 waits most of the time, so more run than there are processors."""
+    """Yields verdicts as they become available. BMv2 waits most of the time, so more processes run
+    than there are processors."""
     judge = partial(judge_seed, pairs=pairs, results=results, shrink_s=shrink_s)
     with (
         tempfile.TemporaryDirectory(prefix="agglab-random-cache-") as cache,

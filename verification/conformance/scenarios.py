@@ -62,7 +62,7 @@ def run_on(name: str, pair: Pair, results: Path) -> Mapping[str, Ran]:
 
 
 def _folders(suite: Suite) -> dict[str, str]:
-    """Of each run, where it writes within the folder of all."""
+    """Returns for each run the folder that it writes, relative to the folder of all runs."""
     found = {}
     for number, group in enumerate(suite.groups):
         place = f"{point_folder(number)}/" if suite.axes else ""

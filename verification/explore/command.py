@@ -70,22 +70,43 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m agglab.verification explore",
         description="Look for fault schedules that end in a hang, a wrong sum or an undeclared "
-        "failure, in virtual time, or that differ from a model of the protocol. What is found is "
-        "made small and written as a file.",
+        "failure, in virtual time, or that differ from a model of the protocol. Each one that is "
+        "found is shrunk and written to a file.",
     )
-    parser.add_argument("--schedules", type=_whole, default=SCHEDULES, metavar="N", help="how many")
-    parser.add_argument("--first-seed", type=_whole, default=0, metavar="N", help="of the first")
     parser.add_argument(
-        "--depth", type=_whole, default=DEPTH, metavar="N", help="steps of the interleavings"
+        "--schedules",
+        type=_whole,
+        default=SCHEDULES,
+        metavar="N",
+        help=f"number of schedules to try ({SCHEDULES})",
+    )
+    parser.add_argument(
+        "--first-seed", type=_whole, default=0, metavar="N", help="seed of the first schedule (0)"
+    )
+    parser.add_argument(
+        "--depth",
+        type=_whole,
+        default=DEPTH,
+        metavar="N",
+        help=f"number of steps in an interleaving ({DEPTH})",
     )
     parser.add_argument(
         "--system",
         choices=systems.in_virtual_time(systems.built_in()),
         default=systems.default(),
-        help=f"which way of aggregating ({systems.default()})",
+        help=f"the system to explore ({systems.default()})",
     )
-    parser.add_argument("--program", metavar="P4", help="the switch program (the system's own)")
-    parser.add_argument("--replay", metavar="FILE", help="walk as a file of an earlier search says")
+    parser.add_argument(
+        "--program", metavar="P4", help="the switch's P4 program (default: the system's own)"
+    )
+    parser.add_argument(
+        "--replay", metavar="FILE", help="repeat the walk that an earlier search wrote to this file"
+    )
     folder = "results/explore"
-    parser.add_argument("--found", default=folder, metavar="DIR", help=f"scenarios; {folder}")
+    parser.add_argument(
+        "--found",
+        default=folder,
+        metavar="DIR",
+        help=f"the folder for scenarios that were found ({folder})",
+    )
     return parser

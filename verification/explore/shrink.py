@@ -100,7 +100,7 @@ def _parts(count: int) -> Iterator[set[int]]:
 
 
 def _unnamed(faults: tuple[FaultEntry, ...]) -> tuple[FaultEntry, ...]:
-    """As they read where there is one job, which has no name."""
+    """Returns the faults as written for a scenario with a single job, which has no name."""
     return tuple(
         replace(f, job=None, at_chunk=f.at_chunk and replace(f.at_chunk, job=None)) for f in faults
     )

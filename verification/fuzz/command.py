@@ -88,18 +88,34 @@ def main(words: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m agglab.verification fuzz", description=__doc__)
-    parser.add_argument("--packets", type=int, default=PACKETS, metavar="N", help=f"({PACKETS})")
+    parser.add_argument(
+        "--packets", type=int, default=PACKETS, metavar="N", help=f"number of packets ({PACKETS})"
+    )
     parser.add_argument(
         "--scale",
         type=float,
         default=1.0,
         metavar="X",
-        help="times the usual number of other inputs",
+        help="run X times the usual number of other inputs (1)",
     )
-    parser.add_argument("--seed", type=int, default=1, help="everything is a function of it (1)")
-    parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)), metavar="W")
-    parser.add_argument("--results", type=Path, default=RESULTS, metavar="DIR")
-    parser.add_argument("only", nargs="*", help=f"packets, {', '.join(TARGETS)}; all if none")
+    parser.add_argument("--seed", type=int, default=1, help="all inputs derive from this seed (1)")
+    parser.add_argument(
+        "--workers",
+        type=int,
+        default=len(os.sched_getaffinity(0)),
+        metavar="W",
+        help="number of processes",
+    )
+    parser.add_argument(
+        "--results",
+        type=Path,
+        default=RESULTS,
+        metavar="DIR",
+        help="the folder for findings (default: build/fuzz)",
+    )
+    parser.add_argument(
+        "only", nargs="*", help=f"kinds of input: packets, {', '.join(TARGETS)} (default: all)"
+    )
     return parser
 
 

@@ -62,7 +62,7 @@ def _compile_words(workspace: Workspace, file: str) -> Iterator[list[str]]:
 
 
 def programs_with(folder: Path, name: str) -> list[str]:
-    """Of the P4 programs in a folder, that of this name, or those that include a file of it."""
+    """Returns the P4 programs in a folder that have this name or include a file of this name."""
     programs = sorted(folder.glob("*.p4"))
     return [program.name for program in programs if name in _read_by(program)]
 

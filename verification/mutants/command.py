@@ -123,21 +123,43 @@ def _parser() -> argparse.ArgumentParser:
         "unit test, schedule and scenario catch it. Writes docs/mutants.md.",
     )
     parser.add_argument(
-        "--only", nargs="+", default=[], metavar="ID", help="names, or their beginnings"
+        "--only",
+        nargs="+",
+        default=[],
+        metavar="ID",
+        help="only mutants whose names begin with one of these",
     )
     kinds = ", ".join(CAUGHT_BY)
-    parser.add_argument("--kind", nargs="+", default=[], metavar="KIND", help=f"of {kinds}")
+    parser.add_argument(
+        "--kind",
+        nargs="+",
+        default=[],
+        metavar="KIND",
+        help=f"only mutants of these kinds: {kinds}",
+    )
     parser.add_argument(
         "--with",
         dest="checks",
         type=lambda text: text.split(","),
         default=list(CHECKS),
         metavar="CHECK,...",
-        help=f"of {', '.join(CHECKS)} (default: all)",
+        help=f"the checks to run: {', '.join(CHECKS)} (default: all)",
     )
     parser.add_argument(
-        "--jobs", type=_positive, default=_processors(), metavar="N", help="mutants at a time"
+        "--jobs",
+        type=_positive,
+        default=_processors(),
+        metavar="N",
+        help="number of mutants to test at once",
     )
-    parser.add_argument("--list", action="store_true", help="the mutants, a line each; run nothing")
-    parser.add_argument("--table", type=Path, default=TABLE, metavar="FILE", help="what is written")
+    parser.add_argument(
+        "--list", action="store_true", help="list the mutants, one per line, and run nothing"
+    )
+    parser.add_argument(
+        "--table",
+        type=Path,
+        default=TABLE,
+        metavar="FILE",
+        help="the file to write (default: docs/mutants.md)",
+    )
     return parser

@@ -183,7 +183,7 @@ class Expressions:
         return f"{name}[{low + shape.width - 1}:{low}]"
 
     def _slice_of(self, shape: Bits, scope: Scope, depth: int) -> str:
-        """Of a computed value."""
+        """Returns a slice of a computed value."""
         wide = shape.width + self.random.randrange(9)
         low = self.random.randrange(wide - shape.width + 1)
         names = scope.numbers()
@@ -227,7 +227,7 @@ class Expressions:
         return self.comparison(scope, 0)
 
     def comparison(self, scope: Scope, depth: int) -> str:
-        """Of numbers, enums, structs or headers."""
+        """Returns a comparison of numbers, enums, structs or headers."""
         whole = [v for v in (*scope.variables, *scope.headers) if isinstance(v.kind, Struct)]
         if whole and self.source.chance(0.06):
             one = self.random.choice(whole)

@@ -149,7 +149,7 @@ class _Draw:
         ]
 
     def _largest_bytes(self) -> int:
-        """Of all headers together."""
+        """Returns the largest size of all headers together."""
         counts = {"s": STACK, "t": STACK}
         headers = {name: kind for name, kind in self.types.items() if kind.header}
         bits = sum(size(kind) * counts.get(name, 1) for name, kind in headers.items())

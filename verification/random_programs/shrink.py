@@ -32,7 +32,8 @@ def shrink_lines(text: str, test: Test) -> str:
 
 
 def shrink_program(text: str, test: Test) -> str:
-    """Until nothing more can go: whole blocks, lines, the heads of blocks, expressions."""
+    """Shrinks a program until nothing more can be removed: whole blocks, lines, the heads of
+    blocks, expressions."""
     before = ""
     while before != text:
         before = text

@@ -53,7 +53,7 @@ class Group:
 
     @property
     def peers(self) -> Sequence[Address]:
-        """By rank."""
+        """The peers' addresses, by rank."""
         return self._peers
 
     def start_sum(self, array: Any) -> Any:

@@ -91,7 +91,8 @@ class Connection:
         self._last = self._ask()
 
     def info(self) -> Info:
-        """Of now, or the last one once it was broken off."""
+        """Returns the connection's current information; once it is closed, the last that was
+        read."""
         if self._socket.fileno() >= 0:
             self._last = self._ask()
         return self._last

@@ -134,6 +134,6 @@ class Watch:
 
 
 def one_sentence(error: Exception) -> str:
-    """Of what Gloo says, without the place in its source."""
+    """Returns Gloo's message without the position in its source."""
     text = str(error).strip().partition("\n")[0]
     return text.rpartition("] ")[2].partition(". ")[0] if text.startswith("[") else text

@@ -92,8 +92,9 @@ def bounds(keys: Keys, servers: int) -> NDArray[np.int64]:
 
 
 def hottest(keys: Keys, counts: NDArray[np.integer], most: int) -> Keys:
-    """Of a sample's keys those that most workers pushed, at most so many, the smaller of two that
-    are equally hot. A key that one worker alone pushed is none: nothing would be summed."""
+    """Returns the keys of a sample that most workers pushed, at most `most`; of two equally hot
+    keys the smaller. A key that only one worker pushed is never hot, because there would be nothing
+    to sum."""
     found = counts > 1
     keys, counts = keys[found], counts[found].astype(np.int64)
     return keys[np.lexsort((keys, -counts))[:most]]

@@ -70,7 +70,7 @@ class KVWorker:
         return len(self._calls) - 1
 
     def wait(self, timestamp: int) -> None:
-        """Until that call is done by all workers."""
+        """Waits until all workers have completed that call."""
         self._calls[timestamp].result()
 
     def push_pull(self, keys: ArrayLike, values: ArrayLike) -> NDArray:

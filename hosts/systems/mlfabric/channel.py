@@ -79,7 +79,7 @@ class Channel:
         return found + self._overdue(now_ns)
 
     def _overdue(self, now_ns: int) -> list[tuple[int, int, int, bytes]]:
-        """As `due`, of what was sent before."""
+        """Returns, in the form of `due`, packets that were sent before and are due again."""
         found: list[tuple[int, int, int, bytes]] = []
         self._has_changed = False
         self._recovery.deadline_ns = NEVER_NS
@@ -113,7 +113,7 @@ class Channel:
 
     @property
     def recovery(self) -> Recovery:
-        """Of its packets."""
+        """The loss recovery of the channel's packets."""
         return self._recovery
 
     @property

@@ -90,7 +90,7 @@ class Grant:
 
     @property
     def body(self) -> bytes:
-        """Of a GRANT."""
+        """Returns the body of a GRANT."""
         head = np.zeros(1, GRANT)
         head["group"], head["base"], head["target"] = self.group, self.base, self.target
         head["count"] = len(self.members)
@@ -98,7 +98,7 @@ class Grant:
 
     @property
     def version(self) -> int:
-        """Of the model when it is committed."""
+        """The model's version after the group is committed."""
         return self.base + len(self.members)
 
     def contributors(self, chunk: int) -> int:

@@ -74,7 +74,7 @@ class Post:
             self._incarnation = now_ns // 1000 % 2**32
 
     def send(self, peer: int, kind: Kind, body: bytes = b"") -> None:
-        """Until it has arrived."""
+        """Queues a message, which is repeated until it has arrived."""
         self._channels[peer].put(self._header(kind) + body)
 
     def send_once(self, peer: int, kind: Kind, body: bytes) -> None:

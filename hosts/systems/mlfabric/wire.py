@@ -183,5 +183,5 @@ def is_of_legal_length(kind: int, body_bytes: int, lanes: int) -> bool:
 
 
 def frame_bytes(payload_bytes: int) -> int:
-    """Of an Ethernet frame without its checksum."""
+    """Returns the bytes of the Ethernet frame, without its checksum, that carries this payload."""
     return LOWER_HEADER_BYTES + payload_bytes

@@ -255,7 +255,7 @@ class Worker:
         self.post.is_late()
 
     def _part(self, now_ns: int, message: Message) -> None:
-        """Of the model that was asked for."""
+        """Handles a part of the model that was requested."""
         if not self._pulling:
             self.post.is_late()
             return

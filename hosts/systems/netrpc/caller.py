@@ -152,7 +152,7 @@ class Caller:
 
     @property
     def epoch(self) -> int:
-        """Of the state that calls are about."""
+        """The epoch of the state to which calls refer."""
         return self._state.epoch
 
     @epoch.setter
@@ -203,7 +203,7 @@ class Caller:
 
     @property
     def chunks(self) -> int:
-        """Of the last stream."""
+        """The number of chunks of the last stream."""
         return self._state.chunks
 
     @property
@@ -248,7 +248,7 @@ class Caller:
 
     @property
     def recovery(self) -> Recovery:
-        """Of its calls."""
+        """The loss recovery of its calls."""
         recovery: Recovery = self._state.recovery
         return recovery
 

@@ -77,7 +77,7 @@ class PoolingJob:
         return quantise.value_bits(self.workers)
 
     def digest(self, elements: int, is_float: bool) -> int:
-        """Of a round's shape."""
+        """Returns the digest of a round's shape."""
         scale = self.scale_log2 - SCALES[0] if is_float else 0
         return shared.shape_digest(
             elements, self.workers, self.lanes, self.window, is_float, 1 + scale

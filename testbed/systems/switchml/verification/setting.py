@@ -19,10 +19,13 @@ FIRST_TAGS = (1, 1, 0, 2, SESSION + 1, 2**31 - 2, 2**31, 2**32 - SESSION + 1, 2*
 
 @dataclass(frozen=True)
 class JobSetting:
-    """One job. rounds: (elements, floats) of each. past: how far behind its first tag the slots'
-    cells stand, from jobs before; 0 for an empty switch. give_up_ms: of its workers. odd: in what
-    the last of them differs from the others, until a new session begins: its window, or what it
-    reduces in its last round."""
+    """One job of a setting.
+
+    rounds: (elements, floats) of each round. past: how far the tags that earlier jobs left in the
+    slots' cells are behind this job's first tag; 0 for an empty switch. give_up_ms: when its
+    workers give up. odd: how the last worker differs from the others until a new session begins:
+    in its window, or in what it reduces in its last round.
+    """
 
     number: int
     first_slot: int
