@@ -221,7 +221,7 @@ def _spoken(name: str) -> str:
 
 def _match_word(value: Value, kind: str, bits: int, name: str) -> str:
     if (kind == "exact") == isinstance(value, tuple):
-        raise ValueError(f"key {name} is a {kind} key, and {value} is not a value of that kind")
+        raise ValueError(f"key {name} has the match kind {kind}, for which {value} is not a value")
     if isinstance(value, tuple) and kind == "lpm":
         return f"{_word(value[0], bits, name)}/{value[1]}"
     if isinstance(value, tuple):

@@ -145,7 +145,10 @@ def test_the_manifest_has_version_and_queues(path: Path) -> None:
     ("line", "cause"),
     [
         ("TServerSocket::listen() Could not bind to port 9090", "Thrift port"),
-        ("terminate called after throwing an instance of 'Json::RuntimeError'", "no JSON"),
+        (
+            "terminate called after throwing an instance of 'Json::RuntimeError'",
+            "the compiled program is not JSON",
+        ),
         ("Field standard_metadata.egress_port is required by switch target", "v1model"),
         ("set pipeline: UNKNOWN: Error in first phase of device update", "cannot load"),
         ("all is well", ""),
@@ -296,7 +299,10 @@ def test_counters_and_registers(control: tuple[ThriftControl, Cli]) -> None:
             TableEntry("t", ENTRY.match, "forward", {"port": 512, "mark": 0}),
             "forward.port: 512 does not fit into 9 bits",
         ),
-        (TableEntry("t", {"dst": (1, 2), "kind": (0, 0)}, "forward_all"), "matched by exact"),
+        (
+            TableEntry("t", {"dst": (1, 2), "kind": (0, 0)}, "forward_all"),
+            "key h.eth.dst has the match kind exact",
+        ),
     ],
 )
 def test_what_the_program_lacks_is_named(entry: TableEntry, says: str) -> None:
