@@ -211,15 +211,15 @@ def as_text(found: Sequence[Check], facts: dict[str, Any]) -> str:
         sign = "ok   " if check.has else "lacks"
         lines.append(f"  {sign}  {check.name:<{width}}  {check.found}".rstrip())
         if not check.has:
-            lines += [f"without it:  {check.costs}"] if check.costs else []
-            lines += [f"what helps:  {check.remedy}"] if check.remedy else []
+            lines += [f"         needed for: {check.costs}"] if check.costs else []
+            lines += [f"         what helps: {check.remedy}"] if check.remedy else []
     blocking = [check.name for check in found if check.needed and not check.has]
     missing = sum(not check.has for check in found)
     if blocking:
         lines.append(f"no scenario can run here; missing: {', '.join(blocking)}")
     else:
         rest = (
-            f"; missing but optional: {missing}, see above what does not work without each"
+            f"; missing but optional: {missing}, see above what each is needed for"
             if missing
             else ""
         )

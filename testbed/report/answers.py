@@ -91,7 +91,7 @@ def where_lost(found: Sequence[Loss]) -> str:
         return "Nowhere: no packet was lost."
     total = sum(loss.packets for loss in found)
     worst = found[0]
-    share = f"({worst.packets / worst.of:.2%} of all packets there)" if worst.of else ""
+    share = f" ({worst.packets / worst.of:.2%} of all packets there)" if worst.of else ""
     return (
         f"{total:,} packets were lost in {len({loss.where for loss in found})} places, most of "
         f"them at {worst.where}: {worst.packets:,}{share}, {worst.why}."

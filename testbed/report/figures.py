@@ -252,7 +252,7 @@ def _most(names: Iterable[str], sums: Mapping[str, float]) -> list[str]:
 def _of(kept: Sequence[str], names: Collection[str], what: str) -> str:
     """Returns what a title adds if not all are shown."""
     return (
-        f"(the {len(kept)} of {len(names)} {what} with the most)" if len(kept) < len(names) else ""
+        f" (the {len(kept)} of {len(names)} {what} with the most)" if len(kept) < len(names) else ""
     )
 
 
@@ -268,7 +268,7 @@ def _progress(events: Events, metrics: Metrics) -> list[Figure]:
         return []
     title = "Chunks done"
     if any(piece.dashed for track in drawn for piece in track.pieces):
-        title += "(dashed: rounds that were aborted)"
+        title += " (dashed: rounds that were aborted)"
     return [_lines("progress.svg", title, "seconds", "chunks", drawn, marks=_marks(events))]
 
 

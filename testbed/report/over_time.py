@@ -72,7 +72,7 @@ def _chart(kind: str, metric: str, own: dict[str, list[tuple[float, float]]]) ->
     if not any(value for points in own.values() for _, value in points):
         return None
     kept = sorted(own, key=lambda name: -sum(value for _, value in own[name]))[:LINES_MAX]
-    more = f"(the {len(kept)} of {len(own)} with the most)" if len(kept) < len(own) else ""
+    more = f" (the {len(kept)} of {len(own)} with the most)" if len(kept) < len(own) else ""
     words = metric.replace("_", " ")
     return Chart(
         f"{kind}-{metric}.svg",

@@ -101,7 +101,7 @@ def test_an_agent_that_is_killed_ends_the_run_and_is_named(scenario) -> None:
     os.kill(agent, signal.SIGKILL)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert "h2: worker 1 ended early" in err
+    assert "h2: worker 1 exited early" in err
     assert "hosts.agent" in err
     assert "FAILED  long" in out
     assert scenario.processes() == {}

@@ -164,7 +164,10 @@ def test_a_run_answers_programs_in_json(capsys, tmp_path: Path) -> None:
         ),
         (["run", "no/such.yaml"], "no/such.yaml: cannot read the file: No such file or directory"),
         (["run", "quickstart", "--set", "seed=x"], "--set 'seed=x': seed: 'x' is not a whole"),
-        (["report", "no/such"], "no/such/metrics.json: No such file or directory: not the folder"),
+        (
+            ["report", "no/such"],
+            "no/such/metrics.json: No such file or directory: this is not the folder",
+        ),
     ],
 )
 def test_a_users_mistake_is_one_line_and_exit_code_2(capsys, words: list[str], line: str) -> None:
@@ -233,7 +236,7 @@ def test_virtual_time_needs_a_c_compiler(capsys, monkeypatch, tmp_path: Path) ->
 def test_too_little_memory_is_exit_code_3(capsys, fake, monkeypatch, tmp_path: Path) -> None:
     monkeypatch.setattr(run, "memory_available_bytes", lambda: 2**20)
     assert cli.main(["run", "quickstart", "--results", str(tmp_path / "r")]) == 3
-    line = r"this machine lacks memory: the run needs 0\.1 GiB, and 0\.0 GiB are free: take fewer"
+    line = r"this machine lacks memory: the run needs 0\.1 GiB, and 0\.0 GiB are free: use fewer"
     assert re.match(line, capsys.readouterr().err)
     assert not (tmp_path / "r").exists()
 

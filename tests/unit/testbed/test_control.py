@@ -67,7 +67,7 @@ def test_a_dead_worker_fails_the_job_and_is_named_with_what_it_owes(conduct, cap
     )
     assert "(faults: worker_crash h3 " in failure["reason"]
     assert (ran.metrics["rounds"], ran.metrics["exact"], ran.metrics["ok"]) == (1, True, False)
-    assert capsys.readouterr().err.startswith("h3: worker 2 ended early")
+    assert capsys.readouterr().err.startswith("h3: worker 2 exited early")
 
 
 @pytest.mark.parametrize(

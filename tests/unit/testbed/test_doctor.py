@@ -50,7 +50,7 @@ def test_a_lack_of_what_is_needed_is_exit_code_3_in_the_words_of_a_run(machine, 
     code, text = answer(capsys)
     assert code == 3
     assert "lacks  root" in text
-    assert "mend:  run it as root, or with sudo" in text
+    assert "\n         what helps: run it as root, or with sudo\n" in text
     assert text.endswith("no scenario can run here; missing: root\n")
 
 

@@ -172,7 +172,7 @@ def test_a_system_of_a_package_has_a_row_that_says_what_it_cannot_do(
     rows = dict(line.split(" | ", 1) for line in re.findall(r"^\| (\w.* \|)$", text, re.M))
     assert set(rows) == {"system", "gather, int32", "ring"}
     assert rows["gather, int32"].endswith("| - | - | - |") and " yes |" in rows["gather, int32"]
-    assert re.search(r"^gather, int32: round 0 not over", text, re.M)
+    assert re.search(r"^gather, int32: round 0 was not complete", text, re.M)
     progress = capsys.readouterr().err
     assert re.search(r"^allreduce, ring, 1% loss: [\d.]+ ms, exact \([\d.]+ s\)$", progress, re.M)
 

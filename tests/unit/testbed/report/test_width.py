@@ -142,7 +142,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     swept = latest(folder / "sweep")
     metrics = json.loads((swept / "metrics.json").read_text())
     point = metrics["points"][1]["metrics"]
-    point |= {"ok": False, "reason": "h3: worker 2 ended early and never sent chunks 1-999; " * 3}
+    point |= {"ok": False, "reason": "h3: worker 2 exited early and never sent chunks 1-999; " * 3}
     point["fidelity"]["verdict"] = "starved"
     (swept / "metrics.json").write_text(json.dumps(metrics))
     report.write(swept)

@@ -214,7 +214,7 @@ def test_a_wrong_sum_is_found_and_its_place_named(
     monkeypatch.setattr(LibraWorker, "finish", wrong)
     code, metrics = tried(text())
     assert code == 1 and metrics["wrong_results"] == 1
-    assert "h3: worker 2: job1, round 1: result[17]" in metrics["reason"]
+    assert "h3 (worker 2 of job1), round 1: result[17]" in metrics["reason"]
 
 
 MISTAKES = {

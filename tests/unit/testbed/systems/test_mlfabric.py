@@ -113,7 +113,7 @@ def test_the_replica_goes_on_for_the_server(tried: Run, fault: str) -> None:
 def test_without_a_replica_the_server_is_missed(tried: Run) -> None:
     faults = "faults:\n- {kind: server_crash, server: p1, at: 25ms}"
     code, metrics = tried(text(own=DEDICATED + ", replica: false", faults=faults))
-    assert code == 1 and metrics["failure"]["reason"].startswith("p1: server 0 ended early")
+    assert code == 1 and metrics["failure"]["reason"].startswith("p1: server 0 exited early")
 
 
 def test_strangers_change_nothing(tried: Run) -> None:
