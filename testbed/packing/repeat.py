@@ -96,7 +96,7 @@ def _repeat(packed: Packed, results: Path, run: Run, out: TextIO) -> int:
     print(f"repeating {packed.name}", file=out, flush=True)
     if packed.code_sha256 != code_sha256():
         print(
-            f"this code is not the one that produced the results: git checkout {packed.commit}",
+            f"  this code is not the one that produced the results: git checkout {packed.commit}",
             file=out,
         )
     suite = load(packed.folder / "scenario.yaml")
