@@ -138,7 +138,8 @@ def own_program(
     if len(sources) > 1:
         roles = " and ".join(sources)
         return None, (
-            f"the switches of this system run several programs: give one for each of {roles}",
+            f"the switches of this system run several programs ({roles}), and one cannot replace "
+            "them all",
             "no program",
         )
     path = find_program(own, scenario_folder)

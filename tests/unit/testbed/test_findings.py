@@ -148,7 +148,7 @@ def test_a_window_of_one_and_how_findings_are_expected(ran: Run) -> None:
     small = "workload.window=1"
     code, metrics = ran(small)
     assert (code, kinds(metrics)) == (FAILED, {"small-window"})
-    assert metrics["reason"].startswith("small-window: the window of job1 fills 50% of the")
+    assert metrics["reason"].startswith("small-window: the window of job1 fills only 50% of the")
     assert metrics["fidelity"]["waited_for"] == "window"
     expected = "expect: {findings: [small-window]}\n"
     assert ran(small, extra=expected)[0] == PASSED

@@ -148,7 +148,7 @@ def test_the_documented_example_is_a_model(tmp_path: Path) -> None:
         ("- 1", "not a mapping"),
         ("layer: []", "unknown key 'layer'"),
         ("samples: 1\nlayers: []", "layers: is not a list of 1 to"),
-        ("samples: 1\nlayers: [[a, 1]]", r"layers\[0\]: not \[name, values"),
+        ("samples: 1\nlayers: [[a, 1]]", r"layers\[0\]: is not \[name, values"),
         ("samples: 1\nlayers: [[a, 1, 1], [b, 0.5, 1]]", r"layers\[1\]: values"),
         ("samples: 1\nlayers: [[a, 1.5, 1]]", "not a whole number"),
         ("samples: 1\nlayers: [[a, 1, -1]]", "operations: -1"),
@@ -259,7 +259,7 @@ def test_a_chunk_behind_the_last_bucket_is_refused(tmp_path: Path) -> None:
     fault = (
         "faults:\n- {kind: worker_pause, worker: h2, at_chunk: {round: 1, chunk: 80}, for: 1s}\n"
     )
-    assert "a round of job1 has 80 chunks" in wrong(tmp_path, text("switchml", more=fault))
+    assert "a round of job1 has only 80 chunks" in wrong(tmp_path, text("switchml", more=fault))
 
 
 def test_a_wrong_value_is_found_where_it_is(tmp_path: Path) -> None:

@@ -78,7 +78,9 @@ def test_each_switch_runs_and_lists_its_program(tmp_path: Path) -> None:
 def test_a_program_of_the_users_cannot_take_the_place_of_two(tmp_path: Path) -> None:
     path = tmp_path / "tiers.yaml"
     path.write_text(TEXT.replace("lanes: 4", "lanes: 4, program: forwarding"))
-    with pytest.raises(ScenarioError, match=r"switch.program: .* several programs: leaf and spine"):
+    with pytest.raises(
+        ScenarioError, match=r"switch.program: .* several programs \(leaf and spine\)"
+    ):
         load(path)
 
 

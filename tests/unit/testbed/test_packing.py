@@ -245,7 +245,7 @@ ATTACKS: dict[str, tuple[Build, str]] = {
     "true": (with_files({"evil": described(b"", bytes=True)}, "evil"), "has no size"),
     "too much": (
         with_files({n: described(b"", bytes=2**28) for n in "abcde"}, *"abcde"),
-        "at most",
+        "the limit is",
     ),
     "file and folder": (
         with_files({n: described(b"x" * 100_000) for n in ("a", "a/b")}, "a", "a/b"),
@@ -315,8 +315,8 @@ def test_a_damaged_pack_is_one_line(
         ([], "no list of runs"),
         ([3], "description of a run is malformed"),
         ([{"folder": "../x", "within": 0.1}], "has no folder"),
-        ([{"folder": "runs/0", "within": 99}], "how far"),
-        ([{"folder": "runs/0", "within": True}], "how far"),
+        ([{"folder": "runs/0", "within": 99}], "how much times may differ"),
+        ([{"folder": "runs/0", "within": True}], "how much times may differ"),
         ([{"folder": "runs/7", "within": 0.1}], "has no scenario.yaml"),
     ],
 )
@@ -356,7 +356,7 @@ def slower(factor: float) -> Callable[[dict[str, Any]], None]:
         (slower(0.95), None),
         (slower(1.2), "a round takes 1.2 times as long, and the limit of the difference is 10%"),
         (slower(0.5), "a round takes 0.5 times as long"),
-        (lambda m: m.update(exact=False), "exact was True and is False"),
+        (lambda m: m.update(exact=False), "exact was True in the pack and is False here"),
         (lambda m: m["fidelity"].update(verdict="starved"), "too slow (starved)"),
         (lambda m: m["fidelity"].update(verdict="waiting"), None),
         (lambda m: m["jobs"]["job1"]["allreduce"]["time_s"].update(all=[]), "not as long"),

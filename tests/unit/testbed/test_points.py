@@ -178,7 +178,7 @@ def test_the_first_that_breaks_off_ends_the_sweep_with_its_code(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"sweep": ""}, "only sweeps can be resumed, and tiny is none"),
+        ({"sweep": ""}, "only sweeps can be resumed, and tiny has no sweep"),
         ({"rounds: 2": "rounds: 3"}, "holds results of another scenario than "),
     ],
 )

@@ -79,10 +79,10 @@ def test_a_wrong_float_fails_the_run_and_is_named(
     assert (first["worker"], first["rank"], first["round"]) == ("h2", 1, 1)
     assert first["index"] == index or index is None
     assert "FAILED  tiny" in ran.out
-    assert f"h2: worker 1: job1, round 1: result[{first['index']}] is " in ran.out
+    assert f"h2 (worker 1 of job1), round 1: result[{first['index']}] is " in ran.out
     assert f"{metrics['wrong_results']} results are WRONG" in ran.out
     report = (ran.folder / "report.html").read_text()
-    assert f"h2: worker 1: job1, round 1: result[{first['index']}] is " in report
+    assert f"h2 (worker 1 of job1), round 1: result[{first['index']}] is " in report
     assert "<td>wrong results</td>" in report
 
 
@@ -94,7 +94,7 @@ def test_a_wrong_integer_fails_a_run_that_expects_nothing(
     assert ran.code == 1
     assert (ran.metrics["exact"], ran.metrics["wrong_results"]) == (False, 1)
     assert ran.metrics["first_wrong"]["got"] == 7
-    assert "h3: worker 2: job1, round 0: result[999] is 7, expected " in ran.out
+    assert "h3 (worker 2 of job1), round 0: result[999] is 7, but " in ran.out
 
 
 def test_right_results_pass(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_what_workers_received_in_a_round_that_was_broken_off_is_judged(
     spoil(monkeypatch, first_time, ranks=(0,))
     ran = Ran(tmp_path, text)
     assert (ran.code, ran.metrics["wrong_results"]) == (1, 1)
-    assert "h1: worker 0: job1, round 1: result[3] is 9" in ran.out
+    assert "h1 (worker 0 of job1), round 1: result[3] is 9" in ran.out
 
 
 def test_who_is_wrong_is_named_by_rank_although_a_worker_before_it_was_lost(
@@ -142,7 +142,7 @@ def test_who_is_wrong_is_named_by_rank_although_a_worker_before_it_was_lost(
     text = TEXT.replace("DTYPE", "int32").replace("give_up", "on_failure: survivors, give_up")
     ran = Ran(tmp_path, text + crash)
     assert (ran.code, ran.metrics["wrong_results"]) == (1, 1)
-    assert "h3: worker 2: job1, round 2: result[999] is 7, expected " in ran.out
+    assert "h3 (worker 2 of job1), round 2: result[999] is 7, but " in ran.out
 
 
 def test_one_wrong_job_of_two_makes_the_run_wrong(
@@ -168,4 +168,4 @@ def test_a_worker_that_has_left_nothing_is_wrong(
     monkeypatch.setattr(VirtualBackend, "received", missing)
     ran = Ran(tmp_path, TEXT.replace("DTYPE", "int32"))
     assert (ran.code, ran.metrics["exact"], ran.metrics["wrong_results"]) == (1, False, 1000)
-    assert "h3: worker 2: job1, round 1: result is nothing, expected int32 of 1000" in ran.out
+    assert "h3 (worker 2 of job1), round 1: result is nothing, but int32 of 1000" in ran.out

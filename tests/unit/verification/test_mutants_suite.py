@@ -204,7 +204,9 @@ def test_one_mutant_of_the_real_program_end_to_end(tmp_path: Path) -> None:
         scenario = checks.scenario(space, real.scenarios)
     assert unit.by and unit.by.startswith("tests/unit/p4/test_switchml.py::test_")
     assert explore.by and explore.by.startswith("seed 0: switch: s1: ")
-    assert scenario.by and scenario.by.startswith("int-exact: h1: worker 0: job1, round 0: result[")
+    assert scenario.by and scenario.by.startswith(
+        "int-exact: h1 (worker 0 of job1), round 0: result["
+    )
     result = Result(real, {"unit": unit, "explore": explore, "scenario": scenario})
     table.write(
         tmp_path / "table.md", [real], [result], "Introduction.\n", "The last run of all: x\n"
