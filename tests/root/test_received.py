@@ -55,5 +55,5 @@ def test_what_all_reduce_returned_is_judged(
     assert metrics["wrong_results"] in wrong
     assert (first["worker"], first["rank"], first["round"]) == ("h2", 1, 1)
     assert first["what"] == "result" and (index is None or first["index"] == index)
-    assert "h2: worker 1: job1, round 1: result" in ended.out
+    assert "h2 (worker 1 of job1), round 1: result" in ended.out
     assert not (ended.folder / "sums").exists()

@@ -150,7 +150,9 @@ def test_a_program_that_cannot_be_filled_is_refused_before_anything_starts(scena
     ended = scenario.run("quickstart", "--set", f"switch.program={program}")
     assert ended.code == 2
     lines = ended.err.splitlines()
-    lacking = {line.split(" table ")[1].split()[0] for line in lines if " table " in line}
+    lacking = {
+        line.split(" table ")[1].split()[0].strip(",") for line in lines if " table " in line
+    }
     assert {"macs", "members", "results"} <= lacking
     assert all(line.startswith(f"{program}: ") for line in lines)
     assert ended.folder is None
