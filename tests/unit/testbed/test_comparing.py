@@ -6,13 +6,22 @@ import io
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agglab.testbed import cli
-from agglab.testbed.comparing.differences import changes, compare, read
+from agglab.testbed.comparing.differences import (
+    Comparison,
+    Pair,
+    Result,
+    changes,
+    compare,
+    read,
+)
+from agglab.testbed.report.asked import Asked
 from agglab.testbed.run import run
 from agglab.testbed.scenario import load
 
@@ -159,6 +168,29 @@ def test_many_comparisons_are_corrected_for(made: Path, tmp_path: Path) -> None:
     (found,) = compare(read(a), read(b)).pairs[0].times
     assert found.difference and found.difference.p < 0.05
     assert found.p == pytest.approx(20 * found.difference.p) and not found.more_than_noise
+
+
+def test_of_two_equal_differences_neither_is_surer(made: Path) -> None:
+    """Holm's method never gives a comparison a smaller p than one before it."""
+    jobs = [
+        {name: {"allreduce": {"time_s": {"all": sample}}} for name in ("a", "b")}
+        for sample in ([1.0, 2.0, 3.0, 4.0, 5.0], [6.0, 7.0, 8.0, 9.0, 10.0])
+    ]
+    one, two = (Result(made, {"jobs": each}, {}, Asked("")) for each in jobs)
+    ((first_p, second_p),) = [[each.p for each in pair.times] for pair in compare(one, two).pairs]
+    (alone,) = compare(
+        *(replace(each, metrics={"jobs": {"a": each.metrics["jobs"]["a"]}}) for each in (one, two))
+    ).pairs
+    assert first_p == second_p == 2 * (alone.times[0].p or 0) > 0
+
+
+def test_a_run_that_only_one_result_has_is_a_difference(made: Path) -> None:
+    one = Result(made, {}, {}, Asked(""))
+    pairs = [Pair("", [], [], [])]
+    assert Comparison(one, one, [], [], pairs, [], []).alike
+    assert not Comparison(one, one, [], [], pairs, ["point 1"], []).alike
+    assert not Comparison(one, one, [], [], pairs, [], ["point 1"]).alike
+    assert not Comparison(one, one, [], [], [], [], []).alike
 
 
 def test_as_json(made: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agglab.testbed.noise import difference, median_interval
+from agglab.testbed.noise import EXACT_MAX, difference, median_interval
 
 TIMES = st.lists(st.integers(1, 20).map(float), min_size=1, max_size=5)
 
@@ -52,6 +52,12 @@ def test_many_rounds_are_drawn_and_always_alike() -> None:
     found = difference(a, b)
     assert found == difference(a, b) and found.p < 0.001
     assert found.interval.low < found.ratio < found.interval.high
+
+
+def test_no_difference_is_called_impossible_by_chance() -> None:
+    """Of the divisions that are drawn none may be as far apart as the one that was measured."""
+    found = difference(list(range(1, 31)), list(range(101, 131)))
+    assert found and found.p == found.p_least == 1 / (1 + EXACT_MAX)
 
 
 def test_noise_is_taken_for_a_difference_about_as_often_as_stated() -> None:

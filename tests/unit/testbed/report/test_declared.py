@@ -1,0 +1,85 @@
+"""What a scenario's section `figure` draws of a sweep's metrics, before it becomes a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import yaml
+
+from agglab.testbed.report import declared
+from agglab.testbed.report.asked import Asked
+from agglab.testbed.report.by_axis import MEDIAN
+
+AXIS = "workload.window"
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Draws a figure of medians against windows 1, 2, 4 ...: tracks, marks and whether its axis is
+    logarithmic."""
+    asked: list[tuple[Any, ...]] = []
+
+    def keep(*given: Any) -> str:
+        asked.append(given)
+        return ""
+
+    monkeypatch.setattr(declared, "lines", keep)
+
+    def draw(rounds: Sequence[Sequence[float]], y: str = MEDIAN, **section: Any) -> Any:
+        points = [
+            {"settings": {AXIS: str(2**i)}, "metrics": metrics(times, 2.0**i)}
+            for i, times in enumerate(rounds)
+        ]
+        text = yaml.safe_dump({"figure": {"y": [y], **section}})
+        declared.figures({"points": points}, Asked(text))
+        _title, _x, _label, tracks, _references, marks, _layout, _ticks, log = asked[0]
+        asked.clear()
+        return tracks, marks, log
+
+    return draw
+
+
+def metrics(times: Sequence[float], share: float) -> dict[str, Any]:
+    middle = sorted(times)[len(times) // 2]
+    return {
+        "allreduce": {"time_s": {"median": middle, "all": list(times)}},
+        "window_share": share,
+        "nothing": 0,
+        "ok": True,
+    }
+
+
+def test_the_line_goes_through_the_medians(drawn: Any) -> None:
+    (track,), marks, log = drawn([[1.0, 2.0, 3.0], [0.5, 1.0, 4.0]])
+    assert [list(piece.points) for piece in track.pieces] == [[(1.0, 2.0), (2.0, 1.0)]]
+    assert [at for at, _, _ in track.band] == [1.0, 2.0]
+    assert all(
+        low <= y <= high
+        for (_, y), (_, low, high) in zip(track.pieces[0].points, track.band, strict=True)
+    )
+    assert marks == [] and log is False
+
+
+def test_a_line_of_multiples_has_a_band_of_multiples(drawn: Any) -> None:
+    rounds = [[4.0, 4.0, 4.0], [7.0, 8.0, 9.0]]
+    (absolute,), _, _ = drawn(rounds)
+    (relative,), _, _ = drawn(rounds, relative=True)
+    assert list(relative.pieces[0].points) == [(1.0, 1.0), (2.0, 2.0)]
+    assert relative.band == [(at, low / 4, high / 4) for at, low, high in absolute.band]
+
+
+def test_the_mark_is_where_the_value_is_reached_exactly(drawn: Any) -> None:
+    mark = {"metric": "window_share", "reaches": "2", "text": "enough"}
+    _, (found,), _ = drawn([[1.0]] * 4, mark=mark)
+    assert (found.x, found.text) == (2.0, "enough")
+    _, found, _ = drawn([[1.0]] * 4, mark={**mark, "reaches": "9"})
+    assert found == []
+
+
+def test_the_axis_is_logarithmic_where_asked_and_possible(drawn: Any) -> None:
+    rounds = [[1.0], [1000.0]]
+    assert [drawn(rounds, y_scale=scale)[2] for scale in ("log", "linear")] == [True, False]
+    assert drawn(rounds)[2] is False
+    assert drawn(rounds, y="nothing", y_scale="log")[2] is False
