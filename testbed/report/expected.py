@@ -43,7 +43,9 @@ def _judged(expectation: Expectation, metrics: Metrics) -> Judged:
     wanted = str(expectation).removeprefix(metric).strip()
     if metric == FINDINGS:
         kinds = [str(found["kind"]) for found in metrics["findings"]]
-        return Judged(metric, wanted, _listed(kinds), set(kinds) == set(expectation.listed))
+        found, listed = set(kinds), set(expectation.listed)
+        holds = found <= listed if expectation.optional else found == listed
+        return Judged(metric, wanted, _listed(kinds), holds)
     if metric.startswith(GROWTH):
         value = metrics["growth"].get(metric.removeprefix(GROWTH))
     else:

@@ -16,7 +16,7 @@ import pytest
 
 from agglab.testbed import cli
 from agglab.testbed.packing import archive
-from agglab.testbed.packing.agreement import real_differences
+from agglab.testbed.packing.agreement import real_differences, virtual_differences
 from agglab.testbed.packing.archive import BadPack, extract
 from agglab.testbed.packing.named_files import KEYS, code_in, strays
 from agglab.testbed.run import run
@@ -80,7 +80,8 @@ def test_several_runs_in_one_pack(
     made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "p.zip"
-    assert cli.main(["pack", str(first(made)), str(first(made)), "--out", str(out)]) == 0
+    both = [str(first(made)), str(first(made, "several"))]
+    assert cli.main(["pack", *both, "--out", str(out)]) == 0
     assert repeated(out, tmp_path) == 0
     assert capsys.readouterr().out.count("\nAGREES") == 2
 
@@ -90,6 +91,15 @@ def test_the_same_folders_give_the_same_bytes(made: Path, tmp_path: Path) -> Non
         (tmp_path / name).mkdir()
     packs = [packed(first(made), tmp_path / name / "p.zip") for name in ("a", "b")]
     assert packs[0].read_bytes() == packs[1].read_bytes()
+
+
+def test_a_file_that_only_one_result_has_is_a_difference(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "a/metrics.json").write_text("{}")
+    for one, other in (("a", "b"), ("b", "a")):
+        found = list(virtual_differences(tmp_path / one, tmp_path / other))
+        assert found == ["metrics.json: is in only one of the two results"]
 
 
 @pytest.mark.parametrize("file", ["metrics.json", "events.jsonl", "drops.json"])

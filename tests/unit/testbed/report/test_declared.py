@@ -83,3 +83,18 @@ def test_the_axis_is_logarithmic_where_asked_and_possible(drawn: Any) -> None:
     assert [drawn(rounds, y_scale=scale)[2] for scale in ("log", "linear")] == [True, False]
     assert drawn(rounds)[2] is False
     assert drawn(rounds, y="nothing", y_scale="log")[2] is False
+
+
+def test_a_second_axis_makes_lines_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[Any] = []
+    monkeypatch.setattr(declared, "lines", lambda *given: drawn.append(given[3]) or "")
+    points = [
+        {"settings": {AXIS: window, "links.rate": rate}, "metrics": metrics([1.0], 1.0)}
+        for rate in ("10mbit", "20mbit")
+        for window in ("1", "2")
+    ]
+    declared.figures(
+        {"points": points}, Asked(yaml.safe_dump({"figure": {"x": AXIS, "y": [MEDIAN]}}))
+    )
+    names = [(track.name, len(track.pieces[0].points)) for track in drawn[0]]
+    assert names == [("links.rate 10mbit", 2), ("links.rate 20mbit", 2)]

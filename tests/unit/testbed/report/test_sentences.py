@@ -1,0 +1,67 @@
+"""The sentences with which a report begins, from values given by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agglab.testbed.report.answers import MEANINGS, did_it_hold, next_runs, what_limited, where_lost
+from agglab.testbed.report.asked import Asked
+from agglab.testbed.report.expected import Judged, judged
+from agglab.testbed.report.losses import Loss, losses
+
+WAY = {"seen": 100, "dropped": 0, "queue_drops": 0, "packets": 100}
+
+
+def of_links(**ways: dict[str, int]) -> dict[str, Any]:
+    links = {name: {f"{name}->s1": {**WAY, **way}} for name, way in ways.items()}
+    return {"links": links, "switches": {}, "jobs": {}}
+
+
+@pytest.mark.parametrize("verdict", MEANINGS)
+def test_the_verdict_is_the_runs_own(verdict: str) -> None:
+    told = what_limited({"fidelity": {"verdict": verdict, "reasons": []}})
+    assert told == f"{verdict}: {MEANINGS[verdict]}."
+
+
+def test_expectations_that_hold_are_counted() -> None:
+    expected = [Judged("exact", "= true", "true", True), Judged("rounds", "= 3", "2", False)]
+    assert did_it_hold({"ok": True}, expected).startswith("Yes: 1 of 2 expectations hold")
+    assert did_it_hold({"ok": False, "reason": "it broke"}, expected) == "No: it broke."
+
+
+def test_the_worst_place_comes_first_and_is_named() -> None:
+    found = losses(of_links(a={"dropped": 1}, b={"queue_drops": 7}, c={"dropped": 3}), Asked(""))
+    assert [(loss.where, loss.packets, loss.of) for loss in found] == [
+        ("b->s1", 7, 107),
+        ("c->s1", 3, 100),
+        ("a->s1", 1, 100),
+    ]
+    told = where_lost(found)
+    assert "11 packets were lost in 3 places, most of them at b->s1: 7 (6.54% of" in told
+    assert where_lost([Loss("h1->s1", 2, None, "why")]).endswith("at h1->s1: 2, why.")
+
+
+def test_a_machine_that_was_too_slow_is_given_links_of_half_the_rate() -> None:
+    asked = Asked("links: {rate: 100mbit}\nworkload: {rounds: 99}\n")
+    metrics = {"fidelity": {"verdict": "cpu-bound", "waited_for": None}, "exact": True}
+    commands = [each.command for each in next_runs("x", metrics, asked)]
+    assert "agglab run x --set links.rate=50mbit" in commands
+
+
+@pytest.mark.parametrize(
+    ("asks", "kinds", "holds"),
+    [
+        ("[sent-again]", ["sent-again"], True),
+        ("[sent-again]", [], False),
+        ("[sent-again]", ["sent-again", "slow-round"], False),
+        ("{may: [sent-again]}", [], True),
+        ("{may: [sent-again]}", ["sent-again"], True),
+        ("{may: [sent-again]}", ["slow-round"], False),
+    ],
+)
+def test_findings_hold_as_the_run_was_judged(asks: str, kinds: list[str], holds: bool) -> None:
+    metrics = {"totals": {}, "findings": [{"kind": kind} for kind in kinds]}
+    (found,) = judged(Asked(f"expect: {{findings: {asks}}}"), metrics)
+    assert found.holds is holds
