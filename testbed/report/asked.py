@@ -11,7 +11,7 @@ from typing import Any
 
 from agglab.testbed.scenario.document import Items, Mapping, Node, Scalar, parse
 from agglab.testbed.scenario.errors import ScenarioError, Where
-from agglab.testbed.scenario.expectations import Expectation
+from agglab.testbed.scenario.expectations import FINDINGS, MAY, Expectation
 from agglab.testbed.scenario.kinds import Kind, Share, Wrong, decimal, duration, rate, size
 from agglab.testbed.scenario.link_values import matches
 
@@ -104,8 +104,10 @@ def _plain(node: Node) -> Any:
 
 
 def _expectations(metric: str, value: Any) -> Iterator[Expectation]:
-    if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
-        yield Expectation(metric, listed=tuple(value))
+    optional = metric == FINDINGS and isinstance(value, dict) and list(value) == [MAY]
+    words = value[MAY] if optional else value
+    if isinstance(words, list) and words and all(isinstance(word, str) for word in words):
+        yield Expectation(metric, listed=tuple(words), optional=optional)
     elif isinstance(value, str) and value:
         yield Expectation(metric, equals=_equals(value))
     elif isinstance(value, dict) and metric == "failure":
