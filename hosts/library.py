@@ -69,7 +69,7 @@ def _compiler() -> str:
 
 
 def _processor() -> str:
-    """What NATIVE depends on."""
+    """Returns the facts about the processor that NATIVE depends on."""
     try:
         lines = CPU_INFO.read_text().split("\n\n", 1)[0].splitlines()
     except OSError:
@@ -111,7 +111,7 @@ def _compile(compiler: str, flags: Sequence[str], target: Path) -> None:
 
 
 def _check_own(folder: Path) -> None:
-    """What is there is loaded as code."""
+    """Refuses a folder of another user, because its files are loaded as code."""
     found = folder.stat()
     if found.st_uid != os.geteuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise BuildError(
@@ -148,7 +148,7 @@ def built() -> Path:
 
 
 Signatures = Mapping[str, tuple[type | None, Sequence[type]]]
-"""Of functions by name: what each returns, and its arguments."""
+"""The signatures of functions by name: the result, and the arguments."""
 
 P, U32, U64, I64, INT = (
     ctypes.c_void_p,

@@ -109,12 +109,12 @@ def build_program(source: str) -> Path:
 
 
 def build_fuzzer(source: str) -> Path:
-    """As build_program, optimised a little."""
+    """Returns the same as build_program, slightly optimised."""
     return build(source, (*FUZZED, *COMMON, *QUIET), "")
 
 
 def build(source: str, flags: tuple[str, ...], suffix: str) -> Path:
-    """Compile a program's C text, which stays beside what was made of it."""
+    """Compiles a program's C text and keeps the text beside the result."""
     target = _target(flags, suffix, source + runtime_digest())
     if target.exists():
         return target
@@ -130,8 +130,8 @@ def build(source: str, flags: tuple[str, ...], suffix: str) -> Path:
 
 
 def build_files(sources: Sequence[Path], flags: tuple[str, ...], suffix: str, content: str) -> Path:
-    """What the compiler makes of the sources, from the cache if it is there. `content` tells them
-    apart from all others, together with flags and compiler."""
+    """Returns the path of the compiled sources, compiling them unless the cache has them. The
+    cache's key is `content` together with the flags and the compiler."""
     target = _target(flags, suffix, content)
     if not target.exists():
         _compile(target, flags, [str(path.resolve()) for path in sources], {})
@@ -139,7 +139,7 @@ def build_files(sources: Sequence[Path], flags: tuple[str, ...], suffix: str, co
 
 
 def _target(flags: tuple[str, ...], suffix: str, content: str) -> Path:
-    """Where the cache has, or will have, what the compiler makes of that."""
+    """Returns the path in the cache of what this input is, or will be, compiled to."""
     path, identity = compiler()
     parts = (content, " ".join(flags), path, identity)
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
@@ -147,8 +147,8 @@ def _target(flags: tuple[str, ...], suffix: str, content: str) -> Path:
 
 
 def _cache() -> Path:
-    """The cache's folder, made if it lacks. What is in it is loaded as code: PipelineError where
-    somebody else could have put it there."""
+    """Returns the cache's folder and makes it if it does not exist. Its files are loaded as code:
+    PipelineError if another user could have put files there."""
     folder = cache_directory() / "switch"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

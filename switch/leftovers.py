@@ -17,8 +17,8 @@ from types import TracebackType
 
 
 class Leftovers:
-    """What is to be removed. With `apart`, by a process of its own: to be made before any thread
-    is."""
+    """Sockets and files to remove at the end. With `apart`, a separate process removes them; it
+    must be started before any thread."""
 
     def __init__(self, apart: bool) -> None:
         self._made: list[tuple[str, int, int]] = []
@@ -38,13 +38,13 @@ class Leftovers:
             os._exit(0)
 
     def add(self, path: str | Path) -> None:
-        """A socket or file that has just been made there."""
+        """Adds a socket or file that has just been created at this path."""
         with contextlib.suppress(OSError):
             found = os.lstat(path)
             self._made.append((os.path.abspath(path), found.st_dev, found.st_ino))
 
     def complete(self) -> None:
-        """Nothing comes any more: privileges may be dropped."""
+        """Says that nothing more will be added, so that privileges may be dropped."""
         if self._child:
             _write_all(self._writer, json.dumps(self._made).encode() + b"\n")
 
@@ -71,7 +71,8 @@ class Leftovers:
 
 
 def _wait_and_remove(reader: int) -> None:
-    """The other process: one line of paths, and the end of the switch."""
+    """Runs in the separate process: reads one line of paths, waits until the switch has ended, and
+    removes them."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     # Whoever waits for the end of the switch's output must not wait for this process.
@@ -86,8 +87,7 @@ def _wait_and_remove(reader: int) -> None:
 
 
 def _remove(path: str, device: int, inode: int) -> None:
-    """Remove what was made there unless something else has its place, or it is a file with
-    contents."""
+    """Removes the path unless something else has taken its place or it is a file with contents."""
     with contextlib.suppress(FileNotFoundError):
         found = os.lstat(path)
         ours = (found.st_dev, found.st_ino) == (device, inode)

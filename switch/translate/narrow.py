@@ -1,4 +1,5 @@
-"""What places and wide values ask of expressions that fit a machine word (expressions.py)."""
+"""The interface to expressions that fit a machine word (expressions.py), for places and wide
+values."""
 
 from __future__ import annotations
 

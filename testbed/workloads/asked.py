@@ -1,5 +1,5 @@
-"""What a round asks of a system: one all-reduce, or several consecutive ones, each of which is a
-job of its own for the system."""
+"""The work that a round asks of a system: one all-reduce, or several consecutive ones, each of
+which is a job of its own for the system."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ NS_PER_S = 1_000_000_000
 
 
 def all_reduces(job: Job) -> list[Job]:
-    """Of a round: the job itself; of layers and of a training, one for each of its buckets."""
+    """Returns the all-reduces of a round: the job itself, or one for each bucket of layers or of a
+    training."""
     if not isinstance(job.work, Iterated):
         return [job]
     return [replace(job, work=work) for work in job.work.all_reduces()]

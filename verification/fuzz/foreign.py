@@ -13,7 +13,7 @@ from agglab.verification.foreign.trial import attempt, build
 from agglab.verification.fuzz.inputs import Target
 
 FRAMES = 2000
-"""Of one run."""
+"""The number of foreign frames in one run."""
 RUNS_OF_EACH = 8
 """On average, so that a system gets 10,000 frames and more."""
 RUNS = RUNS_OF_EACH * len(systems.in_virtual_time(systems.built_in()))
