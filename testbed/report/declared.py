@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 from agglab.testbed.metrics import lookup
-from agglab.testbed.noise import median_interval
 from agglab.testbed.report.asked import Asked, number
 from agglab.testbed.report.by_axis import MEDIAN, TIMES
 from agglab.testbed.report.chart import (
@@ -23,6 +22,7 @@ from agglab.testbed.report.chart import (
     lines,
 )
 from agglab.testbed.report.figures import Figure
+from agglab.testbed.report.repeated import Repeated, band_of, lines_over
 from agglab.testbed.side_by_side import OfSeveral, runs_of
 
 Point = tuple[float, float]
@@ -60,7 +60,8 @@ class _Declared:
         if not any(number(text) is not None for text in self._positions):
             return self._bars(title, label, layout)
         ticks = [(at, text) for text, at in self._positions.items()]
-        tracks = [self._track(name, runs) for name, runs in self._lines.items()]
+        title += band_of(self._lines, self._has_rounds)
+        tracks = [self._track(name, points) for name, points in self._lines.items()]
         marks = list(self._marks())
         return lines(title, self._x, label, tracks, (), marks, layout, ticks, self._log)
 
@@ -75,8 +76,8 @@ class _Declared:
     def _bars(self, title: str, label: str, layout: Layout) -> str:
         """Draws a group of bars for each value, if x is not a number."""
         series = []
-        for name, runs in self._lines.items():
-            values = {run.settings[self._x]: self._value(run) for run in runs}
+        for name, points in self._lines.items():
+            values = {point.setting: point.value(self._value) for point in points}
             series.append(Series(name, [values.get(text) for text in self._positions]))
         return bars(title, label, list(self._positions), series, layout=layout)
 
@@ -103,14 +104,14 @@ class _Declared:
     def _relative(self) -> bool:
         return self.section.get("relative") == "true"
 
+    @property
+    def _has_rounds(self) -> bool:
+        """Returns whether a run's value is the median of its rounds."""
+        return self.y == MEDIAN and not self._over
+
     @cached_property
-    def _lines(self) -> dict[str, list[OfSeveral]]:
-        """Returns the runs that differ only in x, by the label of what distinguishes them from
-        other lines."""
-        found: dict[str, list[OfSeveral]] = {}
-        for run in self.runs:
-            found.setdefault(run.line_over(self._x), []).append(run)
-        return found
+    def _lines(self) -> dict[str, list[Repeated]]:
+        return lines_over(self._x, self.runs)
 
     @cached_property
     def _positions(self) -> dict[str, float]:
@@ -122,19 +123,18 @@ class _Declared:
             return {value: float(i) for i, value in enumerate(values)}
         return numbers
 
-    def _track(self, name: str, runs: Sequence[OfSeveral]) -> Track:
-        """Returns a line through the measured values, with the interval of the rounds if they are
-        medians."""
+    def _track(self, name: str, repeated: Sequence[Repeated]) -> Track:
+        """Returns a line through the measured values, with the interval of the seeds, or of the
+        rounds if the values are medians of these."""
         points: list[Point] = []
         band = []
-        for run in runs:
-            at, value = self._positions[run.settings[self._x]], self._value(run)
+        for each in repeated:
+            at, value = self._positions[each.setting], each.value(self._value)
             if value is None:
                 continue
             points.append((at, value))
-            sample = lookup(run.metrics, TIMES) if self.y == MEDIAN and not self._over else ()
-            if interval := median_interval(sample or ()):
-                band.append((at, interval.low, interval.high))
+            if interval := each.interval(self._value, TIMES if self._has_rounds else ""):
+                band.append((at, *interval))
         unit = points[0][1] if self._relative and points and points[0][1] else 1.0
         line = [(x, value / unit) for x, value in points]
         return Track(name, (Piece(line),), [(x, a / unit, b / unit) for x, a, b in band])
@@ -145,7 +145,8 @@ class _Declared:
         if not isinstance(mark, dict):
             return
         least = number(str(mark.get("reaches", "1"))) or 0.0
-        for runs in self._lines.values():
+        for points in self._lines.values():
+            runs = (run for point in points for run in point.runs)
             reached = (r for r in runs if _reaches(lookup(r.metrics, mark["metric"]), least))
             if run := next(reached, None):
                 text = str(mark.get("text", mark["metric"]))
