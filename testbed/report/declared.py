@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from agglab.testbed.metrics import lookup
+from agglab.testbed.report import over_time
 from agglab.testbed.report.asked import Asked, number
 from agglab.testbed.report.by_axis import MEDIAN, TIMES
 from agglab.testbed.report.chart import (
@@ -22,25 +24,32 @@ from agglab.testbed.report.chart import (
     lines,
 )
 from agglab.testbed.report.figures import Figure
-from agglab.testbed.report.repeated import Repeated, band_of, lines_over
+from agglab.testbed.report.over_time import LINES_MAX, UNITS
+from agglab.testbed.report.repeated import SEED, Repeated, band_of, lines_over
 from agglab.testbed.side_by_side import OfSeveral, runs_of
 
 Point = tuple[float, float]
 
 
-def figures(metrics: Mapping[str, Any], asked: Asked) -> list[Figure]:
-    """Returns one figure for each metric of the section's `y`; none without such a section or a
-    sweep."""
+def figures(metrics: Mapping[str, Any], asked: Asked, folder: Path) -> list[Figure]:
+    """Returns one figure for each metric of the section's `y`, and one for each of `over_time`;
+    none without such a section or a sweep. folder: the sweep's, with series.csv of every run."""
     section = asked.tree.get("figure")
     runs = [run for run in runs_of(metrics) if run.settings] if "points" in metrics else []
     if not isinstance(section, dict) or not runs:
         return []
-    wanted = section.get("y", [MEDIAN])
-    drawn = []
-    for i, y in enumerate([wanted] if isinstance(wanted, str) else wanted):
-        one = _Declared(section, runs, y)
-        drawn.append(Figure(f"figure-{i}.svg", one.drawn(WIDE), one.drawn(NARROW)))
-    return drawn
+    drawings: list[_Declared | _OverTime] = [
+        *(_Declared(section, runs, y) for y in _list(section.get("y", [MEDIAN]))),
+        *(_OverTime(section, runs, folder, each) for each in _list(section.get("over_time", []))),
+    ]
+    return [
+        Figure(f"figure-{i}.svg", one.drawn(WIDE), one.drawn(NARROW))
+        for i, one in enumerate(drawings)
+    ]
+
+
+def _list(value: Any) -> list[str]:
+    return [value] if isinstance(value, str) else list(value)
 
 
 @dataclass(frozen=True)
@@ -151,6 +160,44 @@ class _Declared:
             if run := next(reached, None):
                 text = str(mark.get("text", mark["metric"]))
                 yield Mark(self._positions[run.settings[self._x]], text)
+
+
+@dataclass(frozen=True)
+class _OverTime:
+    """A metric of series.csv over time, with a line for each run. named: `kind.metric`."""
+
+    section: Mapping[str, Any]
+    runs: Sequence[OfSeveral]
+    folder: Path
+    named: str
+
+    def drawn(self, layout: Layout) -> str:
+        kind, _, metric = self.named.partition(".")
+        title = f"{self.section.get('title', '')}: {metric.replace('_', ' ')} over time"
+        more = f" ({LINES_MAX} of {len(self._tracks)} lines)"
+        title += more if len(self._tracks) > LINES_MAX else ""
+        label = f"{self.named} ({UNITS.get((kind, metric), '')})"
+        return lines(title, "seconds", label, self._tracks[:LINES_MAX], layout=layout)
+
+    @cached_property
+    def _tracks(self) -> list[Track]:
+        """Returns a line for each job, worker, link or switch of each run; of runs that differ only
+        in the seed, the first is drawn."""
+        tracks = []
+        for label, (run, *_) in self._shown.items():
+            kind, _, metric = self.named.partition(".")
+            found = over_time.read(self.folder / run.folder).get((kind, metric), {})
+            for name, points in found.items():
+                text = label if len(found) == 1 else f"{label}, {name}"
+                tracks.append(Track(text, (Piece(sorted(points)),)))
+        return tracks
+
+    @cached_property
+    def _shown(self) -> dict[str, list[OfSeveral]]:
+        found: dict[str, list[OfSeveral]] = {}
+        for run in self.runs:
+            found.setdefault(run.line_over({SEED}), []).append(run)
+        return found
 
 
 def _is_number(value: Any) -> bool:

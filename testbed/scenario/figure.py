@@ -10,11 +10,14 @@ from agglab.testbed.scenario.errors import nearest, quote
 from agglab.testbed.scenario.key import key, keys_list
 from agglab.testbed.scenario.kinds import Choice, Flag, Number, Text
 from agglab.testbed.scenario.metric_names import metrics, pattern_of, type_of
+from agglab.testbed.series.declared import SERIES
 from agglab.testbed.systems.base import System
 
 if TYPE_CHECKING:
     from agglab.testbed.scenario.schema import Axis
 
+OVER_TIME = tuple(f"{metric.kind}.{metric.name}" for metric in SERIES)
+"""The metrics of series.csv, as `figure.over_time` names them."""
 PATH = r"[^\x00\n]*"
 
 
@@ -61,6 +64,11 @@ class Figure:
         "the metrics, one figure for each",
         ("allreduce.time_s.median",),
     )
+    over_time: tuple[str, ...] = keys_list(
+        "over_time",
+        Text("kind.metric, such as job.sent_rate", PATH, 200),
+        "metrics of `series.csv` that are drawn over time, with a line for each run of the sweep",
+    )
     relative: bool = key(
         "relative", Flag(), False, "draw multiples of each line's value at its first point"
     )
@@ -101,6 +109,10 @@ def problems(
     if figure.over and figure.over not in contenders:
         what = f"unknown contender {quote(figure.over)}{nearest(figure.over, contenders)}"
         yield "figure.over", what, ", ".join(contenders) or "compare"
+    for i, name in enumerate(figure.over_time):
+        if name not in OVER_TIME:
+            what = f"unknown metric over time {quote(name)}{nearest(name, OVER_TIME)}"
+            yield f"figure.over_time[{i}]", what, "docs/results.md lists them (series.csv)"
     named = [(f"figure.y[{i}]", path) for i, path in enumerate(figure.y)]
     if figure.mark:
         named.append(("figure.mark.metric", figure.mark.metric))
