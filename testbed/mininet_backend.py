@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from agglab.common.c_build import BuildError
 from agglab.hosts import library
 from agglab.hosts.part import WORKER
 from agglab.switch.errors import PipelineError
@@ -304,7 +305,7 @@ def _environment() -> dict[str, str]:
 def _compile(targets: Iterable[Target]) -> None:
     """Compiles in advance what every switch and agent would otherwise compile during its start. If
     that fails, the first of them reports why."""
-    with contextlib.suppress(library.BuildError):
+    with contextlib.suppress(BuildError):
         library.built()
     if any(isinstance(target, NativeTarget) for target in targets):
         with contextlib.suppress(PipelineError):

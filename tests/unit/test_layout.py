@@ -15,10 +15,11 @@ from agglab.testbed.scenario.schema import Scenario
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = {"topologies", "hosts", "compiler", "switch"}
-ALLOWED = {part: {part} for part in PARTS} | {
-    "testbed": {"testbed", *PARTS},
-    "verification": {"verification", "testbed", *PARTS},
-    "benchmarks": {"benchmarks", "verification", "testbed", *PARTS},
+BELOW = {"common", *PARTS}
+ALLOWED = {part: {part, "common"} for part in BELOW} | {
+    "testbed": {"testbed", *BELOW},
+    "verification": {"verification", "testbed", *BELOW},
+    "benchmarks": {"benchmarks", "verification", "testbed", *BELOW},
 }
 # Within the testbed. `network` and `virtual` implement what `control` asks of a network; neither
 # knows the other, and control knows neither.
@@ -284,7 +285,7 @@ def test_p4_folder_hides_no_package_of_p4runtime(name: str) -> None:
 
 def test_layout() -> None:
     """The folders and files the project's users named."""
-    code = ["topologies", "p4", "compiler", "switch", "hosts", "testbed", "verification"]
+    code = ["common", "topologies", "p4", "compiler", "switch", "hosts", "testbed", "verification"]
     folders = [*code, "scenarios", "results", "tests", "benchmarks", "docs"]
     for name in [*folders, "Makefile", "README.md", "LICENSE"]:
         assert (ROOT / name).exists(), name
