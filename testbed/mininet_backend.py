@@ -39,6 +39,7 @@ from agglab.testbed.statistics import NetworkStatistics
 from agglab.testbed.usage import Usage
 from agglab.testbed.worker_id import Event, WorkerId
 from agglab.topologies import Topology, interface_name
+from agglab.topologies.graph import Impairment
 
 ARRAYS = ("result", "sums", "out")
 """The fields of Received for every kind of workload."""
@@ -215,11 +216,16 @@ class MininetBackend:
     def kill_worker(self, worker: WorkerId) -> None:
         self._processes[worker].signal_group(signal.SIGKILL)
 
-    def begin(self, fault: Fault) -> None:
-        self._network.begin(fault)
+    def set_link_down(self, fault: int, link: str, down: bool) -> None:
+        self._network.set_link_down(fault, link, down)
 
-    def end(self, fault: Fault) -> None:
-        self._network.end(fault)
+    def set_rate(self, fault: int, directions: Sequence[str], rate_bps: int | None) -> None:
+        self._network.set_rate(fault, directions, rate_bps)
+
+    def set_impairment(
+        self, fault: int, link: str, directions: Sequence[str], impairment: Impairment, on: bool
+    ) -> None:
+        self._network.set_impairment(fault, link, directions, impairment, on)
 
     def inject(self, host: str, frames: Sequence[bytes]) -> None:
         link = self._injectors.get(host)

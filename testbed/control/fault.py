@@ -23,7 +23,6 @@ from agglab.testbed.faults import (
     Fault,
     Impair,
     LinkDown,
-    NetworkFault,
     RateChange,
     SwitchReprogram,
     SwitchRestart,
@@ -60,9 +59,9 @@ class FaultProcess:
         state = self._state
         yield from self._until_trigger()
         state.began_ns = self._clock.now_ns()
-        told = {"number": self._fault.number, "fault": self._fault.kind, "target": state.target}
-        self._tell("fault", **told)
         action = self._fault.action
+        told = {"number": self._fault.number, "fault": self._fault.kind, "target": action.target}
+        self._tell("fault", **told)
         yield from self.STEPS[type(action)](self, action, state.began_ns)
         state.ended_ns = self._clock.now_ns()
         self._tell("fault_end", **told)
@@ -97,10 +96,21 @@ class FaultProcess:
         self._fill_emptied(action.switch)
         yield from ()
 
-    def _disturb_links(self, action: NetworkFault, began_ns: int) -> Process[None]:
-        self._backend.begin(self._fault)
+    def _take_link_down(self, action: LinkDown, began_ns: int) -> Process[None]:
+        self._backend.set_link_down(self._fault.number, action.link, True)
         yield from self._last(began_ns)
-        self._backend.end(self._fault)
+        self._backend.set_link_down(self._fault.number, action.link, False)
+
+    def _change_rate(self, action: RateChange, began_ns: int) -> Process[None]:
+        self._backend.set_rate(self._fault.number, action.directions, action.rate_bps)
+        yield from self._last(began_ns)
+        self._backend.set_rate(self._fault.number, action.directions, None)
+
+    def _impair(self, action: Impair, began_ns: int) -> Process[None]:
+        what = self._fault.number, action.link, action.directions, action.impairment
+        self._backend.set_impairment(*what, True)
+        yield from self._last(began_ns)
+        self._backend.set_impairment(*what, False)
 
     def _fill_emptied(self, switch: str) -> None:
         self._filler.fill_again(switch)
@@ -163,9 +173,9 @@ class FaultProcess:
         SwitchRestart: _restart,
         SwitchReprogram: _reprogram,
         Attack: _attack,
-        LinkDown: _disturb_links,
-        RateChange: _disturb_links,
-        Impair: _disturb_links,
+        LinkDown: _take_link_down,
+        RateChange: _change_rate,
+        Impair: _impair,
     }
     """What each kind of fault does, given its action and when it began in nanoseconds."""
 
