@@ -17,7 +17,6 @@ from agglab.testbed.scenario.key import yaml_name
 from agglab.testbed.scenario.known import Known
 from agglab.testbed.scenario.link_values import matches
 from agglab.testbed.scenario.schema import Scenario
-from agglab.testbed.workloads import asked
 from agglab.topologies import Topology
 
 
@@ -177,7 +176,7 @@ def _mark_problems(mark: ChunkMark, known: Known, path: str) -> Iterator[Finding
         yield f"{path}.round", what, f"0 to {job.rounds - 1}"
     if not (trust("switch.lanes", "links.mtu") and known.workload_known(job, "elements")):
         return
-    chunks = asked.chunks(known.system, scenario, job)
+    chunks = known.system.round_chunks(scenario, job)
     if mark.chunk >= chunks:
         what = f"is too large: a round of {job.name} has only {chunks} chunks"
         yield f"{path}.chunk", what, f"0 to {chunks - 1}"

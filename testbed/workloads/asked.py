@@ -9,31 +9,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agglab.hosts.workloads import Iterated
-from agglab.testbed.systems.base import ActiveJob, Again, Bounds, Cells, System
+from agglab.testbed.systems.base import ActiveJob, Again, Bounds, Cells, ResolvedScenario
 
 if TYPE_CHECKING:
-    from agglab.testbed.scenario import ResolvedScenario
-    from agglab.testbed.scenario.jobs import Job
-    from agglab.testbed.scenario.schema import Scenario
+    pass
 
 NS_PER_S = 1_000_000_000
 
 
-def all_reduces(job: Job) -> list[Job]:
-    """Of a round: the job itself; of layers and of a training, one for each of its buckets."""
-    if not isinstance(job.work, Iterated):
-        return [job]
-    return [replace(job, work=work) for work in job.work.all_reduces()]
-
-
 def active(job: ActiveJob) -> list[ActiveJob]:
     """Returns the same for a job with its members."""
-    return [replace(job, job=each) for each in all_reduces(job.job)]
-
-
-def chunks(system: System, scenario: Scenario, job: Job) -> int:
-    """Returns how many chunks a worker has in a round."""
-    return sum(system.chunks(scenario, each) for each in all_reduces(job))
+    return [replace(job, job=each) for each in job.job.by_all_reduce()]
 
 
 def round_bytes(resolved: ResolvedScenario, job: ActiveJob, number: int) -> Mapping[str, int]:

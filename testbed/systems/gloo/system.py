@@ -17,7 +17,6 @@ from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Finding, Job, stated
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import (
-    TARGETS,
     Abilities,
     Absent,
     ActiveJob,
@@ -36,6 +35,7 @@ from agglab.testbed.systems.forwarding import Flow
 from agglab.testbed.systems.frames import OVER_TCP
 from agglab.testbed.systems.gloo.keys import GlooKeys
 from agglab.testbed.systems.gloo.truth import any_order
+from agglab.testbed.target_names import TARGETS
 from agglab.topologies import Topology
 
 ETHERNET_BYTES = 14

@@ -21,7 +21,6 @@ from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Finding, Job
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import (
-    TARGETS,
     Abilities,
     Absent,
     ActiveJob,
@@ -41,6 +40,7 @@ from agglab.testbed.systems.common import meanings
 from agglab.testbed.systems.forwarding import Flow, unreachable
 from agglab.testbed.systems.ps.keys import PsKeys
 from agglab.testbed.systems.servers import attacks_from_servers, diagnose, matching
+from agglab.testbed.target_names import TARGETS
 from agglab.topologies import Topology
 
 SERVER_PORT_BASE = base_wire.WORKER_PORT_BASE - 8192
