@@ -7,10 +7,10 @@ from itertools import islice
 from typing import Any, ClassVar
 
 from agglab.testbed.backend import Backend
-from agglab.testbed.control.filling import Filler
 from agglab.testbed.control.history import FaultState, concerns
 from agglab.testbed.control.roster import Roster
 from agglab.testbed.control.scheduler import FOREVER_NS, Process, RunClock, S
+from agglab.testbed.control.table_writer import TableWriter
 from agglab.testbed.faults import (
     Action,
     AgentCrash,
@@ -44,14 +44,14 @@ class FaultProcess:
         state: FaultState,
         backend: Backend,
         clock: RunClock,
-        filler: Filler,
+        table_writer: TableWriter,
         roster: Roster,
         frames: FramesOf,
         tell: Callable[..., None],
     ) -> None:
         self._state, self._fault = state, state.fault
         self._backend, self._clock = backend, clock
-        self._filler, self._roster = filler, roster
+        self._table_writer, self._roster = table_writer, roster
         self._frames, self._tell = frames, tell
 
     def steps(self) -> Process[None]:
@@ -86,14 +86,14 @@ class FaultProcess:
 
     def _restart(self, action: SwitchRestart, began_ns: int) -> Process[None]:
         self._backend.stop_switch(action.switch)
-        self._filler.stopped(action.switch)
+        self._table_writer.stopped(action.switch)
         yield from self._clock.sleep_until(began_ns + round(action.outage_s * S))
         self._backend.start_switch(action.switch)
-        self._fill_emptied(action.switch)
+        self._write_emptied(action.switch)
 
     def _reprogram(self, action: SwitchReprogram, began_ns: int) -> Process[None]:
         self._backend.reprogram_switch(action.switch)
-        self._fill_emptied(action.switch)
+        self._write_emptied(action.switch)
         yield from ()
 
     def _take_link_down(self, action: LinkDown, began_ns: int) -> Process[None]:
@@ -112,8 +112,8 @@ class FaultProcess:
         yield from self._last(began_ns)
         self._backend.set_impairment(*what, False)
 
-    def _fill_emptied(self, switch: str) -> None:
-        self._filler.fill_again(switch)
+    def _write_emptied(self, switch: str) -> None:
+        self._table_writer.write_again(switch)
         self._tell("switch_emptied", switch=switch)
 
     def _attack(self, action: Attack, began_ns: int) -> Process[None]:

@@ -308,7 +308,7 @@ become."""
 
 
 @dataclass
-class Absent:
+class MissingChunks:
     """What one host or switch owes: chunks that it never sent (up), results that it never
     received."""
 
@@ -524,7 +524,7 @@ class System(ABC):
     @abstractmethod
     def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds: ...
 
-    def beyond(
+    def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
         """Returns the least and the most bytes that the job's agents on a host sent beyond those
@@ -576,12 +576,12 @@ class System(ABC):
         these, `arrivals` count one more."""
         return ()
 
-    def owed(
+    def expected_frames(
         self, resolved: ResolvedScenario, job: ActiveJob, switch: str, counters: Mapping[str, Cells]
     ) -> int:
-        """Returns the frames that a switch should have sent for a job by its own counters. Only
-        called if there are `arrivals`."""
-        raise NotImplementedError
+        """Returns the frames that a switch should have sent for a job by its own counters; 0 if
+        there are no `arrivals`."""
+        return 0
 
     def slot_meter(self, resolved: ResolvedScenario) -> SlotMeter | None:
         """Returns a function that counts the slots of a switch's aggregation memory that hold
@@ -597,7 +597,7 @@ class System(ABC):
         job: ActiveJob,
         waiting: Mapping[str, Iterable[Waiting]],
         unserved: Mapping[str, Iterable[Waiting]],
-    ) -> Mapping[str, Absent]:
+    ) -> Mapping[str, MissingChunks]:
         """Returns for each host or switch what it owes, the one that owes most first. waiting: host
         -> what its worker waits for; unserved: host -> what its server waits for."""
         return {}
@@ -606,9 +606,9 @@ class System(ABC):
         self, key: str, resolved: ResolvedScenario, host: str
     ) -> Iterator[tuple[str, bytes]]:
         """Yields (kind, frame) without end; the same key gives the same frames. host: the attacker,
-        whose victims are the jobs in which it does not take part. Only called if there are
+        whose victims are the jobs in which it does not take part. Nothing without
         `attack_kinds`."""
-        raise NotImplementedError
+        return iter(())
 
 
 RANGES_MAX = 8

@@ -47,14 +47,14 @@ def bounds(resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
     )
 
 
-def beyond(
+def extra_bytes(
     resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
 ) -> Again:
-    """See System.beyond. The counts are those of all buckets together, and are assigned to the
+    """See System.extra_bytes. The counts are those of all buckets together, and are assigned to the
     first."""
     parts, nothing = active(job), Counter[str]()
-    found = [resolved.system.beyond(resolved, parts[0], host, counts)]
-    found += [resolved.system.beyond(resolved, each, host, nothing) for each in parts[1:]]
+    found = [resolved.system.extra_bytes(resolved, parts[0], host, counts)]
+    found += [resolved.system.extra_bytes(resolved, each, host, nothing) for each in parts[1:]]
     return _sum(found)
 
 

@@ -22,11 +22,11 @@ from agglab.testbed.scenario.jobs import Finding, Job
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import (
     Abilities,
-    Absent,
     ActiveJob,
     Again,
     Agent,
     Array,
+    MissingChunks,
     Registers,
     Waiting,
 )
@@ -127,7 +127,7 @@ class ParameterServer(BetweenHosts):
                 flows += [Flow(worker, server, size), Flow(server, worker, size)]
         return flows
 
-    def beyond(
+    def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
         """Returns the bytes of a worker's pushes, and of results that a server on the same host was
@@ -176,7 +176,7 @@ class ParameterServer(BetweenHosts):
         job: ActiveJob,
         waiting: Mapping[str, Iterable[Waiting]],
         unserved: Mapping[str, Iterable[Waiting]],
-    ) -> Mapping[str, Absent]:
+    ) -> Mapping[str, MissingChunks]:
         """Returns who owes what. A worker waits for [chunk, server], a server for [chunk, rank,
         ...]: see servers.py."""
         return diagnose(job, waiting, unserved)
