@@ -13,12 +13,12 @@ import sys
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
 
 from agglab.common.c_build import BuildError
+from agglab.common.contexts import BuiltOnEntry
 from agglab.hosts import library
 from agglab.hosts.part import WORKER
 from agglab.switch.errors import PipelineError
@@ -50,7 +50,7 @@ LOOK_SHARE = 30
 """The inverse of the share of a processor that reading the links' counters may take."""
 
 
-class MininetBackend:
+class MininetBackend(BuiltOnEntry):
     """See backend.Backend. targets: of every switch. sums: a folder for what agents receive, which
     can be large. counters: of the P4 programs, by name; their values are kept when a switch is
     restarted."""
@@ -72,6 +72,7 @@ class MininetBackend:
     ) -> None:
         """sample_ns: the interval at which links are sampled for `record` and agents sample
         themselves; 0 for never. buffered: names of links, see MininetNetwork."""
+        super().__init__()
         self._topology = topology
         self._targets = targets
         self._counters = tuple(dict.fromkeys(counters))
@@ -87,27 +88,15 @@ class MininetBackend:
         self._sample_ns = sample_ns
         self._tracks: Tracks | None = None
         self._started: dict[tuple[int, int], WorkerId] = {}
-        self._stack = contextlib.ExitStack()
 
-    def __enter__(self) -> MininetBackend:
+    def _build(self) -> None:
         _compile(self._targets.values())
-        with self._stack:
-            self._stack.enter_context(self._network)
-            self._stack.enter_context(self._agents)
-            self._switches |= self._network.start_switches(self._targets, self._start_s)
-            if self._sample_ns:
-                queues = self._stack.enter_context(contextlib.closing(self._network.queues()))
-                self._tracks = Tracks(self._sample_ns, queues.look)
-            self._stack = self._stack.pop_all()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._stack.close()
+        self._stack.enter_context(self._network)
+        self._stack.enter_context(self._agents)
+        self._switches |= self._network.start_switches(self._targets, self._start_s)
+        if self._sample_ns:
+            queues = self._stack.enter_context(contextlib.closing(self._network.queues()))
+            self._tracks = Tracks(self._sample_ns, queues.look)
 
     def now_ns(self) -> int:
         return time.monotonic_ns()

@@ -10,9 +10,9 @@ import time
 from collections import ChainMap
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
+from agglab.common.contexts import BuiltOnEntry
 from agglab.testbed.errors import MachineLacks, NodeFailed, exit_in_words
 from agglab.testbed.faults import Fault, Impair
 from agglab.testbed.kernel import network_namespace
@@ -33,7 +33,7 @@ from agglab.topologies import LinkEnd, Topology, interface_name
 from agglab.topologies.graph import Impairment
 
 
-class MininetNetwork:
+class MininetNetwork(BuiltOnEntry):
     """A complete network; use it as a context manager, inside `isolated`.
 
     topology: what is built, with all hosts and switches in network namespaces of their own. seed:
@@ -54,13 +54,13 @@ class MininetNetwork:
         faults: Sequence[Fault] = (),
         buffered: Collection[str] = (),
     ) -> None:
+        super().__init__()
         self.topology = topology
         self.seed = seed
         self.scratch = scratch
         self.logs = logs
         self.pcap_dir = pcap_dir
         self.mininet: Any = None
-        self._stack = contextlib.ExitStack()
         self._faults = tuple(faults)
         self._buffered = frozenset(buffered)
         self._carried: Queues | None = None
@@ -70,23 +70,6 @@ class MininetNetwork:
         self._port_drops: dict[str, PortDrop] = {}
         self._switches: dict[str, RunningSwitch] = {}
         self._processes: list[NodeProcess] = []
-
-    def __enter__(self) -> MininetNetwork:
-        """Builds everything and returns; if that fails, nothing is left."""
-        self.logs.mkdir(parents=True, exist_ok=True)
-        with self._stack:
-            self._build()
-            self._stack = self._stack.pop_all()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Stops every program and removes every interface and namespace."""
-        self._stack.close()
 
     def start_switch(self, name: str, target: Target, timeout_s: float = 60.0) -> RunningSwitch:
         """Does the same as `start_switches` for one switch, also for one that `stop_switch` has
@@ -234,6 +217,7 @@ class MininetNetwork:
         return times
 
     def _build(self) -> None:
+        self.logs.mkdir(parents=True, exist_ok=True)
         # Imported here: it costs 70 ms, which `list`, `check` and `clean` need not pay.
         from agglab.testbed.network.mininet_nodes import build_mininet, stop_nodes
 
