@@ -96,8 +96,8 @@ class Agent:
         self.core.finish(start_ns, end_ns, cpu_s)
 
     def _reduce(self) -> Mapping[str, Any]:
-        """What a caller would have now: of an all-reduce whatever a worker of one's own returns,
-        which may be anything."""
+        """Returns what the caller of an all-reduce would have now: of an all-reduce whatever a
+        worker of one's own returns, which may be anything."""
         if not self._config.work.in_place:
             self._reducer.run(self._values, self._out, self._sums)
             return {"result": self._out, "sums": self._sums}

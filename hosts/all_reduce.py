@@ -18,7 +18,7 @@ from agglab.hosts.part import NO_HOOKS, Hooks
 from agglab.hosts.worker import Job, Timing, Worker
 
 DTYPES = (np.dtype(np.int32), np.dtype(np.float32))
-"""What every system sums; an endpoint that sums more has `dtypes` of its own."""
+"""The dtypes that every system sums. An endpoint that sums more has an attribute `dtypes`."""
 
 
 class Reducer(Closing):

@@ -48,7 +48,7 @@ def built() -> Path:
 
 
 Signatures = Mapping[str, tuple[type | None, Sequence[type]]]
-"""Of functions by name: what each returns, and its arguments."""
+"""The signatures of functions by name: the result, and the arguments."""
 
 P, U32, U64, I64, INT = (
     ctypes.c_void_p,

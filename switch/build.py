@@ -61,12 +61,12 @@ def build_program(source: str) -> Path:
 
 
 def build_fuzzer(source: str) -> Path:
-    """As build_program, optimised a little."""
+    """Returns the same as build_program, slightly optimised."""
     return build(source, (*FUZZED, *COMMON, *QUIET), "")
 
 
 def build(source: str, flags: tuple[str, ...], suffix: str) -> Path:
-    """Compile a program's C text, which stays beside what was made of it. Raises PipelineError."""
+    """Compiles a program's C text and keeps the text beside the result. Raises PipelineError."""
     texts = {"program.c": source.encode(), **runtime_texts()}
     content = source + runtime_digest()
     try:

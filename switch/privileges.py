@@ -26,7 +26,7 @@ class PrivilegeError(Exception):
 
 @dataclass(frozen=True)
 class Account:
-    """Whom the switch becomes."""
+    """The user that the switch runs as after it has dropped its privileges."""
 
     name: str
     uid: int
@@ -34,8 +34,9 @@ class Account:
 
 
 def account(name: str | None) -> Account | None:
-    """Whom to become: `name`, else nobody. None where there is nothing to give up: for an ordinary
-    user, and for root of a user namespace that has no other user, who is nothing outside."""
+    """Returns the user to switch to: `name`, or `nobody` by default. Returns None where there are
+    no privileges to drop: for an ordinary user, and for the root of a user namespace that maps no
+    other user, who has no privileges outside it."""
     wanted = NOBODY if name is None else name
     try:
         found = pwd.getpwnam(wanted)
@@ -60,8 +61,8 @@ def _is_mapped(which: str, number: int) -> bool:
 
 
 def gain_no_more() -> None:
-    """No program that this process executes has more privileges than it has itself. Each thread has
-    that from the one that started it: to be called before there is another."""
+    """Prevents programs that this process executes from gaining privileges. A thread inherits this
+    from the thread that started it, so call this before starting any."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
         raise PrivilegeError(f"no_new_privs: {os.strerror(ctypes.get_errno())}")

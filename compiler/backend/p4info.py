@@ -92,7 +92,8 @@ class Builder:
         ]
 
     def _package(self) -> None:
-        """What `@pkginfo(...)`, @brief and @description on main say."""
+        """Returns the package's description from `@pkginfo(...)`, `@brief` and `@description` on
+        main."""
         node = self.typed.main.node if self.typed.main is not None else None
         annotations = getattr(node, "annotations", ())
         annotate(self.typed, self.info.pkg_info, annotations, PACKAGE_ANNOTATIONS)

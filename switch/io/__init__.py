@@ -30,7 +30,7 @@ class PacketLoopError(Exception):
 
 
 class PipelineHandle(Protocol):
-    """What the loop needs of a compiled program: `switch.Pipeline` has it."""
+    """The part of a compiled program that the packet loop needs; `switch.Pipeline` provides it."""
 
     @property
     def handle(self) -> int:
@@ -59,7 +59,7 @@ class Loss:
 
     @property
     def name(self) -> str:
-        """What statistics call it."""
+        """The name in statistics of what is lost so."""
         return "drop_out" if self.outgoing else "drop_in"
 
 
@@ -70,7 +70,7 @@ DEFAULT_COALESCE_US = 50
 """Four ports at 100 Mbit/s, 1078-byte frames: 2.8 us of processor time a frame instead of 4.6."""
 MAX_PORT = 511
 CONTROLLER = "(controller)"
-"""What statistics call the CPU port's interface."""
+"""The name of the CPU port's interface in statistics."""
 
 
 class PacketLoop(Closing):

@@ -89,7 +89,7 @@ class HeaderAccess:
                 yield place
 
     def target(self, header: HeaderExpression) -> tuple[Place, str | None]:
-        """Where a header is and the condition for it to be there at all."""
+        """Returns the C expression of a header and the condition under which it exists."""
         if isinstance(header, HeaderRef):
             return self.layout.place(header.header), None
         if isinstance(header, UnionMember) and isinstance(header.union, UnionRef):

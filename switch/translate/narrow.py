@@ -1,5 +1,5 @@
-"""What header accesses and wide values ask of expressions that fit a machine word
-(expressions.py)."""
+"""The interface to expressions that fit a machine word (expressions.py), for header accesses and
+wide values."""
 
 from __future__ import annotations
 

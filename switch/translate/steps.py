@@ -1,4 +1,4 @@
-"""What a program says of itself: log_msg and asserts, with Detail.TRACE a packet's whole way."""
+"""The messages of a program: log_msg and asserts, and with Detail.TRACE each step of a packet."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class Steps:
         return f'say(p, "{what} failed: %s\\n", {place});'
 
     def emitted(self, headers: tuple[Header, ...]) -> None:
-        """What the deparser sends."""
+        """Writes the message about the headers that the deparser emits."""
         if not self.tracing:
             return
         self.line("deparser")

@@ -116,8 +116,8 @@ class VirtualBackend:
         return events
 
     def _go_on(self, until_ns: int) -> None:
-        """Until there are events. Looking changes nothing, and nothing is looked at while nothing
-        can happen."""
+        """Runs the clock until there are events. Looking at the state changes nothing, and nobody
+        looks while nothing can happen."""
         tracks, clock = self._tracks, self.clock
         while tracks and tracks.due_ns < until_ns and not clock.idle:
             if clock.run(max(tracks.due_ns, clock.now_ns), lambda: bool(self._events)):
@@ -151,7 +151,7 @@ class VirtualBackend:
         return Record(workers, links, switches, counts, self._tracks.every_ns)
 
     def progress(self) -> list[Event]:
-        """Of every worker in a round; nothing of it is an event of the run."""
+        """Returns the progress of every worker in a round; it is not an event of the run."""
         found = (node.progress() for node in self._workers.values())
         return [event for event in found if event]
 

@@ -1,24 +1,20 @@
-"""What a round asks of a system: one all-reduce, or several consecutive ones, each of which is a
-job of its own for the system."""
+"""The work that a round asks of a system: one all-reduce, or several consecutive ones, each of
+which is a job of its own for the system."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from agglab.hosts.workloads import Iterated
 from agglab.testbed.systems.base import ActiveJob, Again, Bounds, Cells, ResolvedScenario
-
-if TYPE_CHECKING:
-    pass
 
 NS_PER_S = 1_000_000_000
 
 
 def active(job: ActiveJob) -> list[ActiveJob]:
-    """Returns the same for a job with its members."""
+    """Returns the all-reduces of a round, each a job with the same members."""
     return [replace(job, job=each) for each in job.job.by_all_reduce()]
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 NS_PER_S = 1_000_000_000
 CURVE_POINTS = 64
-"""How many of a run's models are evaluated on documents that no worker has seen."""
+"""The number of a run's models that are evaluated on documents that no worker has seen."""
 Model = NDArray[np.int64]
 
 

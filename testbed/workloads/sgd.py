@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 NS_PER_S = 1e9
 CURVE_POINTS = 32
-"""Of a training's models so many are judged by the examples that nobody has seen."""
+"""The number of a training's models that are evaluated on examples that no worker has seen."""
 Array = npt.NDArray[Any]
 
 
@@ -117,7 +117,7 @@ class SynchronousTraining(Workload):
 
 
 def _timed(told: Sequence[Mapping[str, Any]], name: str, step_s: float) -> list[list[float]]:
-    """Of the first round: [seconds, value] from (step, value)."""
+    """Returns times of the first round: [seconds, value] from (step, value)."""
     return [[step * step_s, value] for step, value in told[0][name]] if told else []
 
 

@@ -108,8 +108,8 @@ class TrainingScript(Workload):
 
 @dataclass(frozen=True)
 class Training:
-    """What one rank has left. reductions: REDUCTION by number; told: see TOLD; arrays: the
-    sample."""
+    """What one rank left after a round. reductions: REDUCTION by number; told: see TOLD; arrays:
+    the sample."""
 
     reductions: npt.NDArray[np.void]
     told: Mapping[str, Any]
@@ -117,7 +117,7 @@ class Training:
 
     @property
     def reports(self) -> Sequence[Mapping[str, Any]]:
-        """What the script has reported, each with `t_ns`."""
+        """The script's reports, each with `t_ns`."""
         reports: Sequence[Mapping[str, Any]] = self.told["reports"]
         return reports
 
@@ -171,7 +171,7 @@ def _described(row: np.void) -> str:
 
 
 def _unlike_parameters(trainings: Mapping[int, Training]) -> Iterator[Wrong]:
-    """What scripts report of their model's parameters, each time."""
+    """Finds differences between what ranks report of their model's parameters, for each report."""
     found = {
         rank: [one["parameters"] for one in training.reports if one.get("parameters") is not None]
         for rank, training in trainings.items()
@@ -186,8 +186,8 @@ def _unlike_parameters(trainings: Mapping[int, Training]) -> Iterator[Wrong]:
 def _sampled(
     resolved: ResolvedScenario, job: ActiveJob, trainings: Mapping[int, Training]
 ) -> Iterator[Verdict]:
-    """Of each reduction of the sample: what all ranks put in, summed by the testbed, against what
-    they got."""
+    """Judges each reduction of the sample: what all ranks put in, summed by the testbed, against
+    what they got."""
     for number in trainings[min(trainings)].sampled:
         yield _one_sampled(resolved, job, trainings, number)
 

@@ -108,12 +108,12 @@ def missing_paths(text: str) -> Iterator[str]:
 def missing_tests(text: str) -> Iterator[str]:
     """Test files and test functions that are named without a folder."""
     for name in re.findall(r"(?<![\w/.])test_\w+(?:\.py)?(?![\w*])", " ".join(code(text))):
-        if name not in tests():
+        if name not in known_tests():
             yield name
 
 
 @cache
-def tests() -> frozenset[str]:
+def known_tests() -> frozenset[str]:
     """The names of all test files, with and without `.py`, and of all test functions."""
     paths = [*(ROOT / "tests").rglob("test_*.py"), *ROOT.glob("testbed/systems/**/test_*.py")]
     functions = [re.findall(r"def (test_\w+)", path.read_text()) for path in paths]

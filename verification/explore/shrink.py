@@ -91,7 +91,7 @@ def _simpler(scenario: Scenario) -> Iterator[Scenario]:
 
 
 def _parts(count: int) -> Iterator[set[int]]:
-    """Which to leave out: halves, then single ones."""
+    """Yields the parts to leave out: halves first, then single items."""
     if count > 2:
         yield set(range(count // 2))
         yield set(range(count // 2, count))

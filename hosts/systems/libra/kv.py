@@ -26,7 +26,8 @@ MTU_BYTES, IP_AND_UDP_BYTES = 1500, 28
 LANES = (MTU_BYTES - IP_AND_UDP_BYTES - wire.HEADER_BYTES) // wire.PAIR_BYTES
 WINDOW = 64
 KEYS, PAIRS = 1 << 16, 1 << 16
-"""How many keys a server has at most, and how many a worker pushes at once, unless it is told."""
+"""The defaults for the largest number of keys at a server and of keys that a worker pushes at
+once."""
 
 
 def _job(workers: int, servers: int, dtype: str, fraction_bits: int) -> LibraJob:

@@ -1,4 +1,4 @@
-"""What systems share whose jobs share the slots of switches, with a server for the rest.
+"""The common part of systems whose jobs share the slots of switches and whose servers sum the rest.
 
 worker        a worker
 server        the server of a job

@@ -1,4 +1,4 @@
-"""Where a job's chunks look for a slot. Imports hosts.hashes only."""
+"""Computes the slot that each chunk of a job asks for. Imports hosts.hashes only."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from agglab.hosts.hashes import hash_place
 
 SALTS = 8
-"""How often a place is drawn again that the job has already."""
+"""How often a place is drawn again if the job already has it."""
 
 
 def hashed_slots(job: int, window: int, first_slot: int, slots: int) -> NDArray[np.uint16]:

@@ -38,7 +38,7 @@ OWN_COUNTERS = {
     "marked": ("packets", "results that tell of a busy link"),
     "overflown": ("chunks", "that did not fit the scale, and were summed as floats"),
 }
-"""What this system's workers count beside `shared.COUNTERS`."""
+"""The counters of this system's workers beside `shared.COUNTERS`."""
 
 POSITION = np.dtype([*PENDING, ("chunk", "u4"), ("floats", "u4")])
 """`struct pooling_position` of pooling.h."""
@@ -77,8 +77,8 @@ class _Worker(ctypes.Structure):
 
 
 def chunks_of_round(elements: int, lanes: int) -> int:
-    """How many chunks each worker has: one at least, where all workers meet whatever they
-    reduce."""
+    """Returns the number of chunks of each worker: at least one, so that workers meet even if they
+    reduce nothing."""
     return max(1, -(-elements // lanes))
 
 
@@ -197,7 +197,7 @@ class PoolingWorker:
 
     @property
     def congestion_window(self) -> int:
-        """How many of them may be."""
+        """The number of contributions that may wait for their result."""
         return self._state.aimd.window
 
     @property

@@ -74,7 +74,7 @@ def load() -> ctypes.CDLL:
 
 
 def address_of(function: object) -> int:
-    """Of a function of a loaded library."""
+    """Returns the address of a function of a loaded library."""
     found = ctypes.cast(function, P).value  # type: ignore[arg-type]
     assert found
     return found
