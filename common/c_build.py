@@ -139,9 +139,11 @@ def _build_once(command: Sequence[str], target: Path, texts: Mapping[str, bytes]
     lock = target.with_suffix(".lock")
     with open(lock, "w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        if not target.exists():
-            _compile(command, target, texts)
-        lock.unlink(missing_ok=True)
+        try:
+            if not target.exists():
+                _compile(command, target, texts)
+        finally:
+            lock.unlink(missing_ok=True)
 
 
 def _key(path: str, version: str, flags: Sequence[str], content: str) -> str:
@@ -149,8 +151,9 @@ def _key(path: str, version: str, flags: Sequence[str], content: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
 
+@lru_cache
 def _processor() -> str:
-    """Returns what NATIVE depends on."""
+    """Returns what NATIVE depends on. Kept: of many processors it takes long to read."""
     try:
         lines = CPU_INFO.read_text().split("\n\n", 1)[0].splitlines()
     except OSError:
