@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agglab.switch.build import NATIVE
+from agglab.common.c_build import NATIVE
 from agglab.testbed import systems
 from agglab.testbed.network.p4runtime import P4RuntimeClient
 from agglab.testbed.network.targets import Bmv2Target, SwitchSetting

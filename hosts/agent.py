@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from agglab.common.c_build import BuildError
 from agglab.hosts.agent_config import Config, ConfigError
 from agglab.hosts.agent_core import AgentCore, one_line
 from agglab.hosts.all_reduce import Reducer
 from agglab.hosts.control import Control, Stopped
 from agglab.hosts.errors import AllReduceError
 from agglab.hosts.iteration import reducer_of
-from agglab.hosts.library import BuildError
 from agglab.hosts.part import Hooks, Part
 from agglab.hosts.recording import Recorder
 from agglab.hosts.script_round import ScriptRound

@@ -13,10 +13,11 @@ import os
 import signal
 import stat
 from pathlib import Path
-from types import TracebackType
+
+from agglab.common.contexts import Closing
 
 
-class Leftovers:
+class Leftovers(Closing):
     """Sockets and files to remove at the end. With `apart`, a separate process removes them; it
     must be started before any thread."""
 
@@ -48,7 +49,7 @@ class Leftovers:
         if self._child:
             _write_all(self._writer, json.dumps(self._made).encode() + b"\n")
 
-    def remove(self) -> None:
+    def close(self) -> None:
         """Remove everything now."""
         for made in self._made:
             with contextlib.suppress(PermissionError):
@@ -57,17 +58,6 @@ class Leftovers:
             os.close(self._writer)
             os.waitpid(self._child, 0)
             self._child = 0
-
-    def __enter__(self) -> Leftovers:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.remove()
 
 
 def _wait_and_remove(reader: int) -> None:

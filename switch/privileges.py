@@ -12,8 +12,9 @@ import pwd
 from dataclasses import dataclass
 from pathlib import Path
 
-from agglab.switch.build import cache_directory, runtime_texts
-from agglab.switch.folders import make_private
+from agglab.common.c_build import cache_folder
+from agglab.common.private_folders import make_private
+from agglab.switch.build import runtime_texts
 
 NOBODY = "nobody"
 PR_SET_NO_NEW_PRIVS = 38  # linux/prctl.h
@@ -85,7 +86,7 @@ def drop(to: Account) -> None:
 def _open_cache(to: Account) -> int:
     """The user's folder below root's cache. Nobody but root can get there by its path, so that no
     other process of that user can leave a library to be loaded here; this process has it open."""
-    folder = cache_directory().absolute() / "dropped"
+    folder = cache_folder().absolute() / "dropped"
     try:
         make_private(folder)
         own = folder / str(to.uid)

@@ -17,10 +17,10 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Any
 
+from agglab.common.private_folders import make_private, state_folder
 from agglab.switch import files
 from agglab.switch.detail import Detail
 from agglab.switch.errors import PipelineError
-from agglab.switch.folders import make_private, state_folder
 from agglab.switch.io import DEFAULT_COALESCE_US, DEFAULT_RING_FRAMES, PacketLoop, PacketLoopError
 from agglab.switch.io.stats_socket import StatsSocket
 from agglab.switch.leftovers import Leftovers

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from agglab.common.p4info_messages import new_message
 from agglab.compiler import ast, types
 from agglab.compiler.backend import ir
 from agglab.compiler.backend.control_names import given_name, key_name
 from agglab.compiler.backend.lower import Compilation
 from agglab.compiler.backend.p4info_annotations import annotate, document, string_pairs
 from agglab.compiler.backend.p4info_ids import Symbols, member_numbers, written_id
-from agglab.compiler.backend.p4info_messages import new_message
 from agglab.compiler.backend.p4info_order import in_order, visible
 from agglab.compiler.backend.p4info_types import TypeSpecs, bitwidth
 from agglab.compiler.backend.places import leaf_fields

@@ -14,9 +14,9 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Protocol
 
+from agglab.common.contexts import Closing
 from agglab.switch.io import native
 
 
@@ -73,7 +73,7 @@ CONTROLLER = "(controller)"
 """The name of the CPU port's interface in statistics."""
 
 
-class PacketLoop:
+class PacketLoop(Closing):
     """Ports on real interfaces, and the thread between them.
 
     `interfaces` maps port numbers (0..511) to interface names; `cpu_port` adds a port whose other
@@ -198,17 +198,6 @@ class PacketLoop:
         if self.controller:
             self.controller.close()
         self._pipeline = self._program = None
-
-    def __enter__(self) -> PacketLoop:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def _check(result: int, what: str) -> None:

@@ -1,5 +1,5 @@
-"""The interface to expressions that fit a machine word (expressions.py), for places and wide
-values."""
+"""The interface to expressions that fit a machine word (expressions.py), for header accesses and
+wide values."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class NarrowExpressions(ScalarExpressions, Protocol):
     ranges: Ranges
 
     @property
-    def places(self) -> HeaderReader: ...
+    def header_access(self) -> HeaderReader: ...
 
     def exact(self, data: Data) -> Range: ...
 

@@ -138,7 +138,7 @@ class Steps:
         if value is None:
             self.out.line('say(p, "{}");')
         elif isinstance(value, FieldOf) and value.field and value.field.wide:
-            pointer = expressions.places.read(value.header)
+            pointer = expressions.header_access.read(value.header)
             self.value(header_type_of(value.header), value.field, pointer)
         else:
             signed = expressions.ranges.of(value).low < 0

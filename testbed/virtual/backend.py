@@ -10,7 +10,6 @@ from agglab.hosts import wire
 from agglab.hosts.endpoint import Repeat
 from agglab.testbed import usage
 from agglab.testbed.backend import Command
-from agglab.testbed.faults import Fault, Impair, LinkDown, RateChange
 from agglab.testbed.impairments import decider, direction_key
 from agglab.testbed.plan import Entries
 from agglab.testbed.received import Received
@@ -27,6 +26,7 @@ from agglab.testbed.virtual.switches import CompiledProgram, SwitchNode
 from agglab.testbed.virtual.workers import AgentNode
 from agglab.testbed.worker_id import Event, WorkerId
 from agglab.topologies import Link, Topology
+from agglab.topologies.graph import Impairment
 
 AGGREGATOR = Address(wire.AGGREGATOR_MAC, wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_PORT)
 
@@ -217,32 +217,27 @@ class VirtualBackend:
 
     # Links and switches.
 
-    def begin(self, fault: Fault) -> None:
-        action = fault.action
-        if isinstance(action, LinkDown):
-            for direction in self._both(action.link):
+    def set_link_down(self, fault: int, link: str, down: bool) -> None:
+        for direction in self._both(link):
+            if down:
                 direction.take_down()
-        elif isinstance(action, RateChange):
-            self._disturb(fault, None, True)
-            for name in action.directions:
-                self._directions[name].change_rate(action.rate_bps)
-        elif isinstance(action, Impair):
-            for name in action.directions:
-                key = direction_key(self.seed, action.link, name, f"fault{fault.number}")
-                self._directions[name].impair(fault.number, decider(action.impairment, key))
-
-    def end(self, fault: Fault) -> None:
-        action = fault.action
-        if isinstance(action, LinkDown):
-            for direction in self._both(action.link):
+            else:
                 direction.bring_up()
-        elif isinstance(action, RateChange):
-            self._disturb(fault, None, False)
-            for name in action.directions:
-                self._directions[name].change_rate(None)
-        elif isinstance(action, Impair):
-            for name in action.directions:
-                self._directions[name].relieve(fault.number)
+
+    def set_rate(self, fault: int, directions: Sequence[str], rate_bps: int | None) -> None:
+        self._disturb(("rate", fault), None, rate_bps is not None)
+        for name in directions:
+            self._directions[name].change_rate(rate_bps)
+
+    def set_impairment(
+        self, fault: int, link: str, directions: Sequence[str], impairment: Impairment, on: bool
+    ) -> None:
+        for name in directions:
+            if on:
+                key = direction_key(self.seed, link, name, f"fault{fault}")
+                self._directions[name].impair(fault, decider(impairment, key))
+            else:
+                self._directions[name].relieve(fault)
 
     def _both(self, link: str) -> list[LinkDirection]:
         return [direction for direction in self._directions.values() if direction.link == link]

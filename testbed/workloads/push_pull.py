@@ -12,12 +12,11 @@ import numpy.typing as npt
 from agglab.hosts.workloads import InputKey, PushPull, Work
 from agglab.hosts.workloads.push_pull import PYTHON
 from agglab.testbed.received import Received
-from agglab.testbed.systems.base import ActiveJob, Array, Truth
+from agglab.testbed.systems.base import ActiveJob, Array, ResolvedScenario, Truth
 from agglab.testbed.verify import Verdict, combine, verify
 from agglab.testbed.workloads.base import Workload, library_facts
 
 if TYPE_CHECKING:
-    from agglab.testbed.scenario import ResolvedScenario
     from agglab.testbed.scenario.schema import Workload as Section
 
 

@@ -14,13 +14,12 @@ import numpy.typing as npt
 from agglab.hosts.workloads import InputKey, Sgd, Work
 from agglab.hosts.workloads.layers import Bucket
 from agglab.testbed.received import Received
-from agglab.testbed.systems.base import ActiveJob
+from agglab.testbed.systems.base import ActiveJob, ResolvedScenario
 from agglab.testbed.verify import Verdict, Wrong, combine, verify
 from agglab.testbed.workloads import asked
 from agglab.testbed.workloads.base import Workload
 
 if TYPE_CHECKING:
-    from agglab.testbed.scenario import ResolvedScenario
     from agglab.testbed.scenario.schema import Workload as Section
 
 NS_PER_S = 1e9

@@ -18,13 +18,12 @@ import numpy.typing as npt
 from agglab.hosts.script_ledger import INPUT, REDUCTION, RESULT, SUMS, TOLD, sample_name
 from agglab.hosts.workloads import Dense, Torch, Work
 from agglab.testbed.received import Received
-from agglab.testbed.systems.base import ActiveJob
+from agglab.testbed.systems.base import ActiveJob, ResolvedScenario
 from agglab.testbed.verify import Verdict, Wrong, combine, verify
 from agglab.testbed.workloads import script_imports
 from agglab.testbed.workloads.base import Workload
 
 if TYPE_CHECKING:
-    from agglab.testbed.scenario import ResolvedScenario
     from agglab.testbed.scenario.schema import Workload as Section
 
 NS_PER_S = 1e9

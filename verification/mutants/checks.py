@@ -55,7 +55,7 @@ def _compile_words(workspace: Workspace, file: str) -> Iterator[list[str]]:
             sizes = ["-DLANES=5", "-DSLOTS=8"]
             yield ["-m", "agglab.compiler", f"p4/{name}", *sizes, "-o", str(out)]
     elif suffix in (".c", ".h"):
-        yield ["-c", "from agglab.hosts.library import build; build()"]
+        yield ["-c", "from agglab.hosts.library import built; built()"]
     else:
         assert suffix == ".py", file
         yield ["-m", "py_compile", file]

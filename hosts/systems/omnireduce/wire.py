@@ -77,7 +77,6 @@ def c_header() -> str:
         **{f"OMNIREDUCE_{kind.name}": kind.value for kind in Kind},
         "OMNIREDUCE_HEADER_BYTES": HEADER_BYTES,
         "OMNIREDUCE_ENTRY_BYTES": ENTRY_BYTES,
-        "OMNIREDUCE_SHAPE_BYTES": SHAPE_BYTES,
         "OMNIREDUCE_LOWER_HEADER_BYTES": LOWER_HEADER_BYTES,
     }
     struct = "\n".join(

@@ -20,6 +20,7 @@ from agglab.hosts.errors import AllReduceError, RoundTimeout, ShapeMismatch, che
 from agglab.hosts.recovery import PENDING, Recovery, Timing, check_layout
 from agglab.hosts.systems import shared
 from agglab.hosts.systems.pooling import wire
+from agglab.hosts.systems.pooling.hashed_slots import hashed_slots
 from agglab.hosts.systems.pooling.job import (
     SIGNATURES,
     Common,
@@ -27,7 +28,6 @@ from agglab.hosts.systems.pooling.job import (
     common_of,
     outbox_of,
 )
-from agglab.hosts.systems.pooling.places import places
 from agglab.hosts.wire import AGGREGATOR
 
 WINDOW_LEAST = 4
@@ -70,7 +70,7 @@ class _Worker(ctypes.Structure):
             )
         ],
         ("scale_log2", ctypes.c_int32),
-        *[(name, ctypes.c_uint32) for name in ("value_bits", "priority", "places")],
+        *[(name, ctypes.c_uint32) for name in ("value_bits", "priority", "slot_count")],
         ("aimd", Aimd),
         *[(name, ctypes.c_uint64) for name in ("marked", "overflown", "again_answered")],
     ]
@@ -105,7 +105,7 @@ class PoolingWorker:
         self.outbox = outbox_of(job, job.window)
         self._positions: NDArray[np.void] = np.zeros(job.window, POSITION)
         self._queue: NDArray[np.uint32] = np.zeros(2 * job.window, np.uint32)
-        self._slots = places(job.job, job.window, job.first_slot, job.slots)
+        self._slots = hashed_slots(job.job, job.window, job.first_slot, job.slots)
         self._values: NDArray = np.zeros(0, np.int32)
         self._out: NDArray = self._values
         self._sums: NDArray[np.int32] | None = None
@@ -118,7 +118,7 @@ class PoolingWorker:
             scale_log2=job.scale_log2,
             value_bits=job.value_bits,
             priority=job.priority,
-            places=self._slots.size,
+            slot_count=self._slots.size,
             aimd=Aimd(window=job.window, least=least, most=job.window, left=job.window),
         )
         self._address = ctypes.addressof(self._state)

@@ -11,7 +11,7 @@ SALTS = 8
 """How often a place is drawn again if the job already has it."""
 
 
-def places(job: int, window: int, first_slot: int, slots: int) -> NDArray[np.uint16]:
+def hashed_slots(job: int, window: int, first_slot: int, slots: int) -> NDArray[np.uint16]:
     """Slots in which a job's chunks follow each other: that of tag t is number t modulo the length.
 
     uint16 of shape (min(window, slots),), all different and within `slots` slots from `first_slot`

@@ -1,5 +1,5 @@
-"""Folders that are this user's alone: what is loaded or listened on lies where nobody else has a
-say."""
+"""Folders that are this user's alone: what is loaded as code, or listened on, lies where nobody
+else has a say."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from agglab.switch.translate.narrow import ScalarExpressions
 from agglab.switch.translate.writer import Writer, access
 
 
-class Places:
+class HeaderAccess:
     """Writes the code that finds headers. An element outside its stack reads as zero_<type>, and
     changes to it do nothing."""
 
