@@ -43,7 +43,8 @@ def resolved(system: str, elements: int, seed: int, frames: int = 0) -> Resolved
     found = systems.find(system)
     abilities, variants = found.abilities, list(found.variants.values())
     kind = KINDS[abilities.workloads[seed % len(abilities.workloads)]]
-    dtype = abilities.dtypes[seed // 2 % len(abilities.dtypes)]
+    dtypes = [each for each in abilities.dtypes if each in kind.dtypes]
+    dtype = dtypes[seed // 2 % len(dtypes)]
     keys = {"kind": kind.kind, "elements": elements, "dtype": dtype}
     if "updates" in kind.keys:
         keys["updates"] = max(UPDATES_MIN, elements // ELEMENTS_PER_UPDATE)

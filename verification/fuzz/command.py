@@ -181,8 +181,9 @@ def attempt(name: str, seed: int, numbers: Iterable[int], results: Path) -> Foun
     for number in numbers:
         count += 1
         text = _targets[name].draw(random.Random(f"{name} {seed} {number}"))
-        signal.alarm(HANG_S)
         try:
+            _targets[name].prepare(text)
+            signal.alarm(HANG_S)
             _targets[name].survive(text)
         except Exception as error:
             path = results / f"{name}-{seed}-{number}.txt"

@@ -9,7 +9,7 @@ from pathlib import Path
 from agglab.testbed import systems
 from agglab.verification.foreign.recorded import recorded
 from agglab.verification.foreign.scenario import names
-from agglab.verification.foreign.trial import attempt
+from agglab.verification.foreign.trial import attempt, build
 from agglab.verification.fuzz.inputs import Target
 
 FRAMES = 2000
@@ -31,6 +31,10 @@ class ForeignTarget(Target):
 
     def draw(self, rng: random.Random) -> str:
         return json.dumps({"system": rng.choice(names()), "seed": rng.randrange(1 << 32)})
+
+    def prepare(self, text: str) -> None:
+        drawn = json.loads(text)
+        build(drawn["system"], FRAMES, drawn["seed"])
 
     def survive(self, text: str) -> None:
         drawn = json.loads(text)
