@@ -100,6 +100,8 @@ def test_who_asks_again_is_answered_alone(part):
     server = PoolingServer(JOB)
     deliver(server, 0, part(ALL, 6))
     sent(server, 0)
+    deliver(server, 0, part(2, 1))
+    assert sent(server, 0) == [], "a copy, whose sender waits for no second answer"
     deliver(server, 0, part(2, 1), part(2, 1, flags=Flag.RESEND, attempt=3))
     (result,) = sent(server, 0)
     assert (header(result)["members"], header(result)["attempt"]) == (2, 3)
