@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from agglab.testbed.report import declared, dygraphs, over_time, packets
+from agglab.testbed.report import declared, dygraphs, over_time
 from agglab.testbed.report.asked import Asked
 from agglab.testbed.report.figures import figures_of_several, figures_over_time, run_figures
 from agglab.testbed.report.page import Content, page
@@ -56,7 +56,6 @@ def _write(folder: Path, library: dygraphs.Library | None) -> Path:
         several = "points" in metrics or "contenders" in metrics
         figures = figures_of_several(metrics) if several else run_figures(metrics, events, asked)
         figures = [*declared.figures(metrics, asked), *figures]
-        figures = [*packets.figures(folder, metrics, asked), *figures]
         figures += [] if several else figures_over_time(over_time.charts(folder))
         content = Content(name, command, metrics, figures, asked, manifest, _logs(folder))
         files = {figure.file: figure.wide for figure in figures}

@@ -9,7 +9,6 @@ from typing import Any
 
 from agglab.testbed.metrics import lookup
 from agglab.testbed.noise import median_interval
-from agglab.testbed.report import packets
 from agglab.testbed.report.asked import Asked, number
 from agglab.testbed.report.by_axis import MEDIAN, TIMES
 from agglab.testbed.report.chart import (
@@ -31,10 +30,10 @@ Point = tuple[float, float]
 
 def figures(metrics: Mapping[str, Any], asked: Asked) -> list[Figure]:
     """Returns one figure for each metric of the section's `y`; none without such a section or a
-    sweep, or if it asks for packets over time."""
+    sweep."""
     section = asked.tree.get("figure")
     runs = [run for run in runs_of(metrics) if run.settings] if "points" in metrics else []
-    if not isinstance(section, dict) or not runs or packets.wanted(section):
+    if not isinstance(section, dict) or not runs:
         return []
     wanted = section.get("y", [MEDIAN])
     drawn = []

@@ -74,8 +74,7 @@ def run_figures(metrics: Metrics, events: Events, asked: Asked) -> list[Figure]:
 def figures_over_time(charts: Sequence[Chart]) -> list[Figure]:
     """Returns the figures of series.csv and latency.csv."""
     return [
-        replace(zoomable(c.file, c.title, c.x_label, c.y_label, c.lines), kind=c.kind)
-        for c in charts
+        replace(_lines(c.file, c.title, c.x_label, c.y_label, c.lines), kind=c.kind) for c in charts
     ]
 
 
@@ -86,7 +85,7 @@ def figures_of_several(metrics: Metrics) -> list[Figure]:
     if not runs:
         return []
     over = [
-        zoomable(each.file, each.title, each.x_label, each.y_label, each.lines)
+        _lines(each.file, each.title, each.x_label, each.y_label, each.lines)
         for each in by_axis.figures(metrics)
     ]
     time = _drawn("time.svg", partial(_bars_of_several, runs))
@@ -107,7 +106,7 @@ def _training(runs: Mapping[str, Metrics]) -> list[Figure]:
         if trained := training.having(metric, runs):
             title = f"{what.capitalize()} of the model in the first run"
             curves = training.curves(metric, trained)
-            found.append(zoomable(file, title, "seconds", what, curves))
+            found.append(_lines(file, title, "seconds", what, curves))
     if delayed := training.having(training.DELAYS, runs):
         found.append(_drawn("delays.svg", partial(training.delays, delayed)))
     return found
@@ -132,7 +131,7 @@ def _drawn(file: str, draw: Callable[[Layout], str]) -> Figure:
     return Figure(file, draw(WIDE), draw(NARROW))
 
 
-def zoomable(
+def _lines(
     file: str,
     title: str,
     x_label: str,
@@ -167,7 +166,7 @@ def _times(metrics: Metrics) -> Figure:
         for name, times in _times_of_jobs(metrics).items()
         if times
     ]
-    return zoomable("time.svg", "Time of each round", "round", "seconds", curves, references)
+    return _lines("time.svg", "Time of each round", "round", "seconds", curves, references)
 
 
 def _time(metrics: Metrics, rounds: int, references: Sequence[Reference], layout: Layout) -> str:
@@ -202,7 +201,7 @@ def _distribution(metrics: Metrics) -> list[Figure]:
     if not curves:
         return []
     title = "Distribution of the rounds' times: the share of rounds that took at most so long"
-    return [zoomable("distribution.svg", title, "seconds", "share of the rounds", curves)]
+    return [_lines("distribution.svg", title, "seconds", "share of the rounds", curves)]
 
 
 AGAIN = {"retransmitted": "sent again", "duplicates": "heard twice", "timeouts": "time-outs"}
@@ -270,7 +269,7 @@ def _progress(events: Events, metrics: Metrics) -> list[Figure]:
     title = "Chunks done"
     if any(piece.dashed for track in drawn for piece in track.pieces):
         title += " (dashed: rounds that were aborted)"
-    return [zoomable("progress.svg", title, "seconds", "chunks", drawn, marks=_marks(events))]
+    return [_lines("progress.svg", title, "seconds", "chunks", drawn, marks=_marks(events))]
 
 
 def _begin_ns(events: Events) -> int:

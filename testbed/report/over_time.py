@@ -35,15 +35,6 @@ class Chart:
 def charts(folder: Path) -> list[Chart]:
     """Returns one chart for each metric of each kind that has any value but 0; then the
     latencies."""
-    found = recorded(folder)
-    ordered = sorted(found, key=lambda key: ORDER.index(key[0]))
-    drawn = [_chart(kind, metric, found[kind, metric]) for kind, metric in ordered]
-    latencies = _latencies(folder)
-    return [*(chart for chart in drawn if chart), *([latencies] if latencies else [])]
-
-
-def recorded(folder: Path) -> dict[tuple[str, str], dict[str, list[tuple[float, float]]]]:
-    """Returns the points of series.csv in seconds, by kind and metric and then by name."""
     found: dict[tuple[str, str], dict[str, list[tuple[float, float]]]] = {}
     for time_ns, kind, name, metric, value in _rows(folder / rows.NAME, rows.COLUMNS):
         point = _number(time_ns), _number(value)
@@ -51,7 +42,10 @@ def recorded(folder: Path) -> dict[tuple[str, str], dict[str, list[tuple[float, 
             continue
         own = found.setdefault((kind, metric), {}).setdefault(name, [])
         own.append((point[0] / NS_PER_S, point[1]))
-    return found
+    ordered = sorted(found, key=lambda key: ORDER.index(key[0]))
+    drawn = [_chart(kind, metric, found[kind, metric]) for kind, metric in ordered]
+    latencies = _latencies(folder)
+    return [*(chart for chart in drawn if chart), *([latencies] if latencies else [])]
 
 
 def _rows(path: Path, columns: Sequence[str]) -> Iterator[list[str]]:

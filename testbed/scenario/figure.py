@@ -61,12 +61,6 @@ class Figure:
         "the metrics, one figure for each",
         ("allreduce.time_s.median",),
     )
-    packets_over_time: bool = key(
-        "packets_over_time",
-        Flag(),
-        False,
-        "draw the packets that all agents send in each 10 ms, instead of `y`; a line for each run",
-    )
     relative: bool = key(
         "relative", Flag(), False, "draw multiples of each line's value at its first point"
     )

@@ -6,9 +6,7 @@ from __future__ import annotations
 import io
 import json
 import re
-import shutil
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import pytest
@@ -17,8 +15,7 @@ from agglab.testbed import cli
 from agglab.testbed.errors import MachineLacks
 from agglab.testbed.figures import command
 from agglab.testbed.figures.variants import CLOCKS, REAL, VIRTUAL, find, names, variant
-from agglab.testbed.report import chart, packets
-from agglab.testbed.report.asked import Asked
+from agglab.testbed.report import chart
 from agglab.testbed.run import run
 from agglab.testbed.scenario import ScenarioError, Suite, load
 
@@ -126,62 +123,6 @@ def test_a_figure_is_drawn_from_its_folder_alone(tmp_path: Path) -> None:
     metrics.write_text(json.dumps(tree))
     assert command.main([*options, "--draw"]) == 0
     assert page.read_text() != before
-
-
-@pytest.fixture(scope="module")
-def timeline(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list[float]]]:
-    """The folder of `packets-under-loss`, and the packets in each 10 ms by its lines' names."""
-    out = tmp_path_factory.mktemp("timeline")
-    assert command.main(["packets-under-loss", "--clock", "virtual", "--results", str(out)]) == 0
-    folder = out / "virtual/packets-under-loss/latest"
-    metrics = json.loads((folder / "metrics.json").read_text())
-    asked = Asked((folder / "scenario.yaml").read_text())
-    (figure,) = packets.figures(folder, metrics, asked)
-    (data,) = re.findall("<script type='application/json'>(.*?)</script>", figure.zoom)
-    lines = json.loads(data)["series"]
-    return folder, {line["name"]: [point[1] for point in line["points"]] for line in lines}
-
-
-def test_workers_go_on_sending_under_loss(timeline: tuple[Path, dict[str, list[float]]]) -> None:
-    """Four workers at 50 Mbit/s send 166 frames of 1,502 bytes in 10 ms (4 * 500,000 bits). Where
-    no slot waits the rate is that without loss; the packets are those that the run counted."""
-    folder, lines = timeline
-    assert list(lines) == [f"links.loss {loss}" for loss in ("0%", "0.01%", "0.1%", "1%")]
-    points = json.loads((folder / "metrics.json").read_text())["points"]
-    for counts, point in zip(lines.values(), points, strict=True):
-        whole = counts[1:-3]
-        assert median(whole) == pytest.approx(166, rel=0.03)
-        assert min(whole) > 0.7 * 166
-        assert sum(counts) == pytest.approx(point["metrics"]["totals"]["sent"], rel=0.03)
-    again = [point["metrics"]["totals"]["retransmitted"] for point in points]
-    sent = [point["metrics"]["totals"]["sent"] for point in points]
-    # If a packet to the switch is lost, all four workers repeat theirs; if one from it, one does.
-    # So at least 4 * loss + loss are sent again, and more where answers cross repetitions.
-    shares = [a / s for a, s in zip(again, sent, strict=True)]
-    assert shares == sorted(shares) and shares[0] == 0
-    for share, loss in zip(shares[1:], (0.0001, 0.001, 0.01), strict=True):
-        assert 4 * loss < share < 9 * loss
-
-
-def test_packets_in_10_ms_are_drawn_from_the_series_alone(
-    timeline: tuple[Path, dict[str, list[float]]], tmp_path: Path
-) -> None:
-    """A rate that is changed in one run's series.csv changes the figure, which is on the page."""
-    folder = tmp_path / "virtual/packets-under-loss/latest"
-    shutil.copytree(timeline[0], folder)
-    options = ["packets-under-loss", "--clock", "virtual", "--results", str(tmp_path), "--draw"]
-    page, drawn = tmp_path / "index.html", []
-    series = folder / "point-3/series.csv"
-    for factor in (1, 1, 2):
-        rows = [row.split(",") for row in series.read_text().splitlines()]
-        for row in rows:
-            if row[1] == "job" and row[3] == "sent_rate":
-                row[4] = str(float(row[4]) * factor)
-        series.write_text("".join(",".join(row) + "\n" for row in rows))
-        assert command.main(options) == 0
-        drawn.append(page.read_text())
-        assert "packets in 10 ms" in drawn[-1] and not (folder / "figure-0.svg").is_file()
-    assert drawn[0] == drawn[1] != drawn[2]
 
 
 def test_a_figure_that_cannot_run_here_does_not_end_the_others(
