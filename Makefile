@@ -1,6 +1,6 @@
 # Agglab: `make` lists the targets. Every target sets up what it needs first (setup.sh, at once when nothing is missing).
 PYTHON := .venv/bin/python
-PACKAGES := compiler hosts switch testbed topologies verification
+PACKAGES := common compiler hosts switch testbed topologies verification
 .DEFAULT_GOAL := help
 .PHONY: help setup doctor export scenario figures scenarios check compile test test-quick lint bless explore mutants bench conformance random fuzz machine clean
 

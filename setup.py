@@ -6,7 +6,7 @@ from pathlib import Path
 from setuptools import setup
 
 ROOT = Path(__file__).parent
-FOLDERS = ("compiler", "hosts", "switch", "testbed", "topologies", "verification")
+FOLDERS = ("common", "compiler", "hosts", "switch", "testbed", "topologies", "verification")
 
 
 def packages() -> Iterator[str]:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agglab.switch.build import NATIVE
+from agglab.common.c_build import NATIVE
 from agglab.testbed import systems
 from agglab.testbed.network.p4runtime import P4RuntimeClient
 from agglab.testbed.network.targets import Bmv2Target, SwitchSetting
@@ -45,7 +45,7 @@ SECONDS = 0.7
 START_S = 30.0
 ATTEMPTS = 4
 SEGMENTS, PAYLOAD_MAX = 64, 65507
-"""Of a buffer: packets, and bytes of their UDP payloads."""
+"""The limits of a buffer: packets, and bytes of their UDP payloads."""
 Sample = tuple[float, float]
 
 
@@ -163,7 +163,8 @@ def _on_cpu(number: int) -> list[str]:
 
 
 def _drain_rate(result: dict[str, Any]) -> float:
-    """By the first quartile of the drains' times: the others may have waited for the processor."""
+    """Returns the rate by the first quartile of the drains' times: the others may have waited for
+    the processor."""
     drains = sorted(result["drain_ns"])
     return float(result["drain_packets"] / drains[len(drains) // 4] * 1e9)
 
@@ -239,7 +240,7 @@ def _fill(address: str, program: Program) -> None:
 
 
 def entries() -> Entries:
-    """What a switch of this laboratory is filled with."""
+    """Returns the entries of a switch of this laboratory."""
     shape, sizes = Topology("rack", workers=WORKERS), Switch(lanes=1, slots=SLOTS)
     scenario = Scenario(topology=shape, switch=sizes, workload=Workload(window=SLOTS))
     return all_entries(resolve(scenario))["s1"]

@@ -94,7 +94,7 @@ def _compile_and_load(folder: Path) -> float:
 
 
 def _load_cached() -> float:
-    """What a process that runs already waits for."""
+    """Measures what a process that already runs waits for."""
     program = (
         "import time; from benchmarks import lab; from agglab.switch import Pipeline;"
         " start = time.perf_counter();"
@@ -172,7 +172,7 @@ def _at_rest(place: lab.Lab) -> Iterator[Row]:
 
 
 def _cpu_ns(pid: int) -> int:
-    """Of all threads."""
+    """Returns the processor time of all threads."""
     tasks = Path(f"/proc/{pid}/task").glob("*/schedstat")
     return sum(int(task.read_text().split()[0]) for task in tasks)
 

@@ -25,7 +25,7 @@ LOSS = 0.01
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one round. memory_bytes: the process's peak."""
+    """The cost of one round. memory_bytes: the process's peak."""
 
     cpu_s: float
     events: int

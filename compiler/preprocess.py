@@ -29,7 +29,7 @@ _PROGRAM = re.compile(r"[\w.+-]+: (?:fatal )?error: (?P<text>.*)")
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the command line says about preprocessing; all in the order given.
+    """The command line's options for preprocessing, each in the order given.
 
     defines: `NAME` or `NAME=value`; undefines: `NAME`; includes: folders to search before ours;
     preprocessed: the file is taken as it is; flags: more of the preprocessor's own.

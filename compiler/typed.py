@@ -65,7 +65,7 @@ Value = Union[bool, int, str, ast.EnumMember, tuple["Value", ...], "Instance"]
 
 
 class CallKind(Enum):
-    """What a Call does; `target` and `receiver` of CallInfo are as noted."""
+    """The kinds of call. The comments say what `target` and `receiver` of CallInfo are for each."""
 
     ACTION = "action"  # target ActionDeclaration
     FUNCTION = "function"  # target FunctionDeclaration with a body

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from agglab.common.c_build import BuildError
 from agglab.hosts.agent_config import Config, ConfigError
 from agglab.hosts.agent_core import AgentCore, one_line
 from agglab.hosts.all_reduce import Reducer
 from agglab.hosts.control import Control, Stopped
 from agglab.hosts.errors import AllReduceError
 from agglab.hosts.iteration import reducer_of
-from agglab.hosts.library import BuildError
 from agglab.hosts.part import Hooks, Part
 from agglab.hosts.recording import Recorder
 from agglab.hosts.script_round import ScriptRound
@@ -96,8 +96,8 @@ class Agent:
         self.core.finish(start_ns, end_ns, cpu_s)
 
     def _reduce(self) -> Mapping[str, Any]:
-        """What a caller would have now: of an all-reduce whatever a worker of one's own returns,
-        which may be anything."""
+        """Returns what the caller of an all-reduce would have now: of an all-reduce whatever a
+        worker of one's own returns, which may be anything."""
         if not self._config.work.in_place:
             self._reducer.run(self._values, self._out, self._sums)
             return {"result": self._out, "sums": self._sums}

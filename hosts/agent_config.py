@@ -1,4 +1,5 @@
-"""What an agent's program is started with, as a file: docs/architecture.md, hosts.agent."""
+"""The configuration file that an agent's program is started with: docs/architecture.md,
+hosts.agent."""
 
 from __future__ import annotations
 
@@ -83,17 +84,17 @@ class Config:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What each of its events carries."""
+        """The fields that each of the agent's events carries."""
         role = {} if self.role == WORKER else {"role": self.role}
         return {"job": self.job, "name": self.name, "rank": self.rank, **role}
 
     def inputs(self, number: int) -> NDArray:
-        """What this worker brings to a round."""
+        """Returns this worker's inputs of a round."""
         return self.work.inputs(InputKey(self.seed, self.job, self.rank, number))
 
     def part(self, members: Sequence[int], changed: Mapping[str, Any]) -> Part:
-        """What the endpoint is made of, in a session of these members (workers' ranks in the job)
-        whose settings have changed so."""
+        """Returns what the endpoint is made from, for a session with these members (workers' ranks
+        in the job) and these changed settings."""
         if self.role == WORKER and self.rank not in members:
             raise ConfigError(f"rank is {self.rank}; it must be 0 to {len(members) - 1}")
         return Part(

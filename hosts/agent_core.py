@@ -1,5 +1,5 @@
-"""What an agent does with the testbed's commands, and what it says in events: docs/architecture.md,
-hosts.agent. The same on every clock; a Driver has the socket or the virtual time.
+"""Carries out the testbed's commands and reports events: docs/architecture.md, hosts.agent. The
+same on every clock; a Driver has the socket or the virtual time.
 
     core = AgentCore(config, driver, tell, now_ns)
     core.start()                    # opens the first session, says `ready`
@@ -46,7 +46,7 @@ class Session(Protocol):
 
 
 class Driver(Protocol):
-    """What runs rounds, on whatever clock."""
+    """The interface that runs rounds, on a real or a virtual clock."""
 
     def open(self, system: ModuleType, part: Part) -> Session:
         """A session of its own; the one before has been closed."""
@@ -162,7 +162,7 @@ class AgentCore:
         self._leave("failed", error=one_line(error), missing=listed, **gone)
 
     def progress(self) -> Event:
-        """How far the round is, as an event that nobody has been told yet."""
+        """Returns the round's progress as an event that has not been sent yet."""
         endpoint = self.session.endpoint
         return self._event(
             "progress",
@@ -176,12 +176,12 @@ class AgentCore:
 
     @property
     def untold(self) -> dict[str, int]:
-        """What was counted and no event has told."""
+        """The counts that no event has reported yet."""
         counted = self.session.stats.items()
         return {name: count - self._before.get(name, 0) for name, count in counted}
 
     def told(self) -> dict[str, int]:
-        """What was counted since the last event that told; the next one does not tell it again."""
+        """Returns the counts since the last event that reported any, and marks them as reported."""
         stats = self.untold
         self._before = self.session.stats
         return stats
@@ -207,7 +207,7 @@ class AgentCore:
         self.tell(event, round=number, waiting=waiting, **known, **content)
 
     def sample(self) -> recording.Sample:
-        """What the agent is doing now; counts are of all its sessions."""
+        """Returns what the agent is doing now; counts cover all its sessions."""
         now_ns, *rest = recording.sample(self._now_ns(), self.session.stats, self.session.endpoint)
         counted = (a + b for a, b in zip(rest, self._counted_before, strict=False))
         return (now_ns, *counted, *rest[len(self._counted_before) :])
@@ -218,7 +218,8 @@ class AgentCore:
         return self._latencies_before + recording.latencies(self.session.endpoint)
 
     def _open(self, members: Sequence[int], settings: Mapping[str, Any]) -> None:
-        """What the last session counted and nobody was told is told with the next."""
+        """Opens a session. Counts of the last session that were not reported are reported with
+        those of the next."""
         untold: Mapping[str, int] = {}
         if self._session is not None:
             untold = self.untold

@@ -5,12 +5,11 @@ from __future__ import annotations
 import select
 import time
 from collections.abc import Callable, Sequence
-from types import TracebackType
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from agglab.common.contexts import Closing
 from agglab.hosts import wire
 from agglab.hosts.driver import FIRST_TIMEOUT_MAX_S, Link, ReceiveCoalescing, run_round
 from agglab.hosts.endpoint import Address, Endpoint
@@ -18,12 +17,11 @@ from agglab.hosts.errors import AllReduceError
 from agglab.hosts.part import NO_HOOKS, Hooks
 from agglab.hosts.worker import Job, Timing, Worker
 
-R = TypeVar("R", bound="Reducer")
 DTYPES = (np.dtype(np.int32), np.dtype(np.float32))
-"""What every system sums; an endpoint that sums more has `dtypes` of its own."""
+"""The dtypes that every system sums. An endpoint that sums more has an attribute `dtypes`."""
 
 
-class Reducer:
+class Reducer(Closing):
     """An endpoint over a socket. For one thread at a time. Raises AllReduceError if an address
     cannot be used or the packets do not fit the interface's MTU."""
 
@@ -121,17 +119,6 @@ class Reducer:
     def close(self) -> None:
         """Release the socket. May be called twice."""
         self._link.close()
-
-    def __enter__(self: R) -> R:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 class AllReducer(Reducer):

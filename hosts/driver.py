@@ -51,8 +51,8 @@ def default_window(frame_bytes: int, most: int, link_rate_bps: float | None = No
 
 
 def first_timeout_s(window: int, lanes: int, link_rate_bps: float | None = None) -> float:
-    """How long to wait for a first result while no round trip has been measured: 20 times what a
-    window takes on the link, within 20 to 100 ms."""
+    """Returns how long to wait for the first result while no round trip has been measured: 20 times
+    what a window takes on the link, within 20 to 100 ms."""
     if not link_rate_bps:
         return FIRST_TIMEOUT_MAX_S
     window_s = window * wire.frame_bytes(lanes) * 8 / link_rate_bps
@@ -298,7 +298,7 @@ def run_round(
 
 
 def _circumstances(endpoint: Endpoint, link: Link, received_before: int) -> str:
-    """What else is known about a silence."""
+    """Returns what else is known about a silence, for an error message."""
     known = ""
     if endpoint.counters["received"] == received_before:
         known = f"; no packet at all came from {link.names()}"

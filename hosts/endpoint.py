@@ -1,5 +1,5 @@
-"""What drives an agent's part in a round, whatever the system: the contract between systems, which
-are state machines, and drivers, which have sockets or a virtual clock.
+"""The interface that drives an agent's part in a round, for every system: the contract between
+systems, which are state machines, and drivers, which have sockets or a virtual clock.
 
     endpoint.begin(now_ns, values, out, sums)
     while not endpoint.done:
@@ -51,7 +51,7 @@ class Outbox(NamedTuple):
         return self.frames[row, : self.lengths[row]].tobytes()
 
     def peer(self, row: int) -> int:
-        """Whom it is for."""
+        """The peer that the packet is for."""
         return int(self.peers[row])
 
 
@@ -91,11 +91,12 @@ class Endpoint(Protocol):
 
     @property
     def peers(self) -> Sequence[Address]:
-        """Whom it sends to and hears; a switch that aggregates is one of them."""
+        """The addresses that it sends to and receives from; an aggregating switch is one of
+        them."""
 
     @property
     def outbox(self) -> Outbox:
-        """Where the rows that `poll` names are. Another object if its arrays are others."""
+        """The packets whose rows `poll` names. It is a new object whenever its arrays are new."""
 
     @property
     def longest_bytes(self) -> int:
@@ -157,7 +158,8 @@ class Endpoint(Protocol):
         are those of Ethernet frames without checksum."""
 
     def waiting(self, most: int) -> list[list[int]]:
-        """What it waits for, at most so many: for people and for the diagnosis of the system."""
+        """Returns what it waits for, at most so many items; for messages and for the system's
+        diagnosis."""
 
     def finish(self) -> None:
         """Raise NotFinite if the finished round has no finite result; the next may begin all the

@@ -1,5 +1,4 @@
-"""What an all-reduce can end with other than the sum, and numbers out of range. Imports nothing of
-`hosts`."""
+"""The errors of an all-reduce, and errors for numbers out of range. Imports nothing of `hosts`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a job's floats become integers, where not each chunk's own exponent alone decides:
+"""Conversion of a job's floats to integers by other rules than each chunk's own exponent:
 docs/numbers.md, "A scaling factor of one's own"."""
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class FixedPoint:
         return most if self.bits is None else min(most, self.bits - 1)
 
     def state(self, workers: int) -> State:
-        """What the step per packet in C is told. A factor is said by the exponent that a chunk
-        with this factor has."""
+        """Returns the settings for the step per packet in C, which expects a factor as the exponent
+        that a chunk with this factor has."""
         exponent = 0
         if self.scale_log2 is not None:
             exponent = self.value_bits(workers) + 126 - self.scale_log2
@@ -57,4 +57,4 @@ class FixedPoint:
 
 
 BY_CHUNK = FixedPoint()
-"""Nothing but each chunk's exponent decides."""
+"""The default: each chunk's own exponent alone decides."""

@@ -14,7 +14,8 @@ CRC16_REFLECTED = 0xA001
 def hash_place(
     algorithm: str, fields: Iterable[tuple[int, int]], base: int = 0, limit: int = 1 << 32
 ) -> int:
-    """What `hash` gives: base + H mod limit, before it is cut to the width of its target.
+    """Returns the result of `hash`: base + H mod limit, before it is cut to the width of its
+    target.
 
     algorithm: one of ALGORITHMS. fields: (value, bits) of each field or constant, in order; of
     headers that are valid, as the program sees them. KeyError for another algorithm.
@@ -70,4 +71,4 @@ ALGORITHMS: Mapping[str, Callable[[bytes], int]] = {
     "xor16": xor16,
     "identity": identity,
 }
-"""By their names in v1model's HashAlgorithm."""
+"""The algorithms, by their names in v1model's HashAlgorithm."""

@@ -1,4 +1,4 @@
-"""How often a time was how long (native/histogram.h), and what is read of it: percentiles.
+"""A histogram of times (native/histogram.h) and its percentiles.
 
 Log-linear as HdrHistogram's: each octave of nanoseconds has 32 buckets, so that a percentile is
 known to 1/64 of itself.
@@ -15,7 +15,7 @@ BITS = 5
 LAST_NS = (1 << 37) - 1
 BUCKETS = (37 - BITS + 1) << BITS
 BYTES = 4 * BUCKETS
-"""Of `struct histogram`, which has uint32 counts."""
+"""The size of `struct histogram`, whose counts are uint32."""
 
 
 def bounds_ns(bucket: int) -> tuple[int, int]:

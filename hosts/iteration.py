@@ -41,7 +41,7 @@ def endpoint_of(system: ModuleType, part: Part) -> Endpoint:
 
 
 def summing(part: Part) -> Part:
-    """What a system is told that sums: the values of all buckets."""
+    """Returns the work as a system that sums sees it: the values of all buckets."""
     return replace(part, work=part.work.as_dense()) if isinstance(part.work, Iterated) else part
 
 
@@ -58,7 +58,7 @@ def reducer_of(system: ModuleType, part: Part, hooks: Hooks) -> Any:
 
 
 class Course(Protocol):
-    """Which bucket is to be summed next, and when. Times are of any monotonic clock."""
+    """Decides which bucket is summed next, and when. Times may be of any monotonic clock."""
 
     @property
     def next(self) -> Bucket | None:
@@ -69,7 +69,7 @@ class Course(Protocol):
         """When the next bucket may begin; when all are summed, the end of the round."""
 
     def values(self, bucket: Bucket) -> NDArray:
-        """What the worker brings to the next bucket, as it begins."""
+        """Returns the worker's values for the next bucket, which begins now."""
 
     def summed(self, now_ns: int) -> None:
         """The next bucket is."""
@@ -181,7 +181,8 @@ class IteratedEndpoint:
         return self._inner.repeats(row)
 
     def waiting(self, most: int) -> list[list[int]]:
-        """What the bucket under way waits for; its chunks count from its own first."""
+        """Returns what the current bucket waits for; its chunks are numbered from the bucket's
+        first."""
         return self._inner.waiting(most)
 
     @property
@@ -336,7 +337,7 @@ class IteratedReducer:
 
 
 class IteratedWatch:
-    """What an agent looks at of a reducer's endpoint, its chunks being those of all buckets."""
+    """An agent's view of a reducer's endpoint, in which chunks are numbered over all buckets."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner

@@ -54,7 +54,7 @@ class Driven(Protocol):
         """inbox: where the driver puts a datagram that came. Lasts as long as the endpoint does."""
 
     def failure(self, error: int) -> AllReduceError:
-        """What the step in C said by an error number, in words."""
+        """Returns the error for an error number of the step in C."""
 
 
 def native_endpoint(
@@ -66,9 +66,10 @@ def native_endpoint(
     pendings: NDArray[np.void],
     inbox: Inbox,
 ) -> NativeEndpoint:
-    """Of an endpoint with one peer, whose `state` has the fields `recovery` and `disagreed`. take,
-    poll: functions of the library; pendings: begin with recovery.PENDING and a tag, one for each of
-    the first rows. All memory stays the caller's."""
+    """Returns the structure that C drives an endpoint by. The endpoint has one peer, whose `state`
+    has the fields `recovery` and `disagreed`. take, poll: functions of the library; pendings: begin
+    with recovery.PENDING and a tag, one for each of the first rows. All memory stays the
+    caller's."""
     begin, kind = ctypes.addressof(state), type(state)
     assert ctypes.sizeof(Recovery) == kind.recovery.size
     return NativeEndpoint(

@@ -1,4 +1,4 @@
-"""What an agent of a run is made of, whatever the system."""
+"""The parts that an agent of a run is made of, for every system."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ class Part:
 
 @dataclass(frozen=True)
 class Hooks:
-    """What is called within a round: on_progress(now_ns) five times a second, on_batch() whenever
-    packets were waited for. on_look(): between rounds, whenever an agent that answers then has
-    taken what came."""
+    """The functions that are called within a round: on_progress(now_ns) five times a second,
+    on_batch() whenever packets were waited for. on_look(): between rounds, whenever an agent that
+    answers then has taken what came."""
 
     on_progress: Callable[[int], None] | None = None
     on_batch: Callable[[], None] | None = None

@@ -1,4 +1,5 @@
-"""What an agent is doing at one moment, and what a real one keeps of it for the testbed.
+"""Samples of an agent's state at one moment, and the files in which a real agent keeps them for the
+testbed.
 
 A file of samples is a row of SAMPLE for each, appended whole; the latencies beside it are counts of
 histogram.py, replaced whole. Imports the other modules of `hosts` only.
@@ -26,7 +27,7 @@ FIELDS = (
     "chunks_done",
 )
 COUNTED = FIELDS[1:4]
-"""Those that only grow, as long as an agent runs; the others are as they are at that moment."""
+"""The fields that only grow while an agent runs; the others hold the value of the moment."""
 SAMPLE = np.dtype([(name, np.int64) for name in FIELDS])
 SAMPLES_SUFFIX, LATENCIES_SUFFIX = ".samples", ".latencies.npy"
 KEPT_MAX = 32
@@ -37,8 +38,8 @@ Sample = tuple[int, ...]
 
 
 def sample(now_ns: int, stats: Mapping[str, int], endpoint: Endpoint) -> Sample:
-    """What a session has counted since it was opened, and what is under way. The round trip is the
-    smoothed one of RFC 6298, the longest of its paths; 0 where none has been measured."""
+    """Returns a session's counts since it was opened, and its state. The round trip is the smoothed
+    one of RFC 6298, the longest of its paths; 0 where none has been measured."""
     measured = (r.srtt_ns for r in getattr(endpoint, "recoveries", ()) if r.sampled)
     return (
         now_ns,
@@ -50,8 +51,9 @@ def sample(now_ns: int, stats: Mapping[str, int], endpoint: Endpoint) -> Sample:
 
 
 def latencies(endpoint: Endpoint) -> NDArray[np.int64]:
-    """How often an answer came how long after its packet was first sent, since the endpoint was
-    made: counts of histogram.py. All 0 of one that does not use hosts.recovery."""
+    """Returns a histogram (counts as in histogram.py) of the times from a packet's first sending to
+    its answer, since the endpoint was made. All counts are 0 for an endpoint that does not use
+    hosts.recovery."""
     counts = histogram.none()
     for recovery in getattr(endpoint, "recoveries", ()):
         counts += recovery.answered_after

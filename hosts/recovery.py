@@ -30,7 +30,8 @@ PENDING_BYTES = 40
 
 @dataclass(frozen=True)
 class Timing:
-    """When a worker takes a packet for lost, and when it gives up. Nanoseconds.
+    """The times after which a worker takes a packet for lost, and after which it gives up.
+    Nanoseconds.
 
     The timeout of silence starts at `initial_rto_ns` and follows the measured round trip (RFC 6298)
     within `min_rto_ns`..`max_rto_ns`, always at least `slack_ns` above its mean: that covers the
@@ -92,11 +93,11 @@ class Recovery(ctypes.Structure):
 
     @property
     def answered_after(self) -> NDArray[np.int64]:
-        """How often an answer came how long after its packet was first sent (histogram.py)."""
+        """A histogram of the times from a packet's first sending to its answer (histogram.py)."""
         return np.frombuffer(self.latencies, np.uint32).astype(np.int64)
 
 
 def check_layout() -> None:
-    """That C and Python mean the same memory."""
+    """Checks that C and Python agree about the layout of memory."""
     expected = ctypes.sizeof(Recovery) << 16 | PENDING_BYTES
     assert library.load().recovery_layout() == expected, "recovery.h and recovery.py differ"

@@ -1,5 +1,5 @@
-"""What an agent keeps of the reductions that it made for a script: when, of what, a hash of every
-result, and of a sample all values. The testbed judges a training by it."""
+"""The record that an agent keeps of the reductions it made for a script: when, of what, a hash of
+every result, and of a sample all values. The testbed judges a training by it."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ REDUCTION = np.dtype(
 )
 """One reduction. is_float: of float32, not int32. digest: BLAKE2b of the result's bytes."""
 FIRST = 2
-"""So many reductions are in the sample, whatever their numbers."""
+"""The number of reductions that are always in the sample: the first ones."""
 ONE_IN = 8
-"""Of the others, so many on average."""
+"""On average, one in this many of the other reductions is in the sample."""
 SAMPLE_BYTES_MAX = 64 << 20
-"""Of the results in a sample. With inputs and sums it is three times as much."""
+"""The bytes of results in a sample. Inputs and sums make it three times as much."""
 ROWS, TOLD = "result", "told"
 """Names of what an agent leaves of a round, as bytes: REDUCTION by number; and JSON: `began_ns`,
 `ended_ns`, `reports` (what the script has reported, each with `t_ns`) and `counts` (what its
 process group has counted)."""
 INPUT, RESULT, SUMS = "input", "result", "sums"
-"""What a sample has of a reduction."""
+"""The arrays that a sample holds of a reduction."""
 
 
 def sample_name(what: str, number: int) -> str:

@@ -20,7 +20,7 @@ from agglab.hosts.part import Part
 from agglab.hosts.training.environment import script_environment
 
 STORE_PORT = 29500
-"""Where torchrun has the first rank's store. Jobs have the ports from here on."""
+"""The port on which torchrun has the first rank's store. Jobs use the ports from here on."""
 SIOCGIFADDR = 0x8915
 
 
@@ -86,8 +86,8 @@ class Script:
 
 
 def environment(part: Part, run: str, agent: str) -> dict[str, str]:
-    """What the script finds beside the agent's own. run: names the training, the same at all ranks;
-    agent: the Unix socket at which the agent waits."""
+    """Returns the variables that the script gets beside the agent's own environment. run: names the
+    training, the same at all ranks; agent: the Unix socket at which the agent waits."""
     master = (part.hosts[0], STORE_PORT + part.job)
     return {
         **script_environment(part.rank, part.workers, master, run, agent),

@@ -23,11 +23,11 @@ from agglab.hosts.workloads import Torch
 
 REPORTS_MAX = 200_000
 LAST_WORDS_S = 1.0
-"""How long a script that was told of an error may take to end by itself, and to say of what."""
+"""The time in which a script that was told of an error may end by itself and report the reason."""
 
 
 class Reductions(Protocol):
-    """What makes the reductions (all_reduce.Reducer)."""
+    """The interface that makes the reductions (all_reduce.Reducer)."""
 
     def run(self, values: NDArray, total: NDArray, sums: NDArray[np.int32] | None) -> None: ...
 

@@ -1,4 +1,5 @@
-"""How many datagrams may cross the kernel as one buffer, by the interface that an address is of.
+"""Finds how many datagrams may cross the kernel as one buffer, from the interface that has an
+address.
 
 A link whose frames have to stay single has an interface without generic segmentation offload
 (docs/network.md).

@@ -55,7 +55,7 @@ class SlotRounds:
         return [[int(self._slots[self._chunk][s]), s, int(self._slots["tag"][s])] for s in slots]
 
     def failure(self, error: int, give_up_ns: int) -> AllReduceError:
-        """What the step in C said by an error number, in words."""
+        """Returns the error for an error number of the step in C."""
         if error == errno.EPROTO:
             shapes = (self._state.shape, self._state.smallest, self._state.largest)
             own, *both = (Shape.parse(bytes(shape)) for shape in shapes)

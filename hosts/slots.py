@@ -1,5 +1,5 @@
-"""What the workers have in common whose switches sum in slots: what their job agrees on, and the
-words of their errors. Imports errors.py, quantise.py and wire.py only."""
+"""The common part of workers whose switches sum in slots: what their job agrees on, and their error
+messages. Imports errors.py, quantise.py and wire.py only."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from agglab.hosts.wire import Kind, Shape
 DTYPES: Mapping[int, str] = {Kind.INT32: "int32", Kind.SCALED: "float32", Kind.HALF: "float16"}
 KINDS = {np.dtype(name): Kind(kind) for kind, name in DTYPES.items()}
 DETAILS = {name: name for name in ("lanes", "window", "workers")} | {"round": "round (modulo 256)"}
-"""What an error about shapes calls their fields beside elements and dtype."""
+"""The names, in errors about shapes, of the fields beside elements and dtype."""
 MAX_RANGES = 8
 
 
 @dataclass(frozen=True)
 class Job:
-    """What all workers of a job have to agree on; `window` is how many slots are in use at once.
+    """The settings that all workers of a job must agree on. `window` is the number of slots in use
+    at once.
 
     Raises ValueError for numbers that do not fit the wire format.
     """
@@ -49,7 +50,8 @@ class Job:
         return Shape(values.size, self.workers, self.lanes, self.window, kind, rounds % 256)
 
     def values_per_chunk(self, dtype: np.dtype) -> int:
-        """How many values of that type a packet carries: a lane holds two of half precision."""
+        """Returns the number of values of that type in a packet: a lane holds two of half
+        precision."""
         return self.lanes * wire.VALUE_BYTES // dtype.itemsize
 
 

@@ -28,9 +28,9 @@ CHOICE_OF_ONE, CHOICE_OF_ALL = 1, 2
 
 @dataclass(frozen=True)
 class Sparsity:
-    """Which blocks of `block` values are not zero, in tensors of `elements` values: a share
-    `density` of them, rounded. overlap: `random`, chosen at each worker by itself; `full`, the same
-    at all workers; `none`, others at each worker until all are used up."""
+    """The pattern of blocks of `block` values that are not zero, in tensors of `elements` values: a
+    share `density` of them, rounded. overlap: `random`, chosen at each worker by itself; `full`,
+    the same at all workers; `none`, others at each worker until all are used up."""
 
     density: float
     block: int

@@ -30,7 +30,7 @@ RESULT = 0x80
 
 
 class Kind(enum.IntEnum):
-    """What the values of a packet are: bits 0-6 of the field `kind`."""
+    """The type of a packet's values: bits 0-6 of the field `kind`."""
 
     INT32 = 0
     SCALED = 1
@@ -61,8 +61,8 @@ SHAPE = np.dtype(
         ("round", "u1"),
     ]
 )
-"""What all workers have to agree on before a round. `dtype` is the `Kind` of its values, `round`
-counts modulo 256."""
+"""The facts that all workers must agree on before a round. `dtype` is the `Kind` of its values,
+`round` counts modulo 256."""
 
 HEADER_BYTES = HEADER.itemsize
 SHAPE_BYTES = SHAPE.itemsize
@@ -72,7 +72,7 @@ OPENING_BYTES = HEADER_BYTES + 2 * SHAPE_BYTES
 LOWER_HEADER_BYTES = 14 + 20 + 8
 """Ethernet, IPv4 without options, UDP."""
 MAX_LANES = (65535 - 28 - HEADER_BYTES) // VALUE_BYTES
-"""What an IPv4 packet can hold."""
+"""The largest number of lanes that an IPv4 packet can hold."""
 
 
 def datagram_bytes(lanes: int) -> int:
@@ -139,7 +139,7 @@ class Batch(Inbox):
         return self.buffer[: self.count, HEADER_BYTES : datagram_bytes(self.lanes)].view(">i4")
 
     def well_formed(self) -> NDArray[np.bool_]:
-        """For each row in use: version, kind and length are as the format says."""
+        """Returns for each row in use whether version, kind and length are as the format says."""
         headers, lengths = self.headers, self.lengths[: self.count]
         kinds = headers["kind"] & ~np.uint8(RESULT)
         expected = np.where(kinds == Kind.OPENING, OPENING_BYTES, datagram_bytes(self.lanes))
@@ -153,7 +153,7 @@ class Batch(Inbox):
 
 @dataclass(frozen=True)
 class Shape:
-    """What a worker reduces in a round, and how; `SHAPE` says more."""
+    """The shape of what a worker reduces in a round; `SHAPE` explains the fields."""
 
     elements: int
     workers: int

@@ -170,7 +170,7 @@ class Worker:
         return self._queue[:count]
 
     def failure(self, error: int) -> AllReduceError:
-        """What the step in C said by an error number, in words."""
+        """Returns the error for an error number of the step in C."""
         return self.rounds.failure(error, self.timing.give_up_ns)
 
     def native(self, inbox: Inbox) -> NativeEndpoint:
@@ -244,8 +244,8 @@ class Worker:
         return self.rounds.waiting(most)
 
     def freeze(self) -> bytes:
-        """What the worker holds and waits for, without times and counts; for `thaw` of this worker
-        within the same round. Nothing may be on the queue of `poll`."""
+        """Returns what the worker holds and waits for, without times and counts, for `thaw` of the
+        same worker within the same round. No packet may be queued for `poll`."""
         slots = self.slots.copy()
         for name in ("sent_ns", "first_sent_ns", "order", "first_order"):
             slots[name] = 0

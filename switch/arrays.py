@@ -28,7 +28,8 @@ class Counters:
         return counter
 
     def read(self, name: str, index: int) -> tuple[int, int]:
-        """(packets, bytes) of one cell; the index into a direct counter is an entry's handle."""
+        """Returns (packets, bytes) of one cell. The index into a direct counter is an entry's
+        handle."""
         direct = self._instance.program.direct_counters.get(name)
         if direct and direct.table:
             return self.read_entry(direct.table, index)

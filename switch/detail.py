@@ -1,4 +1,4 @@
-"""How much a compiled program says about what it does."""
+"""The levels of detail at which a compiled program logs what it does."""
 
 from __future__ import annotations
 

@@ -13,14 +13,14 @@ LIST = struct.Struct("=H")
 
 
 class Digests:
-    """What waits to be taken; `pipeline.digests`."""
+    """The digests that wait to be taken, as `pipeline.digests`."""
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
 
     def take(self) -> list[tuple[str, tuple[int, ...]]]:
-        """The (name, fields) of the digests since the last call, in order. What is not taken in
-        time is dropped when 256 KiB wait, counted `digest`."""
+        """Returns the (name, fields) of the digests since the last call, in order. When 256 KiB
+        wait to be taken, further digests are dropped and counted as `digest`."""
         if not self._instance.program.learn_lists:
             return []
         buffer = ctypes.create_string_buffer(DIGEST_ROOM)

@@ -24,7 +24,8 @@ def encode_field(table: Table, key: Key, match: Match) -> tuple[bytes, bytes]:
 
 
 def encode_number(where: str, name: str, kind: str, bits: int, match: Match) -> tuple[bytes, bytes]:
-    """A wider kind of match is accepted where it says the same as the key's own."""
+    """Encodes a match as one number. Another kind of match is accepted where it means the same as
+    the key's own kind."""
     full, size = (1 << bits) - 1, (bits + 7) // 8
     value, mask = plain(name, kind, bits, match)
     for number in (value, mask):

@@ -13,12 +13,13 @@ import os
 import signal
 import stat
 from pathlib import Path
-from types import TracebackType
+
+from agglab.common.contexts import Closing
 
 
-class Leftovers:
-    """What is to be removed. With `apart`, by a process of its own: to be made before any thread
-    is."""
+class Leftovers(Closing):
+    """Sockets and files to remove at the end. With `apart`, a separate process removes them; it
+    must be started before any thread."""
 
     def __init__(self, apart: bool) -> None:
         self._made: list[tuple[str, int, int]] = []
@@ -38,17 +39,17 @@ class Leftovers:
             os._exit(0)
 
     def add(self, path: str | Path) -> None:
-        """A socket or file that has just been made there."""
+        """Adds a socket or file that has just been created at this path."""
         with contextlib.suppress(OSError):
             found = os.lstat(path)
             self._made.append((os.path.abspath(path), found.st_dev, found.st_ino))
 
     def complete(self) -> None:
-        """Nothing comes any more: privileges may be dropped."""
+        """Says that nothing more will be added, so that privileges may be dropped."""
         if self._child:
             _write_all(self._writer, json.dumps(self._made).encode() + b"\n")
 
-    def remove(self) -> None:
+    def close(self) -> None:
         """Remove everything now."""
         for made in self._made:
             with contextlib.suppress(PermissionError):
@@ -58,20 +59,10 @@ class Leftovers:
             os.waitpid(self._child, 0)
             self._child = 0
 
-    def __enter__(self) -> Leftovers:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.remove()
-
 
 def _wait_and_remove(reader: int) -> None:
-    """The other process: one line of paths, and the end of the switch."""
+    """Runs in the separate process: reads one line of paths, waits until the switch has ended, and
+    removes them."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     # Whoever waits for the end of the switch's output must not wait for this process.
@@ -86,8 +77,7 @@ def _wait_and_remove(reader: int) -> None:
 
 
 def _remove(path: str, device: int, inode: int) -> None:
-    """Remove what was made there unless something else has its place, or it is a file with
-    contents."""
+    """Removes the path unless something else has taken its place or it is a file with contents."""
     with contextlib.suppress(FileNotFoundError):
         found = os.lstat(path)
         ours = (found.st_dev, found.st_ino) == (device, inode)

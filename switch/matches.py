@@ -1,5 +1,5 @@
-"""What a table entry matches in one key field (values are unsigned, of the field's width), and what
-an entry of a table with an action profile refers to."""
+"""The kinds of match of a key field (values are unsigned and as wide as the field), and the targets
+that an entry of a table with an action profile refers to."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ GROUP_BIT = 1 << 31
 
 
 def target_number(target: Member | Group) -> int:
-    """What pipeline.h calls target."""
+    """Returns the number that pipeline.h calls `target`."""
     if not 0 <= target.number < GROUP_BIT:
         raise PipelineError(f"{target} does not exist")
     return target.number | (GROUP_BIT if isinstance(target, Group) else 0)

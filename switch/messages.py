@@ -1,4 +1,4 @@
-"""What the running program says (log_msg, asserts, traces), into the switch's log."""
+"""Writes the running program's messages (log_msg, asserts, traces) to the switch's log."""
 
 from __future__ import annotations
 

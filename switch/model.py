@@ -81,7 +81,7 @@ class Profile:
     id: int
     selector: Calculation | None = None
     actions: tuple[Action, ...] = ()
-    """What members can hold: the actions of all its tables, one of each name."""
+    """The actions that its members can hold: those of all its tables, one of each name."""
 
     def action(self, name: str) -> Action | None:
         """The action of that name."""
@@ -116,7 +116,7 @@ class Table:
     source: str = ""
     meter: Meter | None = None
     profile: Profile | None = None
-    """Where its entries hold members or groups instead of actions."""
+    """The action profile whose members or groups its entries refer to, if it has one."""
 
     @property
     def key_bytes(self) -> int:
@@ -127,8 +127,8 @@ class Table:
         return next((a for a in self.actions if a.name == name), None)
 
     def outcomes(self) -> dict[int, Action]:
-        """What a look-up can find: an action's index (with a profile: of the profile's action of
-        that name) and the action to execute."""
+        """Returns the possible results of a look-up: an action's index (with a profile: of the
+        profile's action of that name) and the action to execute."""
         if self.profile is None:
             return {action.index: action for action in self.actions}
         return {a.index: self.action(a.name) or a for a in self.profile.actions}

@@ -71,7 +71,7 @@ class TlsFiles:
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line asks for."""
+    """The options of the command line."""
 
     interfaces: dict[int, str]
     json: Path | None
@@ -330,7 +330,8 @@ def _check(
 
 
 def _tls(wanted: argparse.Namespace) -> TlsFiles | None:
-    """What half of the options asks for is refused: it would be less safe than it looks."""
+    """Reads the options for TLS. An incomplete set of them is refused, because it would be less
+    safe than it looks."""
     cert, key, cacert = (
         wanted.grpc_server_cert,
         wanted.grpc_server_key,

@@ -95,7 +95,7 @@ class Pipeline:
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
-        """What is changed within comes between two packets, all of it."""
+        """Makes all changes within the block take effect at once, between two packets."""
         self._instance.library.pl_lock(self.handle)
         try:
             yield

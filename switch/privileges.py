@@ -12,8 +12,9 @@ import pwd
 from dataclasses import dataclass
 from pathlib import Path
 
-from agglab.switch.build import cache_directory, runtime_texts
-from agglab.switch.folders import make_private
+from agglab.common.c_build import cache_folder
+from agglab.common.private_folders import make_private
+from agglab.switch.build import runtime_texts
 
 NOBODY = "nobody"
 PR_SET_NO_NEW_PRIVS = 38  # linux/prctl.h
@@ -25,7 +26,7 @@ class PrivilegeError(Exception):
 
 @dataclass(frozen=True)
 class Account:
-    """Whom the switch becomes."""
+    """The user that the switch runs as after it has dropped its privileges."""
 
     name: str
     uid: int
@@ -33,8 +34,9 @@ class Account:
 
 
 def account(name: str | None) -> Account | None:
-    """Whom to become: `name`, else nobody. None where there is nothing to give up: for an ordinary
-    user, and for root of a user namespace that has no other user, who is nothing outside."""
+    """Returns the user to switch to: `name`, or `nobody` by default. Returns None where there are
+    no privileges to drop: for an ordinary user, and for the root of a user namespace that maps no
+    other user, who has no privileges outside it."""
     wanted = NOBODY if name is None else name
     try:
         found = pwd.getpwnam(wanted)
@@ -59,8 +61,8 @@ def _is_mapped(which: str, number: int) -> bool:
 
 
 def gain_no_more() -> None:
-    """No program that this process executes has more privileges than it has itself. Each thread has
-    that from the one that started it: to be called before there is another."""
+    """Prevents programs that this process executes from gaining privileges. A thread inherits this
+    from the thread that started it, so call this before starting any."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
         raise PrivilegeError(f"no_new_privs: {os.strerror(ctypes.get_errno())}")
@@ -84,7 +86,7 @@ def drop(to: Account) -> None:
 def _open_cache(to: Account) -> int:
     """The user's folder below root's cache. Nobody but root can get there by its path, so that no
     other process of that user can leave a library to be loaded here; this process has it open."""
-    folder = cache_directory().absolute() / "dropped"
+    folder = cache_folder().absolute() / "dropped"
     try:
         make_private(folder)
         own = folder / str(to.uid)

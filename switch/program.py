@@ -192,7 +192,7 @@ def needed(controls: dict[str, Control], root: Node, name: str) -> Control:
 
 
 def check_memory(program: Program, root: Node) -> None:
-    """What instances of the program will allocate."""
+    """Refuses a program whose instances would allocate too much memory."""
     packet = sum(
         h.type.max_bits // 8 + FIELD_BYTES * len(h.type.fields) for h in program.headers.values()
     )

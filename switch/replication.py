@@ -1,4 +1,4 @@
-"""What copies of a packet leave: multicast groups and clone sessions of an instance."""
+"""Multicast groups and clone sessions of an instance, which say where copies of a packet go."""
 
 from __future__ import annotations
 

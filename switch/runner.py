@@ -17,10 +17,10 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Any
 
+from agglab.common.private_folders import make_private, state_folder
 from agglab.switch import files
 from agglab.switch.detail import Detail
 from agglab.switch.errors import PipelineError
-from agglab.switch.folders import make_private, state_folder
 from agglab.switch.io import DEFAULT_COALESCE_US, DEFAULT_RING_FRAMES, PacketLoop, PacketLoopError
 from agglab.switch.io.stats_socket import StatsSocket
 from agglab.switch.leftovers import Leftovers
@@ -88,8 +88,8 @@ def _stop_starting(number: int, frame: FrameType | None) -> None:
 
 
 class OneLine(logging.Formatter):
-    """What is told, names and requests of strangers included, neither ends its line nor reaches a
-    terminal as a command."""
+    """Formats each log record as one line, without control characters: names and requests come from
+    outside and must neither end the line nor reach a terminal as commands."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         record.message = printable(record.message)
@@ -166,7 +166,7 @@ def _run(options: Options, stack: contextlib.ExitStack) -> None:
 
 @contextlib.contextmanager
 def _stopped_by_signals() -> Iterator[None]:
-    """What takes long and has nothing to lose: a signal ends it at once."""
+    """Lets a signal end the block at once; for work that takes long and leaves nothing behind."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
     try:
         yield
@@ -194,7 +194,7 @@ def _become(whom: Account) -> None:
 
 @dataclass(frozen=True)
 class _Sources:
-    """What the command line's files hold; nothing of it has been looked at."""
+    """The contents of the command line's files, not yet interpreted."""
 
     json: bytes | None
     p4info: bytes | None
@@ -229,7 +229,8 @@ def _load(options: Options, sources: _Sources, device: Any) -> None:
 
 
 def detail(options: Options) -> Detail:
-    """What the program shall say: a log at level debug has its log_msg, one at trace everything."""
+    """Returns the program's level of detail: a log at level debug has its log_msg, a log at level
+    trace has everything."""
     if options.trace or options.log_level == "trace":
         return Detail.TRACE
     return Detail.LOG if options.log_level == "debug" else Detail.NOTHING
@@ -345,7 +346,7 @@ def _tell_ready(options: Options) -> None:
 
 
 def _statistics(options: Options, loop: PacketLoop, started: float) -> dict[str, Any]:
-    """What --stats-socket and --stats-file hold."""
+    """Returns the statistics that --stats-socket and --stats-file give."""
     return {
         "device_id": options.device_id,
         "time_ns": time.monotonic_ns(),

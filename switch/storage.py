@@ -1,4 +1,4 @@
-"""What a program keeps values in: fields of headers, stacks and unions, and registers."""
+"""The storage of a program: fields of headers, stacks and unions, and registers."""
 
 from __future__ import annotations
 

@@ -14,7 +14,8 @@ from agglab.switch.matches import Group, Match, Member, target_number
 from agglab.switch.model import Action, Table
 
 DEFAULT_ENTRY = (1 << 64) - 1
-"""As a handle: the counter and meter of the default entry (PL_DEFAULT_ENTRY of pipeline.h)."""
+"""The handle that stands for the default entry's counter and meter (PL_DEFAULT_ENTRY of
+pipeline.h)."""
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,13 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Protocol
 
-from agglab.testbed.faults import Fault
 from agglab.testbed.plan import Entries
 from agglab.testbed.received import Received
 from agglab.testbed.series.tracks import Record
 from agglab.testbed.statistics import NetworkStatistics
 from agglab.testbed.usage import Usage
 from agglab.testbed.worker_id import Event, WorkerId
+from agglab.topologies.graph import Impairment
 
 Command = Mapping[str, Any]
 
@@ -70,11 +70,17 @@ class Backend(Protocol):
     def kill_worker(self, worker: WorkerId) -> None:
         """Sends the worker's program SIGKILL; its `ended` event follows."""
 
-    def begin(self, fault: Fault) -> None:
-        """Begins a link's fault immediately."""
+    def set_link_down(self, fault: int, link: str, down: bool) -> None:
+        """Has a link lose every frame from now on; if `down` is false, it carries frames again.
+        fault: the number of the fault that does it, also below."""
 
-    def end(self, fault: Fault) -> None:
-        """Ends a link's fault, as if it had never begun."""
+    def set_rate(self, fault: int, directions: Sequence[str], rate_bps: int | None) -> None:
+        """Gives directions of a link another rate; None gives them back their own."""
+
+    def set_impairment(
+        self, fault: int, link: str, directions: Sequence[str], impairment: Impairment, on: bool
+    ) -> None:
+        """Adds an impairment to directions of a link, or removes it again."""
 
     def inject(self, host: str, frames: Sequence[bytes]) -> None:
         """Sends Ethernet frames unchanged from a host, bypassing its workers."""

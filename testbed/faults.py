@@ -31,83 +31,128 @@ class AtChunk:
 
 Trigger: TypeAlias = "AtTime | AtChunk"
 
+Claim: TypeAlias = "tuple[object, ...]"
+"""What a fault has for itself while it lasts: faults with equal claims must not overlap."""
+
 
 @dataclass(frozen=True)
-class LinkDown:
+class LinkFault:
+    """A fault of one link. Two kinds may be on a link at the same time."""
+
+    link: str
+
+    @property
+    def target(self) -> str:
+        return self.link
+
+    @property
+    def claim(self) -> Claim:
+        return type(self), self.link
+
+
+@dataclass(frozen=True)
+class LinkDown(LinkFault):
     """Every frame that arrives at an end of the link while it is down is lost, after it has used
     queue and rate as usual. Frames that already wait in the queue are lost as well, unless they are
     still waiting when the fault ends. When it ends, the link carries frames again."""
 
-    link: str
-
 
 @dataclass(frozen=True)
-class RateChange:
+class RateChange(LinkFault):
     """The directions (`h1->s1`) get another rate. When it ends, they get their own rate back."""
 
-    link: str
     directions: tuple[str, ...]
     rate_bps: int
 
+    @property
+    def claim(self) -> Claim:
+        return type(self), self.link, self.directions
+
 
 @dataclass(frozen=True)
-class Impair:
+class Impair(LinkFault):
     """The directions (`h1->s1`) get one more impairment. When it ends, the impairment is removed.
 
     Frame k of a direction counts all frames since the network started, not since the fault began.
     """
 
-    link: str
     directions: tuple[str, ...]
     impairment: Impairment
 
+    @property
+    def claim(self) -> Claim:
+        return type(self.impairment), self.link, self.directions
+
 
 @dataclass(frozen=True)
-class AgentPause:
-    """The agent's program is suspended (SIGSTOP) and keeps its state. When it ends, the program
-    continues (SIGCONT). role: the role of the job's agents on that host (hosts/part.py)."""
+class AgentFault:
+    """A fault of the programs that a job's agents run on a host. role: theirs (hosts/part.py)."""
 
     job: int
     host: str
     role: str
 
+    @property
+    def target(self) -> str:
+        return self.host
+
+    @property
+    def claim(self) -> Claim:
+        """A program is either suspended or killed."""
+        return AgentFault, self.role, self.host, self.job
+
 
 @dataclass(frozen=True)
-class AgentCrash:
+class AgentPause(AgentFault):
+    """The agent's program is suspended (SIGSTOP) and keeps its state. When it ends, the program
+    continues (SIGCONT)."""
+
+
+@dataclass(frozen=True)
+class AgentCrash(AgentFault):
     """The agent's program is killed. When it ends (a restart), the program is started again with no
     state."""
 
-    job: int
-    host: str
-    role: str
-
 
 @dataclass(frozen=True)
-class AgentSlow:
+class AgentSlow(AgentFault):
     """The agent handles packets that have arrived only every `delay_s`. When it ends, it handles
     them immediately again."""
 
-    job: int
-    host: str
-    role: str
     delay_s: float
+
+    @property
+    def claim(self) -> Claim:
+        return AgentSlow, self.role, self.host, self.job
 
 
 @dataclass(frozen=True)
-class SwitchRestart:
+class SwitchFault:
+    """A fault of a switch's program. Two must not overlap, whatever they are."""
+
+    switch: str
+
+    @property
+    def target(self) -> str:
+        return self.switch
+
+    @property
+    def claim(self) -> Claim:
+        return SwitchFault, self.switch
+
+
+@dataclass(frozen=True)
+class SwitchRestart(SwitchFault):
     """The switch's program is killed and started again, with no entries and empty registers. It is
     filled again after `outage_s` at the earliest. This fault does not end."""
 
-    switch: str
     outage_s: float
 
 
 @dataclass(frozen=True)
-class SwitchReprogram:
+class SwitchReprogram(SwitchFault):
     """The running switch loads its program again: registers, entries and counters are empty, and
     then the entries are written again. This fault does not end."""
-
-    switch: str
 
 
 @dataclass(frozen=True)
@@ -119,11 +164,17 @@ class Attack:
     frames: int
     over_s: float
 
+    @property
+    def target(self) -> str:
+        return self.host
 
-NetworkFault: TypeAlias = "LinkDown | RateChange | Impair"
-AgentFault: TypeAlias = "AgentPause | AgentCrash | AgentSlow"
-SwitchFault: TypeAlias = "SwitchRestart | SwitchReprogram"
-Action: TypeAlias = "NetworkFault | AgentFault | SwitchFault | Attack"
+    @property
+    def claim(self) -> Claim:
+        return Attack, self.host
+
+
+Action: TypeAlias = "LinkFault | AgentFault | SwitchFault | Attack"
+"""What a fault does. testbed/control/fault.py has a table of how each is done."""
 
 
 @dataclass(frozen=True)

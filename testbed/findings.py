@@ -163,18 +163,18 @@ def _in_switches(case: Case) -> Iterator[Finding]:
 def _sent_by(
     switch: str, found: Balance, slack: int, inside: int, foreign: bool
 ) -> Iterator[Finding]:
-    numbers = {"owed": found.owed, "sent": found.went}
-    if found.owed - found.went > slack + inside:
+    numbers = {"owed": found.expected, "sent": found.went}
+    if found.expected - found.went > slack + inside:
         yield Finding(
             "lost-in-switch",
-            f"the program of {switch} should have sent {found.owed} frames by its own counters, "
-            f"but sent {found.went}",
+            f"the program of {switch} should have sent {found.expected} frames by its own "
+            f"counters, but sent {found.went}",
             numbers,
         )
-    if found.went - found.owed > slack and not foreign:
+    if found.went - found.expected > slack and not foreign:
         yield Finding(
             "sent-unasked",
-            f"the program of {switch} sent {found.went} frames, but only {found.owed} by its "
+            f"the program of {switch} sent {found.went} frames, but only {found.expected} by its "
             "own counters",
             numbers,
         )

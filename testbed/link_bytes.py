@@ -101,7 +101,7 @@ def _more(
         if host in more:
             more[host] -= size
     for host, count in counts.items():
-        explained = asked.beyond(resolved, job, host, count)
+        explained = asked.extra_bytes(resolved, job, host, count)
         more[host] = min(max(more[host], explained.least), explained.most)
     return more
 

@@ -7,6 +7,8 @@ from math import inf, isfinite
 from statistics import median
 from typing import Any
 
+import numpy as np
+
 from agglab.testbed import fidelity, findings, link_bytes, workloads
 from agglab.testbed.accounts import ON_REAL_LINKS
 from agglab.testbed.control.outcome import ControlCounts, JobResult, Outcome
@@ -16,11 +18,12 @@ from agglab.testbed.measurements import Measurements
 from agglab.testbed.queue_losses import Lost, lost_inside
 from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.scenario.expectations import FINDINGS, Expectation
-from agglab.testbed.series.latency import Counts, percentiles
+from agglab.testbed.series.latency import percentiles
+from agglab.testbed.series.rows import sent_rates
+from agglab.testbed.series.tracks import Record
 from agglab.testbed.statistics import NetworkStatistics, SwitchStatistics
 from agglab.testbed.systems.base import System
 from agglab.testbed.verify import combine
-from agglab.testbed.worker_id import WorkerId
 from agglab.testbed.workloads import asked
 
 NS_PER_S = 1e9
@@ -49,8 +52,7 @@ PORT_ERRORS = ("rx_truncated", "rx_gso_drops", "tx_oversize", "tx_errors")
 def compute(resolved: ResolvedScenario, measured: Measurements) -> dict[str, Any]:
     """Returns the whole of metrics.json except `ok` and `reason`, which the expectations decide."""
     results = measured.outcome.jobs
-    latencies = measured.record.latencies
-    jobs = {result.job.name: _job(resolved, result, latencies) for result in results}
+    jobs = {result.job.name: _job(resolved, result, measured.record) for result in results}
     lost = lost_inside(resolved, measured) if resolved.target == "bmv2" else {}
     switches = _switches(measured, lost)
     links = _links(measured.statistics)
@@ -96,9 +98,7 @@ def _accounts(found: Sequence[findings.Finding], measured: Measurements) -> dict
     return {"balanced": all(finding.kind != "accounts" for finding in found), "unclear": ""}
 
 
-def _job(
-    resolved: ResolvedScenario, result: JobResult, latencies: Mapping[WorkerId, Counts]
-) -> dict[str, Any]:
+def _job(resolved: ResolvedScenario, result: JobResult, record: Record) -> dict[str, Any]:
     """Returns one job's metrics. A job that has not completed a round has no times."""
     job, system = result.job, resolved.system
     bound = asked.bounds(resolved, resolved.whole(job))
@@ -120,8 +120,9 @@ def _job(
             "ate_per_s": job.elements / middle if middle else None,
         },
         "latency_s": percentiles(
-            counts for worker, counts in latencies.items() if worker.job == job.number
+            counts for worker, counts in record.latencies.items() if worker.job == job.number
         ),
+        "send_rate_bps": _send_rate(record, result),
         "payload_bound_s": bound.payload_s,
         "link_bound_s": bound.link_s,
         "link_bound_ratio": _ratio(middle, bound.link_s),
@@ -138,6 +139,20 @@ def _job(
         **workloads.KINDS[job.work.kind].summary(job.work, times, result.verdicts),
         **({"control": _control(result.control)} if result.control else {}),
     }
+
+
+def _send_rate(record: Record, result: JobResult) -> dict[str, float | None]:
+    """Returns percentiles of what all agents of the job sent in the sampling intervals that lie
+    within rounds; null if there is none."""
+    moments, rates = sent_rates(record, result.job.number)
+    within = np.zeros(len(moments), bool)
+    for done in result.rounds:
+        within |= (moments - record.every_ns >= done.start_ns) & (moments <= done.end_ns)
+    rates = rates[within & np.isfinite(rates)]
+    if not len(rates):
+        return {"median": None, "p10": None}
+    median_bps, p10_bps = np.percentile(rates, [50, 10])
+    return {"median": float(median_bps), "p10": float(p10_bps)}
 
 
 def _control(counts: ControlCounts) -> dict[str, float]:

@@ -13,11 +13,12 @@ import sys
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
 
+from agglab.common.c_build import BuildError
+from agglab.common.contexts import BuiltOnEntry
 from agglab.hosts import library
 from agglab.hosts.part import WORKER
 from agglab.switch.errors import PipelineError
@@ -38,6 +39,7 @@ from agglab.testbed.statistics import NetworkStatistics
 from agglab.testbed.usage import Usage
 from agglab.testbed.worker_id import Event, WorkerId
 from agglab.topologies import Topology, interface_name
+from agglab.topologies.graph import Impairment
 
 ARRAYS = ("result", "sums", "out")
 """The fields of Received for every kind of workload."""
@@ -48,7 +50,7 @@ LOOK_SHARE = 30
 """The inverse of the share of a processor that reading the links' counters may take."""
 
 
-class MininetBackend:
+class MininetBackend(BuiltOnEntry):
     """See backend.Backend. targets: of every switch. sums: a folder for what agents receive, which
     can be large. counters: of the P4 programs, by name; their values are kept when a switch is
     restarted."""
@@ -70,6 +72,7 @@ class MininetBackend:
     ) -> None:
         """sample_ns: the interval at which links are sampled for `record` and agents sample
         themselves; 0 for never. buffered: names of links, see MininetNetwork."""
+        super().__init__()
         self._topology = topology
         self._targets = targets
         self._counters = tuple(dict.fromkeys(counters))
@@ -85,27 +88,15 @@ class MininetBackend:
         self._sample_ns = sample_ns
         self._tracks: Tracks | None = None
         self._started: dict[tuple[int, int], WorkerId] = {}
-        self._stack = contextlib.ExitStack()
 
-    def __enter__(self) -> MininetBackend:
+    def _build(self) -> None:
         _compile(self._targets.values())
-        with self._stack:
-            self._stack.enter_context(self._network)
-            self._stack.enter_context(self._agents)
-            self._switches |= self._network.start_switches(self._targets, self._start_s)
-            if self._sample_ns:
-                queues = self._stack.enter_context(contextlib.closing(self._network.queues()))
-                self._tracks = Tracks(self._sample_ns, queues.look)
-            self._stack = self._stack.pop_all()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._stack.close()
+        self._stack.enter_context(self._network)
+        self._stack.enter_context(self._agents)
+        self._switches |= self._network.start_switches(self._targets, self._start_s)
+        if self._sample_ns:
+            queues = self._stack.enter_context(contextlib.closing(self._network.queues()))
+            self._tracks = Tracks(self._sample_ns, queues.look)
 
     def now_ns(self) -> int:
         return time.monotonic_ns()
@@ -214,11 +205,16 @@ class MininetBackend:
     def kill_worker(self, worker: WorkerId) -> None:
         self._processes[worker].signal_group(signal.SIGKILL)
 
-    def begin(self, fault: Fault) -> None:
-        self._network.begin(fault)
+    def set_link_down(self, fault: int, link: str, down: bool) -> None:
+        self._network.set_link_down(fault, link, down)
 
-    def end(self, fault: Fault) -> None:
-        self._network.end(fault)
+    def set_rate(self, fault: int, directions: Sequence[str], rate_bps: int | None) -> None:
+        self._network.set_rate(fault, directions, rate_bps)
+
+    def set_impairment(
+        self, fault: int, link: str, directions: Sequence[str], impairment: Impairment, on: bool
+    ) -> None:
+        self._network.set_impairment(fault, link, directions, impairment, on)
 
     def inject(self, host: str, frames: Sequence[bytes]) -> None:
         link = self._injectors.get(host)
@@ -304,7 +300,7 @@ def _environment() -> dict[str, str]:
 def _compile(targets: Iterable[Target]) -> None:
     """Compiles in advance what every switch and agent would otherwise compile during its start. If
     that fails, the first of them reports why."""
-    with contextlib.suppress(library.BuildError):
+    with contextlib.suppress(BuildError):
         library.built()
     if any(isinstance(target, NativeTarget) for target in targets):
         with contextlib.suppress(PipelineError):

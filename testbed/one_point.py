@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from agglab.hosts.library import cache_folder
+from agglab.common.c_build import cache_folder
 from agglab.testbed.cli import guarded
 from agglab.testbed.exit_codes import INVALID
 from agglab.testbed.kernel import die_with_parent

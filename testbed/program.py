@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agglab.switch.build import cache_directory
+from agglab.common.c_build import cache_folder
 from agglab.testbed.errors import MachineLacks
 from agglab.testbed.p4_names import is_called
 from agglab.testbed.paths import IS_CHECKOUT, P4_FOLDER, REPOSITORY, peer_remedy
@@ -152,7 +152,7 @@ def _cache() -> Path:
     build = REPOSITORY / "build"
     if IS_CHECKOUT and os.access(build if build.exists() else REPOSITORY, os.W_OK):
         return CACHE
-    return cache_directory() / "programs"
+    return cache_folder() / "programs"
 
 
 def compiler_command(name: str) -> list[str]:

@@ -1,9 +1,9 @@
 """Follows frames through a switch: what arrived, what its program counted, what left.
 
 Each frame that reaches a program is counted by one of its counters (System.arrivals), and from
-these follows what it sends (System.owed). If the numbers differ, either the switch lost frames
-(BMv2 does not report packets for which its receive rings or egress queues had no room), or its
-program does not do what it counts.
+these follows what it sends (System.expected_frames). If the numbers differ, either the switch lost
+frames (BMv2 does not report packets for which its receive rings or egress queues had no room), or
+its program does not do what it counts.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from agglab.testbed.systems.base import Cells
 
 @dataclass(frozen=True)
 class Balance:
-    """Frames of one switch. came: from its links; counted: by its program; owed: what the program
-    should have sent by its own counters; went: what was sent."""
+    """Frames of one switch. came: from its links; counted: by its program; expected: what the
+    program should have sent by its own counters; went: what was sent."""
 
     came: int
     counted: int
-    owed: int
+    expected: int
     went: int
 
 
@@ -45,7 +45,7 @@ def lost_inside(resolved: ResolvedScenario, measured: Measurements) -> dict[str,
     if any(result.restarts or result.failure for result in results):
         return {}
     return {
-        switch: Lost(max(0, found.came - found.counted), max(0, found.owed - found.went))
+        switch: Lost(max(0, found.came - found.counted), max(0, found.expected - found.went))
         for switch, found in balances(resolved, measured).items()
     }
 
@@ -72,8 +72,8 @@ def _balance(resolved: ResolvedScenario, measured: Measurements, switch: str) ->
     )
     counted = _packets(counters, system.arrivals()) - _packets(counters, system.passes_within())
     jobs = (resolved.whole(job) for job in resolved.jobs)
-    owed = sum(system.owed(resolved, job, switch, counters) for job in jobs)
-    return Balance(came, counted, owed, went)
+    expected = sum(system.expected_frames(resolved, job, switch, counters) for job in jobs)
+    return Balance(came, counted, expected, went)
 
 
 def _packets(counters: Mapping[str, Cells], kinds: Iterable[str]) -> int:

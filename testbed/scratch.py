@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from agglab.switch.folders import state_folder, why_not_ours
+from agglab.common.private_folders import state_folder, why_not_ours
 from agglab.testbed.errors import MachineLacks
 
 PREFIX = "run-"

@@ -4,7 +4,7 @@ Pure arithmetic on the runs' own metrics."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -95,10 +95,11 @@ class OfSeveral:
     def point(self) -> str:
         return ", ".join(f"{path} {value}" for path, value in self.settings.items())
 
-    def line_over(self, axis: str) -> str:
-        """Returns the label of its line in a figure over a swept key: everything that distinguishes
-        it from the runs of other lines."""
-        others = [f"{path} {value}" for path, value in self.settings.items() if path != axis]
+    def line_over(self, ignored: Collection[str]) -> str:
+        """Returns the label of its line in a figure: everything that distinguishes it from the runs
+        of other lines, without the ignored swept keys."""
+        settings = self.settings.items()
+        others = [f"{path} {value}" for path, value in settings if path not in ignored]
         return ", ".join([*([self.contender] if self.contender else []), *others]) or "all"
 
 

@@ -1,4 +1,4 @@
-"""Which agent of which job: what events and samples are sorted by."""
+"""Names an agent of a job; events and samples are sorted by it."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class WorkerId:
 
     @classmethod
     def of(cls, event: Event) -> WorkerId:
-        """Whose event it is."""
+        """Returns the agent that an event is from."""
         role = event.get("role", WORKER)
         return cls(event["job"], event["name"], role, 0 if role == WORKER else event["rank"])
 
     @property
     def name(self) -> str:
-        """For files and messages: `h2`, `h2-job2`, `h2-server-4`."""
+        """The name in files and messages: `h2`, `h2-job2`, `h2-server-4`."""
         job = f"-job{self.job}" if self.job > 1 else ""
         return f"{self.host}{job}" + ("" if self.role == WORKER else f"-{self.role}-{self.rank}")

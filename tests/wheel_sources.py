@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("compiler", "switch", "hosts", "topologies", "testbed", "verification")
+PACKAGES = ("common", "compiler", "switch", "hosts", "topologies", "testbed", "verification")
 DATA = ("p4", "scenarios", "figures")
 FILES = ("pyproject.toml", "setup.py", "README.md", "LICENSE")
 

@@ -147,7 +147,7 @@ class _Builder:
         self._cables = _Cables(switch.name for switch in self._switches)
 
     def add_racks(self, racks: int, workers: int, servers: int) -> None:
-        """So many hosts for workers, and for servers, at each of s1..sR."""
+        """Adds this many hosts for workers, and for servers, to each of s1..sR."""
         _require("racks", racks, 1, MAX_RACKS)
         for rack in range(1, racks + 1):
             before = (rack - 1) * workers, (rack - 1) * servers

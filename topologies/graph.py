@@ -140,14 +140,15 @@ Impairment: TypeAlias = (
 )
 """What happens to the frames of a direction. `kind`: as scenarios call it."""
 DELAYING = (Reorder, Jitter)
-"""Those by which a frame can arrive later."""
+"""The impairments by which a frame can arrive later."""
 COPYING = (Duplicate,)
-"""Those by which it can arrive more than once."""
+"""The impairments by which a frame can arrive more than once."""
 
 
 @dataclass(frozen=True)
 class Direction:
-    """What one way of a cable does to frames, in the order rate and queue, delay, impairments.
+    """One direction of a cable and what it does to frames, in the order rate and queue, delay,
+    impairments.
 
     rate_bps: bits per second of Ethernet frames (header included, preamble and FCS not); None is
         unshaped.

@@ -41,7 +41,7 @@ def to_mininet(topology: Topology) -> Topo:
 
 
 def named(kind: str) -> Callable[..., Topo]:
-    """What `--topo KIND,...` calls."""
+    """Returns the function that `--topo KIND,...` calls."""
     return lambda *positional, **words: to_mininet(KINDS[kind](*positional, **words))
 
 

@@ -1,4 +1,4 @@
-"""What a system brings for its own verification, beside the answers that the testbed asks for.
+"""A system's contribution to its own verification, beside the methods that the testbed calls.
 
 It lies in the system's place, `testbed/systems/<name>/verification/`: if that is a package, which
 nothing of the testbed imports, it has a Proofs as `PROOFS`; a system without is tried by scenarios
@@ -36,7 +36,7 @@ class Proofs:
 
 
 def folder(system: str) -> Path:
-    """Where it lies, whether there is one or not."""
+    """Returns the folder for it, whether it exists or not."""
     return Path(systems.__file__).parent / system / "verification"
 
 

@@ -194,7 +194,8 @@ class Assignments:
             raise self.scope.unsupported(_at(self.scope), "this assignment to a header union")
 
     def invalidate(self, place: Place) -> None:
-        """What entering a block does to its `out` headers (section 6.8)."""
+        """Makes all headers in `place` invalid, as happens to `out` parameters on entering a block
+        (section 6.8)."""
         if isinstance(place, HeaderPlace):
             self.scope.emit("remove_header", place.expr)
         elif isinstance(place, StructPlace):
@@ -210,7 +211,8 @@ class Assignments:
             self.expressions.select_code(place, self.invalidate, [])
 
     def output(self, expression: ast.Expression) -> tuple[ir.Expr, Place | None]:
-        """Where an extern can put a scalar: a field, and the real target if that is none."""
+        """Returns a field that an extern can write a scalar to. If the real target is not a field,
+        also returns that target, for deliver()."""
         target = self.expressions.place(expression, freeze=True)
         if isinstance(target, Scalar) and isinstance(target.ref, ir.FieldRef):
             return target.ref, None

@@ -52,7 +52,8 @@ def _cut(path: Path) -> Path:
 
 
 def effects(typed: TypedProgram, root: ast.Node) -> Effects:
-    """What root reads and writes, the actions it calls included."""
+    """Returns what `root` reads and writes, including what the actions that it calls read and
+    write."""
     found = Effects()
     _gather(typed, root, found, set())
     return found

@@ -298,7 +298,8 @@ class Expressions:
     # ------------------------------------------------------------------- places
 
     def place(self, expression: ast.Expression, freeze: bool = False) -> Place:
-        """What expression stands for; freeze: an index in it is evaluated once, now."""
+        """Returns the place that `expression` stands for. With `freeze`, an index in it is
+        evaluated once, here."""
         shape = self.scope.type_of(expression)
         known = self.scope.constant(expression)
         if known is not None:

@@ -22,7 +22,8 @@ from agglab.compiler.source import Position
 
 @dataclass
 class Target:
-    """Where control goes: a node's name, the end (None), or where another target goes."""
+    """A place that control goes to: a node's name, the end (None), or wherever another target
+    goes."""
 
     name: str | None = None
     link: Target | None = None
@@ -252,7 +253,8 @@ def _apply(graph: Graph, statement: ir.Apply, following: Target) -> Target:
 
 
 def _connect_table(graph: Graph, table: ir.Table, sites: list[Site]) -> None:
-    """Where the table leads; from several places, a test of which of them was the caller."""
+    """Connects a table to its successors. A table applied in several places is followed by a test
+    of which of them applied it."""
     kinds = {site.apply.kind for site in sites}
     if kinds >= {"hit", "action"}:
         graph.unit.diagnostics.unsupported(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from agglab.common.p4info_messages import new_message
 from agglab.compiler import ast, types
 from agglab.compiler.backend import ir
 from agglab.compiler.backend.control_names import given_name, key_name
 from agglab.compiler.backend.lower import Compilation
 from agglab.compiler.backend.p4info_annotations import annotate, document, string_pairs
 from agglab.compiler.backend.p4info_ids import Symbols, member_numbers, written_id
-from agglab.compiler.backend.p4info_messages import new_message
 from agglab.compiler.backend.p4info_order import in_order, visible
 from agglab.compiler.backend.p4info_types import TypeSpecs, bitwidth
 from agglab.compiler.backend.places import leaf_fields
@@ -92,7 +92,8 @@ class Builder:
         ]
 
     def _package(self) -> None:
-        """What `@pkginfo(...)`, @brief and @description on main say."""
+        """Returns the package's description from `@pkginfo(...)`, `@brief` and `@description` on
+        main."""
         node = self.typed.main.node if self.typed.main is not None else None
         annotations = getattr(node, "annotations", ())
         annotate(self.typed, self.info.pkg_info, annotations, PACKAGE_ANNOTATIONS)

@@ -18,7 +18,8 @@ Actions = dict[str, ast.ActionDeclaration | None]
 
 
 def visible(declaration: ast.Declaration | None) -> bool:
-    """What is marked `@hidden` is not the control plane's."""
+    """Returns whether the control plane sees a declaration: all are visible but those marked
+    `@hidden`."""
     return declaration is None or declaration.annotation("hidden") is None
 
 

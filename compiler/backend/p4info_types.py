@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from agglab.common.p4info_messages import new_message
 from agglab.compiler import types
 from agglab.compiler.backend.control_names import given_name
 from agglab.compiler.backend.p4info_annotations import annotate
-from agglab.compiler.backend.p4info_messages import new_message
 from agglab.compiler.backend.storage import Unsupported, control_plane_name
 from agglab.compiler.source import Position
 from agglab.compiler.typed import TypedProgram

@@ -252,7 +252,8 @@ class UnionPlace(Place):
 
 
 def default_place(shape: types.Type) -> Place:
-    """What `...` stands for (section 7.3): zero, false, the first member, invalid headers."""
+    """Returns the value that `...` stands for (section 7.3): zero, false, the first member, invalid
+    headers."""
     actual = plain(shape)
     if isinstance(actual, types.Boolean):
         return Value(shape, ir.Truth(False))
@@ -268,7 +269,7 @@ def is_constant(place: Place) -> bool:
 
 
 def leaf_count(place: Place) -> int:
-    """How many places an index known at run time chooses among."""
+    """Returns the number of places among which an index that is known only at run time chooses."""
     alternatives = place.alternatives if isinstance(place, SelectedPlace) else []
     return sum(map(leaf_count, alternatives)) if alternatives else 1
 

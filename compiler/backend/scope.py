@@ -1,4 +1,5 @@
-"""What lowering carries along: the compilation as a whole, the inlined frame, the code so far."""
+"""The state that lowering passes along: the compilation as a whole, the inlined frame, the code so
+far."""
 
 from __future__ import annotations
 

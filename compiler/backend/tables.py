@@ -139,7 +139,8 @@ class Tables:
     def add_entries(
         self, control: Frame, table: ir.Table, declaration: ast.TableDeclaration
     ) -> None:
-        """After the keys, whose match kinds the entries need."""
+        """Adds the constant entries. The keys must have been added before, because entries need
+        their match kinds."""
         if "entries" not in declaration.written:
             return
         table.entries = []

@@ -59,7 +59,8 @@ class ArgumentChecker:
     def _fitting_types(
         self, fitting: list[tuple[types.Function, Pairing]]
     ) -> list[tuple[types.Function, Pairing]]:
-        """Those whose parameter types the arguments match as well."""
+        """Returns the candidates whose parameter types the arguments match as well as their
+        number."""
         found = []
         for argument in (a.value for _, pairs in fitting for _, a in pairs if a):
             if argument is not None and argument not in self.checked_arguments:

@@ -291,7 +291,8 @@ class CallChecker:
         return result
 
     def _packet_call(self, node: ast.Call, name: str) -> None:
-        """What core.p4's declarations cannot say about extract, lookahead and emit."""
+        """Checks the rules for extract, lookahead and emit that core.p4's declarations cannot
+        express."""
         info = self.context.program.calls.get(node)
         if info is None or not info.type_arguments:
             return

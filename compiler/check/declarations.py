@@ -208,7 +208,7 @@ class DeclarationChecker:
     def _own_type(
         self, owner: ast.ExternDeclaration, method: ast.FunctionDeclaration, type_: types.Function
     ) -> None:
-        """No parameter or result of a method has the type of the extern that declares it."""
+        """Reports a method that has a parameter or a result of the extern type that declares it."""
         places = [(p.declaration or method, p.type) for p in type_.parameters]
         if method.return_type is not None:
             places.append((method, type_.result))

@@ -88,7 +88,8 @@ class _Elaborator:
         return evaluate(self.program, node, {**self.globals, **outer})
 
     def _unnamed(self) -> str:
-        """What p4c calls the action profiles that tables make without a name."""
+        """Returns the name that p4c gives to the action profile that a table creates without a
+        name."""
         self.unnamed_profiles += 1
         return f"action_profile_{self.unnamed_profiles - 1}"
 
@@ -145,7 +146,8 @@ def made_in_properties(
 
 
 def _property_name(property_: ast.TableProperty) -> str:
-    """What @name before a property calls its object, in full (as p4c does)."""
+    """Returns the full name that `@name` before a property gives to the property's object, as p4c
+    has it."""
     names = [a.arguments for a in property_.annotations if a.name == "name"]
     given = names[0][0] if names and names[0] else None
     return given.value if isinstance(given, ast.StringLiteral) else ""

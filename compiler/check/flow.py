@@ -1,5 +1,5 @@
-"""What control flow tells: missing returns, unreachable statements, values that may be unset and
-headers that are or may be invalid.
+"""Checks that follow control flow: missing returns, unreachable statements, values that may be
+unset and headers that are or may be invalid.
 
 Followed are the variables and out parameters of a body (action, function, apply block, all states
 of a parser), field by field; stacks and unions are not. What is reported is certain or one branch
@@ -41,7 +41,7 @@ class _Flow:
         return end
 
     def outputs(self, parameters: tuple[ast.Parameter, ...]) -> Path:
-        """Where a body begins that has these parameters."""
+        """Returns the state at the beginning of a body that has these parameters."""
         path = Path()
         for parameter in parameters:
             if parameter.direction == "out":

@@ -41,7 +41,8 @@ class InstanceChecker:
         self.context.declare(node)
 
     def _misplaced(self, type_: types.Type) -> str:
-        """Where an instance of type_ belongs, if not here."""
+        """Returns what is wrong with an instance of `type_` in this place, or nothing if it may
+        stand here."""
         place = self.context.frame.kind
         if isinstance(type_, types.Package) and place != "program":
             return "belongs outside of all blocks"

@@ -31,7 +31,8 @@ def check_names(program: TypedProgram, diagnostics: Diagnostics) -> None:
 
 
 def _named(program: TypedProgram) -> set[ast.Node]:
-    """What the program names outside of the tables that it never applies."""
+    """Returns the declarations that the program refers to, not counting references from tables that
+    it never applies."""
     used = set(program.decl_of.values())
     idle = {
         node

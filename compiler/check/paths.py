@@ -39,8 +39,9 @@ NO_PLACES: Places = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """How far control can come: unset may have no value, invalid headers surely are, doubtful ones
-    may be; ended: it cannot come here."""
+    """What is known at a point of the control flow. unset: variables that may have no value.
+    invalid: headers that are certainly invalid. doubtful: headers that may be invalid. ended:
+    control cannot reach this point."""
 
     unset: Places = NO_PLACES
     invalid: Places = NO_PLACES
@@ -55,7 +56,8 @@ class Path:
         return Path(unset, self.invalid | {place}, self.doubtful - {place}, self.ended)
 
     def given(self, place: Place) -> Path:
-        """After place was given a value; in it, headers may be valid."""
+        """Returns the state after `place` was assigned a value, in which its headers may be
+        valid."""
         if not self.unset and not self.invalid and not self.doubtful:
             return self
         return self._only(lambda p: not p.inside(place))

@@ -235,7 +235,7 @@ class TableChecker:
             )
 
     def _check_duplicates(self, node: ast.TableDeclaration) -> None:
-        """No two const entries of a table that only matches exactly have the same key."""
+        """Reports const entries with the same key in a table that only matches exactly."""
         if not node.entries_constant or any(k.match_kind.name != "exact" for k in node.keys):
             return
         seen: dict[tuple[Value | None, ...], ast.TableEntry] = {}

@@ -19,7 +19,7 @@ StateItem = ast.Statement | ast.Declaration | ast.Transition
 
 @dataclass
 class _Properties:
-    """What a table has said so far."""
+    """The properties of a table that have been parsed so far."""
 
     keys: tuple[ast.KeyElement, ...] = ()
     actions: tuple[ast.ActionRef, ...] = ()

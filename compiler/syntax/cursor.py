@@ -94,7 +94,7 @@ class Cursor:
         return self.advance()
 
     def _missing_semicolon(self) -> NoReturn:
-        """Where the semicolon belongs is a better place than the next line's first token."""
+        """Reports a missing semicolon where it belongs, not at the first token of the next line."""
         last = self.previous.position
         place = last._replace(column=last.column + last.length, length=1)
         self.fail(f"expected ';' after {describe(self.previous)}", place)
@@ -156,7 +156,8 @@ class Cursor:
             self.depth -= 1
 
     def too_deep(self) -> NoReturn:
-        """No attempt may hide this one: every other reading would be as deep."""
+        """Reports code that is nested too deeply. The error ends every attempt to parse it
+        differently, because any other parse would be as deep."""
         message = f"nested too deeply: more than {MAX_NESTING} levels"
         self.diagnostics.error(self.token.position, message)
         raise NestingFailure
@@ -227,7 +228,8 @@ class Cursor:
         return tuple(items)
 
     def skip_item(self) -> None:
-        """To behind the next `;` or block of this level, or to the `}` that ends the level."""
+        """Skips to behind the next `;` or block of this level, or to the `}` that ends the
+        level."""
         while not self.at(END):
             kind = self.token.kind
             if kind == ";":

@@ -19,7 +19,8 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class StructLike(Type):
-    """What struct, header and header_union share; fields are in the order of declaration."""
+    """The fields that struct, header and header_union have in common; `fields` is in the order of
+    declaration."""
 
     declaration: ast.StructDeclaration
     arguments: tuple[Type, ...] = ()
@@ -53,7 +54,7 @@ class HeaderUnion(StructLike):
 
 @dataclass(frozen=True, slots=True)
 class ApplyResult(Type):
-    """What `t.apply()` returns: a struct of hit, miss (bool) and action_run (ActionRun)."""
+    """The type of `t.apply()`'s result: a struct of hit, miss (bool) and action_run (ActionRun)."""
 
     table: ast.TableDeclaration
 

@@ -82,7 +82,7 @@ class Extern(Type):
 
 @dataclass(frozen=True, slots=True)
 class Block(Type):
-    """What parsers and controls share.
+    """The fields that parsers and controls have in common.
 
     declaration: with or without a body; parameters: of apply; constructor: of the constructor
     (empty for the types without body).

@@ -9,7 +9,8 @@ LeafCounts = dict[int, tuple[Type, int]]
 
 
 def leaf_count(subject: Type, known: LeafCounts) -> int:
-    """How many scalars and varbits a value of this type has; known: those counted so far."""
+    """Returns the number of scalars and varbits in a value of this type. known: the numbers for
+    types that have been counted already."""
     if id(subject) in known:
         return known[id(subject)][1]
     if isinstance(subject, StructLike):

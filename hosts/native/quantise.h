@@ -38,6 +38,12 @@ static inline uint32_t wire_order(uint32_t value)
 #endif
 }
 
+static inline void copy_in_wire_order(const uint32_t *restrict from, uint64_t count, uint32_t *restrict to)
+{
+	for (uint64_t i = 0; i < count; i++)
+		to[i] = wire_order(from[i]);
+}
+
 /* The largest IEEE-754 exponent field among count floats; 255 if one of them is Inf or NaN. */
 static inline uint8_t largest_exponent(const float *values, uint64_t count)
 {

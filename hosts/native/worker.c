@@ -62,10 +62,7 @@ static void put_values(struct worker *w, const struct slot *slot, uint32_t *payl
 	} else if (slot->kind == WIRE_SCALED) {
 		quantise((const float *)w->values + first, count, w->exponents[slot->chunk], w->value_bits, payload, 1);
 	} else {
-		const uint32_t *restrict values = (const uint32_t *)w->values + first;
-
-		for (uint64_t i = 0; i < count; i++)
-			payload[i] = wire_order(values[i]);
+		copy_in_wire_order((const uint32_t *)w->values + first, count, payload);
 	}
 	memset(payload + count, 0, (w->lanes - count) * sizeof(*payload));
 }
@@ -81,13 +78,6 @@ static uint8_t exponent_to_announce(const struct worker *w, const struct slot *s
 static uint32_t body_bytes(const struct worker *w, uint8_t kind)
 {
 	return kind == WIRE_OPENING ? 2 * WIRE_SHAPE_BYTES : w->lanes * 4;
-}
-
-/* A worker's own shape is both the smallest and the largest it knows. */
-static void put_shapes(const struct worker *w, uint8_t *body)
-{
-	memcpy(body, w->shape, WIRE_SHAPE_BYTES);
-	memcpy(body + WIRE_SHAPE_BYTES, w->shape, WIRE_SHAPE_BYTES);
 }
 
 /* Lays out the slot's next packet and puts the slot on the queue. */
@@ -107,7 +97,7 @@ static void prepare(struct worker *w, uint32_t index)
 	memcpy(frame, &header, sizeof(header));
 	slot->length = WIRE_HEADER_BYTES + body_bytes(w, slot->kind);
 	if (slot->kind == WIRE_OPENING)
-		put_shapes(w, frame + WIRE_HEADER_BYTES);
+		shapes_put(&w->shapes, frame + WIRE_HEADER_BYTES);
 	else if (slot->kind == WIRE_HALF)
 		put_halves(w, slot, (uint16_t *)(frame + WIRE_HEADER_BYTES));
 	else
@@ -142,34 +132,14 @@ static void take_values(struct worker *w, const struct slot *slot, const uint8_t
 	if (w->kind == WIRE_HALF) {
 		turn_halves((const uint16_t *)payload, count, (uint16_t *)w->out + first);
 	} else if (w->kind == WIRE_INT32) {
-		uint32_t *restrict out = (uint32_t *)w->out + first;
-
-		for (uint64_t i = 0; i < count; i++)
-			out[i] = wire_order(payload[i]);
+		copy_in_wire_order(payload, count, (uint32_t *)w->out + first);
 	} else if (exponent != EXPONENT_NOT_FINITE) {
 		/* Otherwise out, which may be the input, keeps what the caller has to be told about. */
 		dequantise(payload, count, exponent, w->value_bits, (float *)w->out + first, 1);
 	}
-	if (w->sums) {
-		int32_t *restrict sums = w->sums + first;
-
-		for (uint64_t i = 0; i < count; i++)
-			sums[i] = (int32_t)wire_order(payload[i]);
-	}
+	if (w->sums)
+		copy_in_wire_order(payload, count, (uint32_t *)w->sums + first);
 	w->chunks_done++;
-}
-
-/* Whether all workers reduce what this one does. If not, the round has no result. */
-static int take_shapes(struct worker *w, const uint8_t *body)
-{
-	const uint8_t *smallest = body, *largest = body + WIRE_SHAPE_BYTES;
-
-	if (!memcmp(smallest, w->shape, WIRE_SHAPE_BYTES) && !memcmp(largest, w->shape, WIRE_SHAPE_BYTES))
-		return 1;
-	memcpy(w->smallest, smallest, WIRE_SHAPE_BYTES);
-	memcpy(w->largest, largest, WIRE_SHAPE_BYTES);
-	w->disagreed = 1;
-	return 0;
 }
 
 /* What follows on the slot once its packet has been answered. Returns 0 when nothing does. */
@@ -245,7 +215,7 @@ uint32_t worker_results(struct worker *w, int64_t now_ns, const uint8_t *rows, u
 		longest_ns = rtt_ns > longest_ns ? rtt_ns : longest_ns;
 		if (slot->kind != WIRE_OPENING)
 			take_values(w, slot, datagram);
-		else if (!take_shapes(w, datagram + WIRE_HEADER_BYTES))
+		else if (!shapes_take(&w->shapes, datagram + WIRE_HEADER_BYTES))
 			break;
 		if (advance(w, slot, header.exponent))
 			prepare(w, (uint32_t)(slot - w->slots));
@@ -288,7 +258,7 @@ int worker_poll(struct worker *w, int64_t now_ns)
 {
 	int count;
 
-	if (w->disagreed)
+	if (w->shapes.disagreed)
 		return -EPROTO;
 	for (uint32_t i = 0; i < w->queued; i++)
 		send_first(w, &w->slots[w->queue[i]], now_ns);

@@ -10,6 +10,7 @@
 
 #include "quantise.h"
 #include "recovery.h"
+#include "shapes.h"
 #include "wire.h"
 
 /* The packet a slot has in flight, or, when nothing is, the last one that was answered. */
@@ -39,10 +40,7 @@ struct worker {
 	int32_t *sums;      /* the integer sums, or NULL */
 	uint8_t *exponents; /* agreed, one a chunk */
 	uint64_t elements;
-	uint8_t shape[WIRE_SHAPE_BYTES];     /* the round's, as on the wire */
-	uint8_t smallest[WIRE_SHAPE_BYTES];  /* of all workers', where they disagreed */
-	uint8_t largest[WIRE_SHAPE_BYTES];
-	uint32_t disagreed;
+	struct shapes shapes; /* the round's */
 	uint32_t kind; /* of the round's values: INT32, SCALED or HALF */
 	uint32_t chunks;
 	uint32_t chunks_done;

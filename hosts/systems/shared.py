@@ -1,4 +1,4 @@
-"""What the endpoints of several systems need alike. Imports `hosts` only."""
+"""Code that the endpoints of several systems share. Imports `hosts` only."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ COUNTERS = {
     "bytes_sent": ("bytes", "of Ethernet frames sent, without their checksums"),
     "bytes_received": ("bytes", "of Ethernet frames received, without their checksums"),
 }
-"""What every endpoint counts: the unit, and the meaning."""
+"""The counters of every endpoint: unit and meaning of each."""
 
 
 def timing_of(part: Part, lanes: int, window: int) -> Timing:

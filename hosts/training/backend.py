@@ -45,7 +45,8 @@ KEPT = (
     *("register_abort_hook", "register_pre_hook", "register_post_hook"),
     *("unregister_abort_hook", "unregister_pre_hook", "unregister_post_hook"),
 )
-"""No collectives: PyTorch's own will do. A test compares all names with those of the class."""
+"""Methods that are not collectives and stay PyTorch's own. A test compares all names with those of
+the class."""
 
 
 class ReducedWork(Work):
@@ -117,7 +118,7 @@ class ProcessGroup(distributed.ProcessGroup):
         return BACKEND
 
     def get_group_store(self) -> Any:
-        """What members find each other by."""
+        """Returns the store by which members find each other."""
         return self._store
 
     def allreduce(self, given: Any, *arguments: Any, **named: Any) -> Any:
@@ -158,7 +159,7 @@ class ProcessGroup(distributed.ProcessGroup):
         self._inner.set_timeout(timeout)
 
     def abort(self) -> None:
-        """What is under way has no result."""
+        """Gives up what is in progress: it gets no result."""
         self._inner.abort()
 
     def shutdown(self) -> None:
@@ -182,8 +183,8 @@ def start(agent: Client, listed: Sequence[Any], divide_by: int) -> ReducedWork:
 
 
 def create(store: Any, rank: int, size: int, timeout: timedelta) -> ProcessGroup:
-    """What `init_process_group` and `new_group` call. Raises TrainingError (a RuntimeError) outside
-    an agent."""
+    """Makes the backend; `init_process_group` and `new_group` call this. Raises TrainingError (a
+    RuntimeError) outside an agent."""
     agent = client.connect()
     terms = agent.terms
     if size == terms.workers and rank != terms.rank:

@@ -39,7 +39,7 @@ class TrainingError(RuntimeError):
 
 @dataclass(frozen=True)
 class Piece:
-    """What one reduction sums. fill(slot) puts the values there; drain(slot) takes the sums."""
+    """The values of one reduction. fill(slot) puts the values there; drain(slot) takes the sums."""
 
     elements: int
     dtype: str
@@ -190,7 +190,7 @@ class Client:
     # Both.
 
     def _break_off(self, error: str) -> None:
-        """Nothing that is under way or comes later has a result."""
+        """Fails everything that is in progress or comes later."""
         with self._lock:
             self._error = self._error or error
             error = self._error

@@ -1,4 +1,4 @@
-"""What a training script finds in its environment. Imports nothing of `hosts`."""
+"""The environment variables of a training script. Imports nothing of `hosts`."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ BACKEND = "agglab"
 SOCKET = "AGGLAB_TRAINING"
 """Names the Unix socket at which the agent of the host waits for the script."""
 NO_NAMES = "timeout:1 attempts:1"
-"""For resolv.conf(5): PyTorch looks for the names of addresses, which nobody has here."""
+"""Options of resolv.conf(5): PyTorch looks up the names of addresses, and the hosts here have no
+name server."""
 
 
 def script_environment(
     rank: int, workers: int, master: tuple[str, int], run: str, socket_path: str
 ) -> dict[str, str]:
-    """What `torchrun` gives to a script of which each host runs one process, and where the agent
-    is. master: address and free port of rank 0's host, for PyTorch's store. run: any name, the same
-    at all ranks."""
+    """Returns the variables that `torchrun` gives to a script with one process on each host, and
+    the agent's address. master: address and free port of rank 0's host, for PyTorch's store. run:
+    any name, the same at all ranks."""
     host, port = master
     return {
         "RANK": str(rank),

@@ -1,5 +1,5 @@
-"""What a training script and the agent of its host say to each other: JSON objects, one a packet of
-a Unix socket of type SEQPACKET. Tensors lie in shared memory, whose descriptor comes with Welcome.
+"""The protocol between a training script and the agent of its host: JSON objects, one a packet of a
+Unix socket of type SEQPACKET. Tensors lie in shared memory, whose descriptor comes with Welcome.
 
     agent   Welcome                          once, with the descriptor; or Refused, and the end
     script  Reduce                           any number of times; at most one for each slot
@@ -119,7 +119,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class Report:
-    """What the script tells of its progress: finite numbers, or short texts, by name."""
+    """A report of the script's progress: finite numbers, or short texts, by name."""
 
     kind: ClassVar[str] = "report"
     values: dict[str, Any]
@@ -133,7 +133,8 @@ class Report:
 
 @dataclass(frozen=True)
 class Counts:
-    """What the script's process group did, by name, since it last said so: more to be added up."""
+    """The counts of what the script's process group did since its last such message, by name. The
+    receiver adds them up."""
 
     kind: ClassVar[str] = "counts"
     values: dict[str, Any]

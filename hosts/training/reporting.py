@@ -1,5 +1,5 @@
-"""What a script tells the testbed of its progress. Imports no PyTorch: a model's parameters bring
-it."""
+"""Functions by which a script reports its progress to the testbed. Does not import PyTorch, which a
+model's parameters bring along."""
 
 from __future__ import annotations
 

@@ -42,8 +42,8 @@ itself. Raises AllReduceError."""
 
 @dataclass(frozen=True)
 class Terms:
-    """What the script is told. rank, workers: of the job; elements: the most one reduction can
-    have; address: this host's IPv4 address; dtypes: those `reduce` takes."""
+    """The facts that the script is told. rank, workers: of the job; elements: the most one
+    reduction can have; address: this host's IPv4 address; dtypes: those `reduce` takes."""
 
     rank: int
     workers: int
@@ -184,7 +184,7 @@ class Service:
         self._tell(protocol.Done(asked.number))
 
     def _values(self, asked: protocol.Reduce) -> NDArray:
-        """Where the script has put them. Raises ProtocolError."""
+        """Returns the values that the script has put into shared memory. Raises ProtocolError."""
         terms = self._welcome
         if asked.number != self._next:
             raise ProtocolError(f"reduce: number {asked.number}; expected {self._next}")

@@ -16,9 +16,10 @@ CARRIED = {
     torch.float16: "float16",
     torch.bfloat16: "bfloat16",
 }
-"""What an all-reduce takes through the system."""
+"""The dtypes that an all-reduce takes through the system."""
 INSTEAD = "float32"
-"""How values travel whose type the system does not take; the sum is rounded to theirs once."""
+"""The dtype in which values travel if the system does not take theirs. The sum is rounded to their
+dtype once."""
 
 
 def carried_as(dtype: torch.dtype, taken: Sequence[str]) -> str:

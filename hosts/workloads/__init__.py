@@ -1,6 +1,5 @@
-"""What the workers of a job bring to a round and take from it, whatever the system: one module a
-kind of workload. testbed/workloads/ has what the testbed knows of each. Imports tensors alone.
-"""
+"""The inputs and results of a job's workers, for every system: one module for each kind of
+workload. testbed/workloads/ has what the testbed knows of each. Imports tensors alone."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ KINDS: Mapping[str, type[Work]] = {
     each.kind: each
     for each in (Dense, Sparse, Embedding, Layers, Sgd, PushPull, Calls, AsyncSgd, Torch)
 }
-"""By the name that scenarios and agents' configurations have for it."""
+"""The kinds of workload, by their names in scenarios and agents' configurations."""
 
 Iterated = Layers | Sgd
 """Kinds whose round is several all-reduces, one after the other (hosts/iteration.py)."""

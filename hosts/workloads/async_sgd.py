@@ -31,7 +31,7 @@ DOCUMENTS, TIMES, HELD_OUT = range(1001, 1004)
 """Names of streams of random numbers."""
 HELD_OUT_DOCUMENTS = 256
 TYPICAL_ONE_IN = 4
-"""Of a document's words, so many are drawn among those of its class."""
+"""On average, one in this many of a document's words is drawn from the words of its class."""
 TRIES_PER_UPDATE = 4
 """A worker can tell of so many steps for each update that a run commits."""
 
@@ -109,8 +109,8 @@ class AsyncSgd:
 
     @property
     def result(self) -> np.dtype:
-        """What a worker holds when the run is over: the model, the server's log, its own account.
-        commits, steps: how many of `log` and `account` are used."""
+        """Returns what a worker holds when the run is over: the model, the server's log, its own
+        account. commits, steps: how many of `log` and `account` are used."""
         return np.dtype(
             [
                 ("began_ns", "i8"),
@@ -159,8 +159,8 @@ class AsyncSgd:
         return documents[places]
 
     def update(self, model: NDArray[np.int32], rows: NDArray[np.void]) -> NDArray[np.int32]:
-        """What a step adds to the model, int32 of shape (elements,): the rate times the negative
-        subgradient of the hinge loss, summed over its documents."""
+        """Returns what a step adds to the model, int32 of shape (elements,): the rate times the
+        negative subgradient of the hinge loss, summed over its documents."""
         weights = model.reshape(self.features, self.classes)
         found = np.zeros((self.features, self.classes), np.int32)
         for row in rows:

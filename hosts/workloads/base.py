@@ -1,4 +1,4 @@
-"""What a kind of workload is to an agent."""
+"""The interface of a kind of workload, as agents see it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class InputKey(NamedTuple):
 
 
 class Work(Protocol):
-    """What each worker of a job does in a round: a frozen dataclass whose fields are JSON values.
+    """The work of each worker of a job in a round: a frozen dataclass whose fields are JSON values.
 
     in_place: a result may be put where the input is, which has its dtype and length.
     """
@@ -37,7 +37,7 @@ class Work(Protocol):
         """The type of the values: int32, float32 or float16."""
 
     def inputs(self, key: InputKey) -> NDArray[Any]:
-        """What one worker brings to one round: flat, contiguous and aligned; of `dtype`, or
+        """Returns one worker's inputs of one round: flat, contiguous and aligned; of `dtype`, or
         structured where a worker has more than values."""
 
     def room(self, inputs: NDArray[Any]) -> NDArray[Any]:

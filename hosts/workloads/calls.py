@@ -18,7 +18,7 @@ COUNTED = np.dtype([("key", np.uint64), ("value", np.int32)])
 """A word, and how often a worker has it in its part of the text. Keys are sorted, each is there
 once."""
 LOCKS = 4
-"""Of all workers; their keys are 0 to 3."""
+"""The number of locks of all workers; their keys are 0 to 3."""
 
 
 @dataclass(frozen=True)

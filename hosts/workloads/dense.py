@@ -25,7 +25,7 @@ class Dense:
         return self.part(key, 0, self.elements)
 
     def part(self, key: InputKey, start: int, count: int) -> NDArray[Any]:
-        """So many values of the input, from that one on."""
+        """Returns this number of values of the input, beginning at `start`."""
         return make_tensor(*key, count, self.dtype, start)
 
     def room(self, inputs: NDArray[Any]) -> NDArray[Any]:

@@ -50,7 +50,7 @@ class Embedding:
         return self.part(key, 0, self.elements)
 
     def part(self, key: InputKey, start: int, count: int) -> NDArray[Any]:
-        """So many values of the input, from that one on."""
+        """Returns this number of values of the input, beginning at `start`."""
         rows, gradients = _gradients(self, key)
         first, end = start // self.width, -(-(start + count) // self.width)
         part = np.zeros((end - first, self.width), self.dtype)
@@ -75,8 +75,8 @@ class Embedding:
 
 @lru_cache(maxsize=1)
 def _ranks() -> NDArray[np.uint64]:
-    """For each number of the vocabulary how many words the text has more often; of two that it has
-    as often, the one that comes first in it is before the other."""
+    """Returns, for each number of the vocabulary, how many words are more frequent in the text. Of
+    two equally frequent words, the one that comes first in the text ranks first."""
     counts = np.bincount(library_text().numbers)
     ranks = np.empty(counts.size, np.uint64)
     ranks[np.argsort(-counts, kind="stable")] = np.arange(counts.size, dtype=np.uint64)

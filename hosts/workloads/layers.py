@@ -27,8 +27,8 @@ NS_PER_S = 1_000_000_000
 
 
 class Bucket(NamedTuple):
-    """What is summed at once: `elements` values of the tensor from `start` on, of the layers
-    `first` to `last`, complete `ready_ns` after the backward pass began."""
+    """A part of the tensor that is summed at once: `elements` values of the tensor from `start` on,
+    of the layers `first` to `last`, complete `ready_ns` after the backward pass began."""
 
     start: int
     elements: int
@@ -89,7 +89,7 @@ class Layers:
         return self.part(key, 0, self.elements)
 
     def part(self, key: InputKey, start: int, count: int) -> NDArray[Any]:
-        """So many values of the input, from that one on."""
+        """Returns this number of values of the input, beginning at `start`."""
         found = make_tensor(*key, count, self.dtype, start)
         for layer in self.sparse:
             begin = max(start, self._starts[layer])
@@ -154,8 +154,8 @@ class Layers:
         return tuple(found)
 
     def forward_end_ns(self, summed_ns: Sequence[float]) -> float:
-        """When the forward pass is through, by when each bucket was summed. Times count from the
-        begin of the backward pass."""
+        """Returns when the forward pass ends, given when each bucket was summed. Times count from
+        the beginning of the backward pass."""
         due_ns = [0.0] * len(self.sizes)
         for bucket, at_ns in zip(self.buckets, summed_ns, strict=True):
             for layer in range(bucket.first, bucket.last + 1):
@@ -166,7 +166,7 @@ class Layers:
         return end_ns
 
     def iteration_ns(self, times_ns: Sequence[float]) -> float:
-        """How long an iteration takes whose buckets take these times to sum, one after the
+        """Returns how long an iteration takes whose buckets take these times to sum, one after the
         other."""
         now_ns, summed_ns = 0.0, [0.0] * len(self.buckets)
         for number in self.order:
@@ -175,7 +175,7 @@ class Layers:
         return self.forward_end_ns(summed_ns)
 
     def all_reduces(self) -> tuple[BucketOf, ...]:
-        """What is summed in a round, in the order of `buckets`."""
+        """Returns the all-reduces of a round, in the order of `buckets`."""
         return tuple(BucketOf(self, each.start, each.elements) for each in self.buckets)
 
     def as_dense(self) -> Dense:
@@ -202,7 +202,7 @@ class BucketOf:
         return self.part(key, 0, self.elements)
 
     def part(self, key: InputKey, start: int, count: int) -> NDArray[Any]:
-        """So many values of the bucket, from that one on."""
+        """Returns this number of values of the bucket, beginning at `start`."""
         return self.layers.part(key, self.start + start, count)
 
     def room(self, inputs: NDArray[Any]) -> NDArray[Any]:

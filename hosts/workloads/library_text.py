@@ -33,8 +33,8 @@ class LibraryText:
 
     @cached_property
     def keys(self) -> NDArray[np.uint64]:
-        """For each number of the vocabulary 64 bits of the word's hash. No two words have the
-        same."""
+        """Returns, for each number of the vocabulary, 64 bits of the word's hash. No two words have
+        the same."""
         hashes = [hashlib.blake2b(word, digest_size=8).digest() for word in self.vocabulary]
         keys = np.array([int.from_bytes(each, "big") for each in hashes], np.uint64)
         assert np.unique(keys).size == keys.size, "two words with the same hash"

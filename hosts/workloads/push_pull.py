@@ -64,7 +64,8 @@ class PushPull:
 
     @property
     def keys_most(self) -> int:
-        """How many different keys a round can have, of all workers."""
+        """Returns the largest number of different keys that all workers together can have in a
+        round."""
         return len(library_text().vocabulary) if self.source == PYTHON else self.vocabulary
 
 
@@ -74,7 +75,7 @@ def _generator(*key: int) -> np.random.Generator:
 
 @lru_cache(maxsize=4)
 def _chances(exponent: float, vocabulary: int) -> NDArray[np.float64]:
-    """For each rank the chance that it or one before it is drawn."""
+    """Returns, for each rank, the probability that it or one before it is drawn."""
     weights = np.arange(1, vocabulary + 1, dtype=np.float64) ** -exponent
     chances: NDArray[np.float64] = np.cumsum(weights) / weights.sum()
     chances[-1] = 1.0

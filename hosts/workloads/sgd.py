@@ -76,7 +76,7 @@ class Sgd:
 
     @cached_property
     def example(self) -> np.dtype:
-        """What a network learns from."""
+        """Returns the examples that a network learns from."""
         return np.dtype([("x", "f8", (self.features,)), ("label", "i8")])
 
     def inputs(self, key: InputKey) -> NDArray[Any]:
@@ -126,15 +126,15 @@ class Sgd:
         return float(-np.log(np.maximum(right, 1e-300)).mean()), accuracy
 
     def iteration_ns(self, times_ns: Sequence[float]) -> float:
-        """How long a training takes whose sums take these times."""
+        """Returns how long a training takes whose sums take these times."""
         return sum(times_ns) + self.steps * self.compute_ns
 
     def all_reduces(self) -> tuple[Dense, ...]:
-        """What is summed in a round, in the order of `buckets`."""
+        """Returns the all-reduces of a round, in the order of `buckets`."""
         return (Dense(self.parameters, self.dtype),) * self.steps
 
     def as_dense(self) -> Dense:
-        """What a system is told that sums the gradients."""
+        """Returns the work as a system that sums the gradients sees it."""
         return Dense(self.elements, self.dtype)
 
     @property
@@ -144,7 +144,8 @@ class Sgd:
 
     @cached_property
     def _ends(self) -> tuple[int, ...]:
-        """Where weights, biases, weights and biases begin, and the last end."""
+        """Returns the offsets at which weights, biases, weights and biases begin, and the one at
+        which the last end."""
         sizes = (
             *(self.features * self.hidden, self.hidden),
             *(self.hidden * self.classes, self.classes),

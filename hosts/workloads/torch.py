@@ -29,7 +29,7 @@ class Torch:
         object.__setattr__(self, "arguments", tuple(self.arguments))  # JSON makes lists of them
 
     def inputs(self, key: InputKey) -> NDArray[Any]:
-        """Nothing: what a worker brings, its script computes."""
+        """Returns nothing, because the script computes a worker's inputs."""
         return np.zeros(0, self.dtype)
 
     def room(self, inputs: NDArray[Any]) -> NDArray[Any]:

@@ -53,7 +53,8 @@ def ignore(_reader: Reader, _node: Node) -> str:
 
 
 def read_vector(reader: Reader, node: Node) -> Argument:
-    """What log_msg prints; None for what is no number. p4c writes `{}` where there is nothing."""
+    """Returns the values that log_msg prints, with None for a value that is not a number. p4c
+    writes `{}` for an absent value."""
     if node["type"].text() != "parameters_vector":
         raise node["type"].error("must be 'parameters_vector'")
     if node["value"].value == {}:
@@ -186,7 +187,7 @@ def read_spelling(
 
 
 def check_types(primitive: Primitive, node: Node) -> None:
-    """What the arguments' kinds alone do not say."""
+    """Checks the rules about arguments that go beyond their kinds."""
     args = primitive.args
     if primitive.op == "assign_header":
         left, right = header_type_of(args[0]), header_type_of(args[1])  # type: ignore[arg-type]

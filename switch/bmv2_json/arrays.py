@@ -61,7 +61,7 @@ def read_meter(node: Node, scope: Scope) -> None:
 
 
 def read_learn_lists(root: Node, scope: Scope) -> None:
-    """What digests consist of; actions refer to them by id."""
+    """Reads the fields that each digest consists of; actions refer to them by id."""
     for node in root.list("learn_lists"):
         number = node["id"].integer(1, 2**31 - 1)
         fields = []

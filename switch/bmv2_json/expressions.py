@@ -116,7 +116,7 @@ class Reader:
         return found
 
     def lvalue(self, node: Node) -> FieldOf | RegisterCell:
-        """What an assignment can change."""
+        """Reads an expression that can be assigned to."""
         found = self.data(node)
         if isinstance(found, RegisterCell):
             return found

@@ -301,7 +301,8 @@ def following(item: Table | Conditional | ActionCall) -> list[str | None]:
 
 
 def check_flow(control: Control, places: dict[str, Node]) -> None:
-    """Every next node exists and none can be reached from itself, so that every packet ends."""
+    """Checks that every next node exists and that none can be reached from itself, so that every
+    packet comes to an end."""
     for name, item in control.nodes.items():
         for other in following(item):
             if other is not None and other not in control.nodes:

@@ -14,9 +14,9 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Protocol
 
+from agglab.common.contexts import Closing
 from agglab.switch.io import native
 
 
@@ -30,7 +30,7 @@ class PacketLoopError(Exception):
 
 
 class PipelineHandle(Protocol):
-    """What the loop needs of a compiled program: `switch.Pipeline` has it."""
+    """The part of a compiled program that the packet loop needs; `switch.Pipeline` provides it."""
 
     @property
     def handle(self) -> int:
@@ -59,7 +59,7 @@ class Loss:
 
     @property
     def name(self) -> str:
-        """What statistics call it."""
+        """The name in statistics of what is lost so."""
         return "drop_out" if self.outgoing else "drop_in"
 
 
@@ -70,10 +70,10 @@ DEFAULT_COALESCE_US = 50
 """Four ports at 100 Mbit/s, 1078-byte frames: 2.8 us of processor time a frame instead of 4.6."""
 MAX_PORT = 511
 CONTROLLER = "(controller)"
-"""What statistics call the CPU port's interface."""
+"""The name of the CPU port's interface in statistics."""
 
 
-class PacketLoop:
+class PacketLoop(Closing):
     """Ports on real interfaces, and the thread between them.
 
     `interfaces` maps port numbers (0..511) to interface names; `cpu_port` adds a port whose other
@@ -198,17 +198,6 @@ class PacketLoop:
         if self.controller:
             self.controller.close()
         self._pipeline = self._program = None
-
-    def __enter__(self) -> PacketLoop:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def _check(result: int, what: str) -> None:

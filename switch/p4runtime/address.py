@@ -1,4 +1,4 @@
-"""Who can reach an address that gRPC listens on."""
+"""Says from where an address that gRPC listens on can be reached."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def is_private(address: str) -> bool:
 
 
 def _host(address: str) -> str:
-    """Of host:port, [host]:port or host."""
+    """Returns the host of `host:port`, `[host]:port` or `host`."""
     if address.startswith("["):
         return address[1:].partition("]")[0]
     return address.partition(":")[0] if address.count(":") == 1 else address

@@ -1,4 +1,4 @@
-"""Who may write: election of a primary controller for each role (P4Runtime 1.4, section 5)."""
+"""Elects the primary controller of each role, which alone may write (P4Runtime 1.4, section 5)."""
 
 from __future__ import annotations
 

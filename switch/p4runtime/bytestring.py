@@ -5,7 +5,8 @@ from __future__ import annotations
 from agglab.switch.p4runtime.status import invalid
 
 SHOWN_BYTES = 64
-"""Of a value in an error, whose text is a header of the answer."""
+"""The number of bytes of a value that an error shows at most. The error's text travels as a header
+of the answer."""
 
 
 def decode(value: bytes, bits: int, what: str) -> int:

@@ -92,7 +92,8 @@ class Forwarding:
             raise invalid(str(error)) from error
 
     def before(self, update: Update) -> list[Update]:
-        """What undoes an update that has not been made yet, in its order."""
+        """Returns the updates that would undo an update that has not been made yet, in the order to
+        make them."""
         name = _entity_name(update.entity)
         if name == "table_entry":
             held = self.tables.held(update.type, update.entity.table_entry)
@@ -107,7 +108,7 @@ class Forwarding:
         return [Update(type=kind, entity=entity) for entity in held]
 
     def write_all(self, updates: list[Update]) -> list[StatusError | None]:
-        """Apply all updates or, when one fails, none; what became of each."""
+        """Applies all updates or, when one fails, none. Returns the outcome of each."""
         undo: list[Update] = []
         for done, update in enumerate(updates):
             try:
@@ -177,7 +178,8 @@ def _everything(name: str) -> Entity:
 
 
 class Device:
-    """What the RPCs act on. Not thread-safe but for `prepare`: the caller locks."""
+    """The device that the RPCs act on. Only `prepare` is thread-safe: the caller must hold a lock
+    for everything else."""
 
     def __init__(
         self,
@@ -206,7 +208,8 @@ class Device:
 
     @property
     def current(self) -> Forwarding:
-        """What reads and writes refer to: the saved configuration if there is one."""
+        """Returns the configuration that reads and writes refer to: the saved configuration if
+        there is one."""
         forwarding = self._saved or self._committed
         if forwarding is None:
             raise StatusError(
@@ -288,7 +291,7 @@ class Device:
             self._saved = None
 
     def notices(self) -> list[StreamMessageResponse]:
-        """What the running program has for controllers: digests, idle entries."""
+        """Returns what the running program has to tell controllers: digests and idle entries."""
         if self._committed is None:
             return []
         found = [StreamMessageResponse(digest=d) for d in self._committed.digests.collect()]

@@ -66,7 +66,7 @@ class _Stream:
             self._forget(now_ns)
 
     def _forget(self, now_ns: int) -> None:
-        """What may be sent again need not be known any more."""
+        """Forgets the samples that may be sent again."""
         self.unacknowledged = {
             sample: sent for sample, sent in self.unacknowledged.items() if now_ns < sent[1]
         }
@@ -145,7 +145,8 @@ class Digests:
 
 
 def _check_fields(where: str, encode: Encoder, count: int) -> None:
-    """A type that takes other fields than the program samples would fail with the first sample."""
+    """Refuses a type whose fields are not those that the program samples: it would fail with the
+    first sample."""
     fields = iter((0,) * count)
     try:
         encode(fields)

@@ -1,4 +1,4 @@
-"""Which ports are up: what members with a watch port depend on."""
+"""Tracks which ports are up: members with a watch port depend on it."""
 
 from __future__ import annotations
 

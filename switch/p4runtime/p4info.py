@@ -198,7 +198,8 @@ class P4InfoIndex:
 
 
 def entries(known: Any) -> list[tuple[str, Any]]:
-    """What is in a map; in classes made for protobuf 3 maps are lists of entries."""
+    """Returns the entries of a map. In classes generated for protobuf 3, maps are lists of
+    entries."""
     return list(known.items()) if hasattr(known, "items") else [(e.key, e.value) for e in known]
 
 

@@ -48,7 +48,8 @@ class Choice:
 
 @dataclass(frozen=True)
 class ActionSet:
-    """What was made for one entry's action set: a group and its members, of nobody else."""
+    """The group and members that were made for one entry's action set and belong to that entry
+    alone."""
 
     profile: Profile
     group: Group

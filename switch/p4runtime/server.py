@@ -25,7 +25,7 @@ MAX_PATH_BYTES = 107
 """unix(7): 108 with the zero at the end."""
 
 WATCH_S = 0.02
-"""How late a digest or an idle entry may be told."""
+"""The longest time after which a digest or an idle entry is reported."""
 IDLE_WATCH_S = 0.5
 """The same while no controller has asked for digests and no table has timeouts."""
 

@@ -23,7 +23,8 @@ MAX_CONTROLLERS = 16
 MAX_RETURNED_BYTES = 1 << 17
 """A refused message that is longer, which no packet-out can be, is not sent back."""
 MAX_TEXT_LENGTH = 1000
-"""Of a status, which is a header: it may hold names that a client has sent."""
+"""The longest text of a status. It travels as a header and may contain names that a client has
+sent."""
 ENTITIES_A_RESPONSE = 200
 """Entities in one ReadResponse: clients refuse messages above 4 MB."""
 

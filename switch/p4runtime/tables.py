@@ -18,7 +18,7 @@ from agglab.switch.p4runtime.status import Code, StatusError, invalid, unsupport
 from agglab.switch.tables import DEFAULT_ENTRY
 
 Key = tuple[tuple[Match, ...], int]
-"""What tells the entries of a table apart: the match and the priority."""
+"""The key of an entry within its table: the match and the priority."""
 
 
 @dataclass
@@ -28,15 +28,16 @@ class Stored:
     message: p4runtime_pb2.TableEntry
     handle: int
     made: ActionSet | None = None
-    """What belongs to an entry that came with an action set."""
+    """The group and members of an entry that came with an action set."""
     last_hit_ns: int = 0
-    """When a look-up found it last, or it was written, or told to be idle (idle timeouts)."""
+    """The last time at which a look-up found the entry, it was written, or it was reported as idle
+    (for idle timeouts)."""
     noticed_ns: int = 0
 
 
 @dataclass
 class Chosen:
-    """What an entry does: an action, or a member or group of an action profile."""
+    """The target of an entry: an action, or a member or group of an action profile."""
 
     message: p4runtime_pb2.TableAction
     action: str = ""
@@ -135,7 +136,8 @@ class TableEntries:
         self._write_resources(table, handle, message, rates)
 
     def _choose(self, table: Table, message: p4runtime_pb2.TableAction) -> Chosen:
-        """What an entry is to do; of an action set the group is made, for the entry to own."""
+        """Returns the target of an entry. For an action set it makes a group that the entry
+        owns."""
         if table.profile is None:
             action, args = decode_action(self._index, table, message, default=False)
             return Chosen(encode_action(action, args), action.name, args)
@@ -360,7 +362,7 @@ def _key(table: Table, message: p4runtime_pb2.TableEntry) -> Key:
 
 
 def _check_fields(table: Table, message: p4runtime_pb2.TableEntry) -> None:
-    """What a write may not carry."""
+    """Refuses fields that a write may not carry."""
     if message.is_const:
         raise invalid(f"table {table.name}: is_const may not be set in a write")
     if message.HasField("meter_counter_data"):
@@ -396,7 +398,8 @@ def _with_cookies(
 
 
 def _without_action(entry: p4runtime_pb2.TableEntry) -> p4runtime_pb2.TableEntry:
-    """What an IdleTimeoutNotification holds: the key, the timeout, and what the client noted."""
+    """Returns the entry as an IdleTimeoutNotification has it: the key, the timeout, and the
+    client's metadata."""
     told = p4runtime_pb2.TableEntry()
     told.CopyFrom(entry)
     told.ClearField("action")

@@ -16,7 +16,8 @@ class TlsError(Exception):
 
 
 def credentials(tls: TlsFiles) -> grpc.ServerCredentials:
-    """What gRPC takes. gRPC itself would only say that no port could be bound."""
+    """Returns the server's credentials for gRPC. Files are checked here because gRPC itself would
+    only say that it could not bind the port."""
     cert, key = _read("cert", tls.cert), _read("key", tls.key)
     cacert = None if tls.cacert is None else _read("cacert", tls.cacert)
     _check(tls)

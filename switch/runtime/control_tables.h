@@ -156,76 +156,47 @@ int pl_table_set_default_indirect(struct pipeline *p, uint32_t table, uint32_t t
 	return users ? 0 : -ENOENT;
 }
 
+/* What a function of profile.h returns for one of the profiles, called with the lock held. */
+#define ON_PROFILE(p, number, function, ...)                                    \
+	({                                                                      \
+		int error_ = -EINVAL;                                           \
+                                                                                \
+		if ((number) < PROFILES) {                                      \
+			pl_lock(p);                                             \
+			error_ = function(&(p)->profile[number], __VA_ARGS__);  \
+			pl_unlock(p);                                           \
+		}                                                               \
+		error_;                                                         \
+	})
+
 int pl_member_add(struct pipeline *p, uint32_t profile, uint32_t action, const uint8_t *args, uint32_t *member)
 {
-	int error;
-
-	if (profile >= PROFILES)
-		return -EINVAL;
-	pl_lock(p);
-	error = member_add(&p->profile[profile], action, action_shapes, args, member);
-	pl_unlock(p);
-	return error;
+	return ON_PROFILE(p, profile, member_add, action, action_shapes, args, member);
 }
 
 int pl_member_modify(struct pipeline *p, uint32_t profile, uint32_t member, uint32_t action, const uint8_t *args)
 {
-	int error;
-
-	if (profile >= PROFILES)
-		return -EINVAL;
-	pl_lock(p);
-	error = member_modify(&p->profile[profile], member, action, action_shapes, args);
-	pl_unlock(p);
-	return error;
+	return ON_PROFILE(p, profile, member_modify, member, action, action_shapes, args);
 }
 
 int pl_member_delete(struct pipeline *p, uint32_t profile, uint32_t member)
 {
-	int error;
-
-	if (profile >= PROFILES)
-		return -EINVAL;
-	pl_lock(p);
-	error = member_delete(&p->profile[profile], member);
-	pl_unlock(p);
-	return error;
+	return ON_PROFILE(p, profile, member_delete, member);
 }
 
 int pl_group_add(struct pipeline *p, uint32_t profile, uint32_t *group)
 {
-	int error;
-
-	if (profile >= PROFILES)
-		return -EINVAL;
-	pl_lock(p);
-	error = group_add(&p->profile[profile], group);
-	pl_unlock(p);
-	return error;
+	return ON_PROFILE(p, profile, group_add, group);
 }
 
 int pl_group_set(struct pipeline *p, uint32_t profile, uint32_t group, const uint32_t *members, uint32_t count)
 {
-	int error;
-
-	if (profile >= PROFILES)
-		return -EINVAL;
-	pl_lock(p);
-	error = group_set(&p->profile[profile], group, members, count);
-	pl_unlock(p);
-	return error;
+	return ON_PROFILE(p, profile, group_set, group, members, count);
 }
 
 int pl_group_delete(struct pipeline *p, uint32_t profile, uint32_t group)
 {
-	int error;
-
-	if (profile >= PROFILES)
-		return -EINVAL;
-	pl_lock(p);
-	error = group_delete(&p->profile[profile], group);
-	pl_unlock(p);
-	return error;
+	return ON_PROFILE(p, profile, group_delete, group);
 }
 
 /* With the lock held: the entry whose counter is asked for, or why not. */

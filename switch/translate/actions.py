@@ -41,7 +41,7 @@ class ActionWriter:
         self.layout = layout
         self.out = out
         self.expressions = Expressions(layout, out, params)
-        self.places = self.expressions.places
+        self.header_access = self.expressions.header_access
         self.wide = self.expressions.wide
         self.steps = Steps(layout, out)
 
@@ -116,11 +116,11 @@ class ActionWriter:
             value = Arithmetic(value.path, cast, value, Const(value.path, field.bits))
         member = self.layout.field(header_type_of(target.header), field)
         if field.wide:
-            with self.places.change(target.header) as place:
+            with self.header_access.change(target.header) as place:
                 self.assign_wide(place, member, field.bits, value)
             return
         text = self.cut(value, field.bits)
-        with self.places.change(target.header) as place:
+        with self.header_access.change(target.header) as place:
             self.out.line(f"{access(place.header, member)} = ({integer_type(field.bits)}){text};")
 
     def assign_wide(self, place: Place, member: str, bits: int, value: Data) -> None:
@@ -142,7 +142,7 @@ class ActionWriter:
         assert target.field
         assert source.field
         from_type, to_type = header_type_of(source.header), header_type_of(target.header)
-        pointer = self.places.read(source.header)
+        pointer = self.header_access.read(source.header)
         member = self.layout.field(to_type, target.field)
         length = self.layout.length(to_type, target.field)
         self.out.line(
@@ -152,7 +152,7 @@ class ActionWriter:
         self.out.line(f"if (n > {target.field.bytes})")
         self.out.line(f"\tn = {target.field.bytes};")
         from_member = self.layout.field(from_type, source.field)
-        with self.places.change(target.header) as place:
+        with self.header_access.change(target.header) as place:
             store = access(place.store, member)
             self.out.line(f"memmove({store}, {access(pointer, from_member)}, n);")
             self.out.line(f"{access(place.header, member)} = {store};")
@@ -162,17 +162,17 @@ class ActionWriter:
 
     def assign_header(self, target: HeaderExpression, source: HeaderExpression) -> None:
         name = self.layout.types[header_type_of(target).name]
-        pointer = self.places.read(source)
-        with self.places.change(target) as place:
+        pointer = self.header_access.read(source)
+        with self.header_access.change(target) as place:
             self.out.line(f"copy_{name}({place.header}, {place.store}, {pointer});")
-            siblings = self.places.siblings(target, place)
+            siblings = self.header_access.siblings(target, place)
             if siblings:
                 with self.out.block(f"if ({access(place.header, 'valid')})"):
                     for other in siblings:
                         self.out.line(f"{other}.valid = false;")
 
     def assign_union(self, target: UnionExpression, source: UnionExpression) -> None:
-        pairs = (self.places.union_members(u) for u in (target, source))
+        pairs = (self.header_access.union_members(u) for u in (target, source))
         for to, origin in zip(*pairs, strict=True):
             self.assign_header(to, origin)
 
@@ -247,21 +247,21 @@ class ActionWriter:
     def add_header(self, header: HeaderExpression) -> None:
         name = self.layout.types[header_type_of(header).name]
         with (
-            self.places.change(header) as place,
+            self.header_access.change(header) as place,
             self.out.block(f"if (!{access(place.header, 'valid')})"),
         ):
             self.out.line(f"*({place.header}) = zero_{name};")
-            self.places.mark_valid(header, place)
+            self.header_access.mark_valid(header, place)
             self.out.line(f"k->flow.length += size_{name}({place.header});")
 
     def add_header_fast(self, header: HeaderExpression) -> None:
-        with self.places.change(header) as place:
-            self.places.mark_valid(header, place)
+        with self.header_access.change(header) as place:
+            self.header_access.mark_valid(header, place)
 
     def remove_header(self, header: HeaderExpression) -> None:
         name = self.layout.types[header_type_of(header).name]
         with (
-            self.places.change(header) as place,
+            self.header_access.change(header) as place,
             self.out.block(f"if ({access(place.header, 'valid')})"),
         ):
             self.out.line(f"k->flow.length -= size_{name}({place.header});")

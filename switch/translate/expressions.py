@@ -36,8 +36,8 @@ from agglab.switch.expression import (
     ValidUnion,
 )
 from agglab.switch.model import Param
+from agglab.switch.translate.header_access import HeaderAccess
 from agglab.switch.translate.layout import Layout, integer_type
-from agglab.switch.translate.places import Places
 from agglab.switch.translate.ranges import Range, Ranges, Text, amounts, check_size
 from agglab.switch.translate.wide import Wide
 from agglab.switch.translate.writer import Writer, access, u64
@@ -51,7 +51,7 @@ class Expressions:
         self.out = out
         self.params = params
         self.ranges = Ranges()
-        self.places = Places(layout, out, self)
+        self.header_access = HeaderAccess(layout, out, self)
         self.wide = Wide(self)
 
     def argument_offset(self, index: int) -> int:
@@ -88,7 +88,7 @@ class Expressions:
         return self.arithmetic(data)
 
     def field(self, data: FieldOf) -> str:
-        pointer = self.places.read(data.header)
+        pointer = self.header_access.read(data.header)
         if data.field is None:
             return f"(uint64_t){access(pointer, 'valid')}"
         member = access(pointer, self.layout.field(header_type_of(data.header), data.field))
@@ -214,16 +214,16 @@ class Expressions:
             condition = self.boolean(data.condition)
             return f"({condition} ? {self.boolean(data.yes)} : {self.boolean(data.no)})"
         if isinstance(data, Valid):
-            return access(self.places.read(data.header), "valid")
+            return access(self.header_access.read(data.header), "valid")
         if isinstance(data, ValidUnion):
-            members = self.places.union_members(data.union)
-            return self.any(access(self.places.read(m), "valid") for m in members)
+            members = self.header_access.union_members(data.union)
+            return self.any(access(self.header_access.read(m), "valid") for m in members)
         if isinstance(data, SameHeader):
             return self.same_header(data)
         if isinstance(data, SameVariable):
             return f"same_number({self.variable(data.left)}, {self.variable(data.right)})"
         assert isinstance(data, SameUnion)
-        left, right = (self.places.union_members(u) for u in (data.left, data.right))
+        left, right = (self.header_access.union_members(u) for u in (data.left, data.right))
         pairs = zip(left, right, strict=True)
         return self.any(self.same_header(SameHeader(data.path, a, b)) for a, b in pairs)
 
@@ -234,14 +234,14 @@ class Expressions:
         types = header_type_of(data.left), header_type_of(data.right)
         if types[0] is not types[1]:
             return "false"
-        left, right = self.places.read(data.left), self.places.read(data.right)
+        left, right = self.header_access.read(data.left), self.header_access.read(data.right)
         return f"same_{self.layout.types[types[0].name]}({left}, {right})"
 
     def variable(self, data: FieldOf) -> str:
         """Pointer and length of a field of variable width."""
         assert data.field
         header_type = header_type_of(data.header)
-        pointer = self.places.read(data.header)
+        pointer = self.header_access.read(data.header)
         names = self.layout.field, self.layout.length
         return ", ".join(access(pointer, name(header_type, data.field)) for name in names)
 

@@ -1,4 +1,4 @@
-"""Where everything lives in C: header structs, the packet, the store of wide fields, registers.
+"""The layout of everything in C: header structs, the packet, the store of wide fields, registers.
 
 A field of at most 64 bits is an unsigned integer member `f_p4_<name>` (two's complement if signed).
 A wider one is a pointer `w_p4_<name>` to big-endian bytes: in the frame, in the packet's `store`,

@@ -1,4 +1,5 @@
-"""What places and wide values ask of expressions that fit a machine word (expressions.py)."""
+"""The interface to expressions that fit a machine word (expressions.py), for header accesses and
+wide values."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ class NarrowExpressions(ScalarExpressions, Protocol):
     ranges: Ranges
 
     @property
-    def places(self) -> HeaderReader: ...
+    def header_access(self) -> HeaderReader: ...
 
     def exact(self, data: Data) -> Range: ...
 

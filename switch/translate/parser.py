@@ -304,7 +304,7 @@ class ParserWriter:
 
 
 def target_name(op: ParserOp) -> tuple[str | Sealed, ...]:
-    """What an extraction fills, for messages."""
+    """Returns the name of what an extraction fills, for messages."""
     if isinstance(op.target, Header):
         return (op.target.name,)
     if isinstance(op.target, Stack):

@@ -1,4 +1,4 @@
-"""Which values an expression can have.
+"""The range of values that an expression can have.
 
 BMv2 computes with unbounded integers; C must know how many bits are enough.
 """

@@ -39,12 +39,12 @@ class Sealed:
         self.__str__()
 
     def split(self, separator: str) -> list[Sealed]:
-        """As str.split."""
+        """Splits as str.split does."""
         return [Sealed(part) for part in self._text.split(separator)]
 
 
 def unseal(text: object) -> str:
-    """What a sealed string holds: for writer.py alone."""
+    """Returns the contents of a sealed string; only writer.py may call this."""
     assert isinstance(text, Sealed), "only strings of the program are sealed"
     return text._text
 

@@ -1,4 +1,4 @@
-"""What a program says of itself: log_msg and asserts, with Detail.TRACE a packet's whole way."""
+"""The messages of a program: log_msg and asserts, and with Detail.TRACE each step of a packet."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class Steps:
         if value is None:
             self.out.line('say(p, "{}");')
         elif isinstance(value, FieldOf) and value.field and value.field.wide:
-            pointer = expressions.places.read(value.header)
+            pointer = expressions.header_access.read(value.header)
             self.value(header_type_of(value.header), value.field, pointer)
         else:
             signed = expressions.ranges.of(value).low < 0
@@ -151,7 +151,7 @@ class Steps:
         return f'say(p, "{what} failed: %s\\n", {place});'
 
     def emitted(self, headers: tuple[Header, ...]) -> None:
-        """What the deparser sends."""
+        """Writes the message about the headers that the deparser emits."""
         if not self.tracing:
             return
         self.line("deparser")

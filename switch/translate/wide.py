@@ -202,7 +202,7 @@ class Wide:
         """A pointer to a wide value's bytes, and its width."""
         if isinstance(data, FieldOf):
             assert data.field
-            pointer = self.expressions.places.read(data.header)
+            pointer = self.expressions.header_access.read(data.header)
             member = self.layout.field(header_type_of(data.header), data.field)
             return access(pointer, member), data.field.bits
         if isinstance(data, Local):

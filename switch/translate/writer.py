@@ -16,7 +16,7 @@ MAX_SHOWN = 120
 MAX_ARRAY_BYTES = 4 << 20
 MAX_C_BYTES = 16 << 20
 _IN_COMMENTS = re.compile(r"\*(?=/)|/(?=\*)|\?(?=\?)")
-"""What begins the end of a comment, a comment or a trigraph."""
+"""Character pairs that begin or end a comment or begin a trigraph."""
 
 
 def shown(text: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from agglab.hosts.library import cache_folder
+from agglab.common.c_build import cache_folder
 from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.scenario.kinds import rate
 

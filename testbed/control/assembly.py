@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from agglab.testbed.backend import Backend
+from agglab.testbed.control.agent_group import AgentGroup
 from agglab.testbed.control.conductor import Conductor
 from agglab.testbed.control.controlling import Controlling
-from agglab.testbed.control.crew import Crew
 from agglab.testbed.control.fault import FaultProcess
-from agglab.testbed.control.filling import Filler
 from agglab.testbed.control.history import FaultHistory, FaultState
 from agglab.testbed.control.job import JobProcess
 from agglab.testbed.control.journal import Journal
@@ -20,6 +19,7 @@ from agglab.testbed.control.roster import Roster
 from agglab.testbed.control.rounds import Meter, Rounds
 from agglab.testbed.control.scheduler import RunClock, Scheduler
 from agglab.testbed.control.session import JobSession
+from agglab.testbed.control.table_writer import TableWriter
 from agglab.testbed.control.turns import may_rest
 from agglab.testbed.control.verifier import Verifier, has_time
 from agglab.testbed.faults import Attack, Fault
@@ -28,7 +28,7 @@ from agglab.testbed.progress import Progress
 from agglab.testbed.record import EventLog
 from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.scenario.jobs import Job
-from agglab.testbed.systems.base import Absent, ActiveJob
+from agglab.testbed.systems.base import ActiveJob, MissingChunks
 from agglab.testbed.workloads import KINDS, asked
 
 ROUND_S, LINK_BOUNDS = 60.0, 20.0
@@ -50,8 +50,8 @@ def conductor(
     scheduler = Scheduler(backend.now_ns)
     chunks = {job.number: resolved.chunks(job) for job in jobs}
     journal = Journal(log, progress, chunks, scheduler.post)
-    filler = Filler(backend, system, resolved.graph, fill)
-    roster = Roster(resolved, filler, journal.tell)
+    table_writer = TableWriter(backend, system, resolved.graph, fill)
+    roster = Roster(resolved, table_writer, journal.tell)
     at_once = has_time(resolved.virtual, jobs, faults)
     verifier = Verifier(Judge(backend, resolved), journal.note, at_once)
     meter = Meter(backend)
@@ -66,7 +66,7 @@ def conductor(
 
     def diagnose(
         active: ActiveJob, waiting: WaitingOf, unserved: WaitingOf
-    ) -> Mapping[str, Absent]:
+    ) -> Mapping[str, MissingChunks]:
         return system.diagnose(backend, resolved.graph, active, waiting, unserved)
 
     def round_s(active: ActiveJob) -> float:
@@ -83,19 +83,19 @@ def conductor(
         made = system.controller(resolved, resolved.whole(job)) if has_controller else None
         if made is None:
             return None
-        control = Controlling(result, made, backend, clock, roster, filler, journal.tell)
+        control = Controlling(result, made, backend, clock, roster, table_writer, journal.tell)
         controls[job.number] = control
         return control
 
-    def process(job: Job) -> tuple[Crew, JobProcess]:
+    def process(job: Job) -> tuple[AgentGroup, JobProcess]:
         result = JobResult(job)
-        crew = Crew(result, backend, clock, roster, timeouts.start_s)
-        session = JobSession(crew, roster)
-        recovery = Recovery(result, crew, session, clock, roster, rounds, history, diagnose)
-        parts = (crew, session, recovery, clock, roster, rounds, history, round_s)
+        group = AgentGroup(result, backend, clock, roster, timeouts.start_s)
+        session = JobSession(group, roster)
+        recovery = Recovery(result, group, session, clock, roster, rounds, history, diagnose)
+        parts = (group, session, recovery, clock, roster, rounds, history, round_s)
         controls = controlling(result)
         rests = controls is None and may_rest(jobs, faults)  # a controller has deadlines of its own
-        return crew, JobProcess(result, *parts, rests, controls)
+        return group, JobProcess(result, *parts, rests, controls)
 
     made = {job.number: process(job) for job in jobs}
     return Conductor(
@@ -104,11 +104,11 @@ def conductor(
         scheduler,
         journal,
         roster,
-        {number: crew for number, (crew, _) in made.items()},
+        {number: group for number, (group, _) in made.items()},
         [job for _, job in made.values()],
         controls,
         [
-            FaultProcess(state, backend, clock, filler, roster, frames, journal.tell)
+            FaultProcess(state, backend, clock, table_writer, roster, frames, journal.tell)
             for state in states
         ],
         history,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 
 from agglab.testbed.backend import Backend
+from agglab.testbed.control.agent_group import AgentGroup
 from agglab.testbed.control.controlling import Controlling
-from agglab.testbed.control.crew import Crew
 from agglab.testbed.control.fault import FaultProcess
 from agglab.testbed.control.history import FaultHistory
 from agglab.testbed.control.job import JobProcess
@@ -23,8 +23,8 @@ IDLE_NS = 100_000_000
 
 
 class Conductor:
-    """Waits for the backend's events and lets jobs, controllers and faults react to them. crews and
-    controls are keyed by the job's number. assembly.py creates all parts."""
+    """Waits for the backend's events and lets jobs, controllers and faults react to them. groups
+    and controls are keyed by the job's number. assembly.py creates all parts."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class Conductor:
         scheduler: Scheduler,
         journal: Journal,
         roster: Roster,
-        crews: Mapping[int, Crew],
+        groups: Mapping[int, AgentGroup],
         jobs: Sequence[JobProcess],
         controls: Mapping[int, Controlling],
         faults: Sequence[FaultProcess],
@@ -42,7 +42,7 @@ class Conductor:
         verifier: Verifier,
     ) -> None:
         self._backend, self._clock, self._scheduler = backend, clock, scheduler
-        self._journal, self._roster, self._crews = journal, roster, crews
+        self._journal, self._roster, self._crews = journal, roster, groups
         self._jobs, self._controls, self._faults = jobs, controls, faults
         self._history, self._meter, self._verifier = history, meter, verifier
 

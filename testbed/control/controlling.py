@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from agglab.testbed.control.filling import Filler
 from agglab.testbed.control.outcome import ControlCounts, JobResult
 from agglab.testbed.control.roster import Roster
 from agglab.testbed.control.scheduler import FOREVER_NS, Process, RunClock
+from agglab.testbed.control.table_writer import TableWriter
 from agglab.testbed.systems.base import Changes, Controller, Readings
 
 
@@ -24,12 +24,12 @@ class Controlling:
         switches: Readings,
         clock: RunClock,
         roster: Roster,
-        filler: Filler,
+        table_writer: TableWriter,
         tell: Callable[..., None],
     ) -> None:
         self._job, self._controller = result.job, controller
         self._switches, self._clock, self._roster = switches, clock, roster
-        self._filler, self._tell = filler, tell
+        self._table_writer, self._tell = table_writer, tell
         self._counts = result.control = ControlCounts()
 
     def begin_round(self, number: int) -> None:
@@ -57,7 +57,7 @@ class Controlling:
 
     def _apply(self, changes: Changes | None, due_ns: int | None, **content: int) -> None:
         counts = self._counts
-        differing = self._filler.control(self._job.number, changes) if changes else {}
+        differing = self._table_writer.control(self._job.number, changes) if changes else {}
         counts.steps += 1
         counts.entries += sum(differing.values())
         missed = False

@@ -7,10 +7,10 @@ from itertools import islice
 from typing import Any, ClassVar
 
 from agglab.testbed.backend import Backend
-from agglab.testbed.control.filling import Filler
 from agglab.testbed.control.history import FaultState, concerns
 from agglab.testbed.control.roster import Roster
 from agglab.testbed.control.scheduler import FOREVER_NS, Process, RunClock, S
+from agglab.testbed.control.table_writer import TableWriter
 from agglab.testbed.faults import (
     Action,
     AgentCrash,
@@ -23,7 +23,6 @@ from agglab.testbed.faults import (
     Fault,
     Impair,
     LinkDown,
-    NetworkFault,
     RateChange,
     SwitchReprogram,
     SwitchRestart,
@@ -45,14 +44,14 @@ class FaultProcess:
         state: FaultState,
         backend: Backend,
         clock: RunClock,
-        filler: Filler,
+        table_writer: TableWriter,
         roster: Roster,
         frames: FramesOf,
         tell: Callable[..., None],
     ) -> None:
         self._state, self._fault = state, state.fault
         self._backend, self._clock = backend, clock
-        self._filler, self._roster = filler, roster
+        self._table_writer, self._roster = table_writer, roster
         self._frames, self._tell = frames, tell
 
     def steps(self) -> Process[None]:
@@ -60,9 +59,9 @@ class FaultProcess:
         state = self._state
         yield from self._until_trigger()
         state.began_ns = self._clock.now_ns()
-        told = {"number": self._fault.number, "fault": self._fault.kind, "target": state.target}
-        self._tell("fault", **told)
         action = self._fault.action
+        told = {"number": self._fault.number, "fault": self._fault.kind, "target": action.target}
+        self._tell("fault", **told)
         yield from self.STEPS[type(action)](self, action, state.began_ns)
         state.ended_ns = self._clock.now_ns()
         self._tell("fault_end", **told)
@@ -87,23 +86,34 @@ class FaultProcess:
 
     def _restart(self, action: SwitchRestart, began_ns: int) -> Process[None]:
         self._backend.stop_switch(action.switch)
-        self._filler.stopped(action.switch)
+        self._table_writer.stopped(action.switch)
         yield from self._clock.sleep_until(began_ns + round(action.outage_s * S))
         self._backend.start_switch(action.switch)
-        self._fill_emptied(action.switch)
+        self._write_emptied(action.switch)
 
     def _reprogram(self, action: SwitchReprogram, began_ns: int) -> Process[None]:
         self._backend.reprogram_switch(action.switch)
-        self._fill_emptied(action.switch)
+        self._write_emptied(action.switch)
         yield from ()
 
-    def _disturb_links(self, action: NetworkFault, began_ns: int) -> Process[None]:
-        self._backend.begin(self._fault)
+    def _take_link_down(self, action: LinkDown, began_ns: int) -> Process[None]:
+        self._backend.set_link_down(self._fault.number, action.link, True)
         yield from self._last(began_ns)
-        self._backend.end(self._fault)
+        self._backend.set_link_down(self._fault.number, action.link, False)
 
-    def _fill_emptied(self, switch: str) -> None:
-        self._filler.fill_again(switch)
+    def _change_rate(self, action: RateChange, began_ns: int) -> Process[None]:
+        self._backend.set_rate(self._fault.number, action.directions, action.rate_bps)
+        yield from self._last(began_ns)
+        self._backend.set_rate(self._fault.number, action.directions, None)
+
+    def _impair(self, action: Impair, began_ns: int) -> Process[None]:
+        what = self._fault.number, action.link, action.directions, action.impairment
+        self._backend.set_impairment(*what, True)
+        yield from self._last(began_ns)
+        self._backend.set_impairment(*what, False)
+
+    def _write_emptied(self, switch: str) -> None:
+        self._table_writer.write_again(switch)
         self._tell("switch_emptied", switch=switch)
 
     def _attack(self, action: Attack, began_ns: int) -> Process[None]:
@@ -163,9 +173,9 @@ class FaultProcess:
         SwitchRestart: _restart,
         SwitchReprogram: _reprogram,
         Attack: _attack,
-        LinkDown: _disturb_links,
-        RateChange: _disturb_links,
-        Impair: _disturb_links,
+        LinkDown: _take_link_down,
+        RateChange: _change_rate,
+        Impair: _impair,
     }
     """What each kind of fault does, given its action and when it began in nanoseconds."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 from agglab.testbed.control.outcome import Outcome
 from agglab.testbed.control.scheduler import RunClock
@@ -39,10 +39,7 @@ class FaultState:
     @property
     def target(self) -> str:
         """The link, host or switch."""
-        where = {
-            item.name: getattr(self.fault.action, item.name) for item in fields(self.fault.action)
-        }
-        return str(next(where[name] for name in ("link", "host", "switch") if name in where))
+        return self.fault.action.target
 
 
 class FaultHistory:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from agglab.testbed.control.agent_group import AgentGroup, JobFailed
 from agglab.testbed.control.controlling import Controlling
-from agglab.testbed.control.crew import Crew, JobFailed
 from agglab.testbed.control.history import FaultHistory
 from agglab.testbed.control.outcome import Failure, JobResult, Round
 from agglab.testbed.control.recovery import Recovery
@@ -26,7 +26,7 @@ class JobProcess:
     def __init__(
         self,
         result: JobResult,
-        crew: Crew,
+        group: AgentGroup,
         session: JobSession,
         recovery: Recovery,
         clock: RunClock,
@@ -42,7 +42,7 @@ class JobProcess:
         """Its agents are ready."""
         self.resting = False
         """Between two rounds."""
-        self._crew, self._session, self._recovery = crew, session, recovery
+        self._group, self._session, self._recovery = group, session, recovery
         self._clock, self._roster, self._rounds = clock, roster, rounds
         self._history, self._round_s, self._rests = history, round_s, rests
         self._controlling = controlling
@@ -51,7 +51,7 @@ class JobProcess:
     def steps(self) -> Process[None]:
         """Runs the whole job."""
         try:
-            yield from self._crew.start(sorted(self._crew.needed))
+            yield from self._group.start(sorted(self._group.needed))
             self.prepared = True
             # The job's own start counts from the run's.
             start_ns = yield from self._clock.start()
@@ -61,11 +61,11 @@ class JobProcess:
         except JobFailed as failed:
             self.result.failure = self._failure(failed)
         self.result.ended_ns = self._clock.now_ns()
-        yield from self._crew.stop()
+        yield from self._group.stop()
         self._roster.leave(self.job)
 
     def _failure(self, failed: JobFailed) -> Failure:
-        host = None if failed.rank is None else self._crew.agent(failed.rank).host
+        host = None if failed.rank is None else self._group.agent(failed.rank).host
         after_s = self._history.since_s(self._began_ns)
         return Failure(self.job.name, failed.reason, host, after_s, failed.report)
 
@@ -100,27 +100,27 @@ class JobProcess:
             if not attempts:
                 self._began_ns = self._clock.now_ns()
             attempts += 1
-            self._rounds.begins(self.result, number, self._crew.members)
+            self._rounds.begins(self.result, number, self._group.members)
             ended, failure = yield from self._attempt(number)
             if failure is None:
                 break
             self._rounds.broken_off(self.result)
             yield from self._recovery.recover(failure, number)
-        members, began_ns = self._crew.members, self._began_ns
+        members, began_ns = self._group.members, self._began_ns
         done = Round(number, members, ended, began_ns, attempts, self._rested_ns)
         self._rounds.over(self.result, done)
 
     def _attempt(self, number: int) -> Process[tuple[dict[int, Event], RoundFailure | None]]:
-        crew, on_failure = self._crew, self.job.on_failure
-        if dead := crew.needed & crew.dead.keys():
-            return {}, failure_of(crew.dead[min(dead)], crew, on_failure)
+        group, on_failure = self._group, self.job.on_failure
+        if dead := group.needed & group.dead.keys():
+            return {}, failure_of(group.dead[min(dead)], group, on_failure)
         timeout_s = self._round_s(self._roster.active(self.job))
         deadline = self._clock.after_s(timeout_s)
         marks = self._history.marks(self.job, number)
-        for rank in crew.members:
-            crew.send(rank, command="round", round=number, **({"marks": marks} if marks else {}))
+        for rank in group.members:
+            group.send(rank, command="round", round=number, **({"marks": marks} if marks else {}))
         ended: dict[int, Event] = {}
-        while len(ended) < len(crew.members):
+        while len(ended) < len(group.members):
             event = yield deadline
             if event is None:
                 if self._clock.now_ns() >= deadline:
@@ -128,9 +128,9 @@ class JobProcess:
                         f"round {number} was not complete after {timeout_s:g} s"
                     )
                 continue
-            ours = event.get("rank") in crew.members
+            ours = event.get("rank") in group.members
             if ours and event["event"] == "round" and event["round"] == number:
                 ended[event["rank"]] = event
-            elif failure := failure_of(event, crew, on_failure):
+            elif failure := failure_of(event, group, on_failure):
                 return ended, failure
         return ended, None

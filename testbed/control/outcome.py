@@ -29,13 +29,21 @@ class Round:
     rested_ns: int = 0
 
     @property
+    def start_ns(self) -> int:
+        """Returns when the first worker started the first attempt."""
+        start = min(int(event["start_ns"]) for event in self.ended.values())
+        return min(start, self.began_ns) if self.attempts > 1 else start
+
+    @property
+    def end_ns(self) -> int:
+        """Returns when the last worker ended."""
+        return max(int(event["end_ns"]) for event in self.ended.values())
+
+    @property
     def time_s(self) -> float:
         """Returns the time from the first worker's start of the first attempt to the last worker's
         end."""
-        start = min(event["start_ns"] for event in self.ended.values())
-        if self.attempts > 1:
-            start = min(start, self.began_ns)
-        return float(max(event["end_ns"] for event in self.ended.values()) - start) / 1e9
+        return float(self.end_ns - self.start_ns) / 1e9
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TypeAlias
 
-from agglab.testbed.control.crew import ANSWER_S, Crew, JobFailed, how
+from agglab.testbed.control.agent_group import ANSWER_S, AgentGroup, JobFailed, how
 from agglab.testbed.control.history import FaultHistory
 from agglab.testbed.control.outcome import JobResult
 from agglab.testbed.control.roster import Roster
@@ -13,10 +13,10 @@ from agglab.testbed.control.round_failure import RoundFailure, explained
 from agglab.testbed.control.rounds import Rounds
 from agglab.testbed.control.scheduler import FOREVER_NS, Process, RunClock
 from agglab.testbed.control.session import JobSession
-from agglab.testbed.systems.base import Absent, ActiveJob, Waiting
+from agglab.testbed.systems.base import ActiveJob, MissingChunks, Waiting
 
 WaitingOf: TypeAlias = Mapping[str, Iterable[Waiting]]
-Diagnose: TypeAlias = Callable[[ActiveJob, WaitingOf, WaitingOf], Mapping[str, Absent]]
+Diagnose: TypeAlias = Callable[[ActiveJob, WaitingOf, WaitingOf], Mapping[str, MissingChunks]]
 """A function from (job, what workers wait for by host, what servers wait for) to what each host or
 switch still owes."""
 
@@ -27,7 +27,7 @@ class Recovery:
     def __init__(
         self,
         result: JobResult,
-        crew: Crew,
+        group: AgentGroup,
         session: JobSession,
         clock: RunClock,
         roster: Roster,
@@ -36,14 +36,14 @@ class Recovery:
         diagnose: Diagnose,
     ) -> None:
         self._result, self._job = result, result.job
-        self._crew, self._session, self._clock = crew, session, clock
+        self._group, self._session, self._clock = group, session, clock
         self._roster, self._rounds = roster, rounds
         self._history, self._diagnose = history, diagnose
 
     def recover(self, failure: RoundFailure, number: int) -> Process[None]:
         """Does everything that must happen before the round can be repeated. Raises JobFailed."""
         yield from self._abort(failure)
-        self._rounds.left(self._result, number, self._crew.members)
+        self._rounds.left(self._result, number, self._group.members)
         reason, rank = self._explained(failure)
         if self._job.on_failure == "fail" or failure.unrecoverable:
             raise JobFailed(reason, rank, failure.report)
@@ -55,19 +55,19 @@ class Recovery:
             self._go_on_without(failure, reason, rank)
         else:
             yield from self._revive(failure, reason)
-            self._rounds.left(self._result, number, self._crew.members)  # who was silent till now
+            self._rounds.left(self._result, number, self._group.members)  # who was silent till now
         yield from self._session.begin_again()
 
     def _abort(self, failure: RoundFailure) -> Process[None]:
         """Makes every living member leave the round; a member that does not answer counts as
         silent. Servers are asked what they are waiting for as well."""
-        crew = self._crew
-        members = set(crew.members) - failure.dead.keys() - failure.waiting.keys()
-        servers = crew.servers.keys() - crew.dead.keys()
+        group = self._group
+        members = set(group.members) - failure.dead.keys() - failure.waiting.keys()
+        servers = group.servers.keys() - group.dead.keys()
         for rank in members:
-            crew.send(rank, command="abort")
+            group.send(rank, command="abort")
         for rank in servers:
-            crew.send(rank, command="report")
+            group.send(rank, command="report")
         asked = members | servers
         deadline = self._clock.after_s(ANSWER_S)
         while asked:
@@ -92,37 +92,37 @@ class Recovery:
         """Returns one line, and the rank of the agent that is to blame, if one is."""
         if failure.unrecoverable:
             return failure.first, None
-        crew = self._crew
-        workers = failure.waiting.keys() - crew.servers.keys()
-        waiting = {crew.agent(rank).host: failure.waiting[rank] for rank in sorted(workers)}
+        group = self._group
+        workers = failure.waiting.keys() - group.servers.keys()
+        waiting = {group.agent(rank).host: failure.waiting[rank] for rank in sorted(workers)}
         unserved: dict[str, list[Waiting]] = {}
         for server, entries in failure.unserved.items():
-            unserved.setdefault(crew.agent(server).host, []).extend(entries)
-        absent = self._diagnose(self._roster.active(crew.job), waiting, unserved)
-        reason, rank = explained(failure, absent, crew)
+            unserved.setdefault(group.agent(server).host, []).extend(entries)
+        missing = self._diagnose(self._roster.active(group.job), waiting, unserved)
+        reason, rank = explained(failure, missing, group)
         return f"{reason}{self._history.so_far()}", rank
 
     def _go_on_without(self, failure: RoundFailure, reason: str, rank: int | None) -> None:
         """Removes the dead and silent members. If there are none, removes the member that owes
         most, unless a switch has lost everything that was sent."""
-        crew, gone = self._crew, failure.gone
+        group, gone = self._group, failure.gone
         if not gone and rank is not None and not failure.emptied:
             gone = {rank}
-        if lost := gone & crew.servers.keys():
+        if lost := gone & group.servers.keys():
             raise JobFailed(reason, min(lost))
-        if len(gone) >= len(crew.members):
+        if len(gone) >= len(group.members):
             raise JobFailed(f"{reason}; no worker is left", rank)
-        left_out = sorted(gone & set(crew.members))
-        self._roster.leave_out(crew.job, left_out)
+        left_out = sorted(gone & set(group.members))
+        self._roster.leave_out(group.job, left_out)
         self._result.lost += left_out
 
     def _revive(self, failure: RoundFailure, reason: str) -> Process[None]:
         """Restarts the dead, unless the end of their fault restarts them or already has; waits for
         the silent, which may still answer."""
-        crew = self._crew
+        group = self._group
         ours, theirs = [], set()
-        for rank in sorted(failure.dead.keys() & crew.dead.keys()):
-            back = self._history.comes_back(crew.agent(rank), crew.dead[rank]["t_ns"])
+        for rank in sorted(failure.dead.keys() & group.dead.keys()):
+            back = self._history.comes_back(group.agent(rank), group.dead[rank]["t_ns"])
             if back is False:
                 raise JobFailed(reason, rank)
             if back:
@@ -130,7 +130,7 @@ class Recovery:
             else:
                 ours.append(rank)
         if ours:
-            yield from crew.start(ours)
+            yield from group.start(ours)
         yield from self._until_heard(failure.silent, reason)
         if theirs:
             yield from self._until_back(theirs)
@@ -147,6 +147,6 @@ class Recovery:
 
     def _until_back(self, ranks: Collection[int]) -> Process[None]:
         """Waits until the fault of these agents has ended and they are ready."""
-        while any(self._history.keeps_out(self._crew.agent(rank)) for rank in ranks):
+        while any(self._history.keeps_out(self._group.agent(rank)) for rank in ranks):
             yield FOREVER_NS
-        yield from self._crew.until_back(ranks)
+        yield from self._group.until_back(ranks)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from agglab.hosts.part import WORKER
-from agglab.testbed.control.filling import Filler
+from agglab.testbed.control.table_writer import TableWriter
 from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.systems.base import ActiveJob, Agent, Share
@@ -20,10 +20,10 @@ class Roster:
     job's share has changed or a job has left."""
 
     def __init__(
-        self, resolved: ResolvedScenario, filler: Filler, tell: Callable[..., None]
+        self, resolved: ResolvedScenario, table_writer: TableWriter, tell: Callable[..., None]
     ) -> None:
         self._system, self._resolved = resolved.system, resolved
-        self._filler, self._tell = filler, tell
+        self._table_writer, self._tell = table_writer, tell
         self._sessions = self._system.sessions(resolved)
         self._active = {
             job.number: resolved.whole(job, self._sessions.reserved(job)) for job in resolved.jobs
@@ -53,7 +53,9 @@ class Roster:
 
     def fill_switches(self) -> None:
         """Fills the switches for the jobs that have a share."""
-        self._filler.fill_for([job for job in self._active.values() if job.share is not None])
+        self._table_writer.write_for(
+            [job for job in self._active.values() if job.share is not None]
+        )
 
     def leave_out(self, job: Job, ranks: Collection[int]) -> None:
         """Removes members without which the job goes on."""

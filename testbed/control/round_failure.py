@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agglab.testbed.control.crew import Crew, how
-from agglab.testbed.systems.base import Absent
+from agglab.testbed.control.agent_group import AgentGroup, how
+from agglab.testbed.systems.base import MissingChunks
 from agglab.testbed.worker_id import Event
 
 
@@ -36,16 +36,16 @@ class RoundFailure:
         return self.dead.keys() | self.left.keys() | self.silent
 
 
-def failure_of(event: Event, crew: Crew, on_failure: str) -> RoundFailure | None:
+def failure_of(event: Event, group: AgentGroup, on_failure: str) -> RoundFailure | None:
     """Returns what an event during a round means for it; None if it is not a failure."""
     if event["event"] == "switch_emptied":
         if on_failure == "fail":
             return None
         return RoundFailure(f"switch {event['switch']} has lost its state", emptied=True)
     rank = event.get("rank", -1)
-    if rank not in crew.needed or event["event"] not in ("failed", "ended"):
+    if rank not in group.needed or event["event"] not in ("failed", "ended"):
         return None
-    failure = RoundFailure(how(crew.called(rank), event), report=event.get("report", ""))
+    failure = RoundFailure(how(group.called(rank), event), report=event.get("report", ""))
     if event["event"] == "ended":
         failure.dead[rank] = how("", event)
     elif event.get("gone"):
@@ -57,24 +57,24 @@ def failure_of(event: Event, crew: Crew, on_failure: str) -> RoundFailure | None
 
 
 def explained(
-    failure: RoundFailure, absent: Mapping[str, Absent], crew: Crew
+    failure: RoundFailure, missing: Mapping[str, MissingChunks], group: AgentGroup
 ) -> tuple[str, int | None]:
     """Returns one line, and the rank of the agent to name: a dead one, else a silent one, else the
-    one that owes most. absent: what each host or switch owes, the one that owes most first."""
-    owing = [rank for name in absent for rank in crew.ranks_at(name)[:1]]
+    one that owes most. missing: what each host or switch owes, the one that owes most first."""
+    owing = [rank for name in missing for rank in group.ranks_at(name)[:1]]
     named = [*sorted(failure.dead), *failure.left, *sorted(failure.silent), *owing]
     if not named:
-        switches = [f"switch {name} {owes}" for name, owes in absent.items()]
-        where = f"; {switches[0]} of {crew.job.name}" if switches else ""
+        switches = [f"switch {name} {owes}" for name, owes in missing.items()]
+        where = f"; {switches[0]} of {group.job.name}" if switches else ""
         return f"{failure.first}{where}", None
     rank = named[0]
     if rank in failure.left and rank not in failure.dead:
-        return f"{crew.called(rank)}: {failure.left[rank]}", rank
+        return f"{group.called(rank)}: {failure.left[rank]}", rank
     parts = []
     if rank in failure.dead:
         parts.append(failure.dead[rank].strip())
     elif rank in failure.silent:
         parts.append("answers nothing")
-    if owes := absent.get(crew.agent(rank).host):
-        parts.append(f"{owes} of {crew.job.name}")
-    return f"{crew.called(rank)} {' and '.join(parts)}", rank
+    if owes := missing.get(group.agent(rank).host):
+        parts.append(f"{owes} of {group.job.name}")
+    return f"{group.called(rank)} {' and '.join(parts)}", rank

@@ -3,7 +3,7 @@ are configured anew."""
 
 from __future__ import annotations
 
-from agglab.testbed.control.crew import Crew, JobFailed
+from agglab.testbed.control.agent_group import AgentGroup, JobFailed
 from agglab.testbed.control.roster import Roster
 from agglab.testbed.control.scheduler import Process
 from agglab.testbed.systems.base import NoSession, Share
@@ -12,35 +12,35 @@ from agglab.testbed.systems.base import NoSession, Share
 class JobSession:
     """The current session of a job."""
 
-    def __init__(self, crew: Crew, roster: Roster) -> None:
-        self._crew, self._roster = crew, roster
+    def __init__(self, group: AgentGroup, roster: Roster) -> None:
+        self._group, self._roster = group, roster
         self._share: Share | None = None
 
     def fits(self, share: Share) -> bool:
         """Returns whether the next round can run in this session."""
-        return share == self._share and not self._crew.forgetful
+        return share == self._share and not self._group.forgetful
 
     def begin(self, share: Share) -> Process[None]:
         """Begins a session for all members in which no older packet can be mistaken for a current
         one. Raises JobFailed."""
-        crew, fresh = self._crew, self._share is None
+        group, fresh = self._group, self._share is None
         self._share = share
         try:
-            settings = self._roster.begin_session(crew.job, share)
+            settings = self._roster.begin_session(group.job, share)
         except NoSession as error:
             raise JobFailed(str(error), None) from None
-        agents = self._roster.agents(crew.job)
+        agents = self._roster.agents(group.job)
         begun_with = agents[0].configuration["settings"]
-        if fresh and settings.items() <= begun_with.items() and not crew.forgetful:
+        if fresh and settings.items() <= begun_with.items() and not group.forgetful:
             return
-        crew.forgetful = False
-        members = list(crew.members)
+        group.forgetful = False
+        members = list(group.members)
         for agent in agents:
             own = {**settings, **agent.session}
-            crew.send(agent.rank, command="configure", members=members, settings=own)
+            group.send(agent.rank, command="configure", members=members, settings=own)
         # Who dies meanwhile is the next attempt's failure, where there can be one.
-        recovers = crew.job.on_failure != "fail"
-        yield from crew.until_ready(crew.needed, or_dead=recovers)
+        recovers = group.job.on_failure != "fail"
+        yield from group.until_ready(group.needed, or_dead=recovers)
 
     def begin_again(self) -> Process[None]:
         """Begins a new session with the share of the last one."""

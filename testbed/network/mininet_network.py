@@ -10,11 +10,11 @@ import time
 from collections import ChainMap
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
+from agglab.common.contexts import BuiltOnEntry
 from agglab.testbed.errors import MachineLacks, NodeFailed, exit_in_words
-from agglab.testbed.faults import Fault, Impair, LinkDown, RateChange
+from agglab.testbed.faults import Fault, Impair
 from agglab.testbed.kernel import network_namespace
 from agglab.testbed.network import impaired, interfaces, link_counters, links
 from agglab.testbed.network.impaired import ImpairedDirection
@@ -30,14 +30,15 @@ from agglab.testbed.network.targets import (
 )
 from agglab.testbed.statistics import NetworkStatistics
 from agglab.topologies import LinkEnd, Topology, interface_name
+from agglab.topologies.graph import Impairment
 
 
-class MininetNetwork:
+class MininetNetwork(BuiltOnEntry):
     """A complete network; use it as a context manager, inside `isolated`.
 
     topology: what is built, with all hosts and switches in network namespaces of their own. seed:
     the scenario's, from which losses derive. scratch: from `isolated`. logs: the folder for the
-    programs' logs. pcap_dir: the folder for switches' captures, or None. faults: those that `begin`
+    programs' logs. pcap_dir: the folder for switches' captures, or None. faults: those that
     may begin; frames are counted for them from the start. buffered: names of the links that carry
     several frames as one buffer (testbed/buffers.py); each has a rate and a native switch at one
     end at least.
@@ -53,13 +54,13 @@ class MininetNetwork:
         faults: Sequence[Fault] = (),
         buffered: Collection[str] = (),
     ) -> None:
+        super().__init__()
         self.topology = topology
         self.seed = seed
         self.scratch = scratch
         self.logs = logs
         self.pcap_dir = pcap_dir
         self.mininet: Any = None
-        self._stack = contextlib.ExitStack()
         self._faults = tuple(faults)
         self._buffered = frozenset(buffered)
         self._carried: Queues | None = None
@@ -69,23 +70,6 @@ class MininetNetwork:
         self._port_drops: dict[str, PortDrop] = {}
         self._switches: dict[str, RunningSwitch] = {}
         self._processes: list[NodeProcess] = []
-
-    def __enter__(self) -> MininetNetwork:
-        """Builds everything and returns; if that fails, nothing is left."""
-        self.logs.mkdir(parents=True, exist_ok=True)
-        with self._stack:
-            self._build()
-            self._stack = self._stack.pop_all()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Stops every program and removes every interface and namespace."""
-        self._stack.close()
 
     def start_switch(self, name: str, target: Target, timeout_s: float = 60.0) -> RunningSwitch:
         """Does the same as `start_switches` for one switch, also for one that `stop_switch` has
@@ -167,13 +151,26 @@ class MininetNetwork:
                 what = f"the switch {exit_in_words(status)}"
                 raise NodeFailed(switch.name, what, process.command, process.log)
 
-    def begin(self, fault: Fault) -> None:
-        """Begins a link's fault, one of those given at the start, immediately."""
-        self._switch_fault(fault, True)
+    # The faults of links, as in testbed/backend.py; each is one of those given at the start.
 
-    def end(self, fault: Fault) -> None:
-        """Ends the fault, as if it had never begun."""
-        self._switch_fault(fault, False)
+    def set_link_down(self, fault: int, link: str, down: bool) -> None:
+        for name, _, _, _ in self.topology.link(link).directions():
+            self._impaired[name].switch(fault, down)
+
+    def set_rate(self, fault: int, directions: Sequence[str], rate_bps: int | None) -> None:
+        for name in directions:
+            node, sender = self._senders[name]
+            with network_namespace(self.mininet[node].pid):
+                _batch("tc", sender.rate_lines(rate_bps))
+
+    def set_impairment(
+        self, fault: int, link: str, directions: Sequence[str], impairment: Impairment, on: bool
+    ) -> None:
+        for name in directions:
+            if isinstance(impairment, links.DELAYS):
+                self._delay(name, fault, impairment if on else None)
+            else:
+                self._impaired[name].switch(fault, on)
 
     def statistics(self) -> NetworkStatistics:
         """Reads every counter of links, switches and processes. It can be called repeatedly."""
@@ -220,6 +217,7 @@ class MininetNetwork:
         return times
 
     def _build(self) -> None:
+        self.logs.mkdir(parents=True, exist_ok=True)
         # Imported here: it costs 70 ms, which `list`, `check` and `clean` need not pay.
         from agglab.testbed.network.mininet_nodes import build_mininet, stop_nodes
 
@@ -267,21 +265,6 @@ class MininetNetwork:
             program = ImpairedDirection(receiver.interface, rules)
         self._impaired[rules.direction] = program
         self._stack.callback(program.close)
-
-    def _switch_fault(self, fault: Fault, on: bool) -> None:
-        """Does what the network has to do when one of its faults begins (on) or ends."""
-        action = fault.action
-        assert isinstance(action, (LinkDown, Impair, RateChange)), "a fault of a link"
-        for name, _, _, _ in self.topology.link(action.link).directions():
-            if isinstance(action, LinkDown) or name in action.directions:
-                node, sender = self._senders[name]
-                if isinstance(action, RateChange):
-                    with network_namespace(self.mininet[node].pid):
-                        _batch("tc", sender.rate_lines(action.rate_bps if on else None))
-                elif isinstance(action, Impair) and isinstance(action.impairment, links.DELAYS):
-                    self._delay(name, fault.number, action.impairment if on else None)
-                else:
-                    self._impaired[name].switch(fault.number, on)
 
     def _delay(self, direction: str, fault: int, delay: links.Delay | None) -> None:
         """Sets what a fault adds to the delay of a direction from now on."""

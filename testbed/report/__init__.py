@@ -55,7 +55,7 @@ def _write(folder: Path, library: dygraphs.Library | None) -> Path:
         inner = _inner(folder, metrics)
         several = "points" in metrics or "contenders" in metrics
         figures = figures_of_several(metrics) if several else run_figures(metrics, events, asked)
-        figures = [*declared.figures(metrics, asked), *figures]
+        figures = [*declared.figures(metrics, asked, folder), *figures]
         figures += [] if several else figures_over_time(over_time.charts(folder))
         content = Content(name, command, metrics, figures, asked, manifest, _logs(folder))
         files = {figure.file: figure.wide for figure in figures}

@@ -1,5 +1,5 @@
 """Draws a sweep's figures: the measured values as a line over each swept key, with the interval
-that the rounds allow."""
+that the seeds or the rounds allow."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from agglab.testbed.metrics import lookup
-from agglab.testbed.noise import median_interval
 from agglab.testbed.report.asked import number, unit
 from agglab.testbed.report.chart import Piece, Track
+from agglab.testbed.report.repeated import Repeated, band_of, lines_over
 from agglab.testbed.side_by_side import OfSeveral, runs_of
 
 Metrics = Mapping[str, Any]
@@ -32,6 +32,11 @@ class Measure:
     title: str
     unit: str
     sample: str = ""
+
+    def of(self, run: OfSeveral) -> float | None:
+        """Returns its value in a run, or None if the run has none."""
+        value = lookup(run.metrics, self.path)
+        return float(value) if isinstance(value, (int, float)) else None
 
 
 MEASURES = (
@@ -75,17 +80,14 @@ def _axes(runs: Sequence[OfSeveral]) -> Iterator[str]:
 
 def _figure(runs: Sequence[OfSeveral], axis: str, measure: Measure) -> Figure | None:
     """Returns the figure; None if nothing, or nothing but zeros, was measured."""
-    lines: dict[str, list[OfSeveral]] = {}
-    for run in runs:
-        if isinstance(lookup(run.metrics, measure.path), (int, float)):
-            lines.setdefault(run.line_over(axis), []).append(run)
-    values = [lookup(run.metrics, measure.path) for own in lines.values() for run in own]
-    if not any(values):
+    measured = [run for run in runs if measure.of(run) is not None]
+    if not any(measure.of(run) for run in measured):
         return None
-    band = ", with the 95 % interval of its rounds" if measure.sample else ""
+    lines = lines_over(axis, measured)
+    band = band_of(lines, bool(measure.sample))
     more = f" ({LINES_MAX} of {len(lines)} lines)" if len(lines) > LINES_MAX else ""
     kind = unit(next(iter(runs)).settings[axis])
-    tracks = [_track(name, own, axis, measure) for name, own in lines.items()]
+    tracks = [_track(name, points, measure) for name, points in lines.items()]
     return Figure(
         f"{measure.name}-by-{axis}.svg",
         f"{measure.title} by {axis}{band}{more}",
@@ -95,13 +97,11 @@ def _figure(runs: Sequence[OfSeveral], axis: str, measure: Measure) -> Figure | 
     )
 
 
-def _track(name: str, runs: Sequence[OfSeveral], axis: str, measure: Measure) -> Track:
-    ordered = sorted(runs, key=lambda run: number(run.settings[axis]) or 0.0)
+def _track(name: str, repeated: Sequence[Repeated], measure: Measure) -> Track:
     points, band = [], []
-    for run in ordered:
-        x = number(run.settings[axis]) or 0.0
-        points.append((x, float(lookup(run.metrics, measure.path))))
-        sample = lookup(run.metrics, measure.sample) if measure.sample else None
-        if interval := median_interval(sample or ()):
-            band.append((x, interval.low, interval.high))
+    for each in sorted(repeated, key=lambda each: number(each.setting) or 0.0):
+        x = number(each.setting) or 0.0
+        points.append((x, each.value(measure.of) or 0.0))
+        if interval := each.interval(measure.of, measure.sample):
+            band.append((x, *interval))
     return Track(name, (Piece(points),), band)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from agglab.testbed.metrics import lookup
-from agglab.testbed.noise import median_interval
+from agglab.testbed.report import over_time
 from agglab.testbed.report.asked import Asked, number
 from agglab.testbed.report.by_axis import MEDIAN, TIMES
 from agglab.testbed.report.chart import (
@@ -23,24 +24,32 @@ from agglab.testbed.report.chart import (
     lines,
 )
 from agglab.testbed.report.figures import Figure
+from agglab.testbed.report.over_time import LINES_MAX, UNITS
+from agglab.testbed.report.repeated import SEED, Repeated, band_of, lines_over
 from agglab.testbed.side_by_side import OfSeveral, runs_of
 
 Point = tuple[float, float]
 
 
-def figures(metrics: Mapping[str, Any], asked: Asked) -> list[Figure]:
-    """Returns one figure for each metric of the section's `y`; none without such a section or a
-    sweep."""
+def figures(metrics: Mapping[str, Any], asked: Asked, folder: Path) -> list[Figure]:
+    """Returns one figure for each metric of the section's `y`, and one for each of `over_time`;
+    none without such a section or a sweep. folder: the sweep's, with series.csv of every run."""
     section = asked.tree.get("figure")
     runs = [run for run in runs_of(metrics) if run.settings] if "points" in metrics else []
     if not isinstance(section, dict) or not runs:
         return []
-    wanted = section.get("y", [MEDIAN])
-    drawn = []
-    for i, y in enumerate([wanted] if isinstance(wanted, str) else wanted):
-        one = _Declared(section, runs, y)
-        drawn.append(Figure(f"figure-{i}.svg", one.drawn(WIDE), one.drawn(NARROW)))
-    return drawn
+    drawings: list[_Declared | _OverTime] = [
+        *(_Declared(section, runs, y) for y in _list(section.get("y", [MEDIAN]))),
+        *(_OverTime(section, runs, folder, each) for each in _list(section.get("over_time", []))),
+    ]
+    return [
+        Figure(f"figure-{i}.svg", one.drawn(WIDE), one.drawn(NARROW))
+        for i, one in enumerate(drawings)
+    ]
+
+
+def _list(value: Any) -> list[str]:
+    return [value] if isinstance(value, str) else list(value)
 
 
 @dataclass(frozen=True)
@@ -60,7 +69,8 @@ class _Declared:
         if not any(number(text) is not None for text in self._positions):
             return self._bars(title, label, layout)
         ticks = [(at, text) for text, at in self._positions.items()]
-        tracks = [self._track(name, runs) for name, runs in self._lines.items()]
+        title += band_of(self._lines, self._has_rounds)
+        tracks = [self._track(name, points) for name, points in self._lines.items()]
         marks = list(self._marks())
         return lines(title, self._x, label, tracks, (), marks, layout, ticks, self._log)
 
@@ -75,8 +85,8 @@ class _Declared:
     def _bars(self, title: str, label: str, layout: Layout) -> str:
         """Draws a group of bars for each value, if x is not a number."""
         series = []
-        for name, runs in self._lines.items():
-            values = {run.settings[self._x]: self._value(run) for run in runs}
+        for name, points in self._lines.items():
+            values = {point.setting: point.value(self._value) for point in points}
             series.append(Series(name, [values.get(text) for text in self._positions]))
         return bars(title, label, list(self._positions), series, layout=layout)
 
@@ -103,14 +113,14 @@ class _Declared:
     def _relative(self) -> bool:
         return self.section.get("relative") == "true"
 
+    @property
+    def _has_rounds(self) -> bool:
+        """Returns whether a run's value is the median of its rounds."""
+        return self.y == MEDIAN and not self._over
+
     @cached_property
-    def _lines(self) -> dict[str, list[OfSeveral]]:
-        """Returns the runs that differ only in x, by the label of what distinguishes them from
-        other lines."""
-        found: dict[str, list[OfSeveral]] = {}
-        for run in self.runs:
-            found.setdefault(run.line_over(self._x), []).append(run)
-        return found
+    def _lines(self) -> dict[str, list[Repeated]]:
+        return lines_over(self._x, self.runs)
 
     @cached_property
     def _positions(self) -> dict[str, float]:
@@ -122,19 +132,18 @@ class _Declared:
             return {value: float(i) for i, value in enumerate(values)}
         return numbers
 
-    def _track(self, name: str, runs: Sequence[OfSeveral]) -> Track:
-        """Returns a line through the measured values, with the interval of the rounds if they are
-        medians."""
+    def _track(self, name: str, repeated: Sequence[Repeated]) -> Track:
+        """Returns a line through the measured values, with the interval of the seeds, or of the
+        rounds if the values are medians of these."""
         points: list[Point] = []
         band = []
-        for run in runs:
-            at, value = self._positions[run.settings[self._x]], self._value(run)
+        for each in repeated:
+            at, value = self._positions[each.setting], each.value(self._value)
             if value is None:
                 continue
             points.append((at, value))
-            sample = lookup(run.metrics, TIMES) if self.y == MEDIAN and not self._over else ()
-            if interval := median_interval(sample or ()):
-                band.append((at, interval.low, interval.high))
+            if interval := each.interval(self._value, TIMES if self._has_rounds else ""):
+                band.append((at, *interval))
         unit = points[0][1] if self._relative and points and points[0][1] else 1.0
         line = [(x, value / unit) for x, value in points]
         return Track(name, (Piece(line),), [(x, a / unit, b / unit) for x, a, b in band])
@@ -145,11 +154,50 @@ class _Declared:
         if not isinstance(mark, dict):
             return
         least = number(str(mark.get("reaches", "1"))) or 0.0
-        for runs in self._lines.values():
+        for points in self._lines.values():
+            runs = (run for point in points for run in point.runs)
             reached = (r for r in runs if _reaches(lookup(r.metrics, mark["metric"]), least))
             if run := next(reached, None):
                 text = str(mark.get("text", mark["metric"]))
                 yield Mark(self._positions[run.settings[self._x]], text)
+
+
+@dataclass(frozen=True)
+class _OverTime:
+    """A metric of series.csv over time, with a line for each run. named: `kind.metric`."""
+
+    section: Mapping[str, Any]
+    runs: Sequence[OfSeveral]
+    folder: Path
+    named: str
+
+    def drawn(self, layout: Layout) -> str:
+        kind, _, metric = self.named.partition(".")
+        title = f"{self.section.get('title', '')}: {metric.replace('_', ' ')} over time"
+        more = f" ({LINES_MAX} of {len(self._tracks)} lines)"
+        title += more if len(self._tracks) > LINES_MAX else ""
+        label = f"{self.named} ({UNITS.get((kind, metric), '')})"
+        return lines(title, "seconds", label, self._tracks[:LINES_MAX], layout=layout)
+
+    @cached_property
+    def _tracks(self) -> list[Track]:
+        """Returns a line for each job, worker, link or switch of each run; of runs that differ only
+        in the seed, the first is drawn."""
+        tracks = []
+        for label, (run, *_) in self._shown.items():
+            kind, _, metric = self.named.partition(".")
+            found = over_time.read(self.folder / run.folder).get((kind, metric), {})
+            for name, points in found.items():
+                text = label if len(found) == 1 else f"{label}, {name}"
+                tracks.append(Track(text, (Piece(sorted(points)),)))
+        return tracks
+
+    @cached_property
+    def _shown(self) -> dict[str, list[OfSeveral]]:
+        found: dict[str, list[OfSeveral]] = {}
+        for run in self.runs:
+            found.setdefault(run.line_over({SEED}), []).append(run)
+        return found
 
 
 def _is_number(value: Any) -> bool:

@@ -17,6 +17,7 @@ from agglab.testbed.series.declared import SERIES
 ORDER = ("job", "worker", "link", "switch")
 LINES_MAX = 16
 NS_PER_S = 1e9
+Point = tuple[float, float]
 UNITS = {(metric.kind, metric.name): metric.unit for metric in SERIES}
 
 
@@ -35,17 +36,23 @@ class Chart:
 def charts(folder: Path) -> list[Chart]:
     """Returns one chart for each metric of each kind that has any value but 0; then the
     latencies."""
-    found: dict[tuple[str, str], dict[str, list[tuple[float, float]]]] = {}
+    found = read(folder)
+    ordered = sorted(found, key=lambda key: ORDER.index(key[0]))
+    drawn = [_chart(kind, metric, found[kind, metric]) for kind, metric in ordered]
+    latencies = _latencies(folder)
+    return [*(chart for chart in drawn if chart), *([latencies] if latencies else [])]
+
+
+def read(folder: Path) -> dict[tuple[str, str], dict[str, list[Point]]]:
+    """Returns the (seconds, value) of each name, by kind and metric; empty without series.csv."""
+    found: dict[tuple[str, str], dict[str, list[Point]]] = {}
     for time_ns, kind, name, metric, value in _rows(folder / rows.NAME, rows.COLUMNS):
         point = _number(time_ns), _number(value)
         if point[0] is None or point[1] is None or (kind, metric) not in UNITS:
             continue
         own = found.setdefault((kind, metric), {}).setdefault(name, [])
         own.append((point[0] / NS_PER_S, point[1]))
-    ordered = sorted(found, key=lambda key: ORDER.index(key[0]))
-    drawn = [_chart(kind, metric, found[kind, metric]) for kind, metric in ordered]
-    latencies = _latencies(folder)
-    return [*(chart for chart in drawn if chart), *([latencies] if latencies else [])]
+    return found
 
 
 def _rows(path: Path, columns: Sequence[str]) -> Iterator[list[str]]:
@@ -66,7 +73,7 @@ def _number(text: str) -> float | None:
     return value if isfinite(value) else None
 
 
-def _chart(kind: str, metric: str, own: dict[str, list[tuple[float, float]]]) -> Chart | None:
+def _chart(kind: str, metric: str, own: dict[str, list[Point]]) -> Chart | None:
     """Returns a chart of the lines with the largest sums, if there are too many to distinguish;
     None for zeros."""
     if not any(value for points in own.values() for _, value in points):
@@ -86,7 +93,7 @@ def _chart(kind: str, metric: str, own: dict[str, list[tuple[float, float]]]) ->
 
 def _latencies(folder: Path) -> Chart | None:
     """Returns for each agent the share of answers that took at most a given time."""
-    counts: dict[str, list[tuple[float, float]]] = {}
+    counts: dict[str, list[Point]] = {}
     for job, agent, _, to_ns, count in _rows(folder / latency.NAME, latency.COLUMNS):
         end, number = _number(to_ns), _number(count)
         if end is not None and number is not None and number > 0:

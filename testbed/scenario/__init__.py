@@ -2,9 +2,10 @@
 
 from agglab.testbed.scenario.errors import Problem, ScenarioError, Where
 from agglab.testbed.scenario.load import Point, Suite, find, load, names
-from agglab.testbed.scenario.resolved import ResolvedScenario, resolve
+from agglab.testbed.scenario.resolved import resolve
 from agglab.testbed.scenario.schema import Scenario
 from agglab.testbed.scenario.write import suite_to_yaml, to_yaml
+from agglab.testbed.systems.base import ResolvedScenario
 
 __all__ = [
     "Point",

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from fnmatch import fnmatchcase
-from typing import Any
 
 from agglab.hosts.part import SERVER, WORKER
 from agglab.testbed import faults
@@ -18,7 +17,6 @@ from agglab.testbed.scenario.key import yaml_name
 from agglab.testbed.scenario.known import Known
 from agglab.testbed.scenario.link_values import matches
 from agglab.testbed.scenario.schema import Scenario
-from agglab.testbed.workloads import asked
 from agglab.topologies import Topology
 
 
@@ -104,7 +102,7 @@ def _matches_nothing(entry: FaultEntry, known: Known, path: str) -> bool:
     if target in (WORKER, SERVER, "host") and not hosts_known:
         pattern = getattr(entry, target)
         return not any(fnmatchcase(host.name, pattern) for host in known.graph.hosts)
-    return not any(_where(entry, known.graph, known.jobs))
+    return next(_places(entry, known.graph, known.jobs), None) is None
 
 
 def _no_such_job(name: str | None, jobs: Sequence[Job]) -> tuple[str, str]:
@@ -178,7 +176,7 @@ def _mark_problems(mark: ChunkMark, known: Known, path: str) -> Iterator[Finding
         yield f"{path}.round", what, f"0 to {job.rounds - 1}"
     if not (trust("switch.lanes", "links.mtu") and known.workload_known(job, "elements")):
         return
-    chunks = asked.chunks(known.system, scenario, job)
+    chunks = known.system.round_chunks(scenario, job)
     if mark.chunk >= chunks:
         what = f"is too large: a round of {job.name} has only {chunks} chunks"
         yield f"{path}.chunk", what, f"0 to {chunks - 1}"
@@ -191,94 +189,66 @@ Span = tuple[float, float, int]
 
 def _overlaps(entries: Numbered, graph: Topology, jobs: Sequence[Job]) -> Iterator[Finding]:
     """Yields faults that begin on a target before the same fault has ended there."""
-    spans: dict[Any, list[Span]] = {}
+    spans: dict[faults.Claim, list[Span]] = {}
     for i, entry in entries:
         if entry.at_chunk is not None or is_constant(entry):
             continue
         start = entry.at_s or 0.0
         end = start + (duration_s(entry) or float("inf"))
-        keys = [_what_and_where(action) for action in _actions(entry, graph, jobs)]
-        if clash := next(_clashes(spans, keys, start, end), None):
+        actions = list(_actions(entry, graph, jobs))
+        if clash := next(_clashes(spans, actions, start, end), None):
             other, where = clash
             what = f"begins before faults[{other}] has ended on the same {where}"
             yield f"faults[{i}].at", what, "periods that do not overlap"
-        for key in keys:
-            spans.setdefault(key, []).append((start, end, i))
+        for action in actions:
+            spans.setdefault(action.claim, []).append((start, end, i))
 
 
 def _clashes(
-    spans: Mapping[Any, Sequence[Span]], keys: Sequence[Any], start: float, end: float
+    spans: Mapping[faults.Claim, Sequence[Span]],
+    actions: Sequence[faults.Action],
+    start: float,
+    end: float,
 ) -> Iterator[tuple[int, str]]:
     """Yields the other entry, and the target that both have."""
-    for key in keys:
-        for other_start, other_end, other in spans.get(key, []):
+    for action in actions:
+        for other_start, other_end, other in spans.get(action.claim, []):
             if start < other_end and other_start < end:
-                yield other, key[1]
+                yield other, action.target
 
 
-def _where(entry: FaultEntry, graph: Topology, jobs: Sequence[Job]) -> Iterator[str]:
-    """Yields the names that the entry's target matches."""
+def _places(entry: FaultEntry, graph: Topology, jobs: Sequence[Job]) -> Iterator[Where]:
+    """Yields everything that the entry's target matches."""
     target = KINDS[entry.kind].target
     pattern = getattr(entry, target) or ""
     if target == "link":
         for link in graph.links:
-            if any(matches(pattern, link.name, way) for way, _, _, _ in link.directions()):
-                yield link.name
+            ways = tuple(way for way, *_ in link.directions() if matches(pattern, link.name, way))
+            if ways:
+                yield Where(link=link.name, directions=ways)
     elif target in (WORKER, SERVER):
-        jobs = [job for job in jobs if entry.job in (None, job.name)]
-        hosts = (host for job in jobs for host in _hosts(job, target))
-        yield from (host for host in hosts if fnmatchcase(host, pattern))
+        for job in (job for job in jobs if entry.job in (None, job.name)):
+            for host in _matching(_hosts(job, target), pattern):
+                yield Where(job=job.number, host=host)
     elif target == "host":
-        names = (host.name for host in graph.hosts if _is_stranger(host.name, jobs))
-        yield from (name for name in names if fnmatchcase(name, pattern))
+        names = [host.name for host in graph.hosts if _is_stranger(host.name, jobs)]
+        yield from (Where(host=name) for name in _matching(names, pattern))
     else:
-        names = (switch.name for switch in graph.switches)
-        yield from (name for name in names if fnmatchcase(name, pattern))
+        names = [switch.name for switch in graph.switches]
+        yield from (Where(switch=name) for name in _matching(names, pattern))
+
+
+def _matching(names: Sequence[str], pattern: str) -> list[str]:
+    return [name for name in names if fnmatchcase(name, pattern)]
 
 
 def _hosts(job: Job, role: str) -> Sequence[str]:
     return job.hosts if role == WORKER else job.servers
 
 
-def _what_and_where(action: faults.Action) -> tuple[Any, ...]:
-    """Returns what two faults must not do at the same time: the same to a link, or anything to the
-    same agent's or switch's program."""
-    where = {item.name: getattr(action, item.name) for item in fields(action)}
-    target = next(where[name] for name in ("link", "host", "switch") if name in where)
-    what: Any = type(action)
-    if isinstance(action, faults.SwitchRestart | faults.SwitchReprogram):
-        what = faults.SwitchFault
-    elif isinstance(action, faults.AgentPause | faults.AgentCrash):
-        what = faults.AgentCrash, action.role
-    elif isinstance(action, faults.AgentSlow):
-        what = faults.AgentSlow, action.role
-    elif isinstance(action, faults.Impair):
-        what = type(action.impairment)
-    return what, target, where.get("job"), where.get("directions")
-
-
 def _actions(entry: FaultEntry, graph: Topology, jobs: Sequence[Job]) -> Iterator[faults.Action]:
-    target = KINDS[entry.kind].target
-    if target == "link":
-        for link in graph.links:
-            ways = tuple(n for n, _, _, _ in link.directions() if matches(entry.link, link.name, n))
-            if ways:
-                yield KINDS[entry.kind].act(entry, Where(link=link.name, directions=ways))
-    elif target in (WORKER, SERVER):
-        for job in jobs:
-            for host in _hosts(job, target):
-                pattern = getattr(entry, target) or ""
-                if entry.job in (None, job.name) and fnmatchcase(host, pattern):
-                    yield KINDS[entry.kind].act(entry, Where(job=job.number, host=host))
-    elif target == "host":
-        names = (node.name for node in graph.hosts if _is_stranger(node.name, jobs))
-        for name in names:
-            if fnmatchcase(name, entry.host or ""):
-                yield KINDS[entry.kind].act(entry, Where(host=name))
-    else:
-        for switch in graph.switches:
-            if fnmatchcase(switch.name, entry.switch or ""):
-                yield KINDS[entry.kind].act(entry, Where(switch=switch.name))
+    for where in _places(entry, graph, jobs):
+        yield KINDS[entry.kind].act(entry, where)
 
 
 def _is_stranger(host: str, jobs: Sequence[Job]) -> bool:

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from agglab.testbed.scenario.errors import nearest, quote
 from agglab.testbed.scenario.key import key, keys_list
 from agglab.testbed.scenario.kinds import Choice, Flag, Number, Text
-from agglab.testbed.scenario.metric_names import metrics, pattern_of, type_of
-from agglab.testbed.systems.base import System
-
-if TYPE_CHECKING:
-    from agglab.testbed.scenario.schema import Axis
 
 PATH = r"[^\x00\n]*"
 
@@ -61,6 +53,11 @@ class Figure:
         "the metrics, one figure for each",
         ("allreduce.time_s.median",),
     )
+    over_time: tuple[str, ...] = keys_list(
+        "over_time",
+        Text("kind.metric, such as job.sent_rate", PATH, 200),
+        "metrics of `series.csv` that are drawn over time, with a line for each run of the sweep",
+    )
     relative: bool = key(
         "relative", Flag(), False, "draw multiples of each line's value at its first point"
     )
@@ -84,30 +81,3 @@ class Figure:
         Text("key=value, as for --set", PATH, 1000),
         "settings that `agglab figures --long` uses, for runs that may take a night",
     )
-
-
-def problems(
-    figure: Figure, axes: tuple[Axis, ...], contenders: Sequence[str], system: System
-) -> Iterator[tuple[str, str, str]]:
-    """Yields what is wrong with the figure of a sweep over `axes`: key path, problem, what is
-    allowed."""
-    if not figure.title:
-        yield "figure", "has no title", "title: text"
-    paths = [axis.path for axis in axes]
-    if not paths:
-        yield "figure", "is only drawn for a sweep", "sweep: {key: [value, ...]}"
-    elif figure.x and figure.x not in paths:
-        yield "figure.x", f"{quote(figure.x)} is not a swept key", ", ".join(paths)
-    if figure.over and figure.over not in contenders:
-        what = f"unknown contender {quote(figure.over)}{nearest(figure.over, contenders)}"
-        yield "figure.over", what, ", ".join(contenders) or "compare"
-    named = [(f"figure.y[{i}]", path) for i, path in enumerate(figure.y)]
-    if figure.mark:
-        named.append(("figure.mark.metric", figure.mark.metric))
-    for where, path in named:
-        pattern = pattern_of(path, system)
-        if pattern is None:
-            near = nearest(path, metrics(system))
-            yield where, f"unknown metric {quote(path)}{near}", "docs/results.md lists them"
-        elif type_of(pattern) != "number":
-            yield where, f"{quote(path)} is not a number", "a number"

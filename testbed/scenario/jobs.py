@@ -1,21 +1,15 @@
-"""A scenario's jobs as they run: hosts by rank, workloads. A scenario without `jobs` has one
-job."""
+"""One job of a scenario. A scenario without `jobs` has one."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 
 from agglab.hosts.workloads import Iterated, Work
-from agglab.testbed import workloads
 from agglab.testbed.scenario.schema import JobSection, Scenario
-from agglab.testbed.systems.base import System
-from agglab.topologies import Host, Topology
 
 Finding = tuple[str, str, str]
 """Key path, what is wrong, what is allowed."""
-FIRST_NUMBER = 1
 
 
 @dataclass(frozen=True)
@@ -58,63 +52,22 @@ class Job:
         """How many a round has, one after the other (Iterated); 1 of other kinds."""
         return len(self.work.buckets) if isinstance(self.work, Iterated) else 1
 
+    def by_all_reduce(self) -> list[Job]:
+        """Returns the job itself; of layers and of a training, one job for each of the buckets that
+        a round sums one after the other."""
+        if not isinstance(self.work, Iterated):
+            return [self]
+        return [replace(self, work=work) for work in self.work.all_reduces()]
+
     @property
     def dtype(self) -> str:
         """The type of these values."""
         return self.work.dtype
 
 
-def jobs_of(scenario: Scenario, graph: Topology | None, system: System) -> tuple[Job, ...]:
-    """Returns the jobs in the scenario's order, numbered from 1; without hosts if the graph is not
-    known."""
-    found = []
-    for number, section in enumerate(stated(scenario), FIRST_NUMBER):
-        hosts: tuple[str, ...] = ()
-        servers: tuple[str, ...] = ()
-        if graph:
-            hosts = hosts_of(section, graph, system.reserved_hosts(scenario, graph))
-            servers = tuple(system.server_hosts(scenario, graph, hosts))
-        found.append(_job(section, number, hosts, servers))
-    return tuple(found)
-
-
-def _job(section: JobSection, number: int, hosts: tuple[str, ...], servers: tuple[str, ...]) -> Job:
-    workload = section.workload
-    return Job(
-        name=section.name or f"job{number}",
-        number=number,
-        hosts=hosts,
-        share=section.share,
-        start_s=section.start_s,
-        end_s=section.end_s,
-        work=workloads.KINDS[workload.kind].work(workload, len(hosts)),
-        rounds=workload.rounds,
-        worker=workload.worker,
-        give_up_s=workload.give_up_s,
-        on_failure=workload.on_failure,
-        restarts_max=workload.restarts_max,
-        servers=servers,
-        warmup=workload.warmup,
-    )
-
-
 def stated(scenario: Scenario) -> Sequence[JobSection]:
     """Returns the jobs that the scenario declares, or the one that it is."""
     return scenario.jobs or (JobSection(workload=scenario.workload),)
-
-
-def hosts_of(
-    section: JobSection, graph: Topology, reserved: Collection[str] = ()
-) -> tuple[str, ...]:
-    """Returns the hosts that its patterns match, each once: in the patterns' order, then in the
-    topology's. A host that is reserved for servers must be named."""
-    hosts = [host for host in graph.hosts if host.name not in reserved]
-    found = (host.name for p in section.workers for host in hosts if _is_meant(host, p))
-    return tuple(dict.fromkeys(found))
-
-
-def _is_meant(host: Host, pattern: str) -> bool:
-    return host.name == pattern if host.for_servers else fnmatchcase(host.name, pattern)
 
 
 def inherited(scenario: Scenario, given: Sequence[frozenset[str]]) -> Scenario:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,13 +25,14 @@ class Wrong(ValueError):
     """The text is not of this kind; the message says why."""
 
 
-class Kind:
+class Kind(ABC):
     """Reads a scalar's text into a value; `allowed` completes an error message."""
 
     allowed: str
 
+    @abstractmethod
     def read(self, scalar: Scalar) -> Any:
-        raise NotImplementedError
+        """Returns the value. Raises Wrong."""
 
     def write(self, value: Any) -> Any:
         """The value as it stands in a resolved scenario (a YAML scalar)."""

@@ -15,7 +15,7 @@ from agglab.hosts.own_worker import WorkerError
 from agglab.hosts.workloads import Torch
 from agglab.testbed import systems
 from agglab.testbed.paths import SCENARIO_FOLDER
-from agglab.testbed.scenario import checks, chosen, compare, figure, files, sweep
+from agglab.testbed.scenario import checks, chosen, compare, figure_checks, files, sweep
 from agglab.testbed.scenario.document import (
     Mapping,
     Node,
@@ -144,7 +144,7 @@ def load(path: Path, settings: Iterable[str] = (), folder: Path | None = None) -
     problems += compare.unfair(base, first.place)
     problems += _at_nowhere(base, first.place)
     if base.figure:
-        for key, what, allowed in figure.problems(
+        for key, what, allowed in figure_checks.problems(
             base.figure, base.sweep, [each.name for each in base.compare], first.system
         ):
             problems.append(Problem(first.place(key), key, what, allowed))

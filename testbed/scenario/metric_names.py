@@ -31,6 +31,9 @@ _OF_JOB: dict[str, str] = {
     "latency_s.p99": "the time that 99 % of them do not exceed",
     "latency_s.p999": "the time that 99.9 % of them do not exceed",
     "latency_s.max": "the longest",
+    "send_rate_bps.median": "bits of frames per second that all agents of the job sent together: "
+    "the median over the samples within rounds (series.csv); null if nothing was recorded",
+    "send_rate_bps.p10": "the rate that nine of ten of these samples reach",
     "payload_bound_s": "tensor bytes / link rate, in seconds",
     "link_bound_s": "seconds that the bytes with all headers need on the busiest link, each "
     "sent once: bytes / its rate",

@@ -11,7 +11,7 @@ from agglab.testbed import systems
 from agglab.testbed.scenario import compare, sweep_range
 from agglab.testbed.scenario.document import Items, Mapping, Node, Scalar, nodes_at
 from agglab.testbed.scenario.errors import Problem, Where, nearest, quote, similar, twice
-from agglab.testbed.scenario.expectations import Subject, read_expect
+from agglab.testbed.scenario.expectation_reader import Subject, read_expect
 from agglab.testbed.scenario.key import default_of, key_of, yaml_name
 from agglab.testbed.scenario.kinds import Kind, Wrong
 from agglab.testbed.scenario.metric_names import Contest

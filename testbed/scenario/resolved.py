@@ -1,91 +1,21 @@
-"""One run of a scenario in which everything is decided; the rest of the testbed works with this."""
+"""Decides everything that a scenario leaves open."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from agglab.testbed import systems, workloads
-from agglab.testbed.faults import Fault
 from agglab.testbed.paths import P4_FOLDER
 from agglab.testbed.scenario import graph
 from agglab.testbed.scenario.faults import expand
-from agglab.testbed.scenario.jobs import Job, jobs_of
+from agglab.testbed.scenario.job_list import jobs_of
+from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.scenario.schema import Scenario
-from agglab.testbed.systems.base import ActiveJob, Choices, Share, Source, System
-from agglab.testbed.workloads import asked
+from agglab.testbed.systems.base import Choices, P4Program, ResolvedScenario, Source, System
 from agglab.topologies import Topology
 
 SAMPLE_S = 0.010
-
-
-@dataclass(frozen=True)
-class P4Program:
-    """path: the P4 source; parameters: of compile time (-D)."""
-
-    path: Path
-    parameters: Mapping[str, int]
-
-
-@dataclass(frozen=True)
-class ResolvedScenario:
-    """A scenario in which everything is decided. Only `resolve` creates it.
-
-    scenario: every key with its value, as the results keep it. options: the system's own keys, an
-    object of its class `options`; None if it has none. programs: of every switch. graph: with every
-    direction's rate, delay, queue and constant impairments. faults: one for each target. lanes,
-    window: 32-bit values in a packet, and the packets that a worker keeps in flight unless its job
-    says otherwise; 0 if the system has no such number.
-    """
-
-    scenario: Scenario
-    system: System
-    options: Any
-    programs: Mapping[str, P4Program]
-    graph: Topology
-    jobs: tuple[Job, ...]
-    faults: tuple[Fault, ...]
-    lanes: int
-    window: int
-
-    @property
-    def name(self) -> str:
-        return self.scenario.name
-
-    @property
-    def seed(self) -> int:
-        return self.scenario.seed
-
-    @property
-    def virtual(self) -> bool:
-        """Whether it runs in virtual time, and so on no target."""
-        return self.scenario.backend == "virtual"
-
-    @property
-    def target(self) -> str:
-        return self.scenario.switch.target
-
-    @property
-    def sample_ns(self) -> int:
-        """The interval between samples of metrics over time; 0 if none are kept."""
-        series = self.scenario.series
-        assert series.every_s is not None, "resolve replaces auto"
-        return round(series.every_s * 1e9) if series.record else 0
-
-    @property
-    def slots(self) -> int:
-        """The number of slots of each switch, for all jobs."""
-        return self.scenario.switch.slots
-
-    def whole(self, job: Job, share: Share = None) -> ActiveJob:
-        """Returns the job with all its workers."""
-        return ActiveJob(job, self.jobs.index(job), tuple(range(len(job.hosts))), share)
-
-    def chunks(self, job: Job) -> int:
-        """Returns how many chunks a worker of the job has in a round."""
-        return asked.chunks(self.system, self.scenario, job)
 
 
 def resolve(

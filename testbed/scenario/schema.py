@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from agglab.hosts.workloads import KINDS as WORKLOADS
 from agglab.hosts.workloads.calls import APPLICATIONS
 from agglab.hosts.workloads.embedding import ROW_ORDERS
 from agglab.hosts.workloads.push_pull import SOURCES
-from agglab.testbed import systems, workloads
+from agglab.testbed import system_names
 from agglab.testbed.scenario.expectations import Expectation
 from agglab.testbed.scenario.fault_kinds import FaultEntry
 from agglab.testbed.scenario.figure import Figure
@@ -29,7 +30,7 @@ from agglab.testbed.scenario.kinds import (
     rate,
     size,
 )
-from agglab.testbed.systems.base import TARGETS
+from agglab.testbed.target_names import TARGETS
 from agglab.testbed.workloads.models import PEAK_FLOPS
 from agglab.topologies.kinds import KINDS, parameters
 
@@ -228,7 +229,7 @@ class Switch:
 class Workload:
     kind: str = key(
         "kind",
-        Choice(tuple(workloads.KINDS)),
+        Choice(tuple(WORKLOADS)),
         "allreduce",
         "what the workers do. sparse: an all-reduce in which most blocks of the tensors are zero; "
         "embedding: one in which most rows of a gradient are zero, because a batch has few words; "
@@ -559,7 +560,7 @@ class Scenario:
     system: str = key(
         "system",
         Text("a name that `agglab systems` lists, or path/to/mine.py:Mine", r"[^\x00\n]+", 1000),
-        systems.default,
+        system_names.default,
         "the way of aggregating; the path of a class of your own is relative to the scenario's "
         "folder or to the current folder",
     )

@@ -15,7 +15,8 @@ from agglab.testbed.scenario.key import key_of, yaml_name
 from agglab.testbed.scenario.load import Suite
 from agglab.testbed.scenario.resolved import ResolvedScenario
 from agglab.testbed.scenario.schema import Scenario
-from agglab.testbed.systems.base import P4_TARGETS, SHARED_KEYS
+from agglab.testbed.systems.base import SHARED_KEYS
+from agglab.testbed.target_names import P4_TARGETS
 from agglab.testbed.workloads import KINDS
 
 

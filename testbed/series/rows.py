@@ -160,22 +160,45 @@ def _switches(record: Record, graph: Topology, start_ns: int) -> Iterator[Series
             yield Series("switch", switch.name, "slots_in_use", rows[:, 0], slots)
 
 
+def sent_rates(record: Record, job: int) -> tuple[Ints, Numbers]:
+    """Returns the moments at which a job is sampled, and the bits per second that all its agents
+    sent in the interval before each; the first has none. Both are empty if nothing was recorded."""
+    agents = _agents(record, job)
+    moments = _moments(agents, record.every_ns)
+    return moments, _sent_rates(agents, moments, record.every_ns)
+
+
+def _agents(record: Record, job: int) -> list[dict[str, Ints]]:
+    agents = [_joined(runs) for who, runs in record.workers.items() if who.job == job]
+    return [rows for rows in agents if len(rows["time_ns"])]
+
+
+def _moments(agents: Sequence[Mapping[str, Ints]], every_ns: int) -> Ints:
+    if not agents:
+        return NO_ROWS
+    first = min(int(rows["time_ns"][0]) for rows in agents)
+    last = max(int(rows["time_ns"][-1]) for rows in agents)
+    return np.arange(first, last + every_ns, every_ns, dtype=np.int64)
+
+
+def _sent_rates(agents: Sequence[Mapping[str, Ints]], moments: Ints, every_ns: int) -> Numbers:
+    if not len(moments):
+        return np.zeros(0)
+    sent = np.sum([_counted(rows, "bytes_sent", moments) for rows in agents], axis=0)
+    return np.asarray(BITS * np.diff(sent, prepend=np.nan) / every_ns * NS_PER_S)
+
+
 def _jobs(record: Record, jobs: Mapping[int, str]) -> Iterator[Series]:
     """Yields the jobs' series at moments of their own: counts between two samples of an agent are
     interpolated linearly, and the current state is that of the last sample."""
-    every_ns = record.every_ns
     for number, name in jobs.items():
-        agents = [_joined(runs) for who, runs in record.workers.items() if who.job == number]
-        agents = [rows for rows in agents if len(rows["time_ns"])]
+        agents = _agents(record, number)
         if not agents:
             continue
-        first = min(int(rows["time_ns"][0]) for rows in agents)
-        last = max(int(rows["time_ns"][-1]) for rows in agents)
-        moments = np.arange(first, last + every_ns, every_ns, dtype=np.int64)
-        sent = sum(_counted(rows, "bytes_sent", moments) for rows in agents)
+        moments = _moments(agents, record.every_ns)
         again = sum(_counted(rows, "retransmitted", moments) for rows in agents)
         under_way = sum(_latest(rows, "in_flight", moments) for rows in agents)
-        rate = BITS * np.diff(sent, prepend=np.nan) / every_ns * NS_PER_S
+        rate = _sent_rates(agents, moments, record.every_ns)
         yield Series("job", name, "sent_rate", moments, rate)
         yield Series("job", name, "retransmitted", moments, np.diff(again, prepend=np.nan))
         yield Series("job", name, "in_flight", moments, np.asarray(under_way))

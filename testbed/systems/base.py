@@ -2,9 +2,9 @@
 answers.
 
 A system is an object of a subclass of System and has no state: every answer follows from a resolved
-scenario. What it knows during a run is in its Sessions. The values here are passive. This module
-imports nothing from `scenario` at run time, because `scenario` asks systems about their keys; the
-modules of a system may import `scenario`.
+scenario. What it knows during a run is in its Sessions. The values here are passive. What reads and
+checks scenarios asks systems about their keys and imports this module, which knows of scenarios the
+values alone (schema, jobs, trust); the modules of a system may import `scenario`.
 """
 
 from __future__ import annotations
@@ -12,16 +12,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy.typing as npt
 
+from agglab.testbed.faults import Fault
 from agglab.testbed.plan import Entries, TableEntry
+from agglab.testbed.target_names import P4_TARGETS
 from agglab.topologies import Topology
 
 if TYPE_CHECKING:
-    from agglab.testbed.scenario import ResolvedScenario, Scenario
     from agglab.testbed.scenario.jobs import Finding, Job
+    from agglab.testbed.scenario.schema import Scenario
     from agglab.testbed.scenario.trust import Trust
 
 Array = npt.NDArray[Any]
@@ -40,11 +43,6 @@ Cells = Mapping[int, tuple[int, int]]
 ALL_REDUCES = ("allreduce", "sparse_allreduce", "embedding_allreduce", "layers", "sgd")
 """Values of `workload.kind` whose result is the sum of one tensor of each worker, which `layers`
 and `sgd` sum in parts."""
-P4_TARGETS = ("native", "bmv2")
-"""Values of `switch.target` that run a P4 program."""
-TARGETS = (*P4_TARGETS, "bridge")
-"""All values of `switch.target`; testbed/network/targets/ implements each. A bridge only
-forwards."""
 
 
 # What a system declares.
@@ -130,6 +128,74 @@ class ActiveJob:
     def hosts(self) -> tuple[str, ...]:
         """The hosts of the members, by rank."""
         return tuple(self.job.hosts[rank] for rank in self.members)
+
+
+@dataclass(frozen=True)
+class P4Program:
+    """path: the P4 source; parameters: of compile time (-D)."""
+
+    path: Path
+    parameters: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class ResolvedScenario:
+    """A scenario in which everything is decided. Only scenario.resolved.resolve
+    creates it.
+
+    scenario: every key with its value, as the results keep it. options: the system's own keys, an
+    object of its class `options`; None if it has none. programs: of every switch. graph: with every
+    direction's rate, delay, queue and constant impairments. faults: one for each target. lanes,
+    window: 32-bit values in a packet, and the packets that a worker keeps in flight unless its job
+    says otherwise; 0 if the system has no such number.
+    """
+
+    scenario: Scenario
+    system: System
+    options: Any
+    programs: Mapping[str, P4Program]
+    graph: Topology
+    jobs: tuple[Job, ...]
+    faults: tuple[Fault, ...]
+    lanes: int
+    window: int
+
+    @property
+    def name(self) -> str:
+        return self.scenario.name
+
+    @property
+    def seed(self) -> int:
+        return self.scenario.seed
+
+    @property
+    def virtual(self) -> bool:
+        """Whether it runs in virtual time, and so on no target."""
+        return self.scenario.backend == "virtual"
+
+    @property
+    def target(self) -> str:
+        return self.scenario.switch.target
+
+    @property
+    def sample_ns(self) -> int:
+        """The interval between samples of metrics over time; 0 if none are kept."""
+        series = self.scenario.series
+        assert series.every_s is not None, "resolve replaces auto"
+        return round(series.every_s * 1e9) if series.record else 0
+
+    @property
+    def slots(self) -> int:
+        """The number of slots of each switch, for all jobs."""
+        return self.scenario.switch.slots
+
+    def whole(self, job: Job, share: Share = None) -> ActiveJob:
+        """Returns the job with all its workers."""
+        return ActiveJob(job, self.jobs.index(job), tuple(range(len(job.hosts))), share)
+
+    def chunks(self, job: Job) -> int:
+        """Returns how many chunks a worker of the job has in a round."""
+        return self.system.round_chunks(self.scenario, job)
 
 
 # What it answers.
@@ -242,7 +308,7 @@ become."""
 
 
 @dataclass
-class Absent:
+class MissingChunks:
     """What one host or switch owes: chunks that it never sent (up), results that it never
     received."""
 
@@ -397,8 +463,12 @@ class System(ABC):
 
     @abstractmethod
     def chunks(self, scenario: Scenario, job: Job) -> int:
-        """Returns how many chunks a worker has in a round, also for a scenario that is not
-        resolved."""
+        """Returns how many chunks a worker has in a round of one all-reduce, also for a scenario
+        that is not resolved."""
+
+    def round_chunks(self, scenario: Scenario, job: Job) -> int:
+        """Returns the same for a round of one all-reduce or several."""
+        return sum(self.chunks(scenario, each) for each in job.by_all_reduce())
 
     @abstractmethod
     def chunk_bits(self, resolved: ResolvedScenario) -> int:
@@ -454,7 +524,7 @@ class System(ABC):
     @abstractmethod
     def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds: ...
 
-    def beyond(
+    def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
         """Returns the least and the most bytes that the job's agents on a host sent beyond those
@@ -506,12 +576,12 @@ class System(ABC):
         these, `arrivals` count one more."""
         return ()
 
-    def owed(
+    def expected_frames(
         self, resolved: ResolvedScenario, job: ActiveJob, switch: str, counters: Mapping[str, Cells]
     ) -> int:
-        """Returns the frames that a switch should have sent for a job by its own counters. Only
-        called if there are `arrivals`."""
-        raise NotImplementedError
+        """Returns the frames that a switch should have sent for a job by its own counters; 0 if
+        there are no `arrivals`."""
+        return 0
 
     def slot_meter(self, resolved: ResolvedScenario) -> SlotMeter | None:
         """Returns a function that counts the slots of a switch's aggregation memory that hold
@@ -527,7 +597,7 @@ class System(ABC):
         job: ActiveJob,
         waiting: Mapping[str, Iterable[Waiting]],
         unserved: Mapping[str, Iterable[Waiting]],
-    ) -> Mapping[str, Absent]:
+    ) -> Mapping[str, MissingChunks]:
         """Returns for each host or switch what it owes, the one that owes most first. waiting: host
         -> what its worker waits for; unserved: host -> what its server waits for."""
         return {}
@@ -536,9 +606,9 @@ class System(ABC):
         self, key: str, resolved: ResolvedScenario, host: str
     ) -> Iterator[tuple[str, bytes]]:
         """Yields (kind, frame) without end; the same key gives the same frames. host: the attacker,
-        whose victims are the jobs in which it does not take part. Only called if there are
+        whose victims are the jobs in which it does not take part. Nothing without
         `attack_kinds`."""
-        raise NotImplementedError
+        return iter(())
 
 
 RANGES_MAX = 8

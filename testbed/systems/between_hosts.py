@@ -21,7 +21,6 @@ from agglab.testbed.scenario.jobs import Finding, Job, stated
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems import impostors
 from agglab.testbed.systems.base import (
-    TARGETS,
     Abilities,
     ActiveJob,
     Again,
@@ -57,6 +56,7 @@ from agglab.testbed.systems.forwarding import (
     unreachable,
 )
 from agglab.testbed.systems.frames import OVER_UDP
+from agglab.testbed.target_names import TARGETS
 from agglab.topologies import Topology
 
 KEYS = frozenset({"switch.lanes", "workload.window"})

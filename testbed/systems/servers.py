@@ -11,7 +11,7 @@ from agglab.hosts.agent_core import WAITING_MAX
 from agglab.testbed.scenario import Scenario
 from agglab.testbed.scenario.jobs import Finding
 from agglab.testbed.scenario.trust import Trust
-from agglab.testbed.systems.base import Absent, ActiveJob, Waiting
+from agglab.testbed.systems.base import ActiveJob, MissingChunks, Waiting
 
 
 def matching(patterns: Sequence[str], hosts: Sequence[str]) -> tuple[str, ...]:
@@ -40,7 +40,7 @@ def diagnose(
     job: ActiveJob,
     waiting: Mapping[str, Iterable[Waiting]],
     unserved: Mapping[str, Iterable[Waiting]],
-) -> Mapping[str, Absent]:
+) -> Mapping[str, MissingChunks]:
     """Returns who owes what. A worker waits for [chunk, index of its server], a server for [chunk,
     rank, ...]: the workers whose values have not arrived.
 
@@ -90,22 +90,23 @@ class _Evidence:
             if host in missing:
                 self._never_sent.setdefault((host, server), set()).add(chunk)
 
-    def told(self) -> Mapping[str, Absent]:
+    def told(self) -> Mapping[str, MissingChunks]:
         pairs = self._never_sent.keys() | self._never_heard.keys()
         worker_of = Counter(worker for worker, _ in pairs)
         server_of = Counter(server for _, server in pairs)
         # Of a worker and a server that have but each other, the worker.
         hosts = list(dict.fromkeys([*self._job.hosts, *self._job.job.servers]))
         hosts.sort(key=lambda host: -(worker_of[host] + server_of[host]))
-        found = {host: self._absent(host) for host in hosts}
-        return {host: absent for host, absent in found.items() if absent.count}
+        found = {host: self._owed_by(host) for host in hosts}
+        return {host: missing for host, missing in found.items() if missing.count}
 
-    def _absent(self, host: str) -> Absent:
+    def _owed_by(self, host: str) -> MissingChunks:
         """Returns what a worker owes; for a host that only serves, the results that are missing."""
         if host not in self._job.hosts:
             of_both = (*self._never_sent.items(), *self._never_heard.items())
-            return Absent(set().union(*(chunks for (_, at), chunks in of_both if at == host)))
-        return Absent(
+            lacking = (chunks for (_, at), chunks in of_both if at == host)
+            return MissingChunks(set().union(*lacking))
+        return MissingChunks(
             set().union(*(c for (worker, _), c in self._never_sent.items() if worker == host)),
             set().union(*(c for (worker, _), c in self._never_heard.items() if worker == host)),
         )

@@ -10,7 +10,6 @@ from agglab.hosts import wire
 from agglab.hosts.endpoint import Repeat
 from agglab.testbed import usage
 from agglab.testbed.backend import Command
-from agglab.testbed.faults import Fault, Impair, LinkDown, RateChange
 from agglab.testbed.impairments import decider, direction_key
 from agglab.testbed.plan import Entries
 from agglab.testbed.received import Received
@@ -27,6 +26,7 @@ from agglab.testbed.virtual.switches import CompiledProgram, SwitchNode
 from agglab.testbed.virtual.workers import AgentNode
 from agglab.testbed.worker_id import Event, WorkerId
 from agglab.topologies import Link, Topology
+from agglab.topologies.graph import Impairment
 
 AGGREGATOR = Address(wire.AGGREGATOR_MAC, wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_PORT)
 
@@ -116,8 +116,8 @@ class VirtualBackend:
         return events
 
     def _go_on(self, until_ns: int) -> None:
-        """Until there are events. Looking changes nothing, and nothing is looked at while nothing
-        can happen."""
+        """Runs the clock until there are events. Looking at the state changes nothing, and nobody
+        looks while nothing can happen."""
         tracks, clock = self._tracks, self.clock
         while tracks and tracks.due_ns < until_ns and not clock.idle:
             if clock.run(max(tracks.due_ns, clock.now_ns), lambda: bool(self._events)):
@@ -151,7 +151,7 @@ class VirtualBackend:
         return Record(workers, links, switches, counts, self._tracks.every_ns)
 
     def progress(self) -> list[Event]:
-        """Of every worker in a round; nothing of it is an event of the run."""
+        """Returns the progress of every worker in a round; it is not an event of the run."""
         found = (node.progress() for node in self._workers.values())
         return [event for event in found if event]
 
@@ -217,32 +217,27 @@ class VirtualBackend:
 
     # Links and switches.
 
-    def begin(self, fault: Fault) -> None:
-        action = fault.action
-        if isinstance(action, LinkDown):
-            for direction in self._both(action.link):
+    def set_link_down(self, fault: int, link: str, down: bool) -> None:
+        for direction in self._both(link):
+            if down:
                 direction.take_down()
-        elif isinstance(action, RateChange):
-            self._disturb(fault, None, True)
-            for name in action.directions:
-                self._directions[name].change_rate(action.rate_bps)
-        elif isinstance(action, Impair):
-            for name in action.directions:
-                key = direction_key(self.seed, action.link, name, f"fault{fault.number}")
-                self._directions[name].impair(fault.number, decider(action.impairment, key))
-
-    def end(self, fault: Fault) -> None:
-        action = fault.action
-        if isinstance(action, LinkDown):
-            for direction in self._both(action.link):
+            else:
                 direction.bring_up()
-        elif isinstance(action, RateChange):
-            self._disturb(fault, None, False)
-            for name in action.directions:
-                self._directions[name].change_rate(None)
-        elif isinstance(action, Impair):
-            for name in action.directions:
-                self._directions[name].relieve(fault.number)
+
+    def set_rate(self, fault: int, directions: Sequence[str], rate_bps: int | None) -> None:
+        self._disturb(("rate", fault), None, rate_bps is not None)
+        for name in directions:
+            self._directions[name].change_rate(rate_bps)
+
+    def set_impairment(
+        self, fault: int, link: str, directions: Sequence[str], impairment: Impairment, on: bool
+    ) -> None:
+        for name in directions:
+            if on:
+                key = direction_key(self.seed, link, name, f"fault{fault}")
+                self._directions[name].impair(fault, decider(impairment, key))
+            else:
+                self._directions[name].relieve(fault)
 
     def _both(self, link: str) -> list[LinkDirection]:
         return [direction for direction in self._directions.values() if direction.link == link]

@@ -115,7 +115,7 @@ class Causes:
             self._examples.append(f"{what}: {waited_ns / 1e6:.3f} ms after its first transmission")
 
     def _last_trouble_ns(self, job: int) -> int:
-        """When something of the job last went wrong, or was sent again because it had."""
+        """Returns when a packet of the job was last lost, or sent again because of a loss."""
         never = -FOREVER_NS
         return max(self._last_hit_ns.get(job, never), self._last_mended_ns.get(job, never))
 
@@ -133,7 +133,7 @@ class Causes:
         return any(d.job in (None, job) and d.end_ns >= since_ns for d in self._disturbances)
 
     def repeats(self) -> Repeats:
-        """What was sent again so far."""
+        """The packets that were sent again so far."""
         return Repeats(
             dict(self._explained),
             dict(self._consequences),

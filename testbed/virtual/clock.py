@@ -11,11 +11,11 @@ from agglab.testbed.virtual import native
 
 Action = Callable[[Any], None]
 Answer = Callable[[int, bytes], None]
-"""What is done about a question: (number, data)."""
+"""The function that answers a question, given its number and data."""
 AT_ONCE_MAX = 1_000_000
 """Actions at one moment; thousands of workers that begin together need a hundredth of it."""
 ACTIONS_A_CALL = 100_000
-"""How many happen before Python sees to Ctrl-C."""
+"""The number of events after which Python looks for Ctrl-C."""
 
 # `enum question` of native/clock.h.
 ACTION, FRAME, HIT, DATAGRAM, TIMER, FINISH, FAILED, AGAIN, EMITTED, PROCESSED, ARRIVED = range(11)
@@ -104,7 +104,7 @@ class Clock:
 
     @property
     def idle(self) -> bool:
-        """Nothing will ever happen unless somebody asks for it."""
+        """Whether nothing will ever happen unless somebody asks for it."""
         return not self._state.waiting
 
     def _asked(self, question: int, subject: int, number: int, data: int, size: int) -> None:

@@ -71,5 +71,5 @@ class Framing:
 
 @lru_cache(maxsize=4096)
 def packed(ip: str) -> bytes:
-    """As on the wire."""
+    """Returns the bytes on the wire."""
     return ipaddress.IPv4Address(ip).packed

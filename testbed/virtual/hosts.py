@@ -79,7 +79,8 @@ class HostNode:
             self._agents.append(agent)
 
     def send_datagram(self, own: Address, peer: Address, index: int, datagram: bytes) -> None:
-        """To another host by the link, to this one past it, as the kernel does."""
+        """Sends a datagram to another host over the link, or to this host without using the link,
+        as the kernel does."""
         if peer.ip == self._own_ip:
             self._local_sent += 1
             self._clock.at(self._clock.now_ns, self._deliver_here, (own, peer.port, datagram))
@@ -123,7 +124,7 @@ class HostNode:
             agent.receive(peer, payload)
 
     def account(self) -> NodeStatistics:
-        """What became of the frames that arrived, and what was sent."""
+        """Returns what happened to the frames that arrived, and what was sent."""
         assert self._out is not None, "every host has a link"
         counts = self._counts
         unread = sum(agent.unread for agent in self._agents)

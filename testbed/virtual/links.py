@@ -96,16 +96,16 @@ class LinkDirection:
         self._library.link_send_copy(self.address, frame, len(frame))
 
     def take_down(self) -> None:
-        """Nothing arrives until `bring_up`. What is sent uses the link's time all the same."""
+        """Loses all frames until `bring_up`. Frames that are sent still use the link's time."""
         self._library.link_down(self.address, 1)
 
     def bring_up(self) -> None:
-        """As before."""
+        """Lets frames arrive again."""
         self._library.link_down(self.address, -1)
 
     def change_rate(self, rate_bps: int | None) -> None:
-        """For frames that are not begun; the one that is being sent keeps its rate. None: the
-        link's own."""
+        """Changes the rate for frames whose transmission has not begun; the current frame keeps its
+        rate. None: the link's own rate."""
         rate = self._direction.rate_bps if rate_bps is None else rate_bps
         self._library.link_change_rate(self.address, rate or 0)
 
@@ -131,7 +131,7 @@ class LinkDirection:
         return look
 
     def carried_bytes(self) -> int:
-        """Of the frames that have been sent whole."""
+        """The bytes of the frames that have been sent completely."""
         return self._look().carried_bytes
 
     def look(self) -> Row:
@@ -147,7 +147,7 @@ class LinkDirection:
         return tuple((ctypes.c_uint64 * self._counts.numbers).from_address(where))
 
     def statistics(self) -> DirectionStatistics:
-        """What was counted so far."""
+        """Returns the counts so far."""
         counts = self._counts
         return DirectionStatistics(
             link=self.link,

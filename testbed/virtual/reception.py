@@ -1,4 +1,4 @@
-"""What a host's kernel does with a frame before a UDP socket hears of it, as Linux does it.
+"""Processes a frame as Linux does before a UDP socket receives it.
 
 VLAN tags of number 0 are taken off, options read over, fragments put together, ICMP errors told to
 the socket they are about. tests/root/test_reception.py holds each rule against a kernel.
@@ -14,7 +14,7 @@ from agglab.testbed.checksum import is_zero_sum
 
 NS_PER_S = 1_000_000_000
 FRAGMENTS_NS = 30 * NS_PER_S
-"""How long the kernel keeps the fragments of a datagram that does not become whole."""
+"""How long the kernel keeps the fragments of an incomplete datagram."""
 
 ETHERTYPE_IPV4 = 0x0800
 TAGS_TAKEN_OFF = (0x8100, 0x88A8)
@@ -30,7 +30,8 @@ RECORD_ROUTE, LOOSE_ROUTE, STRICT_ROUTE, CIPSO = 0x07, 0x83, 0x89, 0x86
 
 UNREACHABLE, PARAMETER_PROBLEM = 3, 12
 HARD_CODES = (2, 3, 4, 6, 7, 8, 9, 10, 13, 14, 15)
-"""Of ICMP's `unreachable`: those of which a connected socket hears (icmp_err_convert in Linux)."""
+"""The codes of ICMP's `unreachable` that are reported to a connected socket (icmp_err_convert in
+Linux)."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +67,9 @@ class Packet:
 
 @dataclass
 class _Fragments:
-    """What has come of one datagram: parts by their offsets, none of which overlap. runs: where
-    parts that came one behind the other begin and end. markings: whether parts speak of congestion
-    (RFC 3168, 5.3: all must, or none)."""
+    """The fragments that have come of one datagram: parts by their offsets, none of which overlap.
+    runs: where parts that came one behind the other begin and end. markings: whether parts speak of
+    congestion (RFC 3168, 5.3: all must, or none)."""
 
     since_ns: int
     markings: set[bool] = field(default_factory=set)
@@ -86,7 +87,7 @@ class Reception:
         self._waiting: dict[tuple[bytes, int, int], _Fragments] = {}
 
     def receive(self, frame: bytes, now_ns: int) -> Datagram | NetworkError | None:
-        """What a socket may hear of a frame; None where the kernel drops or keeps it."""
+        """Returns what a socket receives of a frame, or None if the kernel drops or keeps it."""
         if not self._is_for_us(frame):
             return None
         packet = _ipv4(_without_tags(frame))
@@ -101,7 +102,8 @@ class Reception:
         return self._icmp(packet) if packet.protocol == ICMP else None
 
     def _is_for_us(self, frame: bytes) -> bool:
-        """To this host's address, or to a group: a unicast packet in a broadcast frame is taken."""
+        """Returns whether the frame is for this host's address or for a group. A unicast packet in
+        a broadcast frame is accepted."""
         return len(frame) > 14 and (frame[:6] == self._mac or bool(frame[0] & GROUP_BIT))
 
     def _put_together(self, packet: Packet, now_ns: int) -> Packet | None:
@@ -134,7 +136,8 @@ class Reception:
         return replace(packet, flags=0, body=whole)
 
     def _icmp(self, packet: Packet) -> NetworkError | None:
-        """Of a message that a connected socket hears of: about a datagram of this host's own."""
+        """Returns the error that a connected socket gets from an ICMP message about a datagram of
+        this host's own."""
         message = packet.body
         if len(message) < 8 or not is_zero_sum(message):
             return None
@@ -148,8 +151,8 @@ class Reception:
 
 
 def _without_tags(frame: bytes) -> bytes | None:
-    """What follows the Ethernet header, if that is IPv4. A tag of another VLAN than 0 is for an
-    interface that is not there."""
+    """Returns what follows the Ethernet header and its tags, if that is IPv4. A tag of another VLAN
+    than 0 is for an interface that is not there."""
     at = 12
     while len(frame) >= at + 4 and int.from_bytes(frame[at : at + 2], "big") in TAGS_TAKEN_OFF:
         if int.from_bytes(frame[at + 2 : at + 4], "big") & VLAN_MASK:
@@ -194,7 +197,8 @@ def _options_are_taken(options: bytes) -> bool:
 
 
 def _has_room(option: bytes) -> bool:
-    """Of a recorded route or time stamps: the pointer is where an entry may be."""
+    """Returns whether the pointer of a recorded route or of time stamps is where an entry may
+    be."""
     smallest = 4 if option[0] == TIMESTAMP else 3
     if len(option) < smallest or option[2] < smallest + 1:
         return False
@@ -229,7 +233,7 @@ def _agrees_on_the_end(known: _Fragments, end: int, more: bool) -> bool:
 
 
 def _with_part(runs: list[tuple[int, int]], offset: int, end: int) -> list[tuple[int, int]]:
-    """As the kernel keeps them: only the last run grows."""
+    """Adds a fragment as the kernel does: only the last run grows."""
     if runs and offset == runs[-1][1]:
         return [*runs[:-1], (runs[-1][0], end)]
     return sorted([*runs, (offset, end)])

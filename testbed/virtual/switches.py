@@ -31,7 +31,7 @@ from agglab.testbed.virtual.links import LinkDirection
 NO_HANDLE = -1
 
 Watch = Callable[[int, bytes, list[tuple[int, bytes]]], None]
-"""Is told of a frame that the program has processed: port, frame, and each (port, frame) that it
+"""Called with a frame that the program has processed: port, frame, and each (port, frame) that it
 led to."""
 Place = tuple[str, tuple[Key, ...], str, list[str]]
 """A table's full name and its keys, an action's name and its parameters."""
@@ -199,7 +199,7 @@ class SwitchNode:
         pipeline.tables.delete(table, handle)
 
     def stop(self) -> None:
-        """As if its program were killed."""
+        """Stops the switch as if its process were killed."""
         if self._pipeline is not None:
             self._put_aside(self._pipeline)
         self.close()
@@ -212,7 +212,7 @@ class SwitchNode:
         self._run(None)
 
     def start(self) -> None:
-        """Of a stopped switch: the program again, empty."""
+        """Starts a stopped switch again, with the same program and empty state."""
         assert self._pipeline is None
         self._run(self._compiled.pipeline(self._seed))
 
@@ -235,7 +235,8 @@ class SwitchNode:
         return {index: pipeline.counters.read(counter, index) for index in range(size)}
 
     def counters(self, last: str) -> dict[int, Count] | None:
-        """By index since the beginning; None if no counter is called so."""
+        """Returns the counts since the beginning, by index; None if there is no counter of this
+        name."""
         try:
             name = full_name(self._compiled.program.counters, last, "counter")
         except UnresolvedName:
@@ -261,7 +262,7 @@ class SwitchNode:
         return {name: count for name, count in sent.items() if count}
 
     def account(self) -> NodeStatistics:
-        """What became of the frames that arrived, and what was sent."""
+        """Returns what happened to the frames that arrived, and what was sent."""
         counts = self._state
         return NodeStatistics(
             self.name,

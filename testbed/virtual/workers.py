@@ -112,7 +112,7 @@ class AgentNode:
             self._library.agent_free(self.address)
 
     def _answer_questions(self) -> None:
-        """What native/host.c asks of this agent."""
+        """Answers the questions of native/host.c about this agent."""
         answers = {
             DATAGRAM: self.receive,
             TIMER: lambda _, data: self._on_timer(),
@@ -124,8 +124,8 @@ class AgentNode:
             self._clock.answer(question, id(self), answer)
 
     def send_from(self, host: int, framing: int) -> None:
-        """How datagrams to the endpoint's only peer leave a host: addresses of a `struct host` and
-        a `struct framing`. C may drive the endpoint from then on, if it has a step in C."""
+        """Sets how datagrams to the endpoint's only peer leave a host: addresses of a `struct host`
+        and a `struct framing`. C may drive the endpoint from then on, if it has a step in C."""
         endpoint = self._session.endpoint
         if isinstance(endpoint, Driven):
             self._native = endpoint.native(self._session.inbox)
@@ -150,7 +150,7 @@ class AgentNode:
 
     @property
     def peers(self) -> Sequence[Address]:
-        """Whom it sends to and hears."""
+        """The addresses that it sends to and receives from."""
         return self._session.endpoint.peers
 
     # Commands.
@@ -185,7 +185,8 @@ class AgentNode:
             self._end(-SIGKILL)
 
     def _end(self, status: int) -> None:
-        """With its socket: what has arrived there is read by nobody."""
+        """Ends the endpoint together with its socket: datagrams that have arrived there are never
+        read."""
         stopped = self._core.round is None  # then nobody reads events any more
         stats = {} if stopped else self._core.told()
         self._state.alive = self._state.driven = 0
@@ -198,11 +199,11 @@ class AgentNode:
 
     @property
     def untold(self) -> dict[str, int]:
-        """What was counted and no event has told."""
+        """The counts that no event has reported yet."""
         return self._core.untold
 
     def sample(self) -> Sample:
-        """What it is doing now (hosts.recording)."""
+        """Returns a sample of what it is doing now (hosts.recording)."""
         return self._core.sample()
 
     @property
@@ -212,7 +213,7 @@ class AgentNode:
 
     @property
     def computing_ns(self) -> int:
-        """How long it computes between two sums of a round."""
+        """Returns how long it computes between two sums of a round."""
         work = self._config.work
         return work.compute_ns if isinstance(work, Sgd) else 0
 
@@ -222,7 +223,7 @@ class AgentNode:
         return self._thrown_away + len(self._arrived)
 
     def progress(self) -> Event | None:
-        """How far the round is; None between rounds."""
+        """Returns the round's progress; None between rounds."""
         return None if self._core.round is None or not self.alive else self._core.progress()
 
     # What the core asks for.
@@ -251,7 +252,7 @@ class AgentNode:
         self._look(None)
 
     def leave_round(self) -> None:
-        """Nothing looks at a round that the core has left."""
+        """Leaves the round: progress of a round that the core has left is not looked at."""
 
     def stop(self) -> None:
         self._end(int(self._core.failed))
@@ -339,7 +340,7 @@ class AgentNode:
             self._again(endpoint.outbox.peer(row), repeat)
 
     def _sent_again(self, row: int, data: bytes) -> None:
-        """By C, to the endpoint's only peer."""
+        """Records a packet that C sent again to the endpoint's only peer."""
         first_sent_ns, tag = REPEAT.unpack(data)
         self._again(0, Repeat(row, tag, first_sent_ns))
 

@@ -28,11 +28,11 @@ KINDS: Mapping[str, Workload] = {
         TrainingScript(),
     )
 }
-"""By the value of `workload.kind`."""
+"""The kinds of workload, by the value of `workload.kind`."""
 OWN_KEYS = tuple(dict.fromkeys(key for each in KINDS.values() for key in each.keys))
 """Fields of a scenario's `workload` that only some kinds have."""
 FREE_KEYS = frozenset(key for each in KINDS.values() for key in each.free)
-"""Those of these fields in which contenders may differ."""
+"""The fields in which contenders may differ."""
 
 
 def done_with(able: Collection[str]) -> tuple[str, ...]:

@@ -13,12 +13,11 @@ from agglab.hosts import own_worker
 from agglab.hosts.workloads import Dense, Embedding, InputKey, Layers, Sparse, Torch, Work
 from agglab.hosts.workloads.layers import BucketOf
 from agglab.testbed.received import Received
-from agglab.testbed.systems.base import ActiveJob
+from agglab.testbed.systems.base import ActiveJob, ResolvedScenario
 from agglab.testbed.verify import Verdict, verify
 from agglab.testbed.workloads.base import Workload, library_facts
 
 if TYPE_CHECKING:
-    from agglab.testbed.scenario import ResolvedScenario
     from agglab.testbed.scenario.jobs import Job
     from agglab.testbed.scenario.schema import Workload as Section
 

@@ -1,39 +1,21 @@
-"""What a round asks of a system: one all-reduce, or several consecutive ones, each of which is a
-job of its own for the system."""
+"""The work that a round asks of a system: one all-reduce, or several consecutive ones, each of
+which is a job of its own for the system."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from agglab.hosts.workloads import Iterated
-from agglab.testbed.systems.base import ActiveJob, Again, Bounds, Cells, System
-
-if TYPE_CHECKING:
-    from agglab.testbed.scenario import ResolvedScenario
-    from agglab.testbed.scenario.jobs import Job
-    from agglab.testbed.scenario.schema import Scenario
+from agglab.testbed.systems.base import ActiveJob, Again, Bounds, Cells, ResolvedScenario
 
 NS_PER_S = 1_000_000_000
 
 
-def all_reduces(job: Job) -> list[Job]:
-    """Of a round: the job itself; of layers and of a training, one for each of its buckets."""
-    if not isinstance(job.work, Iterated):
-        return [job]
-    return [replace(job, work=work) for work in job.work.all_reduces()]
-
-
 def active(job: ActiveJob) -> list[ActiveJob]:
-    """Returns the same for a job with its members."""
-    return [replace(job, job=each) for each in all_reduces(job.job)]
-
-
-def chunks(system: System, scenario: Scenario, job: Job) -> int:
-    """Returns how many chunks a worker has in a round."""
-    return sum(system.chunks(scenario, each) for each in all_reduces(job))
+    """Returns the all-reduces of a round, each a job with the same members."""
+    return [replace(job, job=each) for each in job.job.by_all_reduce()]
 
 
 def round_bytes(resolved: ResolvedScenario, job: ActiveJob, number: int) -> Mapping[str, int]:
@@ -61,14 +43,14 @@ def bounds(resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
     )
 
 
-def beyond(
+def extra_bytes(
     resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
 ) -> Again:
-    """See System.beyond. The counts are those of all buckets together, and are assigned to the
+    """See System.extra_bytes. The counts are those of all buckets together, and are assigned to the
     first."""
     parts, nothing = active(job), Counter[str]()
-    found = [resolved.system.beyond(resolved, parts[0], host, counts)]
-    found += [resolved.system.beyond(resolved, each, host, nothing) for each in parts[1:]]
+    found = [resolved.system.extra_bytes(resolved, parts[0], host, counts)]
+    found += [resolved.system.extra_bytes(resolved, each, host, nothing) for each in parts[1:]]
     return _sum(found)
 
 

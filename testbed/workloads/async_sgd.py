@@ -15,17 +15,16 @@ from numpy.typing import NDArray
 from agglab.hosts.workloads import AsyncSgd, InputKey, Work
 from agglab.hosts.workloads.async_sgd import COMMITTED, LARGE, LOST, SCALE, STALE, UNUSED
 from agglab.testbed.received import Received
-from agglab.testbed.systems.base import ActiveJob, TrainingBounds
+from agglab.testbed.systems.base import ActiveJob, ResolvedScenario, TrainingBounds
 from agglab.testbed.verify import Verdict, Wrong
 from agglab.testbed.workloads.base import Workload
 
 if TYPE_CHECKING:
-    from agglab.testbed.scenario import ResolvedScenario
     from agglab.testbed.scenario.schema import Workload as Section
 
 NS_PER_S = 1_000_000_000
 CURVE_POINTS = 64
-"""How many of a run's models are evaluated on documents that no worker has seen."""
+"""The number of a run's models that are evaluated on documents that no worker has seen."""
 Model = NDArray[np.int64]
 
 

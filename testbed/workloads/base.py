@@ -1,5 +1,5 @@
-"""The interface of a kind of workload. These modules import nothing from `scenario` at run time,
-because the scenario's keys depend on them."""
+"""The interface of a kind of workload. What checks scenarios imports these modules, which know of
+scenarios the values alone."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 from agglab.hosts.workloads import DTYPES, Work
 from agglab.hosts.workloads.library_text import library_text
 from agglab.testbed.received import Received
-from agglab.testbed.systems.base import ActiveJob
+from agglab.testbed.systems.base import ActiveJob, ResolvedScenario
 from agglab.testbed.verify import Verdict
 
 if TYPE_CHECKING:
-    from agglab.testbed.scenario import ResolvedScenario
     from agglab.testbed.scenario.schema import Workload as Section
 
 

@@ -14,13 +14,12 @@ from agglab.hosts.workloads import Calls, InputKey
 from agglab.hosts.workloads.calls import LOCKS, WORDCOUNT
 from agglab.hosts.workloads.library_text import library_text
 from agglab.testbed.received import Received
-from agglab.testbed.systems.base import ActiveJob
+from agglab.testbed.systems.base import ActiveJob, ResolvedScenario
 from agglab.testbed.verify import Verdict, Wrong
 from agglab.testbed.workloads.base import Workload, library_facts
 
 if TYPE_CHECKING:
     from agglab.hosts.workloads import Work
-    from agglab.testbed.scenario import ResolvedScenario
     from agglab.testbed.scenario.schema import Workload as Section
 
 Results = Mapping[int, npt.NDArray[Any]]

@@ -12,14 +12,13 @@ import numpy.typing as npt
 
 from agglab.hosts.workloads import Layers, Work
 from agglab.testbed.received import Received
-from agglab.testbed.systems.base import ActiveJob
+from agglab.testbed.systems.base import ActiveJob, ResolvedScenario
 from agglab.testbed.verify import Verdict, combine
 from agglab.testbed.workloads import asked, models
 from agglab.testbed.workloads.all_reduce import AllReduce
 from agglab.testbed.workloads.models import Layer, Model, ModelError
 
 if TYPE_CHECKING:
-    from agglab.testbed.scenario import ResolvedScenario
     from agglab.testbed.scenario.schema import Workload as Section
 
 NS_PER_S = 1_000_000_000

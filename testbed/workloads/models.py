@@ -74,7 +74,7 @@ class Model:
 
     @property
     def _flop(self) -> float:
-        """Of a sample, both passes."""
+        """Returns the floating-point operations of a sample, forward and backward pass together."""
         return sum(layer.mflop for layer in self.layers) * 1e6 * (1 + BACKWARD)
 
     def passes_s(self, accelerator: str) -> list[tuple[float, float]]:

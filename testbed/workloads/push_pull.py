@@ -12,12 +12,11 @@ import numpy.typing as npt
 from agglab.hosts.workloads import InputKey, PushPull, Work
 from agglab.hosts.workloads.push_pull import PYTHON
 from agglab.testbed.received import Received
-from agglab.testbed.systems.base import ActiveJob, Array, Truth
+from agglab.testbed.systems.base import ActiveJob, Array, ResolvedScenario, Truth
 from agglab.testbed.verify import Verdict, combine, verify
 from agglab.testbed.workloads.base import Workload, library_facts
 
 if TYPE_CHECKING:
-    from agglab.testbed.scenario import ResolvedScenario
     from agglab.testbed.scenario.schema import Workload as Section
 
 
@@ -58,7 +57,7 @@ class PushesAndPulls(Workload):
 def pushes(
     resolved: ResolvedScenario, job: ActiveJob, rank: int, number: int
 ) -> npt.NDArray[np.void]:
-    """What a worker pushes in the round of that number: the fields `key` and `value`."""
+    """Returns what a worker pushes in the round with that number: the fields `key` and `value`."""
     return job.job.work.inputs(InputKey(resolved.seed, job.job.number, rank, number))
 
 
@@ -74,7 +73,7 @@ def _at(truth: Truth, places: npt.NDArray[np.intp]) -> Truth:
 
 
 def _judged(rank: int, own: Truth, received: Received, dtype: str) -> Verdict:
-    """What one member received, against what it has to be."""
+    """Returns the verdict about what one member received."""
 
     def part(start: int, block: Sequence[Array]) -> Truth:
         return _at(own, np.arange(start, start + block[0].size))

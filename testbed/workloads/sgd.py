@@ -14,18 +14,17 @@ import numpy.typing as npt
 from agglab.hosts.workloads import InputKey, Sgd, Work
 from agglab.hosts.workloads.layers import Bucket
 from agglab.testbed.received import Received
-from agglab.testbed.systems.base import ActiveJob
+from agglab.testbed.systems.base import ActiveJob, ResolvedScenario
 from agglab.testbed.verify import Verdict, Wrong, combine, verify
 from agglab.testbed.workloads import asked
 from agglab.testbed.workloads.base import Workload
 
 if TYPE_CHECKING:
-    from agglab.testbed.scenario import ResolvedScenario
     from agglab.testbed.scenario.schema import Workload as Section
 
 NS_PER_S = 1e9
 CURVE_POINTS = 32
-"""Of a training's models so many are judged by the examples that nobody has seen."""
+"""The number of a training's models that are evaluated on examples that no worker has seen."""
 Array = npt.NDArray[Any]
 
 
@@ -118,7 +117,7 @@ class SynchronousTraining(Workload):
 
 
 def _timed(told: Sequence[Mapping[str, Any]], name: str, step_s: float) -> list[list[float]]:
-    """Of the first round: [seconds, value] from (step, value)."""
+    """Returns times of the first round: [seconds, value] from (step, value)."""
     return [[step * step_s, value] for step, value in told[0][name]] if told else []
 
 

@@ -18,13 +18,12 @@ import numpy.typing as npt
 from agglab.hosts.script_ledger import INPUT, REDUCTION, RESULT, SUMS, TOLD, sample_name
 from agglab.hosts.workloads import Dense, Torch, Work
 from agglab.testbed.received import Received
-from agglab.testbed.systems.base import ActiveJob
+from agglab.testbed.systems.base import ActiveJob, ResolvedScenario
 from agglab.testbed.verify import Verdict, Wrong, combine, verify
 from agglab.testbed.workloads import script_imports
 from agglab.testbed.workloads.base import Workload
 
 if TYPE_CHECKING:
-    from agglab.testbed.scenario import ResolvedScenario
     from agglab.testbed.scenario.schema import Workload as Section
 
 NS_PER_S = 1e9
@@ -109,8 +108,8 @@ class TrainingScript(Workload):
 
 @dataclass(frozen=True)
 class Training:
-    """What one rank has left. reductions: REDUCTION by number; told: see TOLD; arrays: the
-    sample."""
+    """What one rank left after a round. reductions: REDUCTION by number; told: see TOLD; arrays:
+    the sample."""
 
     reductions: npt.NDArray[np.void]
     told: Mapping[str, Any]
@@ -118,7 +117,7 @@ class Training:
 
     @property
     def reports(self) -> Sequence[Mapping[str, Any]]:
-        """What the script has reported, each with `t_ns`."""
+        """The script's reports, each with `t_ns`."""
         reports: Sequence[Mapping[str, Any]] = self.told["reports"]
         return reports
 
@@ -172,7 +171,7 @@ def _described(row: np.void) -> str:
 
 
 def _unlike_parameters(trainings: Mapping[int, Training]) -> Iterator[Wrong]:
-    """What scripts report of their model's parameters, each time."""
+    """Finds differences between what ranks report of their model's parameters, for each report."""
     found = {
         rank: [one["parameters"] for one in training.reports if one.get("parameters") is not None]
         for rank, training in trainings.items()
@@ -187,8 +186,8 @@ def _unlike_parameters(trainings: Mapping[int, Training]) -> Iterator[Wrong]:
 def _sampled(
     resolved: ResolvedScenario, job: ActiveJob, trainings: Mapping[int, Training]
 ) -> Iterator[Verdict]:
-    """Of each reduction of the sample: what all ranks put in, summed by the testbed, against what
-    they got."""
+    """Judges each reduction of the sample: what all ranks put in, summed by the testbed, against
+    what they got."""
     for number in trainings[min(trainings)].sampled:
         yield _one_sampled(resolved, job, trainings, number)
 

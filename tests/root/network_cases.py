@@ -258,6 +258,17 @@ def gaps(scratch: Path, impairments: str, numbers: list[int]) -> dict[str, Any]:
         return vars(net.statistics().directions[0])
 
 
+def switch(net: MininetNetwork, fault: Fault, on: bool) -> None:
+    """Begins or ends a fault of a link other than a change of its rate."""
+    action = fault.action
+    if isinstance(action, LinkDown):
+        net.set_link_down(fault.number, action.link, on)
+    else:
+        assert isinstance(action, Impair)
+        where = action.link, action.directions
+        net.set_impairment(fault.number, *where, action.impairment, on)
+
+
 def link_faults(scratch: Path, each: int) -> dict[str, Any]:
     """Five times `each` frames upstream; a fault begins or ends between them."""
     burst = Fault(
@@ -276,8 +287,8 @@ def link_faults(scratch: Path, each: int) -> dict[str, Any]:
         receiving = packet_socket(net, "s1", "s1-eth1", receive=True)
         for turn, changing in enumerate(((), *steps)):
             for fault in changing:
-                (net.end if fault.number in begun else net.begin)(fault)
                 begun ^= {fault.number}
+                switch(net, fault, fault.number in begun)
             for number in range(turn * each, (turn + 1) * each):
                 sending.send(frame(number, 60))
         return {"received": drain(receiving), **vars(net.statistics().directions[0])}
@@ -299,9 +310,9 @@ def rate_change(scratch: Path, shaped: bool, frames: int) -> dict[str, Any]:
             return (times[-1] - times[frames // 2]) / 1e9
 
         took = [seconds()]
-        net.begin(fault)
+        net.set_rate(0, ("h1->s1",), 4_000_000)
         took.append(seconds())
-        net.end(fault)
+        net.set_rate(0, ("h1->s1",), None)
         took.append(seconds())
         return {"took": took, "dropped": net.statistics().directions[0].dropped_by_queue}
 
@@ -317,8 +328,9 @@ def delays(scratch: Path, way: str, frames: int, fault: str, gap_s: float) -> di
         sending = packet_socket(net, "h1", "h1-eth0", receive=False)
         receiving = packet_socket(net, "s1", "s1-eth1", receive=True)
         parts = []
-        for switch in (lambda _: None, net.begin, net.end):
-            switch(faults[0])
+        for turn in range(3):
+            if turn:
+                switch(net, faults[0], turn == 1)
             sent_ns = []
             for number in range(frames):
                 sent_ns.append(time.time_ns())

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from agglab.common import c_build
 from agglab.hosts import library, wire
 from agglab.switch import build
 from agglab.switch.io import build as loop
@@ -28,7 +29,7 @@ def complaints(compiler: str, flags: Sequence[str], sources: Sequence[Path]) -> 
     """What the compiler says of the sources; the flags are those of this machine's builds."""
     if shutil.which(compiler) is None or not Path("/usr/aarch64-linux-gnu/include").is_dir():
         pytest.skip("needs apt-get install gcc-aarch64-linux-gnu (and clang)")
-    flags = [flag for flag in flags if flag not in (build.NATIVE, "-shared")]
+    flags = [flag for flag in flags if flag not in (c_build.NATIVE, "-shared")]
     command = [compiler, *COMPILERS[compiler], *flags, "-fsyntax-only", *map(str, sources)]
     done = subprocess.run(command, capture_output=True, text=True)
     return done.stderr or str(done.returncode or "")
@@ -36,13 +37,15 @@ def complaints(compiler: str, flags: Sequence[str], sources: Sequence[Path]) -> 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_the_packet_loop(compiler: str) -> None:
-    assert complaints(compiler, loop.FLAGS, sorted(loop.HERE.glob("*.c"))) == ""
+    assert (
+        complaints(compiler, [*c_build.LIBRARY, *loop.FLAGS], sorted(loop.HERE.glob("*.c"))) == ""
+    )
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_the_hosts_helper(compiler: str, tmp_path: Path) -> None:
     (tmp_path / "wire.h").write_text(wire.c_header())
-    flags = [*library.FLAGS, f"-I{tmp_path}"]
+    flags = [*c_build.LIBRARY, *library.FLAGS, f"-I{tmp_path}"]
     assert complaints(compiler, flags, sorted(library.SOURCES.glob("*.c"))) == ""
 
 

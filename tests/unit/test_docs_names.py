@@ -14,7 +14,7 @@ from agglab.testbed.cli import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("compiler", "hosts", "p4", "scenarios", "switch", "testbed", "tests", "topologies")
-FOLDERS += ("benchmarks", "docs", "figures", "verification", ".ci", ".github")
+FOLDERS += ("benchmarks", "common", "docs", "figures", "verification", ".ci", ".github")
 # What mutants.md quotes was true when `make mutants` wrote it; CHANGELOG.md speaks of the past.
 WRITTEN_BY_HAND = [p for p in (ROOT / "docs").rglob("*.md") if p.name != "mutants.md"]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *WRITTEN_BY_HAND])
@@ -108,12 +108,12 @@ def missing_paths(text: str) -> Iterator[str]:
 def missing_tests(text: str) -> Iterator[str]:
     """Test files and test functions that are named without a folder."""
     for name in re.findall(r"(?<![\w/.])test_\w+(?:\.py)?(?![\w*])", " ".join(code(text))):
-        if name not in tests():
+        if name not in known_tests():
             yield name
 
 
 @cache
-def tests() -> frozenset[str]:
+def known_tests() -> frozenset[str]:
     """The names of all test files, with and without `.py`, and of all test functions."""
     paths = [*(ROOT / "tests").rglob("test_*.py"), *ROOT.glob("testbed/systems/**/test_*.py")]
     functions = [re.findall(r"def (test_\w+)", path.read_text()) for path in paths]

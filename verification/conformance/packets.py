@@ -35,8 +35,8 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one pair made of a case. frames: what came out, by port. not_run: what a peer said that
-    could not run; then there is nothing to compare."""
+    """The outcome of a case for one pair. frames: the packets that came out, by port. not_run: the
+    reason given by a peer that could not run; there is nothing to compare then."""
 
     failures: list[str]
     frames: Mapping[int, list[bytes]] = field(default_factory=dict)
@@ -121,7 +121,7 @@ def _execute(binder: Binder, engine: Engine, commands: Sequence[Command]) -> Out
 def differences(
     binder: Binder, commands: Sequence[Command], reference: Outcome, other: Outcome
 ) -> Iterator[str]:
-    """What came out differently, where the script does not leave it open."""
+    """Returns the differences between outcomes, except where the script leaves the outcome open."""
     for port in sorted(reference.frames.keys() | other.frames.keys()):
         wanted = [c for c in commands if isinstance(c, Expect) and c.port == port]
         if any(expect.nibbles is None for expect in wanted):

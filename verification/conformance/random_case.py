@@ -29,8 +29,8 @@ WITNESSES = [Expect(0, port, None) for port in range(PORTS)]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one pair made of a case: frames by port in any order, and cells of its arrays; or, in
-    words, why there is nothing: it was refused, or a peer could not run."""
+    """The outcome of a case for one pair: frames by port in any order, and the cells of its arrays;
+    or, in words, why there is no outcome: the case was refused, or a peer could not run."""
 
     frames: Mapping[int, tuple[bytes, ...]]
     cells: tuple[tuple[str, int, int], ...] = ()

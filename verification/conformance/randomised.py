@@ -21,7 +21,8 @@ from agglab.verification.random_programs.shrink import shrink_lines, shrink_prog
 from agglab.verification.stf import StfError
 
 PATIENT_S = 2.0
-"""How long BMv2's outputs must be quiet the second time, on a machine that was busy the first."""
+"""How long BMv2's outputs must be quiet at the second attempt, in case the machine was busy at the
+first."""
 CAREFUL_FLAGS = tuple(
     f"--Werror={kind}"
     for kind in ("uninitialized-use", "uninitialized-out-param", "invalid-header")

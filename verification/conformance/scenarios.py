@@ -73,7 +73,7 @@ def _folders(suite: Suite) -> dict[str, str]:
 
 
 def _read(folder: Path, pair: Pair, said: str) -> Ran:
-    """What one run left behind. said: by the process that ran it."""
+    """Reads the results of one run. said: the output of the process that ran it."""
     metrics = json.loads((folder / "metrics.json").read_text())
     if "exact" not in metrics:  # it broke off before there was anything to judge
         trouble = str(metrics["reason"])

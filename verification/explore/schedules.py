@@ -151,7 +151,7 @@ OWN_KEYS: Mapping[str, Callable[[Random], dict[str, Any]]] = {
     "calls": lambda chance: {"application": chance.choice(APPLICATIONS)},
     "async_sgd": _async_sgd,
 }
-"""Of kinds of workload that are no all-reduce: draws the keys that only they have."""
+"""Functions that draw the keys of workloads other than all-reduces, by kind."""
 
 
 def _faults(
@@ -265,4 +265,4 @@ MAKERS: Mapping[str, Maker] = {
     "switch_reprogram": _switch(lasts=False),
 }
 SERVER_MAKERS: Mapping[str, Maker] = _of_agents(SERVER)
-"""Of systems that have servers; by default one on each host."""
+"""The number of servers, for systems that have them; by default there is one on each host."""

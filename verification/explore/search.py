@@ -62,7 +62,7 @@ class Subject:
 
 
 _subject: Subject | None = None
-"""Of a process of the pool."""
+"""The subject of this process of the pool."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Tally:
-    """What a search came to. declared: jobs that ended with a failure that was declared."""
+    """The outcome of a search. declared: jobs that ended with a failure that was declared."""
 
     schedules: int
     declared: int
@@ -208,7 +208,7 @@ def explore(subject: Subject, seeds: range, folder: Path, out: TextIO) -> int:
 
 
 def _show(found: Found, subject: Subject, folder: Path, out: TextIO) -> None:
-    """What failed, made small, and the command that fails alike."""
+    """Shows a failure, shrunk, and the command that fails in the same way."""
     if subject.is_walk(found.seed):
         small_walk, finding = minimal_walk(found.seed, found.finding, subject)
         path = write_walk(small_walk, f"walk-{found.seed}", folder)

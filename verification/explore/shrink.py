@@ -10,7 +10,7 @@ from agglab.testbed.scenario import Scenario
 from agglab.testbed.scenario.fault_kinds import FaultEntry
 from agglab.testbed.scenario.faults import problems
 from agglab.testbed.scenario.graph import bare
-from agglab.testbed.scenario.jobs import jobs_of
+from agglab.testbed.scenario.job_list import jobs_of
 from agglab.testbed.scenario.known import Known
 from agglab.testbed.scenario.schema import Workload
 from agglab.testbed.scenario.trust import EVERYTHING
@@ -91,7 +91,7 @@ def _simpler(scenario: Scenario) -> Iterator[Scenario]:
 
 
 def _parts(count: int) -> Iterator[set[int]]:
-    """Which to leave out: halves, then single ones."""
+    """Yields the parts to leave out: halves first, then single items."""
     if count > 2:
         yield set(range(count // 2))
         yield set(range(count // 2, count))

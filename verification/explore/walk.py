@@ -35,10 +35,10 @@ class Step(NamedTuple):
 
 
 class World(Protocol):
-    """What a walk moves. Raises Wrong."""
+    """The world that a walk moves. Its methods raise Wrong."""
 
     told: list[str] | None
-    """What happened, in words; None if nobody asks."""
+    """A list of what happened, in words; None if nobody asks for it."""
 
     def begin(self) -> None:
         """Everything starts."""
@@ -73,7 +73,7 @@ class System(Protocol[S]):
 
 @dataclass(frozen=True)
 class Walk(Generic[S]):
-    """What happens, and in which world."""
+    """A walk: the steps, and the world they are taken in."""
 
     setting: S
     steps: tuple[Step, ...]
@@ -150,7 +150,7 @@ def _fewer_steps(walk: Walk[S], fails: Callable[[Walk[S]], bool]) -> Walk[S]:
 
 
 def to_json(walk: Walk[Any]) -> str:
-    """For a file that `explore --replay` takes."""
+    """Returns the text of a file that `explore --replay` takes."""
     content = {"setting": asdict(walk.setting), "steps": [list(step) for step in walk.steps]}
     return json.dumps(content, indent=1) + "\n"
 

@@ -56,7 +56,7 @@ def _random_payload(who: Stranger) -> bytes:
 
 
 def _sent(who: Stranger, source: End, payload: bytes) -> bytes:
-    """With right lengths and checksums, to anybody."""
+    """A datagram with correct lengths and checksums to any address."""
     to = who.chance.choice(who.ends)
     return ethernet(to.mac, who.own.mac, ipv4(source.ip, to.ip, udp(source, to, payload)))
 
@@ -75,7 +75,7 @@ def _other(who: Stranger) -> bytes:
 
 
 def _other_payload(who: Stranger) -> bytes:
-    """What another system says, under an address of this one's."""
+    """A packet of another system under an address of this one's agents."""
     return _sent(who, who.chance.choice(who.ends), _other(who)[HEADERS_BYTES:])
 
 
@@ -84,7 +84,7 @@ def _old(who: Stranger) -> bytes:
 
 
 def _own_name(who: Stranger) -> bytes:
-    """What the system says, under the stranger's own address."""
+    """A packet of the system under the stranger's own address."""
     return _sent(who, who.own, _old(who)[HEADERS_BYTES:])
 
 

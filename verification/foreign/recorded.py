@@ -1,4 +1,4 @@
-"""What systems send on links, recorded from small runs of their own."""
+"""Frames that systems send on links, recorded from small runs."""
 
 from __future__ import annotations
 

@@ -12,13 +12,13 @@ from agglab.testbed.workloads import KINDS
 
 STRANGER = "h5"
 SECONDS_PER_FRAME = 70e-6
-"""Of the stranger's link, for a frame of half the MTU."""
+"""The time that a frame of half the MTU takes on the stranger's link."""
 ELEMENTS_PER_FRAME = 25
-"""So that the first of two rounds at 10 Mbit/s takes longer than all foreign frames."""
+"""Chosen so that the first of two rounds at 10 Mbit/s takes longer than all foreign frames."""
 ELEMENTS_PER_UPDATE, UPDATES_MIN = 1250, 10
 """A training run with so many updates takes as long."""
 MODEL, MODEL_ELEMENTS = "alexnet", 61_100_840
-"""Of `layers`: scaled to as many values."""
+"""The model of workload `layers`, which is scaled to the wanted number of values."""
 TEXT = """\
 name: foreign
 backend: virtual
@@ -43,7 +43,8 @@ def resolved(system: str, elements: int, seed: int, frames: int = 0) -> Resolved
     found = systems.find(system)
     abilities, variants = found.abilities, list(found.variants.values())
     kind = KINDS[abilities.workloads[seed % len(abilities.workloads)]]
-    dtype = abilities.dtypes[seed // 2 % len(abilities.dtypes)]
+    dtypes = [each for each in abilities.dtypes if each in kind.dtypes]
+    dtype = dtypes[seed // 2 % len(dtypes)]
     keys = {"kind": kind.kind, "elements": elements, "dtype": dtype}
     if "updates" in kind.keys:
         keys["updates"] = max(UPDATES_MIN, elements // ELEMENTS_PER_UPDATE)

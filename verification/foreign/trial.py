@@ -19,6 +19,7 @@ from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.systems.base import System
 from agglab.testbed.systems.forwarding import SOURCE
 from agglab.testbed.systems.frames import end_of
+from agglab.testbed.virtual import built
 from agglab.verification.foreign.frames import Stranger, ends_of
 from agglab.verification.foreign.recorded import recorded
 from agglab.verification.foreign.scenario import ELEMENTS_PER_FRAME, STRANGER, names, resolved
@@ -49,9 +50,15 @@ class Attacked:
         return self._stranger.frames()
 
 
+def build(system: str, frames: int, seed: int) -> None:
+    """Compiles the programs of such an attempt, down to C: an attempt then finds them built."""
+    programs = prepare(_disturbed(system, frames, seed)).programs
+    built({node: program.json for node, program in programs.items()})
+
+
 def attempt(system: str, frames: int, seed: int) -> Tried:
     """Two rounds of the system, during the first of which a stranger sends so many frames."""
-    run = resolved(system, frames * ELEMENTS_PER_FRAME, seed, frames)
+    run = _disturbed(system, frames, seed)
     same = recorded(system)
     others = [frame for name in names() if name != system for frame in recorded(name)]
     stranger = Stranger(
@@ -69,6 +76,10 @@ def attempt(system: str, frames: int, seed: int) -> Tried:
         for kind, cells in measured.counters["s1"].items()
     }
     return Tried(outcome.attacked, counted, tuple(_troubles(run, frames, measured, counted)))
+
+
+def _disturbed(system: str, frames: int, seed: int) -> ResolvedScenario:
+    return resolved(system, frames * ELEMENTS_PER_FRAME, seed, frames)
 
 
 def _measured(run: ResolvedScenario) -> Measurements:

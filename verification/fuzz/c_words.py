@@ -68,4 +68,4 @@ def runtime_words() -> list[str]:
 
 
 C_WORDS = sorted({*(KEYWORDS + LIBRARY + LOCALS).split(), *runtime_words()})
-"""What a name could collide with."""
+"""The words that a name could collide with."""

@@ -52,7 +52,7 @@ OTHER_INPUTS = 500
 HANG_S = 30
 RANDOM_PROGRAMS = range(1, 5)
 AGGREGATION_SHARE = 0.25
-"""Of all packets: the program that the laboratory is for."""
+"""The share of all packets that go to the aggregation program, which the laboratory is for."""
 
 
 class Hang(Exception):
@@ -61,7 +61,7 @@ class Hang(Exception):
 
 @dataclass(frozen=True)
 class Found:
-    """What one run of seeds of a kind found: a text for each that is wrong."""
+    """The findings of a run of seeds of one kind: a text for each."""
 
     kind: str
     inputs: int
@@ -142,7 +142,7 @@ def _packets(pool: ProcessPoolExecutor, options: argparse.Namespace) -> int:
 
 
 def shares(found: Sequence[Subject], packets: int) -> Iterator[tuple[Subject, int]]:
-    """How many packets each program gets; the largest share first."""
+    """Returns the number of packets for each program, the largest first."""
     first = int(packets * AGGREGATION_SHARE)
     each, rest = divmod(packets - first, max(1, len(found) - 1))
     for number, subject in enumerate(found):
@@ -169,7 +169,7 @@ def _inputs(pool: ProcessPoolExecutor, name: str, options: argparse.Namespace) -
 
 
 _targets: dict[str, Target] = {}
-"""Of this process, set up once."""
+"""The targets of this process, set up once."""
 
 
 def attempt(name: str, seed: int, numbers: Iterable[int], results: Path) -> Found:
@@ -181,8 +181,9 @@ def attempt(name: str, seed: int, numbers: Iterable[int], results: Path) -> Foun
     for number in numbers:
         count += 1
         text = _targets[name].draw(random.Random(f"{name} {seed} {number}"))
-        signal.alarm(HANG_S)
         try:
+            _targets[name].prepare(text)
+            signal.alarm(HANG_S)
             _targets[name].survive(text)
         except Exception as error:
             path = results / f"{name}-{seed}-{number}.txt"

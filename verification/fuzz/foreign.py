@@ -9,11 +9,11 @@ from pathlib import Path
 from agglab.testbed import systems
 from agglab.verification.foreign.recorded import recorded
 from agglab.verification.foreign.scenario import names
-from agglab.verification.foreign.trial import attempt
+from agglab.verification.foreign.trial import attempt, build
 from agglab.verification.fuzz.inputs import Target
 
 FRAMES = 2000
-"""Of one run."""
+"""The number of foreign frames in one run."""
 RUNS_OF_EACH = 8
 """On average, so that a system gets 10,000 frames and more."""
 RUNS = RUNS_OF_EACH * len(systems.in_virtual_time(systems.built_in()))
@@ -31,6 +31,10 @@ class ForeignTarget(Target):
 
     def draw(self, rng: random.Random) -> str:
         return json.dumps({"system": rng.choice(names()), "seed": rng.randrange(1 << 32)})
+
+    def prepare(self, text: str) -> None:
+        drawn = json.loads(text)
+        build(drawn["system"], FRAMES, drawn["seed"])
 
     def survive(self, text: str) -> None:
         drawn = json.loads(text)

@@ -68,6 +68,10 @@ class Target(ABC):
     def draw(self, rng: random.Random) -> str:
         """An input as text."""
 
+    def prepare(self, text: str) -> None:  # noqa: B027 - most inputs need nothing
+        """Builds what the input needs before its time begins: the C compiler may take longer than
+        an input is given."""
+
     @abstractmethod
     def survive(self, text: str) -> None:
         """Raises whatever should not have been raised."""

@@ -188,7 +188,7 @@ def guide(rng: random.Random, entity: Any, info: Any) -> None:
 
 
 class AgentTarget(Target):
-    """What agents say on the control socket: events, or AgentFailed."""
+    """Messages of agents on the control socket: read as events, or AgentFailed."""
 
     name = "agents"
 

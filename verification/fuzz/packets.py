@@ -173,7 +173,7 @@ def _any_match(rng: random.Random, key: Key) -> Match:
 
 @dataclass(frozen=True)
 class Sent:
-    """What became of the packets of one subject. digest: the sum of all bytes that came out.
+    """The outcome of the packets of one subject. digest: the sum of all bytes that came out.
     trouble: the sanitizer's report, or nothing."""
 
     name: str

@@ -45,7 +45,7 @@ CAUGHT_BY = {
     "plan": UNIT,
     "judge": UNIT,
 }
-"""What a mutant changes -> the check that has to catch it."""
+"""Maps what a mutant changes to the check that has to catch it."""
 KEYS = {
     "title",
     "system",
@@ -83,7 +83,7 @@ class Mutant:
 
     @property
     def checks(self) -> tuple[str, ...]:
-        """Those that have to catch it."""
+        """Returns the checks that have to catch it."""
         wanted = {UNIT, *(CAUGHT_BY[change] for change in self.changes)}
         return tuple(check for check in CHECKS if check in wanted)
 
@@ -149,8 +149,8 @@ def _mutant(group: str, defaults: dict[str, Any], entry: dict[str, Any]) -> Muta
 def choose(
     mutants: Sequence[Mutant], only: Sequence[str] = (), kinds: Sequence[str] = ()
 ) -> tuple[Mutant, ...]:
-    """Those that are named (by a name's beginning too) and change one of the kinds; all where
-    nothing is said. Raises CatalogueError where a name or kind chooses nothing."""
+    """Returns the mutants whose names begin with one of these and that change one of the kinds; all
+    if neither is given. Raises CatalogueError where a name or kind chooses nothing."""
     for name in only:
         if not any(mutant.id.startswith(name) for mutant in mutants):
             raise CatalogueError(f"no mutant's name begins with {name}")

@@ -1,5 +1,5 @@
-"""What may catch a fault: the unit tests, the schedule search, the shipped scenarios. Each runs in
-a workspace and says what noticed the fault."""
+"""The checks that may catch a fault: the unit tests, the schedule search, the shipped scenarios.
+Each runs in a workspace and says what noticed the fault."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ CRASHED_IN = re.compile(r'File "[^"]*/(tests/[^"]+)", line \d+ in (test_\w+)')
 
 @dataclass(frozen=True)
 class Found:
-    """What a check says of a fault. by: the test, schedule or scenario that caught it; None if none
-    did. invalid: why the fault is none that a check could judge."""
+    """The answer of a check about a fault. by: the test, schedule or scenario that caught it; None
+    if none did. invalid: why the fault is none that a check could judge."""
 
     by: str | None = None
     invalid: str | None = None
@@ -55,7 +55,7 @@ def _compile_words(workspace: Workspace, file: str) -> Iterator[list[str]]:
             sizes = ["-DLANES=5", "-DSLOTS=8"]
             yield ["-m", "agglab.compiler", f"p4/{name}", *sizes, "-o", str(out)]
     elif suffix in (".c", ".h"):
-        yield ["-c", "from agglab.hosts.library import build; build()"]
+        yield ["-c", "from agglab.hosts.library import built; built()"]
     else:
         assert suffix == ".py", file
         yield ["-m", "py_compile", file]
@@ -152,7 +152,7 @@ def _shortened(text: str, most: int = TEXT_MAX) -> str:
 
 @dataclass(frozen=True)
 class Asked:
-    """What is run: tests, the schedules of which system, scenarios."""
+    """The checks to run: tests, the system whose schedules are searched, scenarios."""
 
     tests: Sequence[str]
     system: str

@@ -29,7 +29,7 @@ NO_HINTS: Mapping[str, Mapping[str, str]] = {}
 
 @dataclass(frozen=True)
 class Result:
-    """What each check that had to catch a mutant said of it."""
+    """The answers of the checks that had to catch a mutant."""
 
     mutant: Mutant
     found: Mapping[str, Found] = field(default_factory=dict)
@@ -55,7 +55,7 @@ Keep = Callable[[Result], None]
 
 
 def ignore(result: Result) -> None:
-    """For who waits for all of them."""
+    """Ignores progress; for callers that wait for all mutants."""
 
 
 class ControlFailed(Exception):

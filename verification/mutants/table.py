@@ -71,13 +71,14 @@ def write(
 
 
 def sentence(text: str) -> str:
-    """What a table says of the last run of all."""
+    """Returns the table's sentence about the last run of all mutants."""
     found = re.search(r"^The last run of all: .*\n", text, re.MULTILINE)
     return found[0] if found else ""
 
 
 def hints(path: Path) -> dict[str, Cells]:
-    """What the checks said, by mutant: which test goes first when a mutant is tried again."""
+    """Returns the checks' answers by mutant, from which the first test is chosen when a mutant is
+    tried again."""
     told = cells(path.read_text(encoding="utf-8")) if path.exists() else {}
     return {name: {**said, UNIT: f"{TESTS}{said[UNIT]}"} for name, said in told.items()}
 

@@ -69,7 +69,8 @@ class Workspace:
 
     @contextmanager
     def mutated(self, mutant: Mutant) -> Iterator[None]:
-        """With the fault applied, and the file as it was afterwards. Raises CatalogueError."""
+        """Applies the fault within the block and restores the file afterwards. Raises
+        CatalogueError."""
         path = self.folder / mutant.file
         if not path.is_file():
             raise CatalogueError(f"{mutant.id}: there is no {mutant.file}")

@@ -41,7 +41,8 @@ class Action:
 
 @dataclass
 class Control:
-    """What is drawn so far of one control: declarations stand before its apply block."""
+    """The part of a control that has been drawn so far: declarations stand before its apply
+    block."""
 
     scope: Scope
     declarations: Lines = field(default_factory=list)

@@ -94,7 +94,7 @@ class Variable:
 
 @dataclass(frozen=True)
 class Function:
-    """What an expression may call: parameters are (direction, type)."""
+    """A function that an expression may call: parameters are (direction, type)."""
 
     name: str
     parameters: tuple[tuple[str, Kind], ...]
@@ -103,7 +103,7 @@ class Function:
 
 @dataclass(frozen=True)
 class Scope:
-    """What a place sees. plain: nothing may change which headers are valid."""
+    """The names in scope at a place. plain: nothing may change which headers are valid."""
 
     variables: tuple[Variable, ...]
     headers: tuple[Variable, ...] = ()
@@ -136,7 +136,7 @@ class Scope:
 
 @dataclass
 class Source:
-    """Where all of one program's choices come from."""
+    """The source of all choices for one program."""
 
     random: random.Random
     counter: int = 0

@@ -41,8 +41,8 @@ class Parsers:
         return [*self.locals, *lines]
 
     def _statements(self, scope: Scope, most: int = 1) -> Lines:
-        """Nothing is assigned twice on the way: p4c drops the first of two assignments even where a
-        packet that is too short never gets to the second."""
+        """Draws the statements of a state. No variable is assigned twice on any path: p4c drops the
+        first of two assignments even if a packet is too short to reach the second."""
         lines: Lines = []
         for _ in range(self.random.randrange(most + 1)):
             free = tuple(
@@ -61,7 +61,7 @@ class Parsers:
         )
 
     def _transition(self, behind: Lines, scope: Scope) -> Lines:
-        """To one of the states behind, by a select over one or two keys."""
+        """Draws a transition to a later state, by a select over one or two keys."""
         goals = [*behind[:3], *behind[:1], "accept"]
         if self.source.chance(0.2):
             return [f"transition {self.random.choice(goals)};"]

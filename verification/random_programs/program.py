@@ -29,7 +29,7 @@ from agglab.verification.random_programs.statements import Externs, Lines, State
 PORTS = 4
 PACKETS = 24
 BMV2_ROOM_BYTES = 512
-"""By so much a packet may grow in BMv2; more overruns its buffer."""
+"""The number of bytes by which a packet may grow in BMv2; more overruns its buffer."""
 HEADER_WIDTHS = (1, 2, 3, 4, 5, 8, 8, 9, 13, 16, 16, 32, 48, 64, 72, 128)
 STACK = 4
 VARIABLE_BYTES = 1 + 8

@@ -86,7 +86,7 @@ def _without_blocks(text: str) -> Iterator[str]:
 
 
 def _opened_blocks(text: str) -> Iterator[str]:
-    """What stands in a block, without its head; of if and else, one."""
+    """Yields the contents of a block without its head; of if and else, one of the two."""
     lines = text.splitlines()
     for first, last in _blocks(lines):
         if lines[last] == "}" and not lines[first].startswith("}"):

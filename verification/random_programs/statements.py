@@ -39,7 +39,7 @@ class Place:
 
 @dataclass
 class Externs:
-    """What statements of one control may use beside its variables."""
+    """The extern objects that statements of one control may use."""
 
     registers: list[tuple[str, Bits, int]] = field(default_factory=list)
     counters: list[str] = field(default_factory=list)

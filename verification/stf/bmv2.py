@@ -37,7 +37,7 @@ FIRST_EPHEMERAL_PORT = 32_768
 
 
 def missing_tools() -> list[str]:
-    """What of BMv2 is not on PATH."""
+    """Returns the tools of BMv2 that are not on PATH."""
     return [tool for tool in TOOLS if shutil.which(tool) is None]
 
 
@@ -111,7 +111,7 @@ class Bmv2:
         self._inputs.send(port, frame)
 
     def received(self) -> list[tuple[int, bytes]]:
-        """What came out since the last call, after the output has been quiet for a while."""
+        """Returns the packets since the last call, once no more have come for a while."""
         self.wait()
         new = []
         for port in self._ports:
@@ -145,7 +145,7 @@ class Bmv2:
         return self._folder / f"port{port}_out.pcap"
 
     def _command(self, line: str) -> str:
-        """What was sent before takes its way through the switch first."""
+        """Runs a command after the packets sent before have passed through the switch."""
         try:
             if self._cli is None:
                 self._cli = self._connect()

@@ -1,4 +1,5 @@
-"""What a script needs of a switch (`Engine`), and that switch as our library in virtual time."""
+"""The interface that a script needs of a switch (`Engine`), and our library as such a switch in
+virtual time."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from agglab.verification.stf.script import StfError
 
 
 class Engine(Protocol):
-    """What a script needs of a switch. Names are the JSON's full names; a larger priority wins."""
+    """The interface that a script needs of a switch. Names are the JSON's full names; a larger
+    priority wins."""
 
     def add(
         self, table: str, keys: list[Match], action: str, args: list[int], priority: int

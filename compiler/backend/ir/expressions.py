@@ -96,7 +96,7 @@ class ActionData(Expr):
 
 @dataclass(frozen=True)
 class RegisterCell(Expr):
-    """What a register holds when the expression is evaluated, always unsigned."""
+    """The value of a register cell when the expression is evaluated; it is always unsigned."""
 
     array: str
     index: Expr

@@ -6,6 +6,6 @@ from __future__ import annotations
 from agglab.hosts.systems.pooling import endpoint
 
 QUANTISES = True
-"""Of float32 it hands out the integers that travelled, too."""
+"""For float32 it also returns the integers that travelled."""
 
 __all__ = ["QUANTISES", "endpoint"]

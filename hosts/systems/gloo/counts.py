@@ -1,4 +1,4 @@
-"""What a worker counts of its connections. Imports no PyTorch: the testbed reads the names."""
+"""The counters of a worker's connections. Imports no PyTorch: the testbed reads the names."""
 
 from __future__ import annotations
 

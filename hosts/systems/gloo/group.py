@@ -17,9 +17,11 @@ from agglab.hosts.part import Part
 from agglab.hosts.systems.gloo import tcp
 
 SPARE_S = 5.0
-"""How much longer than a worker Gloo waits: the worker knows better what to say."""
+"""The time by which Gloo's timeout exceeds the worker's. The worker gives up first, because its
+error message says more."""
 NO_NAMES = "timeout:1 attempts:1"
-"""For resolv.conf(5): PyTorch looks for the names of addresses, which nobody here has."""
+"""Options of resolv.conf(5): PyTorch looks up the names of addresses, and the hosts here have no
+name server."""
 
 
 class Group:
@@ -48,7 +50,7 @@ class Group:
 
     @property
     def connections(self) -> Mapping[int, tcp.Connection]:
-        """To each other member, by rank; empty until all are there."""
+        """The connections to the other members, by rank; empty until all have connected."""
         return self._connections
 
     @property

@@ -1,5 +1,6 @@
-"""What the kernel knows of a TCP connection that somebody else made: sockets of this process, found
-by their peers' addresses, and TCP_INFO of each (linux/tcp.h, `struct tcp_info`)."""
+"""Reads what the kernel knows of TCP connections that other code in this process made: sockets of
+this process, found by their peers' addresses, and TCP_INFO of each (linux/tcp.h, `struct
+tcp_info`)."""
 
 from __future__ import annotations
 
@@ -67,13 +68,13 @@ PLACES: Mapping[str, tuple[str, int]] = {
     "dsack_dups": ("I", 216),
     "total_rto": ("H", 240),
 }
-"""Where the structure has each: its format for `struct`, and its offset in bytes. The structure
+"""The format (for `struct`) and the offset in bytes of each field of the structure. The structure
 only ever grows at its end."""
 assert set(PLACES) == {field.name for field in fields(Info)}
 
 
 def read_info(filled: bytes) -> Info:
-    """What the kernel answered, as long as its structure is."""
+    """Returns the kernel's answer, as long as its structure is."""
     values = {}
     for name, (kind, offset) in PLACES.items():
         there = len(filled) >= offset + struct.calcsize(kind)

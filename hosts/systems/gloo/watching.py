@@ -1,5 +1,5 @@
-"""What is known of a worker's rounds from its connections: progress, who is missing, and when to
-give up. Imports no PyTorch."""
+"""Derives the state of a worker's rounds from its connections: progress, missing members, and when
+to give up. Imports no PyTorch."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from agglab.hosts.systems.gloo.counts import OWN_COUNTERS, counted
 from agglab.hosts.systems.gloo.tcp import Connection, Info
 
 STALL_NS = 500_000_000
-"""When nothing has moved for so long, the other workers are asked whether they are there."""
+"""The time without progress after which the other workers are asked whether they are there."""
 
 
 class Connected(Protocol):
-    """What a group of workers is here."""
+    """The interface of a connected group of workers."""
 
     @property
     def connections(self) -> Mapping[int, Connection]:
-        """To each other member, by rank; empty until all are there."""
+        """The connections to the other members, by rank; empty until all have connected."""
 
 
 class Watched:
-    """What is known of a worker's rounds from its connections; the agent asks it as it asks an
+    """The state of a worker's rounds, derived from its connections. The agent uses it as it uses an
     endpoint (hosts/endpoint.py). A chunk is what one full segment carries: `chunk_bytes`."""
 
     def __init__(self, group: Connected, workers: int, rank: int, chunk_bytes: int) -> None:
@@ -95,7 +95,7 @@ class Watched:
 
     @property
     def counters(self) -> Mapping[str, int]:
-        """What was counted in this session."""
+        """The counts of this session."""
         names = dict.fromkeys(OWN_COUNTERS, 0)
         return {**names, **counted(self.infos().values()), **self._windows}
 
@@ -111,7 +111,7 @@ class Watch:
         self._stalled = False
 
     def turn(self, moved: int) -> None:
-        """So many bytes have moved by now."""
+        """Records the number of bytes that have moved by now."""
         self._now_ns = time.monotonic_ns()
         if moved != self._moved:
             self._moved, self._moved_ns, self._stalled = moved, self._now_ns, False
@@ -129,7 +129,7 @@ class Watch:
         return first
 
     def is_over(self) -> bool:
-        """Nothing has moved for the time to give up."""
+        """Returns whether nothing has moved for so long that the worker gives up."""
         return self._now_ns >= self._moved_ns + self._give_up_ns
 
 

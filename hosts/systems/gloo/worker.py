@@ -89,7 +89,8 @@ class GlooReducer:
             raise RoundTimeout(str(error), [(0, self.endpoint.chunks - 1)]) from None
 
     def _has_ended(self, work: Any) -> bool:
-        """After waiting for it a little. Raises RoundTimeout if the sum has failed."""
+        """Waits a little and returns whether the round has ended. Raises RoundTimeout if the sum
+        has failed."""
         try:
             work.wait(timedelta(seconds=LOOK_S))
             return True

@@ -1,4 +1,4 @@
-"""What agents of Libra count beside what all agents do: the unit, and the meaning."""
+"""The counters of Libra's agents beside those of all agents: unit and meaning of each."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What workers and servers of a job agree on, and what follows from it: ranges of keys, lists of
-hot keys, numbers of packets, fixed point."""
+"""The settings that workers and servers of a job agree on, and what follows from them: ranges of
+keys, lists of hot keys, numbers of packets, fixed point."""
 
 from __future__ import annotations
 
@@ -86,7 +86,8 @@ def lowest_key(servers: int, server: int) -> int:
 
 
 def bounds(keys: Keys, servers: int) -> NDArray[np.int64]:
-    """Where each server's keys begin in ascending ones, and where the last server's end."""
+    """Returns the index in ascending keys at which each server's keys begin, and the one at which
+    the last server's end."""
     firsts = np.array([lowest_key(servers, server) for server in range(servers)], np.uint64)
     return np.append(np.searchsorted(keys, firsts), keys.size)
 
@@ -116,5 +117,5 @@ def to_fixed(values: NDArray[np.float32], job: LibraJob) -> NDArray[np.int32]:
 
 
 def from_fixed(sums: NDArray[np.int32], job: LibraJob) -> NDArray[np.float32]:
-    """What the sum of such integers stands for, rounded once."""
+    """Returns the number that a sum of such integers stands for, rounded once."""
     return (sums.astype(np.float64) / 2.0**job.fraction_bits).astype(np.float32)

@@ -9,11 +9,11 @@ import os
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from types import TracebackType
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from agglab.common.contexts import Closing
 from agglab.hosts.all_reduce import Reducer
 from agglab.hosts.endpoint import Address
 from agglab.hosts.recovery import Timing
@@ -26,7 +26,8 @@ MTU_BYTES, IP_AND_UDP_BYTES = 1500, 28
 LANES = (MTU_BYTES - IP_AND_UDP_BYTES - wire.HEADER_BYTES) // wire.PAIR_BYTES
 WINDOW = 64
 KEYS, PAIRS = 1 << 16, 1 << 16
-"""How many keys a server has at most, and how many a worker pushes at once, unless it is told."""
+"""The defaults for the largest number of keys at a server and of keys that a worker pushes at
+once."""
 
 
 def _job(workers: int, servers: int, dtype: str, fraction_bits: int) -> LibraJob:
@@ -36,7 +37,7 @@ def _job(workers: int, servers: int, dtype: str, fraction_bits: int) -> LibraJob
     return LibraJob(1, workers, servers, LANES, WINDOW, 0, 1, fraction_bits, is_float, 1)
 
 
-class KVWorker:
+class KVWorker(Closing):
     """One worker. servers: their addresses, the same at every worker; bind: its own.
 
     Every worker of a job makes the same calls in the same order, with keys of its own: uint64 in
@@ -91,19 +92,8 @@ class KVWorker:
         self._background.shutdown()
         self._reducer.close()
 
-    def __enter__(self) -> KVWorker:
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
-
-class KVServer:
+class KVServer(Closing):
     """One server, in a thread of its own from the start on. index: among the servers; workers:
     their addresses, by rank. keys: how many it has room for; pairs: how many a worker pushes at
     once. dtype, fraction_bits: as the workers'."""
@@ -134,14 +124,3 @@ class KVServer:
             os.close(self._stop)
             os.close(self._stopped)
         self._reducer.close()
-
-    def __enter__(self) -> KVServer:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()

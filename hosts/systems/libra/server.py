@@ -35,9 +35,9 @@ class Rack:
 
 @dataclass(frozen=True)
 class Room:
-    """What a server has to have room for. keys: different ones in a round; pairs: that one worker
-    pushes. racks: each worker is in one; without any, each is alone. keeps: sums go on from round
-    to round, of as many keys in all."""
+    """The amounts that a server must have room for. keys: different ones in a round; pairs: that
+    one worker pushes. racks: each worker is in one; without any, each is alone. keeps: sums go on
+    from round to round, of as many keys in all."""
 
     keys: int
     pairs: int
@@ -172,12 +172,12 @@ class LibraServer:
 
     @property
     def chunks(self) -> int:
-        """How many workers push in the latest round."""
+        """The number of workers that push in the latest round."""
         return self.job.workers if self._state.begun else 0
 
     @property
     def chunks_done(self) -> int:
-        """How many of them have pushed all."""
+        """The number of workers that have pushed everything."""
         return self._round_states[self._state.round % 2].workers_done if self._state.begun else 0
 
     @property

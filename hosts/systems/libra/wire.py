@@ -13,11 +13,11 @@ VERSION = 1
 KEY_BYTES = 8
 PAIR_BYTES = KEY_BYTES + VALUE_BYTES
 NO_KEY = 2**64 - 1
-"""What fills a group that has fewer keys than lanes. No worker may push it."""
+"""The key that fills up a group with fewer keys than lanes. No worker may push it."""
 
 
 class Kind(enum.IntEnum):
-    """What a packet is. The numbers are no other system's."""
+    """The kinds of packet. No other system uses these numbers."""
 
     HOT = 0x60
     PUSH = 0x61
@@ -32,7 +32,7 @@ class Kind(enum.IntEnum):
 
 
 FIRST_ANSWER = Kind.HOT_RESULT
-"""What workers send has a kind below this one; what servers send, one from it on."""
+"""Packets of workers have a kind below this one; packets of servers have this one or one above."""
 
 HEADER = np.dtype(
     [

@@ -112,7 +112,7 @@ class LibraWorker:
         self._native.libra_worker_begin(self._address, now_ns)
 
     def _adopt(self) -> None:
-        """What is hot according to the last sample."""
+        """Adopts the keys that are hot according to the last sample."""
         for server, keys in enumerate(self._learnt):
             if keys.size:
                 self._hot[server] = keys[keys != np.uint64(wire.NO_KEY)]
@@ -263,7 +263,7 @@ class _Round:
         self._cold_sums = np.zeros_like(self._cold_values)
 
     def share(self, server: int, learnt: Keys) -> layout.Share:
-        """What one server is asked for. learnt: room for the keys that become hot, if any do."""
+        """Returns what one server is asked for. learnt: room for keys that become hot."""
         lanes = self.job.lanes
         hot, cold = int(self._hot_at[server]), int(self._cold_at[server])
         pairs = int(self._cold_at[server + 1]) - cold
@@ -303,7 +303,7 @@ def _padded(keys: Keys, lanes: int) -> Keys:
 
 
 def _find(hot: Keys, keys: Keys) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
-    """Which of `keys` are hot, and where these are among `hot`."""
+    """Returns which of `keys` are hot, and their positions in `hot`."""
     order = np.argsort(hot)
     found = np.searchsorted(hot, keys, sorter=order)
     places = order[np.minimum(found, hot.size - 1)] if hot.size else np.zeros(keys.size, np.intp)

@@ -47,8 +47,8 @@ def endpoint(part: Part) -> Endpoint:
 
 
 def _hold_ns(part: Part) -> int:
-    """What a window for each worker takes on a link: for so long a packet or its acknowledgement
-    may wait behind what its sender and its receiver send to others."""
+    """Returns the time that one window per worker takes on a link. A packet or its acknowledgement
+    may wait that long behind what its sender and its receiver send to others."""
     if not part.link_rate_bps:
         return 0
     frame_bits = 8 * wire.frame_bytes(wire.longest_datagram_bytes(part.settings["lanes"]))

@@ -30,8 +30,8 @@ SIGNATURES: library.Signatures = {
 
 
 class Channel:
-    """What one agent keeps of another. Payloads are whole but for their number and attempt, which
-    `due` says."""
+    """The state that one agent keeps of another. Payloads are complete except for their number and
+    attempt, which `due` gives."""
 
     def __init__(self, timing: Timing, hold_ns: int = 0) -> None:
         """hold_ns: for how long packets and their acknowledgements may wait behind others' in the
@@ -58,7 +58,7 @@ class Channel:
     # What is sent.
 
     def put(self, payload: bytes) -> None:
-        """To be sent when there is room in the window."""
+        """Queues a payload, to be sent when the window has room."""
         self._waiting.append(payload)
 
     def due(self, now_ns: int) -> list[tuple[int, int, int, bytes]]:

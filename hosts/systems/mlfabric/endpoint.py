@@ -21,7 +21,7 @@ RUNS = 1 << 16
 
 
 class Role(Protocol):
-    """What an agent does: a worker, a server, or the scheduler."""
+    """The role of an agent: a worker, a server, or the scheduler."""
 
     done: bool
     listens: bool
@@ -149,4 +149,4 @@ class Agent:
         return self._role.waiting(most)
 
     def finish(self) -> None:
-        """Nothing: integers are finite."""
+        """Does nothing, because integers are always finite."""

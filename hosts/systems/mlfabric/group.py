@@ -1,4 +1,4 @@
-"""What a server has of the updates that were granted together."""
+"""A server's state of the updates that were granted together."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class GroupSum:
 
     @property
     def norm_bound(self) -> int:
-        """No less than the length of the sum."""
+        """Returns an upper bound on the norm of the sum."""
         return sum(one.norm for one in self.grant.members)
 
     def wants(self, chunk: int, members: int, present: int) -> bool | None:
@@ -137,7 +137,7 @@ class GroupSum:
         )
 
     def take(self, chunk: int, present: int, values: Values) -> None:
-        """What `wants` said is new. A whole sum takes the place of parts of it."""
+        """Takes values that `wants` accepted. A complete sum replaces parts of it."""
         wanted = self._wanted[chunk]
         if present == wanted:
             self.sums[chunk], self._present[chunk] = values, wanted

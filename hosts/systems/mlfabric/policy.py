@@ -1,4 +1,4 @@
-"""Whom the scheduler lets send next: pure functions of what waits.
+"""Policies for which update the scheduler lets send next: pure functions of the waiting updates.
 
 FIFO is asynchronous training as it is without a scheduler. SHORTEST is MLfabric's order: the update
 with the fewest chunks first, of equal ones the first that asked.

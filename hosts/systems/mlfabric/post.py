@@ -1,4 +1,5 @@
-"""What all agents of a job have: packets to and from their peers, each once, and their counts."""
+"""The common part of a job's agents: packets to and from their peers, each delivered once, and
+their counts."""
 
 from __future__ import annotations
 
@@ -19,13 +20,14 @@ from agglab.hosts.systems.mlfabric.wire import HEADER, HEADER_BYTES, Kind
 FIELDS = struct.Struct("!BBHIHBBII")
 """HEADER again: one packet's header is read and written faster by it than as an array."""
 NUMBERED = struct.Struct("!BII")
-"""What is filled in when a packet leaves: attempt, incarnation, number."""
+"""The fields that are filled in when a packet leaves: attempt, incarnation, number."""
 ATTEMPT_AT = HEADER.fields["attempt"][1]  # type: ignore[index]
 assert (FIELDS.size, ATTEMPT_AT + NUMBERED.size) == (HEADER_BYTES, HEADER_BYTES)
 
 
 class Message(NamedTuple):
-    """What came from a peer, by its index. number: of the run; epoch: as the sender knew."""
+    """A message from a peer, which is named by its index. number: of the run; epoch: as the sender
+    knew."""
 
     peer: int
     kind: Kind
@@ -88,7 +90,7 @@ class Post:
         )
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> Iterator[Message]:
-        """What is new of the datagrams that came."""
+        """Returns the new messages among the datagrams that came."""
         self.begin(now_ns)
         for row in range(inbox.count):
             length, peer = int(inbox.lengths[row]), int(inbox.peers[row])

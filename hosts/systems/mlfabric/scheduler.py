@@ -232,7 +232,7 @@ class Scheduler:
 
     @property
     def deadline_ns(self) -> int:
-        """When `tick` has something to do."""
+        """The time at which `tick` has something to do."""
         found = [NEVER_NS]
         if self._watches:
             found += [self._ping_ns, self._silent_since_ns + self.job.silence_ns]

@@ -173,8 +173,8 @@ class Server:
         self._serve()
 
     def _serve(self) -> None:
-        """Those who asked for the model get it in turn, as it is then: what waits in the link's
-        queue grows old there, and keeps short packets waiting."""
+        """Sends the model to those who asked for it, one after the other, each as it is then: what
+        waits in the link's queue grows old there, and keeps short packets waiting."""
         workers = range(self.job.workers)
         while self._pulls and sum(map(self.post.load, workers)) < self.job.in_flight:
             peer, asked = self._pulls.popleft()
@@ -253,7 +253,8 @@ class Server:
     # The replica.
 
     def _replicate(self) -> None:
-        """When the replica is near the bound, or no worker waits for a model: spare bandwidth."""
+        """Sends changes to the replica if it is near the bound, or if no worker waits for a model
+        and bandwidth is spare."""
         if not (self.in_charge and self.has_replica) or self._transfer is not None:
             return
         if self._replicated == self.store.version:

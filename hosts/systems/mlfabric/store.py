@@ -80,7 +80,7 @@ class Store:
         return at == assembly.version
 
     def adopt(self, assembly: Assembly) -> None:
-        """What has arrived whole, and fits, with the log."""
+        """Adopts a model that has arrived completely and fits, with its log."""
         self.bring(assembly)
         for _, records in assembly.records():
             self.log += records
@@ -105,7 +105,7 @@ class Assembly:
 
     @classmethod
     def of(cls, body: bytes) -> Assembly:
-        """That a first packet belongs to; empty."""
+        """Returns the empty transfer that a first packet belongs to."""
         head = np.frombuffer(body, PART, 1)[0]
         transfer, version, since = (int(head[name]) for name in ("transfer", "version", "since"))
         return cls(transfer, version, since, int(head["parts"]))

@@ -18,7 +18,7 @@ WORKERS_MAX = 32
 
 
 class Kind(enum.IntEnum):
-    """What a packet is. The numbers are no other system's."""
+    """The kinds of packet. No other system uses these numbers."""
 
     ACK = 0x48
     REQUEST = 0x49
@@ -79,9 +79,9 @@ PUSH = np.dtype(
         ("chunk", ">u2"),
     ]
 )
-"""After the header of a PUSH and a SUMMED; `lanes` values follow. members: the workers of the group
-whose values for the chunk are summed on the way, a bit each by rank, in a PUSH the sender alone;
-present: of them those whose values are in the packet. cell: of the switch's memory."""
+"""Follows the header of a PUSH or SUMMED; `lanes` values come after it. members: the workers of the
+group whose values for the chunk are summed on the way, a bit each by rank, in a PUSH the sender
+alone; present: of them those whose values are in the packet. cell: of the switch's memory."""
 
 REQUEST = np.dtype([("step", ">u4"), ("read", ">u4"), ("norm", ">u8"), BITMAP])
 """read: the version of the model; norm: of the update, rounded up."""
@@ -96,7 +96,8 @@ ENTRY = np.dtype([("rank", ">u2"), ("spare", ">u2"), *REQUEST.descr])
 DROP = np.dtype([("step", ">u4"), ("reason", ">u4")])
 
 NUMBERS = np.dtype([("group", ">u4"), ("version", ">u4")])
-"""Of COMMIT, REPLICATED, PROMOTE, PROMOTED, SERVER, OVER; what a kind has no use for is 0."""
+"""The body of COMMIT, REPLICATED, PROMOTE, PROMOTED, SERVER and OVER; fields that a kind does not
+use are 0."""
 
 PULL = np.dtype([("transfer", ">u4"), ("since", ">u4"), ("whole_log", ">u4")])
 """since: the version that the sender has; whole_log: 1 if the log is asked for, too."""
@@ -111,9 +112,9 @@ PART = np.dtype(
         ("place", ">u4"),
     ]
 )
-"""Of STATE and LOG: one of `parts` packets that together bring a model from `since` to `version`.
-place: the chunk, whose `lanes` values follow; or the number of the first log record, and records
-follow. A transfer without changes has one LOG without records."""
+"""The body of STATE and LOG: one of `parts` packets that together bring a model from `since` to
+`version`. place: the chunk, whose `lanes` values follow; or the number of the first log record, and
+records follow. A transfer without changes has one LOG without records."""
 
 RECORD = np.dtype(
     [
@@ -152,11 +153,12 @@ BODY_BYTES: Mapping[int, int] = {
     Kind.PING: 0,
     Kind.IDLE: 0,
 }
-"""Of the kinds whose packets have one length."""
+"""The length of the packets of each kind that has only one length."""
 
 
 def records_max(lanes: int) -> int:
-    """How many records a LOG has at most: as many as take no more room than values do, but one."""
+    """Returns the largest number of records in a LOG: as many as fit in the room of the values,
+    less one."""
     return max(1, VALUE_BYTES * lanes // RECORD.itemsize)
 
 

@@ -315,7 +315,8 @@ class Worker:
         self._go_on()
 
     def _over(self, now_ns: int) -> None:
-        """Nothing more will be granted. The last model is read, with the log."""
+        """Ends the run: nothing more will be granted, and the worker reads the last model with the
+        log."""
         self._is_over, self._compute_ns = True, None
         for step, update in list(self._updates.items()):
             if update.grant is None:

@@ -19,14 +19,21 @@ from agglab.hosts.slots import Job as Slots
 from agglab.hosts.slots import check_finite
 from agglab.hosts.systems import shared
 from agglab.hosts.systems.netrpc import wire
-from agglab.hosts.systems.netrpc.acts import Act, Failed, Meeting, Opening, Pausing, Reducing
 from agglab.hosts.systems.netrpc.caller import Caller, Rows, Window
-from agglab.hosts.systems.netrpc.places import Directory
+from agglab.hosts.systems.netrpc.key_places import PlaceCache
+from agglab.hosts.systems.netrpc.map_operation import CallPositions, MapOperation
+from agglab.hosts.systems.netrpc.operations import (
+    BarrierOperation,
+    FailedOperation,
+    OpeningOperation,
+    Operation,
+    PauseOperation,
+    ReduceOperation,
+)
 from agglab.hosts.systems.netrpc.server import OWN_COUNTERS
 from agglab.hosts.systems.netrpc.server import POSITIONS as SERVER_POSITIONS
 from agglab.hosts.systems.netrpc.service import Application, Array, Service
-from agglab.hosts.systems.netrpc.stubs import Meet, Pause, Reduce, Stubs, Touch
-from agglab.hosts.systems.netrpc.touching import Desk, Touching
+from agglab.hosts.systems.netrpc.stubs import Barrier, MapAccess, Pause, Reduce, Stubs
 
 NEVER = 2**63 - 1
 DIGESTS = 4
@@ -87,12 +94,12 @@ class NetRpcWorker:
         self._switch = Caller(Window(*agreed, SWITCH, 0, window), self._rows)
         self._server = Caller(Window(*agreed, SERVER, window, to_server), self._rows)
         self._callers = (self._switch, self._server) if maps else (self._switch,)
-        self._values_at, self._counters_at = Directory(), Directory()
+        self._values_at, self._counters_at = PlaceCache(), PlaceCache()
         self._service = job.service()
         self._stubs = Stubs(job.service)
         self._application: Application | None = None
-        self._act: Act | None = None
-        self._opening: Opening | None = None
+        self._operation: Operation | None = None
+        self._opening: OpeningOperation | None = None
         self._inputs: NDArray = np.zeros(0, np.int32)
         self._out: NDArray = self._inputs
         self._sums: NDArray[np.int32] | None = None
@@ -112,8 +119,8 @@ class NetRpcWorker:
         self._switch.begin(now_ns, 0)
         self._server.begin(now_ns, job.first_sequence + self._rounds)
         digests = shape_digests(job, values.size, values.dtype, self._rounds)
-        self._opening = Opening(self._switch, digests, job.workers, job.lanes)
-        self._act, self._done = self._opening, False
+        self._opening = OpeningOperation(self._switch, digests, job.workers, job.lanes)
+        self._operation, self._done = self._opening, False
         self._application = self._service.run(self._stubs, values, out)
         self._rounds += 1
         self._answered = 0
@@ -129,40 +136,43 @@ class NetRpcWorker:
 
     def _go_on(self) -> None:
         """Let the application go on as far as answers allow."""
-        while self._act is not None and self._act.step():
-            if self._act is self._opening and not self._opening.agreed:
-                self._act = Failed(self._mismatch())
+        while self._operation is not None and self._operation.step():
+            if self._operation is self._opening and not self._opening.agreed:
+                self._operation = FailedOperation(self._mismatch())
                 return
-            result, self._act = self._act.result, None
+            result, self._operation = self._operation.result, None
             assert self._application is not None
             try:
-                self._act = self._perform(self._application.send(result))
+                self._operation = self._perform(self._application.send(result))
             except StopIteration:
                 self._application, self._done = None, True
 
-    def _perform(self, wanted: object) -> Act:
+    def _perform(self, wanted: object) -> Operation:
         if isinstance(wanted, Reduce):
             sums = self._sums if wanted.values is self._inputs else None
-            return Reducing(self._switch, wanted, self.job.gather_positions, sums)
-        if isinstance(wanted, Meet):
-            return Meeting(self._switch, wanted)
+            return ReduceOperation(self._switch, wanted, self.job.gather_positions, sums)
+        if isinstance(wanted, Barrier):
+            return BarrierOperation(self._switch, wanted)
         if isinstance(wanted, Pause):
-            return Pausing(lambda: self._now_ns, wanted)
-        if isinstance(wanted, Touch):
-            desks = Desk(self._switch, self.job.gather_positions), Desk(self._server, 0)
-            return Touching(*desks, self._values_at, self._counters_at, wanted)
+            return PauseOperation(lambda: self._now_ns, wanted)
+        if isinstance(wanted, MapAccess):
+            positions = (
+                CallPositions(self._switch, self.job.gather_positions),
+                CallPositions(self._server, 0),
+            )
+            return MapOperation(*positions, self._values_at, self._counters_at, wanted)
         name = type(self._service).__name__
-        return Failed(
+        return FailedOperation(
             AllReduceError(f"{name}.run yielded {wanted!r}, which is no call of the service's")
         )
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
         """See Endpoint.poll."""
         self._now_ns = now_ns
-        if isinstance(self._act, Pausing):
+        if isinstance(self._operation, PauseOperation):
             self._go_on()
-        if isinstance(self._act, Failed):
-            raise self._act.error
+        if isinstance(self._operation, FailedOperation):
+            raise self._operation.error
         since_ns = max(caller.progress_ns for caller in self._callers)
         found = [caller.poll(now_ns, since_ns) for caller in self._callers]
         rows = [queued for queued in found if queued is not None]
@@ -199,7 +209,9 @@ class NetRpcWorker:
     @property
     def deadline_ns(self) -> int:
         """See Endpoint.deadline_ns."""
-        pause_ns = self._act.until_ns if isinstance(self._act, Pausing) else NEVER
+        pause_ns = (
+            self._operation.until_ns if isinstance(self._operation, PauseOperation) else NEVER
+        )
         return min(pause_ns, *(caller.deadline_ns for caller in self._callers))
 
     @property

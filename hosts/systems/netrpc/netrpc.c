@@ -62,10 +62,7 @@ static void put_values(const struct netrpc_caller *c, uint32_t chunk, uint32_t *
 	if (c->is_float) {
 		quantise((const float *)c->values + first, count, c->exponents[chunk], c->value_bits, payload, 1);
 	} else {
-		const uint32_t *restrict values = (const uint32_t *)c->values + first;
-
-		for (uint64_t i = 0; i < count; i++)
-			payload[i] = wire_order(values[i]);
+		copy_in_wire_order((const uint32_t *)c->values + first, count, payload);
 	}
 	memset(payload + count, 0, (c->lanes - count) * sizeof(*payload));
 }
@@ -111,17 +108,13 @@ static void take_values(struct netrpc_caller *c, uint32_t chunk, const uint8_t *
 	uint64_t first = first_element(c, chunk), count = chunk_elements(c, chunk);
 
 	if (!c->is_float) {
-		uint32_t *restrict out = (uint32_t *)c->out + first;
-
-		for (uint64_t i = 0; i < count; i++)
-			out[i] = wire_order(payload[i]);
+		copy_in_wire_order(payload, count, (uint32_t *)c->out + first);
 	} else if (c->exponents[chunk] != EXPONENT_NOT_FINITE) {
 		/* Otherwise out, which may be the input, keeps what the caller has to be told about. */
 		dequantise(payload, count, c->exponents[chunk], c->value_bits, (float *)c->out + first, 1);
 	}
 	if (c->sums)
-		for (uint64_t i = 0; i < count; i++)
-			c->sums[first + i] = (int32_t)wire_order(payload[i]);
+		copy_in_wire_order(payload, count, (uint32_t *)c->sums + first);
 	c->chunks_done++;
 }
 

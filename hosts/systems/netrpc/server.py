@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
 from agglab.hosts.systems import shared
 from agglab.hosts.systems.netrpc import wire
-from agglab.hosts.systems.netrpc.places import UNUSED, Allotment
+from agglab.hosts.systems.netrpc.key_places import UNUSED, PlaceAllocator
+from agglab.hosts.systems.netrpc.map_operation import PLACE_COUNTERS, PLACE_VALUES
 from agglab.hosts.systems.netrpc.service import COUNTER, VALUES, Method, Service
-from agglab.hosts.systems.netrpc.touching import PLACE_COUNTERS, PLACE_VALUES
 from agglab.hosts.systems.netrpc.wire import COUNT_MAX, KEPT, KEY, KEYS_BYTES, PAIRS, Kind
 from agglab.hosts.wire import LOWER_HEADER_BYTES, RESULT, VERSION
 
@@ -60,7 +60,7 @@ class NetRpcServer:
         self._sequences = np.full(rows, first_sequence - 1, np.int64)
         self._job = job
         self._methods = {m.number: m for m in service.methods}
-        self._values_at, self._counters_at = Allotment(cells, PAIRS), Allotment(cells, 1)
+        self._values_at, self._counters_at = PlaceAllocator(cells, PAIRS), PlaceAllocator(cells, 1)
         self._round = 0
         self._values: dict[int, int] = {}
         self._counters: dict[int, int] = {}
@@ -125,7 +125,7 @@ class NetRpcServer:
         self._sequences[row] = int(header["tag"])
         entries = np.frombuffer(payload, KEY, offset=wire.HEADER_BYTES).copy()
         for used in np.flatnonzero(entries["place"] != UNUSED):
-            self._touch(int(header["method"]), entries[used])
+            self._map_access(int(header["method"]), entries[used])
         answer = header.copy()
         answer["kind"] |= RESULT
         frame = self.outbox.frames[row]
@@ -139,7 +139,7 @@ class NetRpcServer:
             self._counts["answered_again"] += 1
             self._queue.append(row)
 
-    def _touch(self, number: int, entry: np.void) -> None:
+    def _map_access(self, number: int, entry: np.void) -> None:
         """What the method does to one key; the entry becomes what the answer says."""
         key = int(entry["key"])
         if number == PLACE_VALUES.number:

@@ -16,6 +16,7 @@ The names of the primitives are the paper's. Imports wire.py and the loader of u
 from __future__ import annotations
 
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
@@ -100,7 +101,7 @@ Application = Generator[Any, Any, None]
 """What `Service.run` is: it yields calls, and is sent what they return (stubs.py)."""
 
 
-class Service:
+class Service(ABC):
     """To be inherited from. stream: whether the application is an all-reduce: `run` may reduce
     whole arrays, and a round's result is judged as one."""
 
@@ -114,10 +115,10 @@ class Service:
             for number, (name, m) in enumerate(declared, FIRST_DECLARED)
         )
 
+    @abstractmethod
     def run(self, call: Any, inputs: NDArray, out: NDArray) -> Application:
         """One worker's part in one round. call: has a stub for each method. inputs: what the worker
         brings; out: where the result belongs."""
-        raise NotImplementedError
 
     @classmethod
     def maps(cls) -> bool:

@@ -26,14 +26,14 @@ class Reduce:
 
 
 @dataclass(frozen=True)
-class Meet:
+class Barrier:
     """Go on when all workers have called. Returns nothing."""
 
     method: Method
 
 
 @dataclass(frozen=True)
-class Touch:
+class MapAccess:
     """Do what the method does to each of these keys. Returns an array with an entry a key: the
     value (uint32) where the method gets it; whether the counter stood at the threshold (bool) where
     it counts; otherwise None."""
@@ -65,21 +65,23 @@ class Stubs:
         declared = self._methods.get(name)
         if declared is None:
             raise AttributeError(f"the service declares no method {name}")
-        return {Array: _reduce, Map: _touch}.get(declared.argument, _meet)(declared)
+        return {Array: _reduce, Map: _map_access}.get(declared.argument, _barrier)(declared)
 
 
 def _reduce(declared: Method) -> Any:
     return lambda values, out: Reduce(declared, values, out)
 
 
-def _meet(declared: Method) -> Any:
-    return lambda: Meet(declared)
+def _barrier(declared: Method) -> Any:
+    return lambda: Barrier(declared)
 
 
-def _touch(declared: Method) -> Any:
-    def stub(keys: Sequence[int] | Keys, values: Sequence[int] | NDArray | None = None) -> Touch:
+def _map_access(declared: Method) -> Any:
+    def stub(
+        keys: Sequence[int] | Keys, values: Sequence[int] | NDArray | None = None
+    ) -> MapAccess:
         wanted = np.asarray(keys, np.uint64)
         given = np.zeros(wanted.size) if values is None else np.asarray(values)
-        return Touch(declared, wanted, given.astype(np.int64).astype(np.uint32))
+        return MapAccess(declared, wanted, given.astype(np.int64).astype(np.uint32))
 
     return stub

@@ -42,8 +42,8 @@ OWN_COUNTERS = {
     "blocks_fused": ("blocks", "of blocks_bare, those that went as entries behind other packets"),
     "openings_fused": ("columns", "whose first packet went as an entry behind another"),
 }
-"""What this system's workers count beside `shared.COUNTERS`: each block of a round is one of the
-first three."""
+"""The counters of this system's workers beside `shared.COUNTERS`: each block of a round is one of
+the first three."""
 
 SIGNATURES: library.Signatures = {
     "omnireduce_begin": (None, [P, I64]),
@@ -170,7 +170,7 @@ class OmniReducer:
         return self._queue[:count]
 
     def failure(self, error: int) -> AllReduceError:
-        """What the step in C said by an error number, in words."""
+        """Returns the error for an error number of the step in C."""
         return self.rounds.failure(error, self.timing.give_up_ns)
 
     def native(self, inbox: Inbox) -> NativeEndpoint:

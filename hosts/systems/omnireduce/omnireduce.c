@@ -65,20 +65,9 @@ static void put_values(const struct omnireduce_worker *w, uint32_t block, uint32
 	if (w->kind == OMNIREDUCE_SCALED) {
 		quantise((const float *)w->values + first, count, w->exponents[block], w->value_bits, payload, 1);
 	} else {
-		const uint32_t *restrict values = (const uint32_t *)w->values + first;
-
-		for (uint64_t i = 0; i < count; i++)
-			payload[i] = wire_order(values[i]);
+		copy_in_wire_order((const uint32_t *)w->values + first, count, payload);
 	}
 	memset(payload + count, 0, (w->lanes - count) * sizeof(*payload));
-}
-
-/* A worker's own shape is both the smallest and the largest it knows. */
-static uint32_t put_shapes(const struct omnireduce_worker *w, uint8_t *body)
-{
-	memcpy(body, w->shape, OMNIREDUCE_SHAPE_BYTES);
-	memcpy(body + OMNIREDUCE_SHAPE_BYTES, w->shape, OMNIREDUCE_SHAPE_BYTES);
-	return 2 * OMNIREDUCE_SHAPE_BYTES;
 }
 
 /* "A worker sends values where the block is its own next, and headers alone where that is a later one." */
@@ -100,7 +89,7 @@ static void prepare(struct omnireduce_worker *w, uint32_t index, int64_t now_ns)
 	struct omnireduce_column *column = &w->columns[index];
 	uint8_t *frame = w->frames + index * w->frame_stride, *body = frame + OMNIREDUCE_HEADER_BYTES;
 	int opening = column->kind == OMNIREDUCE_OPENING;
-	uint32_t body_bytes = opening ? put_shapes(w, body) : put_block(w, column, body);
+	uint32_t body_bytes = opening ? shapes_put(&w->shapes, body) : put_block(w, column, body);
 	struct omnireduce_header header = {
 		.version = OMNIREDUCE_VERSION,
 		.kind = column->kind | (body_bytes ? 0 : OMNIREDUCE_BARE),
@@ -147,14 +136,14 @@ static void take_sums(struct omnireduce_worker *w, uint32_t block, const uint8_t
 	if (!body)
 		memset(out, 0, count * sizeof(*out));
 	else if (w->kind == OMNIREDUCE_INT32)
-		for (uint64_t i = 0; i < count; i++)
-			out[i] = wire_order(payload[i]);
+		copy_in_wire_order(payload, count, out);
 	else if (w->exponents[block] != EXPONENT_NOT_FINITE)
 		/* Otherwise out, which may be the input, keeps what the caller has to be told about. */
 		dequantise(payload, count, w->exponents[block], w->value_bits, (float *)w->out + first, 1);
-	if (w->sums)
-		for (uint64_t i = 0; i < count; i++)
-			w->sums[first + i] = body ? (int32_t)wire_order(payload[i]) : 0;
+	if (w->sums && body)
+		copy_in_wire_order(payload, count, (uint32_t *)w->sums + first);
+	else if (w->sums)
+		memset(w->sums + first, 0, count * sizeof(*w->sums));
 	w->blocks_done++;
 }
 
@@ -166,24 +155,6 @@ static void skip(struct omnireduce_worker *w, uint64_t block, uint32_t next)
 		take_sums(w, (uint32_t)block, NULL);
 		w->blocks_skipped++;
 	}
-}
-
-/* Whether all workers reduce what this one does. */
-static int same_shapes(const struct omnireduce_worker *w, const uint8_t *body)
-{
-	return !memcmp(body, w->shape, OMNIREDUCE_SHAPE_BYTES) &&
-	       !memcmp(body + OMNIREDUCE_SHAPE_BYTES, w->shape, OMNIREDUCE_SHAPE_BYTES);
-}
-
-/* If not, the round has no result. */
-static int take_shapes(struct omnireduce_worker *w, const uint8_t *body)
-{
-	if (same_shapes(w, body))
-		return 1;
-	memcpy(w->smallest, body, OMNIREDUCE_SHAPE_BYTES);
-	memcpy(w->largest, body + OMNIREDUCE_SHAPE_BYTES, OMNIREDUCE_SHAPE_BYTES);
-	w->disagreed = 1;
-	return 0;
 }
 
 /* What follows in the column once its packet has been answered. Returns 0 when nothing does. */
@@ -203,7 +174,7 @@ static int advance(struct omnireduce_worker *w, struct omnireduce_column *column
 static uint32_t body_bytes_of(const struct omnireduce_worker *w, uint8_t kind)
 {
 	if (kind == OMNIREDUCE_OPENING)
-		return 2 * OMNIREDUCE_SHAPE_BYTES;
+		return 2 * WIRE_SHAPE_BYTES;
 	return kind & OMNIREDUCE_BARE ? 0 : 4 * w->lanes;
 }
 
@@ -236,7 +207,7 @@ static int answers(const struct omnireduce_worker *w, const struct omnireduce_co
 	if (kind != column->kind || column->pending.waiting == QUEUED)
 		return 0;
 	if (kind == OMNIREDUCE_OPENING)
-		return !same_shapes(w, body) || can_follow(w, column, be32toh(header->next));
+		return !shapes_agree(&w->shapes, body) || can_follow(w, column, be32toh(header->next));
 	return be32toh(header->block) == column->block && can_follow(w, column, be32toh(header->next));
 }
 
@@ -270,7 +241,7 @@ static int take(struct omnireduce_worker *w, struct omnireduce_column *column, c
 	const uint8_t *body = (const uint8_t *)(header + 1);
 
 	if (column->kind == OMNIREDUCE_OPENING)
-		return take_shapes(w, body);
+		return shapes_take(&w->shapes, body);
 	take_sums(w, column->block, header->kind & OMNIREDUCE_BARE ? NULL : body);
 	return 1;
 }
@@ -327,7 +298,7 @@ int omnireduce_poll(struct omnireduce_worker *w, int64_t now_ns)
 	int64_t held_until_ns;
 	int count;
 
-	if (w->disagreed)
+	if (w->shapes.disagreed)
 		return -EPROTO;
 	fuse_send(w, now_ns);
 	if (!w->recovery.in_flight) {

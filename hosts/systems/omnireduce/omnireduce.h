@@ -10,6 +10,7 @@
 
 #include "omnireduce_wire.h"
 #include "recovery.h"
+#include "shapes.h"
 
 #define NO_BLOCK UINT32_MAX
 
@@ -49,10 +50,7 @@ struct omnireduce_worker {
 	int32_t *sums;      /* the integer sums, or NULL */
 	uint8_t *exponents; /* agreed, one a block; 0 where nobody has anything */
 	uint64_t elements;
-	uint8_t shape[OMNIREDUCE_SHAPE_BYTES];    /* the round's, as on the wire */
-	uint8_t smallest[OMNIREDUCE_SHAPE_BYTES]; /* of all workers', where they disagreed */
-	uint8_t largest[OMNIREDUCE_SHAPE_BYTES];
-	uint32_t disagreed;
+	struct shapes shapes; /* the round's */
 	uint32_t kind; /* of the round's values: INT32 or SCALED */
 	uint32_t blocks;
 	uint32_t blocks_done;

@@ -22,8 +22,8 @@ ENTRIES_MAX = 20
 
 
 class Kind(enum.IntEnum):
-    """What a packet is, but for its bits `RESULT`, `BARE` and `FUSED`. The numbers are no other
-    system's."""
+    """The kinds of packet, without the bits `RESULT`, `BARE` and `FUSED`. No other system uses
+    these numbers."""
 
     INT32 = 0x30
     SCALED = 0x31
@@ -31,16 +31,16 @@ class Kind(enum.IntEnum):
 
 
 COLUMN = np.dtype([("block", ">u4"), ("next", ">u4")])
-"""Which block a packet is about (0 in an `OPENING`), and the next that its sender has in the
-column."""
+"""The block that a packet carries (0 in an `OPENING`), and the next block that its sender has in
+the column."""
 HEADER = np.dtype([(name, wire.HEADER[name]) for name in wire.HEADER.names or ()] + COLUMN.descr)
 """The aggregation header of hosts/wire.py, and the column."""
 
 ENTRY = np.dtype(
     [("slot", ">u2"), ("tag", ">u4"), ("block", ">u4"), ("ahead", ">u2"), ("exponent", "u1")]
 )
-"""What a fused packet says of one more column. ahead: how far beyond `block` the sender's next is.
-"""
+"""The entry of one more column in a fused packet. ahead: how far beyond `block` the sender's next
+is."""
 
 HEADER_BYTES = HEADER.itemsize
 ENTRY_BYTES = ENTRY.itemsize
@@ -62,7 +62,7 @@ def longest_datagram_bytes(lanes: int, most: int = 0) -> int:
 
 
 def entries_behind(longest_bytes: int, alone_bytes: int) -> int:
-    """How many entries fit behind a packet of so many bytes of UDP payload."""
+    """Returns how many entries fit behind a packet with so many bytes of UDP payload."""
     return min(ENTRIES_MAX, (longest_bytes - alone_bytes) // ENTRY_BYTES)
 
 
@@ -77,7 +77,6 @@ def c_header() -> str:
         **{f"OMNIREDUCE_{kind.name}": kind.value for kind in Kind},
         "OMNIREDUCE_HEADER_BYTES": HEADER_BYTES,
         "OMNIREDUCE_ENTRY_BYTES": ENTRY_BYTES,
-        "OMNIREDUCE_SHAPE_BYTES": SHAPE_BYTES,
         "OMNIREDUCE_LOWER_HEADER_BYTES": LOWER_HEADER_BYTES,
     }
     struct = "\n".join(

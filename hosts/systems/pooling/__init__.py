@@ -1,10 +1,10 @@
-"""What systems share whose jobs share the slots of switches, with a server for the rest.
+"""The common part of systems whose jobs share the slots of switches and whose servers sum the rest.
 
-worker   a worker
-server   the server of a job
-job      what both agree on
-wire     the format of their packets
-places   where a worker's chunks look for a slot
+worker        a worker
+server        the server of a job
+job           what both agree on
+wire          the format of their packets
+hashed_slots  where a worker's chunks look for a slot
 
 Settings: lanes, window, session, slots (how many a switch has), first_slot, scale_log2, priority,
 peers (the aggregator: all packets go through switches).

@@ -1,4 +1,4 @@
-"""What worker and server of a job agree on, and the part of their memory that is alike."""
+"""The settings that a job's worker and server agree on, and the layout of memory that both have."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ COMMON_COUNTERS = [
 
 @dataclass(frozen=True)
 class PoolingJob:
-    """What all agents of a job have to agree on.
+    """The settings that all agents of a job must agree on.
 
     window: chunks in flight, at most; slots, first_slot: where a switch keeps sums of this job's,
     among others'; scale_log2: floats are multiplied by 2 to this; priority: 0 to 255, of which
@@ -116,7 +116,7 @@ def common_of(job: PoolingJob, outbox: Outbox, queue: NDArray[np.uint32]) -> Com
 
 
 def outbox_of(job: PoolingJob, rows: int) -> Outbox:
-    """So many rows of packets that carry values, all to the one peer."""
+    """Returns an outbox with this number of packets that carry values, all to the same peer."""
     longest = wire.datagram_bytes(job.lanes)
     return Outbox(
         np.zeros((rows, -(-longest // 64) * 64), np.uint8),

@@ -48,7 +48,7 @@ struct pooling_worker {
 	struct pooling_common common;
 	struct recovery recovery;
 	struct pooling_position *positions;
-	const uint16_t *slots; /* tag t has number t % places of them */
+	const uint16_t *slots; /* tag t has number t % slot_count of them */
 	const uint32_t *values; /* may be the same memory as out */
 	uint32_t *out;
 	uint32_t *sums; /* the integers that were summed, or NULL */
@@ -64,7 +64,7 @@ struct pooling_worker {
 	int32_t scale_log2; /* integers are floats times 2 to this */
 	uint32_t value_bits;
 	uint32_t priority;
-	uint32_t places;
+	uint32_t slot_count;
 	struct aimd aimd;
 	uint64_t marked;    /* results that tell of a busy link */
 	uint64_t overflown; /* chunks that were sent as floats */

@@ -39,8 +39,8 @@ SERVER_COUNTERS = {
         "of a server: results sent again because a worker asked",
     ),
 }
-"""What a server counts beside `shared.COUNTERS`. It has no timers: `retransmitted` and `timeouts`
-stay 0."""
+"""The counters of a server beside `shared.COUNTERS`. It has no timers: `retransmitted` and
+`timeouts` stay 0."""
 
 CELL = np.dtype(
     [
@@ -148,7 +148,7 @@ class PoolingServer:
         return {name: getattr(self._state, name, 0) for name in names}
 
     def repeats(self, row: int) -> Repeat | None:
-        """Nothing: a server answers what workers ask again."""
+        """Does nothing: workers repeat their requests, and a server answers them."""
 
     def waiting(self, most: int) -> list[list[int]]:
         """[tag, rank, ...] of chunks that have begun: the workers whose values are missing."""
@@ -162,4 +162,4 @@ class PoolingServer:
         return found
 
     def finish(self) -> None:
-        """Nothing: a server has no result."""
+        """Does nothing, because a server has no result."""

@@ -12,7 +12,7 @@ from agglab.hosts.wire import LOWER_HEADER_BYTES, RESULT, VALUE_BYTES, VERSION
 
 
 class Kind(enum.IntEnum):
-    """What a packet is, without the bit of a result. The numbers are no other system's."""
+    """The kinds of packet, without the bit of a result. No other system uses these numbers."""
 
     INT32 = 0x50
     SCALED = 0x51
@@ -41,7 +41,7 @@ POOLED = np.dtype(
         ("zero", ">u2"),
     ]
 )
-"""What follows the header of docs/protocol.md."""
+"""The fields that follow the header of docs/protocol.md."""
 
 HEADER = np.dtype(
     [(name, record[name]) for record in (base.HEADER, POOLED) for name in record.names or ()]

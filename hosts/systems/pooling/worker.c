@@ -75,7 +75,7 @@ static void prepare(struct pooling_worker *w, uint32_t chunk, uint32_t floats)
 		for (uint64_t i = 0; i < count; i++)
 			payload[i] = wire_order(values[i]);
 	memset(payload + count, 0, (c->lanes - count) * sizeof(*payload));
-	header.slot = htobe16(w->slots[tag_of(w, chunk) % w->places]);
+	header.slot = htobe16(w->slots[tag_of(w, chunk) % w->slot_count]);
 	header.priority = (uint8_t)w->priority;
 	memcpy(pooling_row(c, position), &header, sizeof(header));
 	w->positions[position].chunk = chunk;

@@ -20,6 +20,7 @@ from agglab.hosts.errors import AllReduceError, RoundTimeout, ShapeMismatch, che
 from agglab.hosts.recovery import PENDING, Recovery, Timing, check_layout
 from agglab.hosts.systems import shared
 from agglab.hosts.systems.pooling import wire
+from agglab.hosts.systems.pooling.hashed_slots import hashed_slots
 from agglab.hosts.systems.pooling.job import (
     SIGNATURES,
     Common,
@@ -27,7 +28,6 @@ from agglab.hosts.systems.pooling.job import (
     common_of,
     outbox_of,
 )
-from agglab.hosts.systems.pooling.places import places
 from agglab.hosts.wire import AGGREGATOR
 
 WINDOW_LEAST = 4
@@ -38,7 +38,7 @@ OWN_COUNTERS = {
     "marked": ("packets", "results that tell of a busy link"),
     "overflown": ("chunks", "that did not fit the scale, and were summed as floats"),
 }
-"""What this system's workers count beside `shared.COUNTERS`."""
+"""The counters of this system's workers beside `shared.COUNTERS`."""
 
 POSITION = np.dtype([*PENDING, ("chunk", "u4"), ("floats", "u4")])
 """`struct pooling_position` of pooling.h."""
@@ -70,15 +70,15 @@ class _Worker(ctypes.Structure):
             )
         ],
         ("scale_log2", ctypes.c_int32),
-        *[(name, ctypes.c_uint32) for name in ("value_bits", "priority", "places")],
+        *[(name, ctypes.c_uint32) for name in ("value_bits", "priority", "slot_count")],
         ("aimd", Aimd),
         *[(name, ctypes.c_uint64) for name in ("marked", "overflown", "again_answered")],
     ]
 
 
 def chunks_of_round(elements: int, lanes: int) -> int:
-    """How many chunks each worker has: one at least, where all workers meet whatever they
-    reduce."""
+    """Returns the number of chunks of each worker: at least one, so that workers meet even if they
+    reduce nothing."""
     return max(1, -(-elements // lanes))
 
 
@@ -105,7 +105,7 @@ class PoolingWorker:
         self.outbox = outbox_of(job, job.window)
         self._positions: NDArray[np.void] = np.zeros(job.window, POSITION)
         self._queue: NDArray[np.uint32] = np.zeros(2 * job.window, np.uint32)
-        self._slots = places(job.job, job.window, job.first_slot, job.slots)
+        self._slots = hashed_slots(job.job, job.window, job.first_slot, job.slots)
         self._values: NDArray = np.zeros(0, np.int32)
         self._out: NDArray = self._values
         self._sums: NDArray[np.int32] | None = None
@@ -118,7 +118,7 @@ class PoolingWorker:
             scale_log2=job.scale_log2,
             value_bits=job.value_bits,
             priority=job.priority,
-            places=self._slots.size,
+            slot_count=self._slots.size,
             aimd=Aimd(window=job.window, least=least, most=job.window, left=job.window),
         )
         self._address = ctypes.addressof(self._state)
@@ -197,7 +197,7 @@ class PoolingWorker:
 
     @property
     def congestion_window(self) -> int:
-        """How many of them may be."""
+        """The number of contributions that may wait for their result."""
         return self._state.aimd.window
 
     @property

@@ -36,7 +36,7 @@ SIGNATURES: library.Signatures = {
 }
 
 COUNTERS = shared.COUNTERS
-"""What a worker counts: the unit, and the meaning."""
+"""The counters of a worker: unit and meaning of each."""
 OWN_COUNTERS = {
     "summed_ever": ("chunks", "of a server: complete, and given to all workers"),
     "answered_again": (
@@ -45,7 +45,7 @@ OWN_COUNTERS = {
     ),
 }
 SERVER_COUNTERS = {**shared.COUNTERS, **OWN_COUNTERS}
-"""What a server counts. It has no timers: `retransmitted` and `timeouts` stay 0."""
+"""The counters of a server. It has no timers: `retransmitted` and `timeouts` stay 0."""
 COMMON_COUNTERS = [name for name in COUNTERS if name not in ("retransmitted", "timeouts")]
 
 PUSH = np.dtype([*PENDING, ("chunk", "u4"), ("spare_word", "u4")])
@@ -121,7 +121,8 @@ class _Server(ctypes.Structure):
 
 @dataclass(frozen=True)
 class _Job:
-    """What workers and servers of a job agree on, but `rank` and `peers`."""
+    """The settings that a job's workers and servers agree on, and the agent's own `rank` and
+    `peers`."""
 
     job: int
     rank: int
@@ -179,7 +180,8 @@ def chunks_of_round(elements: int, servers: int, lanes: int) -> int:
 
 
 def chunks_of_server(elements: int, servers: int, lanes: int, index: int) -> int:
-    """How many of them are server `index`'s: those with the number `index` modulo `servers`."""
+    """Returns how many of them belong to server `index`: those whose number is `index` modulo
+    `servers`."""
     return -(-(chunks_of_round(elements, servers, lanes) - index) // servers)
 
 
@@ -463,7 +465,7 @@ class PsServer:
         return {name: getattr(self._state, name, 0) for name in SERVER_COUNTERS}
 
     def repeats(self, row: int) -> Repeat | None:
-        """Nothing: a server answers what workers ask again."""
+        """Does nothing: workers repeat their requests, and a server answers them."""
 
     def waiting(self, most: int) -> list[list[int]]:
         """[chunk, rank, ...] of chunks that have begun: the workers whose values are missing."""
@@ -477,7 +479,7 @@ class PsServer:
         return found
 
     def finish(self) -> None:
-        """Nothing: a server has no result."""
+        """Does nothing, because a server has no result."""
 
 
 def _check_layout(native: ctypes.CDLL) -> None:

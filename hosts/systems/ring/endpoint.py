@@ -24,7 +24,8 @@ from agglab.hosts.systems.ring import wire
 
 ACKNOWLEDGE_EVERY = 4
 ACKNOWLEDGE_AFTER_NS = 1_000_000
-"""How many packets an acknowledgement is for, and how long one of fewer is held back."""
+"""The number of packets that one acknowledgement covers, and the time for which one that covers
+fewer is held back."""
 ROWS_BESIDE_DATA = 4
 MAX_WORKERS = 65535
 
@@ -41,7 +42,7 @@ OWN_COUNTERS = {
     "early_packets": ("packets", "of the next round, kept until this worker begins it"),
 }
 COUNTERS = {**shared.COUNTERS, **OWN_COUNTERS}
-"""What a worker counts: the unit, and the meaning."""
+"""The counters of a worker: unit and meaning of each."""
 
 PACKET = np.dtype([*PENDING, ("sequence", "u4"), ("spare_word", "u4")])
 """`struct ring_packet` of ring.h."""
@@ -129,8 +130,8 @@ class RingJob:
 
 
 def chunks_of_segment(elements: int, workers: int, lanes: int) -> int:
-    """How many packets carry a segment, a worker's share of the tensor: one at least, so that
-    workers meet whatever they reduce."""
+    """Returns the number of packets of a segment, which is a worker's share of the tensor: at least
+    one, so that workers meet even if they reduce nothing."""
     longest = -(-elements // workers)
     return max(1, -(-longest // lanes))
 

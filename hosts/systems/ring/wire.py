@@ -13,7 +13,7 @@ VERSION = 1
 
 
 class Kind(enum.IntEnum):
-    """What a packet is. The numbers are no other system's."""
+    """The kinds of packet. No other system uses these numbers."""
 
     DATA = 0x10
     ACKNOWLEDGEMENT = 0x11

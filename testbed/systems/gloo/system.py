@@ -17,15 +17,14 @@ from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Finding, Job, stated
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import (
-    TARGETS,
     Abilities,
-    Absent,
     ActiveJob,
     Agent,
     Array,
     Choices,
     Combine,
     JobChoices,
+    MissingChunks,
     Registers,
     TruthOf,
     Waiting,
@@ -36,6 +35,7 @@ from agglab.testbed.systems.forwarding import Flow
 from agglab.testbed.systems.frames import OVER_TCP
 from agglab.testbed.systems.gloo.keys import GlooKeys
 from agglab.testbed.systems.gloo.truth import any_order
+from agglab.testbed.target_names import TARGETS
 from agglab.topologies import Topology
 
 ETHERNET_BYTES = 14
@@ -149,18 +149,18 @@ class Gloo(BetweenHosts):
         job: ActiveJob,
         waiting: Mapping[str, Iterable[Waiting]],
         unserved: Mapping[str, Iterable[Waiting]],
-    ) -> Mapping[str, Absent]:
+    ) -> Mapping[str, MissingChunks]:
         """Returns who owes what. An agent waits for [chunk, rank, is sure]. Each such pair of
         workers is evidence against both. A pair with a worker that answers nothing counts for more
         than one with a worker that may itself be waiting. The worker in most pairs owes most."""
-        owing: dict[str, Absent] = {}
+        owing: dict[str, MissingChunks] = {}
         found: Counter[str] = Counter()
         for host, waits in waiting.items():
             for chunk, rank, is_sure in waits:
                 other = job.hosts[rank]
-                owing.setdefault(other, Absent()).never_sent.add(chunk)
+                owing.setdefault(other, MissingChunks()).never_sent.add(chunk)
                 if is_sure:
-                    owing.setdefault(host, Absent()).never_heard.add(chunk)
+                    owing.setdefault(host, MissingChunks()).never_heard.add(chunk)
                     found.update((host, other))
         return dict(sorted(owing.items(), key=lambda item: (-found[item[0]], -item[1].count)))
 

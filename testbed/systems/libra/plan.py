@@ -137,26 +137,26 @@ def _copied(
 
 
 @dataclass(frozen=True)
-class Told:
+class RackPeer:
     """The workers at one switch: their positions among the members, and by which of a server's
     peers it reaches all of them. address: that peer's, if it is not a worker's own."""
 
-    places: list[int]
+    positions: list[int]
     peer: int
     address: list[str | int] | None
 
 
-def racks_told(graph: Topology, job: ActiveJob, server: str) -> list[Told]:
+def rack_peers(graph: Topology, job: ActiveJob, server: str) -> list[RackPeer]:
     """Returns one item for each switch with workers of the job."""
     place = {rank: at for at, rank in enumerate(job.members)}
     found, next_peer = [], len(job.members)
     for ranks in racks_of(graph, job).values():
         rank = spokesman(job, ranks, server)
         host = graph.host(job.job.hosts[rank])
-        places = [place[each] for each in ranks]
+        positions = [place[each] for each in ranks]
         if host.name == server or not job.job.slots:
-            found.append(Told(places, place[rank], None))
+            found.append(RackPeer(positions, place[rank], None))
             continue
-        found.append(Told(places, next_peer, [host.ip, base_wire.AGGREGATOR_PORT]))
+        found.append(RackPeer(positions, next_peer, [host.ip, base_wire.AGGREGATOR_PORT]))
         next_peer += 1
     return found

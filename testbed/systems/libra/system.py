@@ -20,7 +20,6 @@ from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems import impostors
 from agglab.testbed.systems.base import (
     Abilities,
-    Absent,
     ActiveJob,
     Again,
     Agent,
@@ -29,6 +28,7 @@ from agglab.testbed.systems.base import (
     Choices,
     Combine,
     JobChoices,
+    MissingChunks,
     Registers,
     SlotMeter,
     Source,
@@ -54,7 +54,7 @@ from agglab.testbed.systems.libra.plan import (
     JOBS_MAX,
     SERVER_PORT_BASE,
     SERVERS_MAX,
-    racks_told,
+    rack_peers,
     slots_of,
     tables,
 )
@@ -163,9 +163,9 @@ class Libra(BetweenHosts):
         for index, host in enumerate(hosts):
             rank = len(declared.hosts) + index
             configuration = self.configuration(resolved, declared, host, server_port, rank, SERVER)
-            racks = racks_told(graph, job, host)
+            racks = rack_peers(graph, job, host)
             peers = workers + [rack.address for rack in racks if rack.address]
-            session = {"peers": peers, "racks": [[rack.peer, rack.places] for rack in racks]}
+            session = {"peers": peers, "racks": [[rack.peer, rack.positions] for rack in racks]}
             own_settings = {"index": index, "keys": keys, **session}
             configuration["settings"] = {**shared, **own_settings}
             found.append(Agent(SERVER, host, rank, configuration, session))
@@ -200,7 +200,7 @@ class Libra(BetweenHosts):
             window_share=min(1.0, in_flight / round_trip_s) if round_trip_s else 1.0,
         )
 
-    def beyond(
+    def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
         """Returns the bytes from the agents' own byte counters, because frames have many
@@ -270,7 +270,7 @@ class Libra(BetweenHosts):
         job: ActiveJob,
         waiting: Mapping[str, Iterable[Waiting]],
         unserved: Mapping[str, Iterable[Waiting]],
-    ) -> Mapping[str, Absent]:
+    ) -> Mapping[str, MissingChunks]:
         """Returns who owes what. A worker waits for [item, server, phase], a server for [0, rank]
         of a worker that has not pushed everything; there is one round at a time, so it does not
         matter which of its packets are missing."""

@@ -19,11 +19,11 @@ from agglab.testbed.scenario.jobs import Finding, Job
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import (
     Abilities,
-    Absent,
     ActiveJob,
     Agent,
     Array,
     Counter,
+    MissingChunks,
     Registers,
     Source,
     TrainingBounds,
@@ -247,20 +247,20 @@ class Mlfabric(BetweenHosts):
         job: ActiveJob,
         waiting: Mapping[str, Iterable[Waiting]],
         unserved: Mapping[str, Iterable[Waiting]],
-    ) -> Mapping[str, Absent]:
+    ) -> Mapping[str, MissingChunks]:
         """Returns who owes what. A server waits for [group, rank, ...]: workers whose values have
         not arrived. If it waits for nobody, the worker that gave up cannot reach server and
         scheduler, or they cannot reach it."""
-        found: dict[str, Absent] = {}
+        found: dict[str, MissingChunks] = {}
         for entries in unserved.values():
             for group, *places in entries:
                 for place in places:
                     if place < len(job.hosts):
                         host = job.hosts[place]
-                        found.setdefault(host, Absent()).never_sent.add(group)
+                        found.setdefault(host, MissingChunks()).never_sent.add(group)
         if not found:
             for host, waits in waiting.items():
-                found[host] = Absent(never_heard={entry[0] for entry in waits})
+                found[host] = MissingChunks(never_heard={entry[0] for entry in waits})
         return dict(sorted(found.items(), key=lambda each: -each[1].count))
 
 

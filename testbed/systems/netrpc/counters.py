@@ -36,7 +36,7 @@ ARRIVALS = (
 """Exactly one of these counts every frame that the program receives."""
 
 
-def owed(counters: Mapping[str, Cells], index: int, workers: int) -> int:
+def expected_frames(counters: Mapping[str, Cells], index: int, workers: int) -> int:
     """Returns the frames that a switch sent for one job by its counts. Frames that were forwarded
     are counted for all jobs together and are included for the first job. workers: of the job."""
 

@@ -6,17 +6,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from agglab.hosts.systems.netrpc import wire
-from agglab.testbed.systems.base import Absent, ActiveJob, Registers, Waiting
+from agglab.testbed.systems.base import ActiveJob, MissingChunks, Registers, Waiting
 from agglab.testbed.systems.netrpc.plan import WORKERS_MAX
 
 
 def diagnose(
     source: Registers, root: str, job: ActiveJob, waiting: Mapping[str, Iterable[Waiting]]
-) -> dict[str, Absent]:
+) -> dict[str, MissingChunks]:
     """Returns who owes what (see System.diagnose). A worker waits for [chunk, position, sequence
     number]. A worker that has not reached this number at the position never sent it; if all have,
     the waiting worker never received the answer."""
-    found: dict[str, Absent] = {}
+    found: dict[str, MissingChunks] = {}
     waiters: dict[tuple[int, ...], set[str]] = {}
     for host, entries in waiting.items():
         for entry in entries:
@@ -27,11 +27,11 @@ def diagnose(
         heard = _heard(source, root, job, position)
         if heard is None:
             return {}
-        absent = [host for host, last in heard.items() if _behind(last, sequence)]
-        for host in absent:
-            found.setdefault(host, Absent()).never_sent.add(chunk)
-        for host in hosts if not absent else ():
-            found.setdefault(host, Absent()).never_heard.add(chunk)
+        missing = [host for host, last in heard.items() if _behind(last, sequence)]
+        for host in missing:
+            found.setdefault(host, MissingChunks()).never_sent.add(chunk)
+        for host in hosts if not missing else ():
+            found.setdefault(host, MissingChunks()).never_heard.add(chunk)
     return dict(sorted(found.items(), key=lambda item: -item[1].count))
 
 

@@ -23,13 +23,13 @@ from agglab.testbed.systems.base import (
     ALL_REDUCES,
     SHARED_KEYS,
     Abilities,
-    Absent,
     ActiveJob,
     Again,
     Agent,
     Bounds,
     Cells,
     Choices,
+    MissingChunks,
     Registers,
     SlotMeter,
     Source,
@@ -183,7 +183,7 @@ class NetRpc(Summing):
                 return why
         return super().unpredictable(resolved)
 
-    def beyond(
+    def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
         """Returns the bytes: frames have headers alone, or an argument of any kind; a server
@@ -207,10 +207,10 @@ class NetRpc(Summing):
     def arrivals(self) -> tuple[str, ...]:
         return counters.ARRIVALS
 
-    def owed(
+    def expected_frames(
         self, resolved: ResolvedScenario, job: ActiveJob, switch: str, cells: Mapping[str, Cells]
     ) -> int:
-        return counters.owed(cells, job.index, len(job.members))
+        return counters.expected_frames(cells, job.index, len(job.members))
 
     # When something is wrong.
 
@@ -230,7 +230,7 @@ class NetRpc(Summing):
         job: ActiveJob,
         waiting: Mapping[str, Iterable[Waiting]],
         unserved: Mapping[str, Iterable[Waiting]],
-    ) -> Mapping[str, Absent]:
+    ) -> Mapping[str, MissingChunks]:
         return diagnosis.diagnose(source, tree_of(graph, job).root, job, waiting)
 
     def forge(self, aim: Aim, result: int, overhead: int) -> bytes:

@@ -66,7 +66,7 @@ class OmniReduce(Summing):
         """Returns the rounds whose loads differ: each round has other tensors."""
         return range(job.job.rounds)
 
-    def beyond(
+    def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
         """Returns the bytes. Retransmissions have values, or headers alone; and some packets were

@@ -21,7 +21,6 @@ from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems import common
 from agglab.testbed.systems.base import (
     Abilities,
-    Absent,
     ActiveJob,
     Again,
     Agent,
@@ -30,6 +29,7 @@ from agglab.testbed.systems.base import (
     Choices,
     Combine,
     JobChoices,
+    MissingChunks,
     Registers,
     SlotMeter,
     Source,
@@ -234,7 +234,7 @@ class Pooling(System):
         sizes = load.once(resolved.graph, job, chunks * frame_bytes)
         return load.bounds(resolved, job, sizes, frame_bytes)
 
-    def beyond(
+    def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
         """Returns the bytes of a worker's contributions, and of results that a server was asked for
@@ -267,11 +267,11 @@ class Pooling(System):
     def arrivals(self) -> tuple[str, ...]:
         return counted.ARRIVALS
 
-    def owed(
+    def expected_frames(
         self, resolved: ResolvedScenario, job: ActiveJob, switch: str, counters: Mapping[str, Cells]
     ) -> int:
         branch = tree_of(resolved.graph, job).branches.get(switch)
-        return counted.owed(counters, job.index, len(branch.children)) if branch else 0
+        return counted.expected_frames(counters, job.index, len(branch.children)) if branch else 0
 
     # When something is wrong.
 
@@ -293,7 +293,7 @@ class Pooling(System):
         job: ActiveJob,
         waiting: Mapping[str, Iterable[Waiting]],
         unserved: Mapping[str, Iterable[Waiting]],
-    ) -> Mapping[str, Absent]:
+    ) -> Mapping[str, MissingChunks]:
         lacking = unserved.get(server_of(job), ())
         return diagnose(source, tree_of(graph, job), job, waiting, lacking)
 

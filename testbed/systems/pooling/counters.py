@@ -45,7 +45,7 @@ ONE_FRAME = ("complete", "collided", "passed", "released", "to_one", "evicted")
 """Each of these sends one frame; a result sent to all sends one for each child."""
 
 
-def owed(counters: Mapping[str, Cells], index: int, children: int) -> int:
+def expected_frames(counters: Mapping[str, Cells], index: int, children: int) -> int:
     """Returns the frames that were sent according to one job's counters."""
 
     def count(kind: str) -> int:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from agglab.testbed.plan import Tree
-from agglab.testbed.systems.base import Absent, ActiveJob, Registers, Waiting
+from agglab.testbed.systems.base import ActiveJob, MissingChunks, Registers, Waiting
 
 JOB_AT, TAG_BITS = 96, 0xFFFFFFFF
 """The positions of an owner's fields (p4/include/pooling.p4)."""
@@ -24,12 +24,12 @@ def diagnose(
     job: ActiveJob,
     waiting: Mapping[str, Iterable[Waiting]],
     unserved: Iterable[Waiting],
-) -> dict[str, Absent]:
+) -> dict[str, MissingChunks]:
     """Returns for each host what it owes, the one that owes most first. unserved: [tag, rank, ...]
     of the server."""
     ranks = {host: rank for rank, host in enumerate(job.hosts)}
     lacking = {tag: set(missing) for tag, *missing in unserved}
-    found: dict[str, Absent] = {}
+    found: dict[str, MissingChunks] = {}
     waits: dict[tuple[int, int, int], set[str]] = {}
     for host, entries in waiting.items():
         for chunk, slot, tag in entries:
@@ -44,10 +44,10 @@ def diagnose(
         # Who waits has sent its values, though they did not arrive; who does not wait owes them.
         silent = {host for host in owing if host not in waiting}
         for host in silent or owing:
-            found.setdefault(host, Absent()).never_sent.add(chunk)
+            found.setdefault(host, MissingChunks()).never_sent.add(chunk)
         if not owing:
             for host in waiters:
-                found.setdefault(host, Absent()).never_heard.add(chunk)
+                found.setdefault(host, MissingChunks()).never_heard.add(chunk)
     return dict(sorted(found.items(), key=lambda item: -item[1].count))
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from agglab.hosts import wire as base_wire
-from agglab.hosts.systems.pooling.places import places
+from agglab.hosts.systems.pooling.hashed_slots import hashed_slots
 from agglab.hosts.systems.pooling.worker import chunks_of_round
 from agglab.testbed.plan import Tree
 from agglab.testbed.scenario import ResolvedScenario
@@ -78,7 +78,7 @@ def unpredictable(resolved: ResolvedScenario, own: PoolingKeys) -> str:
         first, slots = part_of_pool(own, resolved.slots, index, len(jobs))
         chunks = chunks_of_round(job.elements, resolved.lanes) + job.all_reduces - 1  # at most
         used = min(job.window, chunks * job.rounds)
-        found = set(places(job.number, job.window, first, slots)[:used].tolist())
+        found = set(hashed_slots(job.number, job.window, first, slots)[:used].tolist())
         if used > slots or taken & found:
             return CLASH
         taken |= found

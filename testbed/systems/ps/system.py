@@ -21,13 +21,12 @@ from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Finding, Job
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import (
-    TARGETS,
     Abilities,
-    Absent,
     ActiveJob,
     Again,
     Agent,
     Array,
+    MissingChunks,
     Registers,
     Waiting,
 )
@@ -41,6 +40,7 @@ from agglab.testbed.systems.common import meanings
 from agglab.testbed.systems.forwarding import Flow, unreachable
 from agglab.testbed.systems.ps.keys import PsKeys
 from agglab.testbed.systems.servers import attacks_from_servers, diagnose, matching
+from agglab.testbed.target_names import TARGETS
 from agglab.topologies import Topology
 
 SERVER_PORT_BASE = base_wire.WORKER_PORT_BASE - 8192
@@ -127,7 +127,7 @@ class ParameterServer(BetweenHosts):
                 flows += [Flow(worker, server, size), Flow(server, worker, size)]
         return flows
 
-    def beyond(
+    def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
         """Returns the bytes of a worker's pushes, and of results that a server on the same host was
@@ -176,7 +176,7 @@ class ParameterServer(BetweenHosts):
         job: ActiveJob,
         waiting: Mapping[str, Iterable[Waiting]],
         unserved: Mapping[str, Iterable[Waiting]],
-    ) -> Mapping[str, Absent]:
+    ) -> Mapping[str, MissingChunks]:
         """Returns who owes what. A worker waits for [chunk, server], a server for [chunk, rank,
         ...]: see servers.py."""
         return diagnose(job, waiting, unserved)

@@ -16,12 +16,12 @@ from agglab.hosts.systems.ring.endpoint import ACKNOWLEDGE_EVERY, OWN_COUNTERS, 
 from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.systems.base import (
-    Absent,
     ActiveJob,
     Again,
     Agent,
     Array,
     Cells,
+    MissingChunks,
     Registers,
     Waiting,
 )
@@ -81,7 +81,7 @@ class Ring(BetweenHosts):
         hosts, size = job.hosts, _packets(resolved, job) * wire.frame_bytes(resolved.lanes)
         return [Flow(a, b, size) for a, b in _neighbours(hosts)]
 
-    def beyond(
+    def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
         """Returns the bytes of data that was sent again, and of more or fewer acknowledgements than
@@ -158,19 +158,19 @@ class Ring(BetweenHosts):
         job: ActiveJob,
         waiting: Mapping[str, Iterable[Waiting]],
         unserved: Mapping[str, Iterable[Waiting]],
-    ) -> Mapping[str, Absent]:
+    ) -> Mapping[str, MissingChunks]:
         """Returns who owes what. An agent waits for [rank, first, last]: packets from the worker
         before it, which that worker may not have received itself, or acknowledgements from the
         worker behind it, to which it has sent. The latter show between which two something is lost,
         and so do packets from a worker that answers nothing. The worker in most such pairs owes
         most."""
-        owing: dict[str, Absent] = {}
+        owing: dict[str, MissingChunks] = {}
         pairs: set[tuple[str, str]] = set()
         behind = dict(_neighbours(job.hosts))
         for host, waits in waiting.items():
             for rank, first, _ in waits:
                 other = job.hosts[rank]
-                owing.setdefault(other, Absent()).never_sent.add(first)
+                owing.setdefault(other, MissingChunks()).never_sent.add(first)
                 if behind[host] == other:
                     pairs.add((host, other))
                 elif other not in waiting:

@@ -12,7 +12,6 @@ from agglab.testbed.scenario.jobs import Finding, Job
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems import common
 from agglab.testbed.systems.base import (
-    Absent,
     ActiveJob,
     Again,
     Agent,
@@ -21,6 +20,7 @@ from agglab.testbed.systems.base import (
     Choices,
     Combine,
     Counter,
+    MissingChunks,
     Registers,
     SlotMeter,
     Source,
@@ -126,7 +126,7 @@ class Summing(System):
             max(each.window_share for each in found),
         )
 
-    def beyond(
+    def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
         """Returns the bytes; a contribution that is sent again is an opening, or carries values."""
@@ -166,10 +166,10 @@ class Summing(System):
     def arrivals(self) -> tuple[str, ...]:
         return counted.ARRIVALS
 
-    def owed(
+    def expected_frames(
         self, resolved: ResolvedScenario, job: ActiveJob, switch: str, cells: Mapping[str, Cells]
     ) -> int:
-        return counted.owed(cells, job.index, _tree(resolved, job), switch)
+        return counted.expected_frames(cells, job.index, _tree(resolved, job), switch)
 
     # When something is wrong.
 
@@ -180,7 +180,7 @@ class Summing(System):
         job: ActiveJob,
         waiting: Mapping[str, Iterable[Waiting]],
         unserved: Mapping[str, Iterable[Waiting]],
-    ) -> Mapping[str, Absent]:
+    ) -> Mapping[str, MissingChunks]:
         first_slot, _ = job.share
         entries = {host: [(c, s, t) for c, s, t in waits] for host, waits in waiting.items()}
         return diagnose(source, trees.tree_of(graph, job), first_slot, entries)

@@ -37,7 +37,7 @@ ONE_FRAME = ("repeated", "partial_repeated")
 sends one for each child."""
 
 
-def owed(counters: Mapping[str, Cells], index: int, tree: Tree, switch: str) -> int:
+def expected_frames(counters: Mapping[str, Cells], index: int, tree: Tree, switch: str) -> int:
     """Returns the frames that were sent according to one job's counters."""
     branch = tree.branches.get(switch)
     if branch is None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from agglab.testbed.plan import Branch, Tree
-from agglab.testbed.systems.base import Absent, Registers
+from agglab.testbed.systems.base import MissingChunks, Registers
 
 Waiting = tuple[int, int, int]
 """Chunk, slot, tag."""
@@ -19,10 +19,10 @@ Waiting = tuple[int, int, int]
 
 def diagnose(
     source: Registers, tree: Tree, first_slot: int, waiting: Mapping[str, Iterable[Waiting]]
-) -> dict[str, Absent]:
+) -> dict[str, MissingChunks]:
     """Returns for each host or switch what it owes, the one that owes most first. waiting: host ->
     what it waits for."""
-    found: dict[str, Absent] = {}
+    found: dict[str, MissingChunks] = {}
     hosts: dict[Waiting, set[str]] = {}
     for host, entries in waiting.items():
         for entry in entries:
@@ -31,12 +31,12 @@ def diagnose(
     if present is None:
         return {}
     for entry, waiters in hosts.items():
-        absent = list(_absent(tree, tree.branches[tree.root], entry, present))
-        for name in absent:
-            found.setdefault(name, Absent()).never_sent.add(entry[0])
-        if not absent:
+        missing = list(_missing(tree, tree.branches[tree.root], entry, present))
+        for name in missing:
+            found.setdefault(name, MissingChunks()).never_sent.add(entry[0])
+        if not missing:
             for host in waiters:
-                found.setdefault(host, Absent()).never_heard.add(entry[0])
+                found.setdefault(host, MissingChunks()).never_heard.add(entry[0])
     return dict(sorted(found.items(), key=lambda item: -item[1].count))
 
 
@@ -60,12 +60,12 @@ def _present(
     return present
 
 
-def _absent(tree: Tree, branch: Branch, entry: Waiting, present: Present) -> Iterator[str]:
+def _missing(tree: Tree, branch: Branch, entry: Waiting, present: Present) -> Iterator[str]:
     """Yields the lowest nodes whose part is missing at the switch above them."""
     bitmap = present[branch.switch, entry]
     for bit, (_, node) in enumerate(branch.children):
         if bitmap >> bit & 1:
             continue
         below = tree.branches.get(node)
-        lower = list(_absent(tree, below, entry, present)) if below else []
+        lower = list(_missing(tree, below, entry, present)) if below else []
         yield from lower or [node]

@@ -1,4 +1,4 @@
-"""How floats become integers under a scaling factor of the scenario's own (docs/numbers.md): its
+"""Conversion of floats to integers by the scenario's own scaling factor (docs/numbers.md): its
 keys, what workers are told, and what is right.
 
 The truth shares nothing with the step in C but the text of that page.
@@ -77,7 +77,8 @@ def check(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
 
 
 def settings(own: SwitchmlKeys, seed: int, job: int, rank: int) -> dict[str, Any]:
-    """What the worker of that rank is told, as hosts.fixed_point.FixedPoint."""
+    """Returns the settings for the worker of that rank, as hosts.fixed_point.FixedPoint takes
+    them."""
     drawn = own.rounding == STOCHASTIC
     return {
         "scale_log2": own.scale_log2,
@@ -128,7 +129,7 @@ def value_bits(own: SwitchmlKeys, workers: int) -> int:
 
 
 def _scale(own: SwitchmlKeys, lanes: int, inputs: Sequence[Array]) -> Array:
-    """What each element is multiplied by."""
+    """Returns the factor that each element is multiplied by."""
     if own.scale_log2 is not None:
         return np.full(inputs[0].size, 2.0**own.scale_log2)
     chunks = chunk_scales(inputs, lanes, value_bits(own, len(inputs)))

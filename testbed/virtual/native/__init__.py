@@ -7,6 +7,7 @@ import functools
 from pathlib import Path
 
 from agglab import hosts, switch
+from agglab.common import c_build
 from agglab.testbed.impairments import native as impairments
 
 HERE = Path(__file__).resolve().parent
@@ -61,8 +62,11 @@ SIGNATURES: dict[str, tuple[type | None, list[type]]] = {
 
 @functools.cache
 def load() -> ctypes.CDLL:
-    """The library. Raises switch.PipelineError: no compiler, or it refused."""
-    library = impairments.build([HERE, impairments.HERE], INCLUDED)
+    """The library. Raises BuildError: no compiler, or it refused."""
+    folders = (HERE, impairments.HERE)
+    sources = [source for folder in folders for source in sorted(folder.glob("*.c"))]
+    path = c_build.build_library(impairments.PART, sources, (*folders, *INCLUDED))
+    library = ctypes.CDLL(str(path))
     for name, (result, arguments) in SIGNATURES.items():
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
@@ -70,7 +74,7 @@ def load() -> ctypes.CDLL:
 
 
 def address_of(function: object) -> int:
-    """Of a function of a loaded library."""
+    """Returns the address of a function of a loaded library."""
     found = ctypes.cast(function, P).value  # type: ignore[arg-type]
     assert found
     return found

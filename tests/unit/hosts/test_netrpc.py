@@ -20,7 +20,7 @@ from agglab.hosts.endpoint import Outbox
 from agglab.hosts.errors import AllReduceError, NotFinite, RoundTimeout, ShapeMismatch
 from agglab.hosts.systems.netrpc import wire
 from agglab.hosts.systems.netrpc.endpoint import Job, NetRpcWorker
-from agglab.hosts.systems.netrpc.places import Allotment, in_pairs
+from agglab.hosts.systems.netrpc.key_places import PlaceAllocator, in_pairs
 from agglab.hosts.systems.netrpc.server import OWN_COUNTERS, NetRpcServer
 from agglab.hosts.systems.netrpc.service import (
     ALL,
@@ -406,11 +406,11 @@ def test_inf_is_named():
 
 def test_places_are_as_few_packets_as_the_fullest_bank_has_keys():
     chance = random.Random(1)
-    allotment = Allotment(4, 32)
+    allocator = PlaceAllocator(4, 32)
     keys = [chance.getrandbits(64) for _ in range(100)]
-    places = [allotment.of(key) for key in keys]
+    places = [allocator.of(key) for key in keys]
     placed = np.array([place for place in places if place != wire.KEPT])
-    assert [allotment.of(key) for key in keys] == places and allotment.given == placed.size
+    assert [allocator.of(key) for key in keys] == places and allocator.given == placed.size
     assert len(set(placed.tolist())) == placed.size and placed.max() < 4 * 32
     assert all(p % 32 == k % 32 for p, k in zip(places, keys, strict=True) if p != wire.KEPT)
     packets = list(

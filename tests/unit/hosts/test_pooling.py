@@ -12,8 +12,8 @@ from agglab.hosts import library
 from agglab.hosts.aimd import AimdWindow
 from agglab.hosts.endpoint import Inbox
 from agglab.hosts.systems.pooling import wire
+from agglab.hosts.systems.pooling.hashed_slots import hashed_slots
 from agglab.hosts.systems.pooling.job import SIGNATURES, PoolingJob
-from agglab.hosts.systems.pooling.places import places
 from agglab.hosts.systems.pooling.server import PoolingServer
 from agglab.hosts.systems.pooling.wire import Flag, Kind
 from agglab.hosts.systems.pooling.worker import Aimd, PoolingWorker
@@ -100,6 +100,8 @@ def test_who_asks_again_is_answered_alone(part):
     server = PoolingServer(JOB)
     deliver(server, 0, part(ALL, 6))
     sent(server, 0)
+    deliver(server, 0, part(2, 1))
+    assert sent(server, 0) == [], "a copy, whose sender waits for no second answer"
     deliver(server, 0, part(2, 1), part(2, 1, flags=Flag.RESEND, attempt=3))
     (result,) = sent(server, 0)
     assert (header(result)["members"], header(result)["attempt"]) == (2, 3)
@@ -291,9 +293,9 @@ def test_the_window_in_c_is_that_of_python():
 
 @pytest.mark.parametrize(("window", "slots"), [(1, 1), (8, 8), (60, 58), (115, 512), (500, 3)])
 def test_a_jobs_places_are_different(window, slots):
-    found = places(7, window, 100, slots).tolist()
+    found = hashed_slots(7, window, 100, slots).tolist()
     assert len(set(found)) == len(found) == min(window, slots)
     assert all(100 <= place < 100 + slots for place in found)
-    assert found == places(7, window, 100, slots).tolist()
+    assert found == hashed_slots(7, window, 100, slots).tolist()
     if slots > 100:
-        assert found != places(8, window, 100, slots).tolist()
+        assert found != hashed_slots(8, window, 100, slots).tolist()

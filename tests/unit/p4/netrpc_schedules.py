@@ -21,7 +21,7 @@ COUNTERS = {
     "complete": "gather_complete",
     "single": "answer_single",
 }
-OPEN, AGREE, REDUCE, ADD, GET, CLEAR, ACQUIRE, RELEASE = range(8)
+OPEN, AGREE, REDUCE, ADD, GET, CLEAR, ACQUIRE, RELEASE, TAKE = range(9)
 METHODS = {
     OPEN: Method(ARRAY, opens=True, gathers=True, adds=True, gets=True),
     AGREE: Method(NOTHING, gathers=True),
@@ -31,6 +31,7 @@ METHODS = {
     CLEAR: Method(MAP, clears=True),
     ACQUIRE: Method(MAP, counts=True),
     RELEASE: Method(MAP, clears=True, counts=True),
+    TAKE: Method(MAP, gets=True, clears=True),
 }
 
 
@@ -75,7 +76,7 @@ def random_packet(chance: random.Random, switch: Switch, opens: bool = True) -> 
         return chance.random() < 1 / 12
 
     port = 4 if odd() else chance.choice(PORTS)
-    number = chance.choice((AGREE, REDUCE, REDUCE, *range(ADD, 9)))
+    number = chance.choice((AGREE, REDUCE, REDUCE, *range(ADD, 10)))
     if opens and (switch.epoch == 0 or chance.random() < 1 / 40):
         number = OPEN
     position = 0 if number <= REDUCE else chance.choice((1, 3))

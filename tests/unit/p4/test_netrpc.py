@@ -39,6 +39,7 @@ from netrpc_schedules import (
     REDUCE,
     RELEASE,
     SLOTS,
+    TAKE,
     model,
     pairs,
     random_packet,
@@ -212,6 +213,17 @@ def test_values_are_cleared_once(pipeline: Pipeline) -> None:
     send(pipeline, 2, clear)
     send(pipeline, 1, touch(ADD, used, 2))
     assert send(pipeline, 2, clear)[2].result
+    assert send(pipeline, 3, touch(GET, used, 1))[3].pairs == pairs(used)
+
+
+def test_who_asks_again_for_what_was_cleared_is_told_and_clears_nothing(pipeline: Pipeline) -> None:
+    opened(pipeline)
+    used = {3: (0, 4)}
+    send(pipeline, 1, touch(ADD, used, 1))
+    take = touch(TAKE, used, 1)
+    send(pipeline, 2, take)
+    send(pipeline, 1, touch(ADD, used, 2))
+    assert send(pipeline, 2, take)[2].pairs == pairs(used)
     assert send(pipeline, 3, touch(GET, used, 1))[3].pairs == pairs(used)
 
 

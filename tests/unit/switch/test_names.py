@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 from switch_p4 import program_json
 
+from agglab.common.c_build import compiler
 from agglab.compiler.preprocess import INCLUDE_DIR
 from agglab.compiler.syntax.lexer import KEYWORDS
 from agglab.switch import Detail, Pipeline, Program, ProgramError
-from agglab.switch.build import COMMON, RUNTIME, STRICT, compiler
+from agglab.switch.build import COMMON, RUNTIME, STRICT
 from agglab.switch.translate import translate
 from agglab.switch.translate.sealed import Sealed, sealed
 from agglab.switch.translate.writer import Names, c_bytes, comment, quoted
@@ -27,7 +28,7 @@ ERROR = 'x"); __builtin_trap(); say(p, "'
 
 
 def check_syntax(text: str) -> None:
-    command = [compiler()[0], *COMMON, *STRICT, f"-I{RUNTIME}", "-fsyntax-only", "-xc", "-"]
+    command = [compiler(), *COMMON, *STRICT, f"-I{RUNTIME}", "-fsyntax-only", "-xc", "-"]
     done = subprocess.run(command, input=text, capture_output=True, text=True)
     assert not done.returncode, done.stderr[:2000]
 
@@ -92,7 +93,7 @@ def test_different_names_have_different_identifiers() -> None:
 def test_nothing_but_names_of_programs_looks_like_them() -> None:
     assert not [word for word in C_WORDS if OWN.match(word) and not word.startswith(("p4", "_p4"))]
     includes = "".join(f'#include "{h}"\n' for h in ("pipeline.h", "messages.h", "meter.h"))
-    command = [compiler()[0], *COMMON, f"-I{RUNTIME}", "-DDETAIL=0", "-dM", "-E", "-xc", "-"]
+    command = [compiler(), *COMMON, f"-I{RUNTIME}", "-DDETAIL=0", "-dM", "-E", "-xc", "-"]
     said = subprocess.run(command, input=includes, capture_output=True, text=True, check=True)
     macros = re.findall(r"^#define (\w+)", said.stdout, re.MULTILINE)
     assert len(macros) > 300

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agglab.testbed.systems.base import Absent, spans
+from agglab.testbed.systems.base import MissingChunks, spans
 from agglab.testbed.systems.summing.diagnosis import diagnose
 from agglab.testbed.systems.summing.plan import PlacedJob, plan
 from agglab.topologies import fabrics, rack
@@ -34,9 +34,9 @@ def test_who_never_sent_is_told_from_who_never_heard() -> None:
     waiting = {"h1": [(10, 0, 5), (12, 2, 5)], "h2": [(10, 0, 5), (11, 1, 6), (12, 2, 5)]}
     found = diagnose(source, tree(rack(3)), FIRST_SLOT, waiting)
     assert found == {
-        "h3": Absent({10, 12}),
-        "h1": Absent({12}),
-        "h2": Absent({12}, {11}),
+        "h3": MissingChunks({10, 12}),
+        "h1": MissingChunks({12}),
+        "h2": MissingChunks({12}, {11}),
     }
     assert list(found) == ["h3", "h2", "h1"]
     assert str(found["h2"]) == "never sent chunk 12 and never heard the sum of chunk 11"
@@ -54,7 +54,7 @@ def test_in_a_tree_the_lowest_that_is_missing_is_named() -> None:
     )
     waiting = {"h1": [(0, 0, 1), (1, 1, 1)], "h3": [(1, 1, 1)]}
     found = diagnose(source, tree(fabrics.two_tier(2, 2)), FIRST_SLOT, waiting)
-    assert found == {"h4": Absent({0}), "s1": Absent({1})}
+    assert found == {"h4": MissingChunks({0}), "s1": MissingChunks({1})}
 
 
 def test_without_registers_nothing_is_known() -> None:

@@ -10,7 +10,7 @@ import pytest
 from agglab.hosts.agent_core import WAITING_MAX
 from agglab.testbed.scenario import resolve
 from agglab.testbed.scenario.schema import Scenario
-from agglab.testbed.systems.base import Absent, ActiveJob
+from agglab.testbed.systems.base import ActiveJob, MissingChunks
 from agglab.testbed.systems.ring import Ring
 from agglab.testbed.systems.servers import diagnose
 
@@ -31,7 +31,7 @@ def each_waits(*chunks: int, but: str = "", servers: int = 1) -> dict[str, Any]:
 
 def test_a_worker_whose_values_one_server_lacks_is_named() -> None:
     found = diagnose(job(("p1",)), each_waits(7, 8), {"p1": [[7, 2], [8, 2]]})
-    assert list(found) == ["h3", "p1"] and found["h3"] == Absent({7, 8})
+    assert list(found) == ["h3", "p1"] and found["h3"] == MissingChunks({7, 8})
 
 
 def test_a_server_that_lacks_everybodys_values_is_named() -> None:
@@ -39,7 +39,7 @@ def test_a_server_that_lacks_everybodys_values_is_named() -> None:
     lists = {"p1": [[8, 1, 2, 3], [9, 0, 2, 3]], "p2": []}
     waiting = each_waits(6, 8, but="h2", servers=2) | {"h1": [[10, 0]], "h2": [[8, 0], [6, 0]]}
     found = diagnose(job(("p1", "p2")), waiting, lists)
-    assert next(iter(found)) == "p1" and found["p1"] == Absent({6, 8, 10})
+    assert next(iter(found)) == "p1" and found["p1"] == MissingChunks({6, 8, 10})
 
 
 def test_who_waits_for_what_another_owes_is_no_evidence() -> None:
@@ -53,12 +53,12 @@ def test_a_host_that_is_cut_off_counts_as_worker_and_as_server() -> None:
     lists = {"h1": [[0, 1]], "h2": [[1, 0, 2, 3]], "h3": [[2, 1]], "h4": []}
     found = diagnose(job(HOSTS), waiting, lists)
     assert next(iter(found)) == "h2"
-    assert found["h2"] == Absent({0, 2}, {3})
+    assert found["h2"] == MissingChunks({0, 2}, {3})
 
 
 def test_the_dead_owe_whatever_servers_lack_of_them() -> None:
     found = diagnose(job(("p1",)), each_waits(7, but="h4"), {"p1": [[7, 3], [9, 3]]})
-    assert next(iter(found)) == "h4" and found["h4"] == Absent({7, 9})
+    assert next(iter(found)) == "h4" and found["h4"] == MissingChunks({7, 9})
 
 
 def test_ranks_are_those_of_the_members_that_are_left() -> None:

@@ -57,6 +57,10 @@ def written(tmp_path: Path, text: str) -> Path:
             "{title: a, mark: {metric: windowshare}}",
             "figure.mark.metric: unknown .*window_share",
         ),
+        (
+            "{title: a, over_time: [job.sent_rat]}",
+            r"figure.over_time\[0\]: unknown metric over time .*did you mean .*job.sent_rate",
+        ),
         ("{title: a, scale: cubic}", "figure.scale: .*linear, steps"),
         ("{title: a, colour: red}", "figure.colour: unknown key"),
     ],

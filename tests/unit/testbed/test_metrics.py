@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from agglab.hosts import histogram
+from agglab.hosts import histogram, recording
 from agglab.testbed import systems, workloads
 from agglab.testbed.control.outcome import Failure, JobResult, Outcome, Round, Span
 from agglab.testbed.measurements import Measurements
@@ -106,8 +106,33 @@ def measurements(s: ResolvedScenario) -> Measurements:
         },
         register_bits={"s1": 4096},
         processors=2,
-        record=Record(latencies={WorkerId(1, "h1"): np.eye(1, histogram.BUCKETS, 7, int)[0]}),
+        record=Record(
+            workers={WorkerId(1, "h1"): [samples(1)], WorkerId(1, "h2"): [samples(2)]},
+            latencies={WorkerId(1, "h1"): np.eye(1, histogram.BUCKETS, 7, int)[0]},
+            every_ns=100_000_000,
+        ),
     )
+
+
+def samples(times: int) -> np.ndarray:
+    """Rows of a worker that is sampled 60 times, every 0.1 s, and sends 125 bytes times n squared
+    times `times` before the n-th sample."""
+    rows = np.zeros((61, len(recording.FIELDS)), np.int64)
+    rows[:, 0] = np.arange(61) * 100_000_000
+    rows[:, 1] = np.cumsum(125 * times * np.arange(61) ** 2)
+    return rows
+
+
+def test_the_rate_is_that_of_all_workers_within_rounds(tmp_path: Path) -> None:
+    s = scenario(tmp_path)
+    within = [*range(11, 21), *range(30, 36), *range(51, 59)]  # what rounds contain whole
+    rates_bps = sorted(10 * 8 * 125 * 3 * n**2 for n in within)
+    found = compute(s, measurements(s))["jobs"]["job1"]["send_rate_bps"]
+    assert found["median"] == pytest.approx((rates_bps[11] + rates_bps[12]) / 2)
+    assert found["p10"] == pytest.approx(rates_bps[2] * 0.7 + rates_bps[3] * 0.3)
+    unrecorded = replace(measurements(s), record=Record())
+    rates = compute(s, unrecorded)["jobs"]["job1"]["send_rate_bps"]
+    assert rates == {"median": None, "p10": None}
 
 
 def test_bounds_of_floats_count_an_opening_of_each_slot(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agglab.testbed import cli, systems
+from agglab.testbed import cli, system_names, systems
 from agglab.testbed.run import run
 from agglab.testbed.scenario import ScenarioError, load, to_yaml
 from agglab.testbed.systems import forwarding as plain
@@ -156,8 +156,8 @@ def test_an_attack_needs_a_system_that_can_be_attacked(tmp_path: Path) -> None:
 def test_an_entry_point_is_a_name(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     monkeypatch.syspath_prepend(str(GATHER.parent))
     points = [
-        metadata.EntryPoint("gather", "gather:Gather", systems.GROUP),
-        metadata.EntryPoint("broken", "no_such_module:Gather", systems.GROUP),
+        metadata.EntryPoint("gather", "gather:Gather", system_names.GROUP),
+        metadata.EntryPoint("broken", "no_such_module:Gather", system_names.GROUP),
     ]
     monkeypatch.setattr(metadata, "entry_points", lambda group: points)
     systems.find.cache_clear()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from agglab.switch import folders
+from agglab.common import private_folders
 from agglab.testbed import scratch
 from agglab.testbed.errors import MachineLacks
 from agglab.testbed.scratch import note_elsewhere, remove_stale, scratch_folder
@@ -119,7 +119,7 @@ def test_a_runtime_folder_that_does_not_exist_is_passed_over(
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() or 1000)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "none"))
-    monkeypatch.setattr(folders.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(private_folders.tempfile, "gettempdir", lambda: str(tmp_path))
     assert scratch.state_folder() == tmp_path / f"agglab-{os.geteuid()}"
 
 
@@ -127,7 +127,7 @@ def test_a_runtime_folder_of_our_own_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     user = os.getuid()
-    monkeypatch.setattr(folders, "why_not_ours", lambda path: None)
+    monkeypatch.setattr(private_folders, "why_not_ours", lambda path: None)
     monkeypatch.setattr(os, "geteuid", lambda: user or 1000)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     assert scratch.state_folder() == tmp_path / "agglab"

@@ -36,6 +36,13 @@ def test_foreign_packets_change_no_sum_and_are_counted(system: str, seed: int) -
     assert tried.counted["malformed"] > 0
 
 
+@pytest.mark.parametrize("system", scenario.names())
+def test_every_seed_stands_for_a_run_and_together_for_all_workloads(system: str) -> None:
+    abilities = systems.find(system).abilities
+    runs = [resolved(system, 1000, seed) for seed in range(2 * len(abilities.workloads))]
+    assert {run.jobs[0].work.kind for run in runs} == set(abilities.workloads)
+
+
 def stranger(seed: int) -> Stranger:
     name = systems.default()
     same = recorded(name)

@@ -1,6 +1,6 @@
-"""What verification has of this system: a second reading of docs/protocol.md and docs/hosts.md in
-plain Python, which shares nothing with the P4 program or worker.c, and worlds in which both run
-side by side. Nothing of the testbed imports it.
+"""The verification of this system: a second reading of docs/protocol.md and docs/hosts.md in plain
+Python, which shares nothing with the P4 program or worker.c, and worlds in which both run side by
+side. Nothing of the testbed imports it.
 
     packets       bytes of frames
     forwarding_model  what a switch does with other frames

@@ -76,7 +76,8 @@ def body(chance: Random, kind: int, lanes: int) -> bytes:
 
 
 def spoilt(chance: Random, frame: bytes, lanes: int) -> bytes:
-    """With one or two things changed; the checksums are mostly mended, as an attacker would."""
+    """Returns the frame with one or two fields changed. Checksums are mostly corrected, as an
+    attacker would do."""
     changed = bytearray(frame)
     for _ in range(chance.choice((1, 1, 2))):
         change = chance.choice(CHANGES)
@@ -94,7 +95,8 @@ def spoilt(chance: Random, frame: bytes, lanes: int) -> bytes:
 
 
 def _checked_end(chance: Random, frame: bytearray, lanes: int) -> int:
-    """Where the UDP checksum's data end: by the packet's length or kind, or before the body."""
+    """Returns where the data of the UDP checksum end: by the packet's length or kind, or before the
+    body."""
     if len(frame) > BODY_AT and chance.random() < 0.5:
         if chance.random() < 0.3:
             return BODY_AT
@@ -153,7 +155,7 @@ def _pretended(chance: Random, frame: bytearray) -> None:
 
 
 def _wrapped(chance: Random, frame: bytearray) -> None:
-    """With VLAN tags, which a receiver takes off."""
+    """Returns the frame with VLAN tags, which a receiver removes."""
     for _ in range(chance.choice((1, 1, 2, 4, 5))):
         frame[12:12] = chance.choice(packets.TAGS) + bytes([0, chance.choice((0, 0, 1))])
 

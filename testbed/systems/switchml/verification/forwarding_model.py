@@ -1,4 +1,4 @@
-"""What a switch does with frames that have nothing to do with aggregation."""
+"""A model of how a switch forwards frames that have nothing to do with aggregation."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Forwarding:
         return frame[12:14] == b"\x08\0" and frame[22] > 1 and frame[30:34] in self.routes
 
     def outs(self, port: int, frame: bytes) -> list[Out]:
-        """What leaves, of a frame that is routable."""
+        """Returns the frames that leave for a routable frame."""
         if frame[:6] == AGGREGATOR_MAC:
             return [self._routed(frame)]
         to = self.ports.get(frame[:6])

@@ -75,7 +75,7 @@ class SwitchPair:
         self.write_entries(entries, self.model.duties)
 
     def process(self, port: int, frame: bytes) -> list[Out]:
-        """What leaves; Wrong if that is not what must leave."""
+        """Returns the frames that leave. Raises Wrong if others should have left."""
         outs = self._pipeline.process(port, frame)
         decision, expected = self.model.process(port, frame)
         outs.sort()
@@ -177,8 +177,8 @@ class WorkerPair:
         return self.poll(now_ns)
 
     def poll(self, now_ns: int) -> list[bytes] | None:
-        """What is sent now; None if the worker ends its round with an error. A round that is over
-        is looked at."""
+        """Returns what is sent now; None if the worker ends its round with an error. A round that
+        is over is looked at."""
         must = self.model.poll(now_ns)
         try:
             queue = self.real.poll(now_ns).tolist()
@@ -237,7 +237,7 @@ class WorkerPair:
             self._compare("value", self._out, self.model.returned())
 
     def compare(self, sums: NDArray, values: NDArray) -> None:
-        """With what the round must come to."""
+        """Compares the result with what the round must return."""
         self._compare("sum", self._sums, sums)
         if not self.model.not_finite:
             self._compare("value", self._out, values)

@@ -57,7 +57,7 @@ class Message:
 
 
 class Sort(enum.Enum):
-    """What a switch takes a frame for."""
+    """The classes that a switch sorts frames into."""
 
     AGGREGATION = enum.auto()
     FORGED = enum.auto()
@@ -78,7 +78,7 @@ class Read:
 
 
 def read(frame: bytes, lanes: int) -> Read:
-    """What a switch's parser and checksums say."""
+    """Returns what a switch's parser and checksums find in a frame."""
     source, target, protocol = addresses(frame)
     if frame[12:14] == b"\x08\0" and target == AGGREGATOR_IP and _is_message(frame):
         return _read_message(frame, lanes)
@@ -139,7 +139,8 @@ def _read_message(frame: bytes, lanes: int) -> Read:
 
 
 def checksums_hold(frame: bytes, end: int) -> bool:
-    """Those of IPv4 (without options) and of UDP up to `end`, unless none was computed."""
+    """Returns whether the checksums of IPv4 (without options) and of UDP up to `end` are correct; a
+    UDP checksum may be absent."""
     if ones_sum(frame[IP_AT:UDP_AT]):
         return False
     pseudo = frame[26:34] + bytes([0, frame[23]]) + frame[38:40]
@@ -199,8 +200,8 @@ def body_bytes(kind: int, lanes: int) -> int:
 
 
 def merged(kind: int, a: bytes, b: bytes) -> bytes:
-    """Of two contributions' bodies: the smallest and the largest shape, or each 32-bit value summed
-    modulo 2^32."""
+    """Returns the aggregate of two contributions' bodies: the smallest and the largest shape, or
+    each 32-bit value summed modulo 2^32."""
     if kind == OPENING:
         size = SHAPE.size
         return min(a[:size], b[:size]) + max(a[size:], b[size:])

@@ -1,4 +1,5 @@
-"""What a round must come to, from all inputs at once, by docs/protocol.md's arithmetic alone."""
+"""Computes what a round must return, from all inputs at once, by docs/protocol.md's arithmetic
+alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What docs/protocol.md has a switch do with every packet."""
+"""A model of what docs/protocol.md has a switch do with every packet."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NO_JOB = 16
 
 @dataclass(frozen=True)
 class Member:
-    """What a port is to a job. bit: of a child; 0 of the parent. receiver: whom it leads to."""
+    """The role of a port in a job. bit: of a child; 0 of the parent. receiver: whom it leads to."""
 
     bit: int
     receiver: End
@@ -122,7 +122,7 @@ class SwitchModel:
         self.counted_bytes: Counter[tuple[str, int]] = Counter()
 
     def empty(self) -> None:
-        """As a switch that starts."""
+        """Empties the state, as when a switch starts."""
         self._cells.clear()
         self.counted.clear()
         self.counted_bytes.clear()
@@ -132,7 +132,7 @@ class SwitchModel:
         return self._cells.setdefault((duty.first_slot + slot, tag & 1), Cell())
 
     def decide(self, port: int, frame: bytes) -> Decision:
-        """What becomes of a frame; nothing changes."""
+        """Decides what happens to a frame, without changing any state."""
         return self._decide(port, packets.read(frame, self._lanes), frame)
 
     def process(self, port: int, frame: bytes) -> tuple[Decision, list[Out]]:
@@ -156,8 +156,9 @@ class SwitchModel:
         return decision, outs
 
     def _settle_at_new_root(self, duty: Duty, parsed: packets.Read) -> None:
-        """Where members were lost, what is left of an old session may be complete at a switch that
-        was not the root then. It holds the result after the next contribution, whatever that is."""
+        """Settles cells of an old session: where members were lost, such a cell may be complete at
+        a switch that was not the root then. It holds the result after the next contribution,
+        whatever that is."""
         assert parsed.message is not None
         cell = self.cell(duty, parsed.message.slot, parsed.message.tag)
         cell.holds_result = cell.holds_result or cell.present == duty.all_children

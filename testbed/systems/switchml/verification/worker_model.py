@@ -1,4 +1,5 @@
-"""What docs/protocol.md and docs/hosts.md have a worker send, count and return, and when."""
+"""A model of what docs/protocol.md and docs/hosts.md have a worker send, count and return, and
+when."""
 
 from __future__ import annotations
 
@@ -60,7 +61,7 @@ class Flight:
 
     @property
     def has_values(self) -> bool:
-        """What takes longer than an opening."""
+        """Whether it waits for values, not for the answer to an opening."""
         return self.kind != OPENING
 
 
@@ -169,7 +170,7 @@ class WorkerModel:
         return awaited
 
     def judge(self, datagram: bytes) -> str:
-        """What a datagram counts as: awaited, duplicates, late or malformed."""
+        """Returns what a datagram counts as: awaited, duplicates, late or malformed."""
         if len(datagram) < HEADER.size:
             return "malformed"
         version, kind, job, slot, _, _, tag = HEADER.unpack_from(datagram)
@@ -212,7 +213,8 @@ class WorkerModel:
         return rtt_ns
 
     def returned(self) -> NDArray:
-        """What the caller gets: sums, or floats with the input where a chunk has no finite one."""
+        """Returns what the caller gets: sums, or floats with the input where a chunk has no finite
+        one."""
         if not self._floats:
             return self.sums
         out = self._values.copy()
@@ -296,8 +298,8 @@ class WorkerModel:
         return since + min(timeout, self._times.max_rto_ns)
 
     def poll(self, now_ns: int) -> list[tuple[int, bytes]] | None:
-        """What is sent now, as (slot, datagram); None when the worker gives up, or its round has
-        ended in disagreement."""
+        """Returns what is sent now, as (slot, datagram); None when the worker gives up, or its
+        round has ended in disagreement."""
         if self.disagreed:
             return None
         sent = []

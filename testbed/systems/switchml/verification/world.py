@@ -181,7 +181,8 @@ class SwitchWorld:
                 worker.check_counters()
 
     def _go_on(self) -> bool:
-        """Nothing is on its way: next rounds, or the timer that is due first."""
+        """Goes on when no packet is on its way: with the next rounds, or the timer that is due
+        first."""
         if self._setting.lawless:
             return False
         idle = self._idle()
@@ -246,7 +247,7 @@ class SwitchWorld:
         frames: list[bytes],
         extra: Extra | None = None,
     ) -> None:
-        """What comes together at a host, each job's worker what is for it."""
+        """Delivers what arrives at a host at the same time, to each job's worker what is for it."""
         for job in self._jobs:
             worker = job.workers.get(host)
             if worker is None or host not in job.running:
@@ -525,7 +526,7 @@ class SwitchWorld:
             self._arrive(Flight(name, port, frame))
 
     def _send(self, chance: Random) -> None:
-        """Of a member who sends what he likes."""
+        """Sends a packet of a member that does not follow the protocol."""
         for _ in range(chance.randint(1, 6)):
             name = chance.choice(list(self._switches))
             switch = self._switches[name]
@@ -618,7 +619,7 @@ def _faked(chance: Random, worker: WorkerPair, chosen: Setting) -> bytes:
 
 
 class Walks:
-    """What a search walks in."""
+    """The worlds that a search walks in."""
 
     def __init__(self, compiled: CompiledProgram) -> None:
         self._compiled = compiled

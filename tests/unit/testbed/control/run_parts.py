@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from agglab.testbed.backend import Command
-from agglab.testbed.control.crew import Crew
-from agglab.testbed.control.filling import Filler
+from agglab.testbed.control.agent_group import AgentGroup
 from agglab.testbed.control.outcome import JobResult
 from agglab.testbed.control.roster import Roster
 from agglab.testbed.control.scheduler import RunClock, Scheduler
+from agglab.testbed.control.table_writer import TableWriter
 from agglab.testbed.own_entries import as_planned
 from agglab.testbed.plan import Entries
 from agglab.testbed.scenario import ResolvedScenario, load
@@ -83,11 +83,11 @@ class Parts:
         self.clock = RunClock(self.backend.now_ns)
         self.scheduler = Scheduler(self.backend.now_ns)
         self.told: list[dict[str, Any]] = []
-        self.filler = Filler(self.backend, scenario.system, scenario.graph, as_planned)
-        self.roster = Roster(scenario, self.filler, self.tell)
+        self.table_writer = TableWriter(self.backend, scenario.system, scenario.graph, as_planned)
+        self.roster = Roster(scenario, self.table_writer, self.tell)
         self.job = scenario.jobs[0]
         self.result = JobResult(self.job)
-        self.crew = Crew(self.result, self.backend, self.clock, self.roster, start_s=10.0)
+        self.group = AgentGroup(self.result, self.backend, self.clock, self.roster, start_s=10.0)
         self.ended: list[BaseException | None] = []
 
     def tell(self, event: str, **content: Any) -> None:
@@ -109,7 +109,7 @@ class Parts:
     def event(self, event: str, rank: int, **content: Any) -> None:
         """An agent says something."""
         said = {"event": event, "job": self.job.number, "rank": rank, **content}
-        self.crew.note(said)
+        self.group.note(said)
         self.scheduler.post(said)
         self.scheduler.deliver()
 

@@ -58,7 +58,13 @@ class Controlled(Parts):
         self.backend.write_entries = slow
         self.backend.taken()
         self.controlling = Controlling(
-            self.result, self.script, self.backend, self.clock, self.roster, self.filler, self.tell
+            self.result,
+            self.script,
+            self.backend,
+            self.clock,
+            self.roster,
+            self.table_writer,
+            self.tell,
         )
         self.begin(self.controlling.steps)
         self.backend.now = 5 * MS
@@ -124,11 +130,11 @@ def test_a_deadline_whose_changes_take_too_long_is_missed(
 
 
 def test_a_switch_that_is_down_is_filled_with_it_when_it_is_back(parts: Controlled) -> None:
-    parts.filler.stopped("s1")
+    parts.table_writer.stopped("s1")
     parts.script.says = {"s1": [entry(9)]}
     parts.round(0)
     assert parts.hot() == []
-    parts.filler.fill_again("s1")
+    parts.table_writer.write_again("s1")
     assert parts.hot() == [[9]]
 
 

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from run_parts import Parts, resolved
 
-from agglab.testbed.control.crew import ANSWER_S, JobFailed
+from agglab.testbed.control.agent_group import ANSWER_S, JobFailed
 from agglab.testbed.control.history import FaultHistory, FaultState
 from agglab.testbed.control.recovery import Recovery
 from agglab.testbed.control.round_failure import RoundFailure, failure_of
 from agglab.testbed.control.session import JobSession
 from agglab.testbed.faults import AgentCrash, AtTime, Fault
-from agglab.testbed.systems.base import Absent
+from agglab.testbed.systems.base import MissingChunks
 
 PS = "ps: {servers: [h4]}\njobs: [{workers: [h1, h2, h3]}]"
 
@@ -43,17 +43,17 @@ class Rig(Parts):
             for n, crash in enumerate(crashes)
         ]
         self.rounds: Any = Rounds()
-        self.absent: dict[str, Absent] = {}
-        self.session = JobSession(self.crew, self.roster)
+        self.missing: dict[str, MissingChunks] = {}
+        self.session = JobSession(self.group, self.roster)
         self.recovery = Recovery(
             self.result,
-            self.crew,
+            self.group,
             self.session,
             self.clock,
             self.roster,
             self.rounds,
             FaultHistory(self.states, self.clock),
-            lambda *asked: self.absent,
+            lambda *asked: self.missing,
         )
         self.roster.join(self.job)
         self.begin(lambda: self.session.begin(self.roster.take_share(self.job)))
@@ -63,8 +63,8 @@ class Rig(Parts):
     def fail(self, event: str, rank: int, **content: Any) -> None:
         """A round fails by this event."""
         said = {"event": event, "job": 1, "rank": rank, "t_ns": self.clock.now_ns(), **content}
-        self.crew.note(said)
-        failure = failure_of(said, self.crew, self.job.on_failure)
+        self.group.note(said)
+        failure = failure_of(said, self.group, self.job.on_failure)
         assert isinstance(failure, RoundFailure)
         self.begin(lambda: self.recovery.recover(failure, 0))
 
@@ -88,7 +88,7 @@ DIED: Any = ("ended", 1)
 
 def test_all_leave_the_round_and_the_dead_is_named(tmp_path: Path) -> None:
     rig = Rig(tmp_path, "fail")
-    rig.absent = {"h2": Absent({4, 5})}
+    rig.missing = {"h2": MissingChunks({4, 5})}
     rig.fail(*DIED, status=-9)
     assert rig.orders() == ["h1 abort", "h3 abort", "h4-server-3 report"]
     rig.answer(0, 2, 3)
@@ -120,7 +120,7 @@ def test_who_owes_is_called_what_it_is(
     tmp_path: Path, owing: str, says: str, rank: int | None
 ) -> None:
     rig = Rig(tmp_path, "fail")
-    rig.absent = {owing: Absent({7})}
+    rig.missing = {owing: MissingChunks({7})}
     rig.fail("failed", 0, error="no", missing=[[7, 7]])
     rig.answer(1, 2, 3)
     reason, named = rig.reason()
@@ -201,12 +201,12 @@ def test_survivors_go_on_without_the_dead(tmp_path: Path) -> None:
     rig.answer(0, 2, 3)
     configured = ["h1 configure", "h3 configure", "h4-server-3 configure"]
     assert rig.orders()[3:] == ["write_entries s1", *configured]
-    assert rig.crew.members == (0, 2) and rig.result.lost == [1]
+    assert rig.group.members == (0, 2) and rig.result.lost == [1]
 
 
 def test_survivors_need_their_server(tmp_path: Path) -> None:
     rig = Rig(tmp_path, "survivors")
-    rig.absent = {"h4": Absent({7})}
+    rig.missing = {"h4": MissingChunks({7})}
     rig.fail("failed", 0, error="no", missing=[[7, 7]])
     rig.answer(1, 2, 3)
     assert rig.reason() == ("h4: server 0 never sent chunk 7 of job1", 3)
@@ -245,11 +245,11 @@ def test_who_lost_its_script_begins_again_with_the_others(tmp_path: Path) -> Non
     assert "h2 abort" in rig.orders()
     rig.answer(0, 1, 2, 3)
     assert [order for order in rig.orders() if "configure" not in order] == []
-    assert rig.crew.members == (0, 1, 2) and not rig.result.lost
+    assert rig.group.members == (0, 1, 2) and not rig.result.lost
 
 
 def test_survivors_go_on_without_who_lost_its_script(tmp_path: Path) -> None:
     rig = Rig(tmp_path, "survivors")
     rig.fail(*SCRIPT_FAILED, **SAID)
     rig.answer(0, 1, 2, 3)
-    assert rig.result.lost == [1] and rig.crew.members == (0, 2)
+    assert rig.result.lost == [1] and rig.group.members == (0, 2)

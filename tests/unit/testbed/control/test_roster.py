@@ -39,7 +39,7 @@ def test_switches_are_filled_again_only_for_something_else(parts: Parts) -> None
 def test_a_switch_that_forgot_gets_what_all_jobs_need_now(parts: Parts) -> None:
     parts.roster.leave_out(parts.job, [2])
     parts.roster.fill_switches()
-    parts.filler.fill_again("s1")
+    parts.table_writer.write_again("s1")
     first, again = [asked for asked in parts.backend.taken() if asked[0] == "write_entries"]
     assert first == again and first[2].tables
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,7 +34,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> Any:
             for i, times in enumerate(rounds)
         ]
         text = yaml.safe_dump({"figure": {"y": [y], **section}})
-        declared.figures({"points": points}, Asked(text))
+        declared.figures({"points": points}, Asked(text), Path())
         _title, _x, _label, tracks, _references, marks, _layout, _ticks, log = asked[0]
         asked.clear()
         return tracks, marks, log
@@ -94,7 +95,66 @@ def test_a_second_axis_makes_lines_of_its_own(monkeypatch: pytest.MonkeyPatch) -
         for window in ("1", "2")
     ]
     declared.figures(
-        {"points": points}, Asked(yaml.safe_dump({"figure": {"x": AXIS, "y": [MEDIAN]}}))
+        {"points": points}, Asked(yaml.safe_dump({"figure": {"x": AXIS, "y": [MEDIAN]}})), Path()
     )
     names = [(track.name, len(track.pieces[0].points)) for track in drawn[0]]
     assert names == [("links.rate 10mbit", 2), ("links.rate 20mbit", 2)]
+
+
+def repeated(times: dict[tuple[int, int], float]) -> dict[str, Any]:
+    """Metrics of a sweep over windows and seeds, of one round each: time by window and seed."""
+    points = [
+        {"settings": {AXIS: str(window), "seed": str(seed)}, "metrics": metrics([time], 1.0)}
+        for (window, seed), time in times.items()
+    ]
+    return {"points": points}
+
+
+@pytest.fixture
+def tracks(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Returns the title and the tracks of the first figure that the metrics of a sweep give."""
+
+    def draw(metrics: dict[str, Any], folder: Path = Path(), **section: Any) -> Any:
+        asked: list[tuple[Any, ...]] = []
+        monkeypatch.setattr(declared, "lines", lambda *given, **_: asked.append(given) or "")
+        declared.figures(metrics, Asked(yaml.safe_dump({"figure": section})), folder)
+        return asked[0][0], asked[0][3]
+
+    return draw
+
+
+def test_seeds_are_one_point_whose_band_is_their_interval(tracks: Any) -> None:
+    times = {(1, 1): 1.0, (1, 2): 2.0, (1, 3): 9.0, (2, 1): 4.0, (2, 2): 5.0, (2, 3): 6.0}
+    title, (track,) = tracks(repeated(times), title="Times")
+    assert title == "Times, with the 95 % interval of 3 seeds"
+    assert list(track.pieces[0].points) == [(1.0, 2.0), (2.0, 5.0)]
+    (_, low, high), (_, low_2, high_2) = track.band
+    assert 1.0 <= low < 2.0 < high <= 9.0 and 4.0 <= low_2 < 5.0 < high_2 <= 6.0
+
+
+def test_without_several_seeds_there_is_no_band_of_seeds(tracks: Any) -> None:
+    title, (track,) = tracks(repeated({(1, 1): 1.0, (2, 1): 4.0}), title="Times")
+    assert "seeds" not in title and not track.band
+
+
+def test_over_seeds_every_seed_is_a_point(tracks: Any) -> None:
+    _, found = tracks(repeated({(1, 1): 1.0, (1, 2): 2.0}), title="Times", x="seed")
+    (track,) = found
+    assert list(track.pieces[0].points) == [(1.0, 1.0), (2.0, 2.0)]
+
+
+def test_over_time_each_run_is_a_line_of_its_series(tracks: Any, tmp_path: Path) -> None:
+    for number, value in enumerate((70, 30)):
+        folder = tmp_path / f"point-{number}"
+        folder.mkdir()
+        rows = ["time_ns,kind,name,metric,value", f"1000000000,job,job1,sent_rate,{value}"]
+        rows += [f"2000000000,job,job1,sent_rate,{value + 1}", "1000000000,link,a,rate,5"]
+        (folder / "series.csv").write_text("\n".join([*rows, ""]))
+    sweep = {
+        "points": [{"settings": {AXIS: str(w)}, "metrics": metrics([1.0], 1.0)} for w in (1, 2)]
+    }
+    title, (first, second) = tracks(sweep, tmp_path, title="T", y=[], over_time=["job.sent_rate"])
+    assert title == "T: sent rate over time"
+    assert (first.name, second.name) == (f"{AXIS} 1", f"{AXIS} 2")
+    assert list(first.pieces[0].points) == [(1.0, 70.0), (2.0, 71.0)]
+    assert list(second.pieces[0].points) == [(1.0, 30.0), (2.0, 31.0)]

@@ -6,11 +6,16 @@ from pathlib import Path
 import pytest
 from scenario_mistakes import OF_SYSTEMS, WRONG
 
-from agglab.testbed import faults
+import agglab.hosts.workloads
+from agglab.testbed import faults, workloads
 from agglab.testbed.scenario import ScenarioError, load, suite_to_yaml
 from agglab.testbed.scenario.fault_kinds import KINDS, FaultEntry
 from agglab.testbed.scenario.key import yaml_name
 from agglab.topologies import Drop, DropList, GilbertElliott, PeriodicDrop
+
+
+def test_a_scenario_names_the_workloads_that_hosts_and_testbed_know() -> None:
+    assert list(agglab.hosts.workloads.KINDS) == list(workloads.KINDS)
 
 
 @pytest.mark.parametrize("mistake", {**WRONG, **OF_SYSTEMS})

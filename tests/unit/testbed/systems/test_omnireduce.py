@@ -263,7 +263,7 @@ def test_what_was_taken_apart_is_one_frame(tried: Run, monkeypatch: pytest.Monke
     monkeypatch.setattr(findings, "balances", balances)
     code, metrics = tried(scenario(shape=RACKS[1], loss="1%"))
     assert is_clean(code, metrics)
-    assert all(each.came == each.counted and each.owed == each.went for each in found.values())
+    assert all(each.came == each.counted and each.expected == each.went for each in found.values())
     apart = [switch["packets"]["taken_apart"] for switch in metrics["switches"].values()]
     assert len(found) == 4 and min(apart[:3]) > 50 and apart[3] == 0
 

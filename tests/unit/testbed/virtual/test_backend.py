@@ -12,7 +12,6 @@ import pytest
 
 from agglab.hosts import wire
 from agglab.hosts.tensors import make_tensor
-from agglab.testbed.faults import AtTime, Fault, Impair, LinkDown
 from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.program import compile_program
 from agglab.testbed.scenario.fault_kinds import FaultEntry
@@ -227,11 +226,10 @@ def test_a_restarted_switch_is_empty_and_keeps_what_it_counted(rig: Rig) -> None
 
 
 def test_a_link_fault_begins_and_ends(rig: Rig) -> None:
-    down = Fault(0, "link_down", LinkDown("h2-s1"), AtTime(0.0))
-    rig.backend.begin(down)
+    rig.backend.set_link_down(0, "h2-s1", True)
     rig.all(command="round", round=0)
     rig.backend.wait(10_000_000)
-    rig.backend.end(down)
+    rig.backend.set_link_down(0, "h2-s1", False)
     rig.until("round", 3)
     rig.assert_exact(0)
     ways = {way.direction: way for way in rig.backend.statistics().directions}
@@ -240,7 +238,7 @@ def test_a_link_fault_begins_and_ends(rig: Rig) -> None:
 
 def test_corrupted_frames_are_refused_by_switch_and_hosts(rig: Rig) -> None:
     ways = ("h1->s1", "s1->h1")
-    rig.backend.begin(Fault(1, "corrupt", Impair("h1-s1", ways, Corrupt(0.3)), AtTime(0.0)))
+    rig.backend.set_impairment(1, "h1-s1", ways, Corrupt(0.3), True)
     rig.all(command="round", round=0)
     rig.until("round", 3)
     rig.assert_exact(0)

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from agglab.testbed import target_names
 from agglab.testbed.errors import MachineLacks
 from agglab.testbed.network.targets import TARGETS, Bmv2Target, NativeTarget, bmv2, choose
 from agglab.testbed.network.targets.base import SwitchSetting
 from agglab.testbed.network.targets.thrift import ProgramNames, ThriftControl
 from agglab.testbed.plan import CloneSession, Entries, Replica, TableEntry
-from agglab.testbed.systems import base
 
 PROGRAM = {
     "header_types": [
@@ -311,7 +311,7 @@ def test_what_the_program_lacks_is_named(entry: TableEntry, says: str) -> None:
 
 
 def test_every_target_of_a_scenario_is_there() -> None:
-    assert tuple(TARGETS) == base.TARGETS
+    assert tuple(TARGETS) == target_names.TARGETS
     for name, module in TARGETS.items():
         made = choose(name, Path("program.json"), Path("program.p4info"), "off")
         assert isinstance(made, module.TARGET)

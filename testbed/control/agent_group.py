@@ -24,7 +24,7 @@ class JobFailed(Exception):
         self.reason, self.rank, self.report = reason, rank, report
 
 
-class Crew:
+class AgentGroup:
     """The agents of one job. Workers have the ranks of the job; servers have ranks above those of
     all workers. start_s: how long a program may take to become ready."""
 

@@ -1,4 +1,4 @@
-"""Where a job's chunks look for a slot. Imports hosts.hashes only."""
+"""Computes the slot that each chunk of a job asks for. Imports hosts.hashes only."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from agglab.hosts.hashes import hash_place
 
 SALTS = 8
-"""How often a place is drawn again that the job has already."""
+"""How often a place is drawn again if the job already has it."""
 
 
-def places(job: int, window: int, first_slot: int, slots: int) -> NDArray[np.uint16]:
+def hashed_slots(job: int, window: int, first_slot: int, slots: int) -> NDArray[np.uint16]:
     """Slots in which a job's chunks follow each other: that of tag t is number t modulo the length.
 
     uint16 of shape (min(window, slots),), all different and within `slots` slots from `first_slot`

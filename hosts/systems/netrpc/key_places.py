@@ -16,7 +16,7 @@ UNUSED = KEPT - 1
 """The place of an entry that is not used."""
 
 
-class Directory:
+class PlaceCache:
     """Keys and their places, as far as they are known: a place, or KEPT by the server."""
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class Directory:
         return np.array([self._places[key] for key in keys.tolist()], np.int64)
 
 
-class Allotment:
+class PlaceAllocator:
     """A server's: in each of so many banks, who comes first has a place, as long as there are any.
     Which bank is a key's follows from the key alone, so that what packets a worker sends depends on
     nobody's order while all keys have places. cells: places of a bank."""

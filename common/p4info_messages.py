@@ -1,7 +1,7 @@
 """The protobuf classes of P4Info, made anew from the p4runtime package's descriptors.
 
-The package's own classes are too old for today's protobuf: they hold map fields as repeated
-messages, which the text and JSON printers do not understand.
+The package's own classes are too old for today's protobuf: they hold map fields (`type_info`) as
+repeated messages, which the text and JSON formats do not expect. The bytes are the same.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LOCK = Lock()
 
 
 def new_message(name: str) -> Any:
-    """An empty message of p4.config.v1."""
+    """Returns an empty message of p4.config.v1."""
     with _LOCK:
         return _message_class(f"p4.config.v1.{name}")()
 
@@ -39,6 +39,7 @@ def _pool() -> Any:
 
 
 def _add(pool: Any, file: Any, known: set[str]) -> None:
+    """Adds a file's descriptor after those that it depends on."""
     if file.name in known:
         return
     known.add(file.name)

@@ -1,5 +1,5 @@
-"""Folders that are this user's alone: what is loaded or listened on lies where nobody else has a
-say."""
+"""Folders that are this user's alone: what is loaded as code, or listened on, lies where nobody
+else has a say."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def state_folder() -> Path:
-    """Where sockets are: a short path, and gone when the machine starts again."""
+    """Returns the folder for sockets: its path is short, and the machine empties it when it
+    boots."""
     if os.geteuid() == 0:
         return Path("/run/agglab")
     runtime = os.environ.get("XDG_RUNTIME_DIR")
@@ -23,7 +24,7 @@ def state_folder() -> Path:
 
 
 def why_not_ours(path: Path, follow_link: bool = False) -> str | None:
-    """Why somebody else may have a say in what this path is; None if nobody has."""
+    """Returns why another user could replace what this path leads to, or None if nobody could."""
     try:
         found = path.stat() if follow_link else path.lstat()
     except OSError as error:

@@ -13,12 +13,12 @@ from agglab.topologies import Topology
 
 
 class Switches(Protocol):
-    """The part of a backend that a filler needs."""
+    """The part of a backend that a table_writer needs."""
 
     def write_entries(self, switch: str, entries: Entries) -> None: ...
 
 
-class Filler:
+class TableWriter:
     """Fills the switches of a run. fill: turns the entries that the system plans into those with
     the user's own."""
 
@@ -29,7 +29,7 @@ class Filler:
         self._controlled: dict[int, dict[str, tuple[TableEntry, ...]]] = {}
         self._down: set[str] = set()
 
-    def fill_for(self, jobs: Sequence[ActiveJob]) -> None:
+    def write_for(self, jobs: Sequence[ActiveJob]) -> None:
         """Fills all switches for these jobs, unless they are already filled for them."""
         if list(jobs) == self._jobs:
             return
@@ -37,13 +37,13 @@ class Filler:
         self._entries = self._system.tables(self._graph, self._jobs)
         for switch in self._entries:
             if switch not in self._down:
-                self.fill_again(switch)
+                self.write_again(switch)
 
     def stopped(self, switch: str) -> None:
         """Marks a switch as empty: it gets no entries until it is filled again."""
         self._down.add(switch)
 
-    def fill_again(self, switch: str) -> None:
+    def write_again(self, switch: str) -> None:
         """Fills one switch that has lost its entries."""
         self._down.discard(switch)
         self._switches.write_entries(switch, self._wanted(switch))
@@ -59,7 +59,7 @@ class Filler:
             if gone or come:
                 differing[switch] = len(gone) + len(come)
                 if switch not in self._down:
-                    self.fill_again(switch)
+                    self.write_again(switch)
         return differing
 
     def _wanted(self, switch: str) -> Entries:

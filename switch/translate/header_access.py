@@ -25,7 +25,7 @@ from agglab.switch.translate.narrow import ScalarExpressions
 from agglab.switch.translate.writer import Writer, access
 
 
-class Places:
+class HeaderAccess:
     """Writes the code that finds headers. An element outside its stack reads as zero_<type>, and
     changes to it do nothing."""
 
@@ -89,7 +89,7 @@ class Places:
                 yield place
 
     def target(self, header: HeaderExpression) -> tuple[Place, str | None]:
-        """Where a header is and the condition for it to be there at all."""
+        """Returns the C expression of a header and the condition under which it exists."""
         if isinstance(header, HeaderRef):
             return self.layout.place(header.header), None
         if isinstance(header, UnionMember) and isinstance(header.union, UnionRef):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from run_parts import Parts, resolved
 
-from agglab.testbed.control.crew import ANSWER_S, JobFailed
+from agglab.testbed.control.agent_group import ANSWER_S, JobFailed
 from agglab.testbed.worker_id import WorkerId
 
 PS = "ps: {servers: [h4]}\njobs: [{workers: [h1, h2, h3]}]"
@@ -19,14 +19,14 @@ def parts(tmp_path: Path) -> Parts:
 
 
 def test_servers_have_ranks_above_those_of_workers(parts: Parts) -> None:
-    crew = parts.crew
-    assert crew.needed == {0, 1, 2, 3} and crew.servers == {3: WorkerId(1, "h4", "server", 3)}
-    assert (crew.called(1), crew.called(3)) == ("h2: worker 1", "h4: server 0")
+    group = parts.group
+    assert group.needed == {0, 1, 2, 3} and group.servers == {3: WorkerId(1, "h4", "server", 3)}
+    assert (group.called(1), group.called(3)) == ("h2: worker 1", "h4: server 0")
     assert parts.result.servers == {3: "h4"}
 
 
 def test_programs_are_started_and_awaited(parts: Parts) -> None:
-    parts.begin(lambda: parts.crew.start([0, 3]))
+    parts.begin(lambda: parts.group.start([0, 3]))
     assert parts.backend.taken() == [("start", "h1"), ("start", "h4-server-3")]
     parts.event("ready", 3)
     parts.event("ready", 1)
@@ -42,7 +42,7 @@ def failure(parts: Parts) -> JobFailed:
 
 
 def test_who_is_not_ready_in_time_is_named(parts: Parts) -> None:
-    parts.begin(lambda: parts.crew.start([0, 3]))
+    parts.begin(lambda: parts.group.start([0, 3]))
     parts.event("ready", 0)
     parts.wait(9.9)
     assert not parts.ended
@@ -52,7 +52,7 @@ def test_who_is_not_ready_in_time_is_named(parts: Parts) -> None:
 
 
 def test_who_ends_instead_is_named_with_what_there_is_to_show(parts: Parts) -> None:
-    parts.begin(lambda: parts.crew.start([0, 3]))
+    parts.begin(lambda: parts.group.start([0, 3]))
     parts.event("ended", 3, status=-9, report="the log")
     error = failure(parts)
     assert (error.reason, error.rank) == ("h4: server 0 exited early with status -9", 3)
@@ -60,19 +60,19 @@ def test_who_ends_instead_is_named_with_what_there_is_to_show(parts: Parts) -> N
 
 
 def test_the_dead_are_not_waited_for_where_they_may_be(parts: Parts) -> None:
-    parts.begin(lambda: parts.crew.until_ready([0, 1], or_dead=True))
+    parts.begin(lambda: parts.group.until_ready([0, 1], or_dead=True))
     parts.event("ended", 0, status=1)
     assert not parts.ended
     parts.event("ready", 1)
-    assert parts.ended == [None] and set(parts.crew.dead) == {0}
+    assert parts.ended == [None] and set(parts.group.dead) == {0}
 
 
 def test_who_comes_back_is_alive_and_knows_nothing(parts: Parts) -> None:
     parts.event("ended", 1, status=-9)
-    assert not parts.crew.forgetful
-    parts.begin(lambda: parts.crew.until_back([1]))
+    assert not parts.group.forgetful
+    parts.begin(lambda: parts.group.until_back([1]))
     parts.event("ready", 1)
-    assert parts.ended == [None] and not parts.crew.dead and parts.crew.forgetful
+    assert parts.ended == [None] and not parts.group.dead and parts.group.forgetful
 
 
 def test_counts_of_servers_and_workers_are_kept_apart(parts: Parts) -> None:
@@ -84,7 +84,7 @@ def test_counts_of_servers_and_workers_are_kept_apart(parts: Parts) -> None:
 
 
 def test_all_are_stopped_when_servers_have_said_what_they_counted(parts: Parts) -> None:
-    parts.begin(parts.crew.stop)
+    parts.begin(parts.group.stop)
     assert parts.backend.taken() == [("h4-server-3", "report")]
     parts.event("served", 3, stats={"sent": 1})
     stopped = [(name, "stop") for name in ("h1", "h2", "h3", "h4-server-3")]
@@ -92,6 +92,6 @@ def test_all_are_stopped_when_servers_have_said_what_they_counted(parts: Parts) 
 
 
 def test_a_server_that_does_not_answer_is_not_waited_for_for_long(parts: Parts) -> None:
-    parts.begin(parts.crew.stop)
+    parts.begin(parts.group.stop)
     parts.wait(ANSWER_S)
     assert parts.backend.taken()[-1] == ("h4-server-3", "stop")

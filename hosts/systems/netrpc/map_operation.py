@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from agglab.hosts.systems.netrpc import places
+from agglab.hosts.systems.netrpc import key_places
 from agglab.hosts.systems.netrpc.caller import Caller
-from agglab.hosts.systems.netrpc.places import Directory, Packet
+from agglab.hosts.systems.netrpc.key_places import Packet, PlaceCache
 from agglab.hosts.systems.netrpc.service import Map, Method
-from agglab.hosts.systems.netrpc.stubs import Touch
+from agglab.hosts.systems.netrpc.stubs import MapAccess
 from agglab.hosts.systems.netrpc.wire import KEPT, KEY, PAIR, Kind
 
 PLACE_VALUES = Method(Kind.KEYS, get=True, number=0, name="place_values")
@@ -20,38 +20,43 @@ PLACE_COUNTERS = Method(Kind.KEYS, get=True, number=1, name="place_counters")
 """What a server does beside the service's methods: it tells places."""
 
 
-class Desk(NamedTuple):
+class CallPositions(NamedTuple):
     """A caller, and the first of the positions that these calls may have."""
 
     caller: Caller
     first: int
 
 
-class Touching:
-    """See stubs.Touch. values, counters: the places of both."""
+class MapOperation:
+    """See stubs.MapAccess. values, counters: the places of both."""
 
     def __init__(
-        self, switch: Desk, server: Desk, values: Directory, counters: Directory, wanted: Touch
+        self,
+        switch: CallPositions,
+        server: CallPositions,
+        values: PlaceCache,
+        counters: PlaceCache,
+        wanted: MapAccess,
     ) -> None:
         self.result: Any = None
         self._wanted = wanted
         counts = wanted.method.counts
-        self._directory = counters if counts else values
+        self._cache = counters if counts else values
         self._found = np.zeros(wanted.keys.size, np.uint32)
-        unknown = self._directory.unknown(wanted.keys)
+        unknown = self._cache.unknown(wanted.keys)
         ask = PLACE_COUNTERS if counts else PLACE_VALUES
-        packets = places.in_keys(
+        packets = key_places.in_keys(
             unknown, np.zeros(unknown.size, np.uint32), np.arange(unknown.size)
         )
         self._switch, self._server = switch, server
-        self._asking = _Queue(server, ask, Kind.KEYS, Kind.KEYS, packets)
+        self._lookups = _Queue(server, ask, Kind.KEYS, Kind.KEYS, packets)
         self._queues: list[_Queue] = []
 
     def step(self) -> bool:
-        for body, _ in self._asking.step():
+        for body, _ in self._lookups.step():
             entries = np.frombuffer(body, KEY)
-            self._directory.learn(entries[entries["place"] != places.UNUSED])
-        if not self._asking.done:
+            self._cache.learn(entries[entries["place"] != key_places.UNUSED])
+        if not self._lookups.done:
             return False
         if not self._queues:
             self._queues = list(self._calls())
@@ -65,14 +70,14 @@ class Touching:
 
     def _calls(self) -> Iterator[_Queue]:
         keys, values, declared = self._wanted.keys, self._wanted.values, self._wanted.method
-        at = self._directory.of(keys)
+        at = self._cache.of(keys)
         placed, kept = np.flatnonzero(at != KEPT), np.flatnonzero(at == KEPT)
         if declared.counts:
-            packets = places.one_by_one(at[placed], placed)
+            packets = key_places.one_by_one(at[placed], placed)
         else:
-            packets = places.in_pairs(at[placed], values[placed], placed)
+            packets = key_places.in_pairs(at[placed], values[placed], placed)
         yield _Queue(self._switch, declared, Map, declared.answer, packets)
-        packets = places.in_keys(keys[kept], values[kept], kept)
+        packets = key_places.in_keys(keys[kept], values[kept], kept)
         yield _Queue(self._server, declared, Kind.KEYS, Kind.KEYS, packets)
 
     def _take(self, queue: _Queue, body: bytes, packet: Packet) -> None:
@@ -96,15 +101,20 @@ class _Queue:
     """Calls of one method to one peer, as many at a time as there are positions."""
 
     def __init__(
-        self, desk: Desk, declared: Method, kind: Kind, answer: Kind, packets: Iterator[Packet]
+        self,
+        positions: CallPositions,
+        declared: Method,
+        kind: Kind,
+        answer: Kind,
+        packets: Iterator[Packet],
     ) -> None:
         self.answer = answer
         self.count = 0
         """Of the answer that `step` gave last."""
-        self._desk, self._method, self._kind = desk, declared, kind
+        self._positions, self._method, self._kind = positions, declared, kind
         self._packets = packets
         self._flying: dict[int, Packet] = {}
-        self._free = list(range(desk.caller.window - 1, desk.first - 1, -1))
+        self._free = list(range(positions.caller.window - 1, positions.first - 1, -1))
         self._last = False
 
     @property
@@ -113,7 +123,7 @@ class _Queue:
 
     def step(self) -> Iterator[tuple[bytes, Packet]]:
         """Gives what answers said that have come, and calls again where positions are free."""
-        caller = self._desk.caller
+        caller = self._positions.caller
         waiting = caller.calls["waiting"]
         for position in [p for p in self._flying if not waiting[p]]:
             self.count = int(caller.calls["count"][position])

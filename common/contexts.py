@@ -1,0 +1,54 @@
+"""What classes share whose objects are used in a `with` statement."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import ExitStack
+from types import TracebackType
+from typing import TypeVar
+
+C = TypeVar("C", bound="Closing")
+B = TypeVar("B", bound="BuiltOnEntry")
+
+
+class Closing(ABC):
+    """Something that is closed at the end of a `with` statement."""
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+    def __enter__(self: C) -> C:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class BuiltOnEntry(ABC):
+    """Something that a `with` statement builds, completely or not at all, and takes down at its
+    end. A subclass's `_build` leaves on `_stack` what takes it down."""
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+
+    @abstractmethod
+    def _build(self) -> None: ...
+
+    def __enter__(self: B) -> B:
+        with self._stack:
+            self._build()
+            self._stack = self._stack.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stack.close()

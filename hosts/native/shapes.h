@@ -1,0 +1,44 @@
+/* The shape of a round, what a worker reduces: docs/protocol.md. An OPENING carries the smallest and the largest of those
+ * that the switch knows. */
+#ifndef AGGLAB_SHAPES_H
+#define AGGLAB_SHAPES_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "wire.h"
+
+struct shapes {
+	uint8_t own[WIRE_SHAPE_BYTES];      /* as on the wire */
+	uint8_t smallest[WIRE_SHAPE_BYTES]; /* of all workers', where they disagreed */
+	uint8_t largest[WIRE_SHAPE_BYTES];
+	uint32_t disagreed;
+};
+
+/* A worker's own shape is both the smallest and the largest it knows. Returns the length. */
+static inline uint32_t shapes_put(const struct shapes *s, uint8_t *body)
+{
+	memcpy(body, s->own, WIRE_SHAPE_BYTES);
+	memcpy(body + WIRE_SHAPE_BYTES, s->own, WIRE_SHAPE_BYTES);
+	return 2 * WIRE_SHAPE_BYTES;
+}
+
+/* Whether all workers reduce what this one does. */
+static inline int shapes_agree(const struct shapes *s, const uint8_t *body)
+{
+	return !memcmp(body, s->own, WIRE_SHAPE_BYTES) &&
+	       !memcmp(body + WIRE_SHAPE_BYTES, s->own, WIRE_SHAPE_BYTES);
+}
+
+/* The same. If they do not, the round has no result. */
+static inline int shapes_take(struct shapes *s, const uint8_t *body)
+{
+	if (shapes_agree(s, body))
+		return 1;
+	memcpy(s->smallest, body, WIRE_SHAPE_BYTES);
+	memcpy(s->largest, body + WIRE_SHAPE_BYTES, WIRE_SHAPE_BYTES);
+	s->disagreed = 1;
+	return 0;
+}
+
+#endif

@@ -1,0 +1,85 @@
+"""The systems that a scenario can name: those of testbed/systems/, those that installed packages
+provide as entry points of the group `agglab.systems`, and a class in a user's own file.
+
+This module imports a system only when it is asked for one, and knows nothing of what it is, so that
+the keys of a scenario can have their default from here. `testbed.systems.find` checks what it gets.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Sequence
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+GROUP = "agglab.systems"
+PACKAGE = "agglab.testbed.systems"
+OWN = ".py:"
+"""Separates the file from the class in the name of a system that is a class in a file."""
+
+
+class UnknownSystem(ValueError):
+    """A system does not exist or cannot be used; the message is one line."""
+
+
+def names() -> list[str]:
+    """Returns all systems that can be given by name."""
+    return sorted({*built_in(), *(point.name for point in metadata.entry_points(group=GROUP))})
+
+
+def built_in() -> list[str]:
+    """Returns the systems of testbed/systems/."""
+    folder = Path(__file__).parent / "systems"
+    return sorted(path.parent.name for path in folder.glob("*/system.py"))
+
+
+@cache
+def default() -> str:
+    """Returns the system of testbed/systems/ that declares itself the default."""
+    (name,) = (name for name in built_in() if loaded(name).is_default)
+    return name
+
+
+def located(spec: str, folders: Sequence[Path]) -> str:
+    """Returns `path/to/mine.py:Mine` with the file's full path, if one of the folders has it; a
+    name is returned unchanged."""
+    path, _, wanted = spec.rpartition(":")
+    for folder in folders if OWN in spec else ():
+        if (folder / path).is_file():
+            return f"{(folder / path).resolve()}:{wanted}"
+    return spec
+
+
+def loaded(spec: str) -> Any:
+    """Returns what a name or `/path/to/mine.py:Mine` stands for, and imports its module. Raises
+    UnknownSystem, and whatever the module raises."""
+    return _of_file(spec) if OWN in spec else _named(spec)
+
+
+def _named(name: str) -> Any:
+    if name in built_in():
+        return importlib.import_module(f"{PACKAGE}.{name}").SYSTEM
+    for point in metadata.entry_points(group=GROUP):
+        if point.name == name:
+            return point.load()
+    raise UnknownSystem(f"unknown system {name!r}")
+
+
+def _of_file(spec: str) -> Any:
+    path, _, wanted = spec.rpartition(":")
+    name = f"agglab_system_{Path(path).stem}"
+    described = importlib.util.spec_from_file_location(name, path)
+    if described is None or described.loader is None or not Path(path).is_file():
+        raise UnknownSystem(f"{path}: no such file")
+    module = importlib.util.module_from_spec(described)
+    sys.modules[name] = module  # where dataclasses look their annotations up
+    if str(Path(path).parent) not in sys.path:
+        sys.path.append(str(Path(path).parent))  # what it imports may lie beside it
+    described.loader.exec_module(module)
+    if not hasattr(module, wanted):
+        raise UnknownSystem(f"{path} has no {wanted}")
+    return getattr(module, wanted)

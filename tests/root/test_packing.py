@@ -1,0 +1,47 @@
+"""A pack of a run on real links: repeated on the same machine it agrees, and a changed time does
+not."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.root
+
+TEXT = """
+name: packed
+topology: {kind: rack, workers: 2}
+links: {rate: 10mbit, loss: 1%}
+switch: {lanes: 64, slots: 64}
+workload: {elements: 100_000, rounds: 3, dtype: int32}
+"""
+
+
+def agglab(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "agglab.testbed", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_a_real_run_agrees_and_a_changed_time_does_not(tmp_path: Path) -> None:
+    (tmp_path / "s.yaml").write_text(TEXT)
+    made = agglab("run", tmp_path / "s.yaml", "--results", tmp_path / "results")
+    assert made.returncode == 0, made.stdout + made.stderr
+    folder = (tmp_path / "results/packed/latest").resolve()
+    agglab("pack", folder, "--out", tmp_path / "honest.zip")
+    honest = agglab("repeat", tmp_path / "honest.zip", "--results", tmp_path / "again")
+    assert honest.returncode == 0, honest.stdout + honest.stderr
+
+    changed = Path(shutil.copytree(folder, tmp_path / "changed"))
+    metrics = json.loads((changed / "metrics.json").read_text())
+    times = metrics["jobs"]["job1"]["allreduce"]["time_s"]["all"]
+    times[:] = [time_s / 2 for time_s in times]
+    (changed / "metrics.json").write_text(json.dumps(metrics))
+    agglab("pack", changed, "--out", tmp_path / "changed.zip")
+    found = agglab("repeat", tmp_path / "changed.zip", "--results", tmp_path / "yet_again")
+    assert found.returncode == 1, found.stdout + found.stderr
+    assert "DOES NOT AGREE" in found.stdout and "times as long" in found.stdout
