@@ -129,6 +129,26 @@ def test_a_figure_is_drawn_from_its_folder_alone(tmp_path: Path) -> None:
     assert page.read_text() != before
 
 
+def test_a_figure_over_time_is_drawn_from_the_series_alone(tmp_path: Path) -> None:
+    """A rate that is changed in one run's series.csv changes the page."""
+    figure = FIGURE.replace("}", ", y: [], over_time: [job.sent_rate]}")
+    recorded = "series: {every: 100us}\n"
+    path, out = written(tmp_path, BASE + recorded + figure), tmp_path / "out"
+    options = [str(path), "--clock", "virtual", "--results", str(out)]
+    assert command.main(options) == 0
+    page = out / "index.html"
+    before = page.read_text()
+    assert command.main([*options, "--draw"]) == 0
+    assert page.read_text() == before
+    series = out / "virtual/small/latest/point-1/series.csv"
+    rows = [row.split(",") for row in series.read_text().splitlines()]
+    changed = next(row for row in rows if row[1] == "job" and row[3] == "sent_rate")
+    changed[4] = str(3 * float(changed[4]) + 1e6)
+    series.write_text("".join(",".join(row) + "\n" for row in rows))
+    assert command.main([*options, "--draw"]) == 0
+    assert page.read_text() != before
+
+
 def test_a_figure_that_cannot_run_here_does_not_end_the_others(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
