@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from agglab.testbed.report import declared, dygraphs, over_time
+from agglab.testbed.report import chosen, declared, dygraphs, over_time
 from agglab.testbed.report.asked import Asked
 from agglab.testbed.report.figures import figures_of_several, figures_over_time, run_figures
 from agglab.testbed.report.page import Content, page
@@ -57,7 +57,8 @@ def _write(folder: Path, library: dygraphs.Library | None) -> Path:
         figures = figures_of_several(metrics) if several else run_figures(metrics, events, asked)
         figures = [*declared.figures(metrics, asked, folder), *figures]
         figures += [] if several else figures_over_time(over_time.charts(folder))
-        content = Content(name, command, metrics, figures, asked, manifest, _logs(folder))
+        choice = chosen.chart(metrics)
+        content = Content(name, command, metrics, figures, asked, manifest, _logs(folder), choice)
         files = {figure.file: figure.wide for figure in figures}
         files["report.html"] = page(content, library)
     except WRONG_SHAPE as error:

@@ -62,14 +62,15 @@ def figures(metrics: Metrics) -> list[Figure]:
     numbers."""
     runs = runs_of(metrics)
     return [
-        figure
-        for axis in _axes(runs)
+        drawn
+        for axis in axes(runs)
         for measure in MEASURES
-        if (figure := _figure(runs, axis, measure))
+        if (drawn := figure(runs, axis, measure))
     ]
 
 
-def _axes(runs: Sequence[OfSeveral]) -> Iterator[str]:
+def axes(runs: Sequence[OfSeveral]) -> Iterator[str]:
+    """Yields the swept keys that have at least two values, all of them numbers."""
     for axis in runs[0].settings if runs else ():
         if not PLAIN.fullmatch(axis):
             continue
@@ -78,7 +79,7 @@ def _axes(runs: Sequence[OfSeveral]) -> Iterator[str]:
             yield axis
 
 
-def _figure(runs: Sequence[OfSeveral], axis: str, measure: Measure) -> Figure | None:
+def figure(runs: Sequence[OfSeveral], axis: str, measure: Measure) -> Figure | None:
     """Returns the figure; None if nothing, or nothing but zeros, was measured."""
     measured = [run for run in runs if measure.of(run) is not None]
     if not any(measure.of(run) for run in measured):

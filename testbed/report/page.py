@@ -26,7 +26,8 @@ Metrics = Mapping[str, Any]
 @dataclass(frozen=True)
 class Content:
     """The parts of a page. name: the scenario's, and the run's in it; command: the arguments with
-    which `agglab run` repeats it; logs: files to link to, relative to the folder."""
+    which `agglab run` repeats it; logs: files to link to, relative to the folder; chosen: HTML of
+    the chart whose metric the reader chooses."""
 
     name: str
     command: str
@@ -35,6 +36,7 @@ class Content:
     asked: Asked
     manifest: Metrics
     logs: Sequence[str] = ()
+    chosen: str = ""
 
 
 def page(content: Content, library: Library | None) -> str:
@@ -47,6 +49,7 @@ def page(content: Content, library: Library | None) -> str:
     elif "totals" in metrics:
         body += _of_one(content, expected)
     plain = (each for each in content.figures if each.file != TOPOLOGY and not each.kind)
+    body += [content.chosen] if library and content.chosen else []
     body += [_figure(figure, library) for figure in plain]
     body += _over_time(content.figures, library)
     if "totals" in metrics:
@@ -54,7 +57,7 @@ def page(content: Content, library: Library | None) -> str:
     body += _logs(content.logs)
     body.append(_section("Scenario as resolved", f"<pre>{escape(content.asked.text)}</pre>"))
     body.append(_section("Manifest", _manifest(content.manifest)))
-    if library and any(figure.zoom for figure in content.figures):
+    if library and (content.chosen or any(figure.zoom for figure in content.figures)):
         body.append(scripts(library))
     return _document(content.name, "\n".join(body))
 

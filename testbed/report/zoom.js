@@ -1,6 +1,7 @@
 // Draws every chart of a report that zooms. Its data stands beside it in the page, as JSON:
 // {x, y, bands, series: [{name, colour, dashed, points: [[x, y] or [x, y, low, high], ...]}], marks, references}.
 // A point without y is a gap. Charts in a closed part of the page are drawn when that is opened.
+// A chart that the reader chooses has {choices: {axis: {metric: chart}}} instead, and a list for each of the two.
 "use strict";
 (() => {
   const COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#A79B00", "#777777"];
@@ -65,14 +66,24 @@
     };
   }
 
+  function chartOf(figure) {
+    const data = JSON.parse(figure.querySelector("script").textContent);
+    if (!data.choices) return data;
+    const chosen = name => figure.querySelector(`select[name=${name}]`).value;
+    return data.choices[chosen("axis")][chosen("metric")];
+  }
+
+  const graphs = new WeakMap();
+
   function draw(figure) {
     const plot = figure.querySelector(".plot");
     if (plot.dataset.drawn || !plot.clientWidth) return;
-    const chart = JSON.parse(figure.querySelector("script").textContent);
+    const chart = chartOf(figure);
     const values = chart.series.flatMap(s => s.points.flatMap(([, y, , high]) => [y ?? 0, high ?? 0]));
     const top = Math.max(...values.reduce(([m], v) => [Math.max(m, v)], [0]),
                          ...chart.references.map(reference => reference.value));
-    new Dygraph(plot, rows(chart), {
+    graphs.get(figure)?.destroy();
+    graphs.set(figure, new Dygraph(plot, rows(chart), {
       labels: [chart.x, ...chart.series.map(series => series.name)],
       xlabel: escaped(chart.x),
       ylabel: escaped(chart.y),
@@ -93,10 +104,15 @@
       animatedZooms: false,
       underlayCallback: under(chart),
       drawCallback: graph => { plot.dataset.drawn = graph.numRows(); },
-    });
+    }));
   }
 
   const drawAll = () => document.querySelectorAll("figure.zoom").forEach(draw);
   document.querySelectorAll("details").forEach(fold => fold.addEventListener("toggle", drawAll));
+  for (const figure of document.querySelectorAll("figure.chosen"))
+    figure.addEventListener("change", () => {
+      delete figure.querySelector(".plot").dataset.drawn;
+      draw(figure);
+    });
   drawAll();
 })();

@@ -18,6 +18,8 @@ HINT = "Drag to zoom, double-click to see all."
 STYLE = """
 figure.zoom .plot { width: 100%; height: 300px; }
 figure.zoom figcaption { font-weight: bold; } figure.zoom .hint { opacity: 0.75; font-size: 13px; }
+figure.chosen label { display: inline-block; margin-right: 1em; }
+figure.chosen select { font: inherit; max-width: 90vw; }
 figure.zoom .legend { min-height: 1.5em; font-size: 13px; }
 .dygraph-axis-label, .dygraph-xlabel, .dygraph-ylabel { color: inherit; font-size: 12px; }
 """
@@ -33,7 +35,26 @@ def figure(
     instead: str = "",
 ) -> str:
     """Returns HTML of one chart. instead: the SVG for browsers that run no scripts."""
-    chart = {
+    chart = data(x_label, y_label, tracks, references, marks)
+    text = json.dumps(chart, allow_nan=False).replace("<", "\\u003c")
+    without = f"<noscript>{instead}</noscript>" if instead else ""
+    return (
+        f"<figure class='zoom'><figcaption>{escape(title)}</figcaption>"
+        f"<div class='legend'></div><div class='plot'></div>"
+        f"<div class='hint'>{HINT}</div>"
+        f"<script type='application/json'>{text}</script>{without}</figure>"
+    )
+
+
+def data(
+    x_label: str,
+    y_label: str,
+    tracks: Sequence[Track],
+    references: Sequence[Reference] = (),
+    marks: Sequence[Mark] = (),
+) -> dict[str, Any]:
+    """Returns a chart as zoom.js reads it."""
+    return {
         "x": x_label,
         "y": y_label,
         "bands": any(track.band for track in tracks),
@@ -41,14 +62,6 @@ def figure(
         "marks": [{"x": mark.x, "text": mark.text} for mark in marks],
         "references": [{"name": each.name, "value": each.value} for each in references],
     }
-    data = json.dumps(chart, allow_nan=False).replace("<", "\\u003c")
-    without = f"<noscript>{instead}</noscript>" if instead else ""
-    return (
-        f"<figure class='zoom'><figcaption>{escape(title)}</figcaption>"
-        f"<div class='legend'></div><div class='plot'></div>"
-        f"<div class='hint'>{HINT}</div>"
-        f"<script type='application/json'>{data}</script>{without}</figure>"
-    )
 
 
 def scripts(library: Library) -> str:

@@ -194,13 +194,19 @@ def test_a_number_of_a_job_changes_its_figure(folder: Path, file: str, library: 
     assert (folder / "report.html").read_text() != page
 
 
+def charts_of(page: str) -> list[Any]:
+    """The data of all charts in a page."""
+    found = re.findall(r"<script type='application/json'>(.*?)</script>", page)
+    return [json.loads(text) for text in found]
+
+
 def test_a_sweep_has_a_line_over_each_key_and_follows_its_numbers(
     swept: Path, library: None
 ) -> None:
     page = report.write(swept).read_text()
     files = [f"time-by-{key}.svg" for key in ("workload.elements", "links.rate")]
     before = [(swept / file).read_text() for file in files]
-    chart = json.loads(re.findall(r"<script type='application/json'>(.*?)</script>", page)[0])
+    chart = next(each for each in charts_of(page) if "choices" not in each)
     assert chart["bands"] and chart["x"] == "workload.elements"
     metrics = metrics_of(swept)
     lines = {line["name"]: line["points"] for line in chart["series"]}
@@ -214,6 +220,32 @@ def test_a_sweep_has_a_line_over_each_key_and_follows_its_numbers(
     (swept / "metrics.json").write_text(json.dumps(metrics))
     report.write(swept)
     assert all((swept / f).read_text() != b for f, b in zip(files, before, strict=True))
+
+
+def choices_of(page: str) -> Any:
+    """The data of the chart whose metric the reader chooses: axis -> metric -> chart."""
+    return next(data["choices"] for data in charts_of(page) if "choices" in data)
+
+
+def test_the_reader_can_choose_each_number_that_differs(swept: Path, library: None) -> None:
+    choices = choices_of(report.write(swept).read_text())
+    metrics = metrics_of(swept)
+    assert set(choices) == {"workload.elements", "links.rate"}
+    for axis, charts in choices.items():
+        assert next(iter(charts)) == "allreduce.time_s.median"
+        assert "exact" not in charts and "rounds" not in charts, "a flag, and one that is the same"
+        line = {x: y for each in charts["link_bound_s"]["series"] for x, y in each["points"]}
+        points = metrics["points"]
+        assert set(line.values()) <= {point["metrics"]["link_bound_s"] for point in points}
+        assert len(line) == 2 and charts["link_bound_s"]["x"].startswith(axis)
+
+
+def test_without_a_swept_number_nothing_is_to_be_chosen(swept: Path, library: None) -> None:
+    metrics = metrics_of(swept)
+    for point, name in zip(metrics["points"], "abcd", strict=False):
+        point["settings"] = {"system": name}
+    (swept / "metrics.json").write_text(json.dumps(metrics))
+    assert "choices" not in report.write(swept).read_text()
 
 
 def test_a_key_that_would_lead_elsewhere_names_no_file(swept: Path) -> None:

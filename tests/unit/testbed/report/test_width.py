@@ -83,6 +83,17 @@ onload = () => {
         coloured: painted(f.querySelector("canvas")),
         legend: f.querySelector(".legend").textContent,
       })),
+      chosen: [...page.querySelectorAll("figure.chosen")].map(f => {
+        const shown = () => [f.querySelector(".dygraph-ylabel").textContent,
+                             f.querySelector(".dygraph-xlabel").textContent,
+                             f.querySelector("canvas").toDataURL()];
+        const before = shown(), lists = [...f.querySelectorAll("select")];
+        for (const list of lists) {
+          list.selectedIndex = 1;
+          list.dispatchEvent(new Event("change", {bubbles: true}));
+        }
+        return {before, after: shown(), second: lists.map(list => list.value)};
+      }),
       svgs: [...page.querySelectorAll("figure svg")].filter(s => s.getClientRects().length).length,
       ground: getComputedStyle(page.body).backgroundColor,
       ink: getComputedStyle(page.body).color,
@@ -185,6 +196,19 @@ def test_a_dark_page_is_dark(runs: Path, tmp_path: Path) -> None:
     assert {(page["ground"], page["ink"]) for page in found.values()} == {
         ("rgb(28, 28, 28)", "rgb(221, 221, 221)")
     }
+
+
+@needs_library
+def test_what_the_reader_chooses_is_drawn(runs: Path, tmp_path: Path) -> None:
+    found = measured(latest(runs / "sweep") / "report.html", tmp_path)
+    for page in found.values():
+        (chosen,) = page["chosen"]
+        metric, axis = chosen["second"]
+        metric_before, axis_before, drawn_before = chosen["before"]
+        metric_after, axis_after, drawn_after = chosen["after"]
+        assert (metric_before, metric_after) == ("allreduce.time_s.median", metric)
+        assert axis_before.startswith("workload.elements") and axis_after.startswith(axis)
+        assert drawn_before != drawn_after
 
 
 @needs_library
