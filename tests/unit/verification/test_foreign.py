@@ -79,6 +79,8 @@ def test_a_switch_that_believes_or_does_not_count_is_trouble(
     shared = tmp_path / "p4/include/forwarding.p4"
     assert fault[0] in shared.read_text()
     shared.write_text(shared.read_text().replace(*fault))
+    for name in scenario.names():
+        recorded(name)  # kept from here on; with the text below they could not run
     switch = f"switch: {{{{program: {tmp_path}/p4/forwarding.p4}}}}\n"
     monkeypatch.setattr(scenario, "TEXT", f"{scenario.TEXT}{switch}")
     found = trial.attempt("ring", 1000, 1).troubles
