@@ -15,6 +15,7 @@ from agglab.testbed.packing import archive
 from agglab.testbed.packing.named_files import CannotPack, OwnFiles, rewritten
 from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.record import NOT_FINISHED
+from agglab.testbed.report.answers import OF_THE_MACHINE
 from agglab.testbed.result_files import read_object
 from agglab.testbed.scenario.document import read_file, written
 from agglab.testbed.scenario.errors import ScenarioError
@@ -149,4 +150,13 @@ def _notes(folder: Path, described: Mapping[str, Any]) -> list[str]:
         notes.append(f"{folder}: a checkout with uncommitted changes produced these results")
     if (folder / "pcap").is_dir():
         notes.append(f"{folder}: the pack does not include pcap/")
-    return notes
+    return notes + [
+        f"{folder}: the machine was too slow ({verdict}), so a repetition may take less time"
+        for verdict in _slow_verdicts(folder)
+    ]
+
+
+def _slow_verdicts(folder: Path) -> list[str]:
+    runs = runs_of(read_object(folder / "metrics.json"))
+    verdicts = {lookup(run.metrics, "fidelity.verdict") for run in runs}
+    return sorted(verdicts.intersection(OF_THE_MACHINE))

@@ -66,6 +66,19 @@ def repeated(pack: Path, tmp_path: Path, *more: str) -> int:
     return cli.main(["repeat", str(pack), "--results", str(tmp_path / "again"), *more])
 
 
+@pytest.mark.parametrize("verdict", ["starved", "network-bound"])
+def test_a_run_of_a_machine_that_was_too_slow_is_packed_with_a_remark(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], verdict: str
+) -> None:
+    folder = Path(shutil.copytree(first(made), tmp_path / "run"))
+    metrics = json.loads((folder / "metrics.json").read_text())
+    metrics["fidelity"]["verdict"] = verdict
+    (folder / "metrics.json").write_text(json.dumps(metrics))
+    packed(folder, tmp_path / "p.zip")
+    printed = "".join(capsys.readouterr())
+    assert ("the machine was too slow (starved)" in printed) == (verdict == "starved")
+
+
 @pytest.mark.parametrize("kind", ["run", "several"])
 def test_a_virtual_run_agrees_byte_for_byte(
     made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
