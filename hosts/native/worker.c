@@ -167,27 +167,19 @@ static int well_formed(const struct worker *w, const struct wire_header *header,
 	       be16toh(header->job) == w->job && be16toh(header->slot) < w->window;
 }
 
-/* The slot whose awaited result this is, or NULL, counted. Tags compare modulo 2^32. */
+/* The slot whose awaited result this is, or NULL, counted. */
 static struct slot *awaiting(struct worker *w, const struct wire_header *header, uint32_t length)
 {
 	struct slot *slot;
-	int32_t ahead;
+	int fits;
 
 	if (!well_formed(w, header, length)) {
-		w->malformed++;
+		w->unawaited.malformed++;
 		return NULL;
 	}
 	slot = &w->slots[be16toh(header->slot)];
-	ahead = (int32_t)(be32toh(header->tag) - slot->tag);
-	if (ahead > 0 || (ahead == 0 && ((header->kind ^ WIRE_RESULT) != slot->kind || slot->pending.waiting == QUEUED)))
-		w->malformed++;
-	else if (ahead == 0 && slot->pending.waiting)
-		return slot;
-	else if (ahead == (slot->pending.waiting ? -1 : 0))
-		w->duplicates++;
-	else
-		w->late++;
-	return NULL;
+	fits = (header->kind ^ WIRE_RESULT) == slot->kind;
+	return is_awaited(&w->unawaited, &slot->pending, slot->tag, be32toh(header->tag), fits) ? slot : NULL;
 }
 
 uint32_t worker_results(struct worker *w, int64_t now_ns, const uint8_t *rows, uint64_t row_bytes,

@@ -11,6 +11,7 @@
 #include "quantise.h"
 #include "recovery.h"
 #include "shapes.h"
+#include "unawaited.h"
 #include "wire.h"
 
 /* The packet a slot has in flight, or, when nothing is, the last one that was answered. */
@@ -48,9 +49,7 @@ struct worker {
 
 	uint64_t sent;
 	uint64_t received;
-	uint64_t duplicates;
-	uint64_t late;
-	uint64_t malformed;
+	struct unawaited unawaited;
 	uint64_t bytes_sent;
 	uint64_t bytes_received;
 };

@@ -161,30 +161,22 @@ static int well_formed(const struct netrpc_caller *c, const struct netrpc_header
 static int answers(const struct netrpc_caller *c, const struct netrpc_call *call, const struct netrpc_header *header)
 {
 	return be16toh(header->method) == call->method && (header->kind ^ NETRPC_RESULT) == call->answer_kind &&
-	       call->pending.waiting != QUEUED && header->epoch && (!c->epoch || be32toh(header->epoch) == c->epoch);
+	       header->epoch && (!c->epoch || be32toh(header->epoch) == c->epoch);
 }
 
-/* The call whose awaited answer this is, or NULL, counted. Sequence numbers compare modulo 2^32. */
+/* The call whose awaited answer this is, or NULL, counted. */
 static struct netrpc_call *awaiting(struct netrpc_caller *c, const struct netrpc_header *header, uint32_t length)
 {
 	struct netrpc_call *call;
-	int32_t ahead;
+	int fits;
 
 	if (!well_formed(c, header, length)) {
-		c->malformed++;
+		c->unawaited.malformed++;
 		return NULL;
 	}
 	call = &c->calls[be16toh(header->slot)];
-	ahead = (int32_t)(be32toh(header->tag) - call->sequence);
-	if (ahead > 0 || (ahead == 0 && call->pending.waiting && !answers(c, call, header)))
-		c->malformed++;
-	else if (ahead == 0 && call->pending.waiting)
-		return call;
-	else if (ahead == (call->pending.waiting ? -1 : 0))
-		c->duplicates++;
-	else
-		c->late++;
-	return NULL;
+	fits = !call->pending.waiting || answers(c, call, header);
+	return is_awaited(&c->unawaited, &call->pending, call->sequence, be32toh(header->tag), fits) ? call : NULL;
 }
 
 static void take(struct netrpc_caller *c, struct netrpc_call *call, const uint8_t *datagram, uint32_t length)

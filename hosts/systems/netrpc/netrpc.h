@@ -10,6 +10,7 @@
 
 #include "netrpc_wire.h"
 #include "recovery.h"
+#include "unawaited.h"
 
 /* A position of the window: the call it has in flight, or, when none is, the last one that was answered. */
 struct netrpc_call {
@@ -59,9 +60,7 @@ struct netrpc_caller {
 
 	uint64_t sent;
 	uint64_t received;
-	uint64_t duplicates;
-	uint64_t late;
-	uint64_t malformed;
+	struct unawaited unawaited;
 	uint64_t bytes_sent;
 	uint64_t bytes_received;
 };

@@ -204,35 +204,27 @@ static int answers(const struct omnireduce_worker *w, const struct omnireduce_co
 	uint8_t kind = (header->kind ^ OMNIREDUCE_RESULT) & ~OMNIREDUCE_BARE;
 	const uint8_t *body = (const uint8_t *)(header + 1);
 
-	if (kind != column->kind || column->pending.waiting == QUEUED)
+	if (kind != column->kind)
 		return 0;
 	if (kind == OMNIREDUCE_OPENING)
 		return !shapes_agree(&w->shapes, body) || can_follow(w, column, be32toh(header->next));
 	return be32toh(header->block) == column->block && can_follow(w, column, be32toh(header->next));
 }
 
-/* The column whose awaited result this is, or NULL, counted. Tags compare modulo 2^32. */
+/* The column whose awaited result this is, or NULL, counted. */
 static struct omnireduce_column *awaiting(struct omnireduce_worker *w, const struct omnireduce_header *header,
 					  uint32_t length)
 {
 	struct omnireduce_column *column;
-	int32_t ahead;
+	int fits;
 
 	if (!well_formed(w, header, length)) {
-		w->malformed++;
+		w->unawaited.malformed++;
 		return NULL;
 	}
 	column = &w->columns[be16toh(header->slot)];
-	ahead = (int32_t)(be32toh(header->tag) - column->tag);
-	if (ahead > 0 || (ahead == 0 && !answers(w, column, header)))
-		w->malformed++;
-	else if (ahead == 0 && column->pending.waiting)
-		return column;
-	else if (ahead == (column->pending.waiting ? -1 : 0))
-		w->duplicates++;
-	else
-		w->late++;
-	return NULL;
+	fits = answers(w, column, header);
+	return is_awaited(&w->unawaited, &column->pending, column->tag, be32toh(header->tag), fits) ? column : NULL;
 }
 
 /* Takes an awaited result's contents. Returns whether the round can go on. */

@@ -11,6 +11,7 @@
 #include "omnireduce_wire.h"
 #include "recovery.h"
 #include "shapes.h"
+#include "unawaited.h"
 
 #define NO_BLOCK UINT32_MAX
 
@@ -58,9 +59,7 @@ struct omnireduce_worker {
 
 	uint64_t sent;
 	uint64_t received;
-	uint64_t duplicates;
-	uint64_t late;
-	uint64_t malformed;
+	struct unawaited unawaited;
 	uint64_t bytes_sent;
 	uint64_t bytes_received;
 	uint64_t blocks_sent;    /* whose values this worker sent, once each */
