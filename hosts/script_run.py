@@ -17,6 +17,8 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from agglab.hosts.training.autoload import register_where_needed
+
 PR_SET_PDEATHSIG = 1
 NICENESS = 5
 """Beside that of the agents and switches, whose packets are in a hurry."""
@@ -51,6 +53,7 @@ def main(arguments: list[str]) -> int:
     outcome, script, *own = arguments
     sys.argv = [script, *own]
     sys.path[0] = str(Path(script).parent)
+    register_where_needed()
     found = outcome_of(script)
     sys.stdout.flush()
     part = Path(f"{outcome}.part")

@@ -33,7 +33,8 @@ DELEGATED = (
 while it holds Python's lock: then a collective that waits stops all threads."""
 OWN = ("allreduce", "allreduce_coalesced", "abort", "shutdown", "set_timeout", "get_group_store")
 KEPT = (
-    *("rank", "size", "name", "group_name", "group_desc", "boxed", "unbox", "bound_device_id"),
+    *("rank", "size", "name", "options", "group_name", "group_desc", "bound_device_id"),
+    *("boxed", "unbox", "supports_abort_hooks", "supports_completion_hooks"),
     *("split_group", "merge_remote_group", "use_pg_for_symm_mem_rendezvous"),
     *("_register_backend", "_get_backend", "_get_backend_name", "_device_types", "_id"),
     *("_set_default_backend", "_backend_id", "_has_hooks", "_register_on_completion_hook"),
@@ -112,6 +113,8 @@ class ProcessGroup(distributed.ProcessGroup):
         for group in (self._inner, self):
             # The names of groups are kept by backends: functional collectives look for them there.
             group._register_backend(cpu, kind, gloo)
+            if hasattr(group, "_set_default_backend"):  # 2.15 asks for it, 2.4 does not have it
+                group._set_default_backend(kind)
 
     def getBackendName(self) -> str:
         """C++ asks for it by this name."""

@@ -184,8 +184,9 @@ def _run(script: Script, variables: Mapping[str, str], pipe: Connection) -> None
     import torch
     from torch import distributed
 
-    from agglab.hosts.training import client
+    from agglab.hosts.training import autoload, client
 
+    autoload.register_where_needed()
     torch.set_num_threads(1)
     result, error = None, ""
     try:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from importlib.metadata import entry_points
+from importlib.metadata import PackageNotFoundError, entry_points
 
 import pytest
+
+from agglab.hosts.training import autoload
 
 BROKEN = """
 import sys
 for name in {missing!r}:
     sys.modules[name] = None  # importing it raises ImportError
-from importlib.metadata import entry_points
+from importlib.metadata import PackageNotFoundError, entry_points
 (ours,) = [each for each in entry_points(group="torch.backends") if each.name == "agglab"]
 ours.load()()
 import agglab.hosts, agglab.hosts.training
@@ -38,3 +40,33 @@ def test_the_entry_point_never_raises_whatever_is_missing(missing: list[str]) ->
 def test_there_is_one_entry_point() -> None:
     found = {each.value for each in entry_points(group="torch.backends") if each.name == "agglab"}
     assert found == {"agglab.hosts.training.autoload:autoload"}
+
+
+@pytest.mark.parametrize(
+    ("release", "chosen", "known"),
+    [
+        ("2.4.1", None, True),
+        ("2.4.1+cpu", "1", True),
+        ("2.4.1", "0", False),
+        ("2.5.0", None, False),
+        ("2.13.0+cpu", None, False),
+        ("3.0", None, False),
+        (None, None, False),
+    ],
+)
+def test_the_name_is_made_known_where_pytorch_calls_no_entry_points(
+    monkeypatch: pytest.MonkeyPatch, release: str | None, chosen: str | None, known: bool
+) -> None:
+    def version(name: str) -> str:
+        if release is None:
+            raise PackageNotFoundError(name)
+        return release
+
+    calls: list[int] = []
+    monkeypatch.setattr(autoload, "version", version)
+    monkeypatch.setattr(autoload, "register", lambda: calls.append(1))
+    monkeypatch.delenv(autoload.AUTOLOAD, raising=False)
+    if chosen is not None:
+        monkeypatch.setenv(autoload.AUTOLOAD, chosen)
+    autoload.register_where_needed()
+    assert calls == [1] * known

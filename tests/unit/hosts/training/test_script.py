@@ -61,8 +61,10 @@ class Host:
         path = str(folder / str(rank))
         self.service = Service(path, Terms(rank, WORKERS, 1000, "127.0.0.1"), reduce, print)
         told = script_environment(rank, WORKERS, ("127.0.0.1", port), "test", path)
+        outcome = str(folder / f"{rank}.json")
+        told["AGGLAB_AGENT"] = str(os.getpid())
         self.program = subprocess.Popen(
-            [sys.executable, str(script)],
+            [sys.executable, "-m", "agglab.hosts.script_run", outcome, str(script)],
             env={**os.environ, "OMP_NUM_THREADS": "1", **told},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
