@@ -103,7 +103,7 @@ class AgentCore:
 
     @property
     def part(self) -> Part:
-        """In the session."""
+        """The agent's part in the session."""
         assert self._part is not None, "the core has been started"
         return self._part
 

@@ -240,7 +240,7 @@ class Worker:
         return Repeat(row, int(slot["tag"]), int(slot["first_sent_ns"]))
 
     def waiting(self, most: int) -> list[list[int]]:
-        """[chunk, slot, tag] of slots that have no result, at most so many."""
+        """Returns [chunk, slot, tag] of slots that have no result, at most so many."""
         return self.rounds.waiting(most)
 
     def freeze(self) -> bytes:

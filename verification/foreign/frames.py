@@ -16,9 +16,9 @@ PORTS = slice(HEADERS_BYTES - 8, HEADERS_BYTES - 4)
 
 @dataclass(frozen=True)
 class Stranger:
-    """own: its address; ends: those that the system's frames have; others, same: recorded frames of
-    other systems, and of another run of this one; attack: what the system itself says an outsider
-    would send."""
+    """A host that is no member of the job, and what it sends. own: its address. ends: the addresses
+    in the system's frames. others, same: recorded frames of other systems, and of another run of
+    this system. attack: frames that the system itself says an outsider would send."""
 
     chance: Random
     own: End
@@ -28,7 +28,7 @@ class Stranger:
     attack: Iterator[tuple[str, bytes]]
 
     def frames(self) -> Iterator[tuple[str, bytes]]:
-        """(kind, frame) without end."""
+        """Yields (kind, frame) without end."""
         while True:
             for kind, make in KINDS.items():
                 yield kind, make(self)
