@@ -352,7 +352,7 @@ control Pooling(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     }
 
     // Send a result that is for one worker out of that worker's port.
-    table ways {
+    table result_ports {
         key = {
             hdr.aggregation.job: exact;
             hdr.pooled.members: exact;
@@ -432,7 +432,7 @@ control Pooling(inout headers_t hdr, inout metadata_t meta, inout standard_metad
             refuse();
         } else if (meta.is_result == 1) {
             conclude();
-            ways.apply();
+            result_ports.apply();
         } else if (kind == FLOAT32) {
             contribution_passed.count(meta.job);
             send_up();
