@@ -261,7 +261,7 @@ def _json_file(arguments: argparse.Namespace) -> str | None:
 
 
 def _p4info_files(arguments: argparse.Namespace) -> tuple[tuple[str, str], ...]:
-    """(file, format) of every P4Info file asked for."""
+    """Returns (file, format) of every P4Info file asked for."""
     found: list[tuple[str, str]] = []
     for name in filter(None, arguments.p4runtime_files.split(",")):
         suffix = name.rpartition(".")[2]

@@ -64,7 +64,7 @@ class Agent:
         while True:
             if not self._control.waits and not self.core.broken_off:
                 self._reducer.serve(self._control.fileno())
-            self.core.obey(self._control.wait())
+            self.core.execute(self._control.wait())
 
     # What the core asks for.
 
@@ -118,7 +118,7 @@ class Agent:
             f"{config.seed}/job{config.job}/round{number}",
             self._reducer,
             self._control.fileno(),
-            self._obey,
+            self._execute,
             self._report,
             self.core.sums_integers,
         )
@@ -127,9 +127,9 @@ class Agent:
         finally:
             self._script = None
 
-    def _obey(self) -> None:
+    def _execute(self) -> None:
         for command in self._control.arrived():
-            self.core.obey(command)
+            self.core.execute(command)
 
     def _report(self, report: Mapping[str, Any]) -> None:
         """The first rank's epochs are told."""
@@ -147,7 +147,7 @@ class Agent:
     # What happens within a round.
 
     def _progress(self, now_ns: int) -> None:
-        self._obey()
+        self._execute()
         self._control.send(self.core.progress())
         self._keep_records()
 

@@ -3,7 +3,7 @@ same on every clock; a Driver has the socket or the virtual time.
 
     core = AgentCore(config, driver, tell, now_ns)
     core.start()                    # opens the first session, says `ready`
-    core.obey(command)              # may ask the driver for something
+    core.execute(command)              # may ask the driver for something
     core.after_batch()              # the driver, in a round: whenever datagrams were taken
     core.finish(...), core.fail(…)  # the driver: how the round has ended
 """
@@ -103,7 +103,7 @@ class AgentCore:
 
     @property
     def part(self) -> Part:
-        """In the session."""
+        """The agent's part in the session."""
         assert self._part is not None, "the core has been started"
         return self._part
 
@@ -112,7 +112,7 @@ class AgentCore:
         assert self._session is not None, "the core has been started"
         return self._session
 
-    def obey(self, command: Command) -> None:
+    def execute(self, command: Command) -> None:
         """Do what the testbed asks. Raises AllReduceError for what is no command, and what the
         driver raises."""
         kind = command.get("command")
@@ -169,20 +169,20 @@ class AgentCore:
             round=self.round,
             chunks=endpoint.chunks_done,
             of=endpoint.chunks,
-            retransmitted=self.untold["retransmitted"],
+            retransmitted=self.unreported["retransmitted"],
         )
 
     # What is said.
 
     @property
-    def untold(self) -> dict[str, int]:
+    def unreported(self) -> dict[str, int]:
         """The counts that no event has reported yet."""
         counted = self.session.stats.items()
         return {name: count - self._before.get(name, 0) for name, count in counted}
 
     def told(self) -> dict[str, int]:
         """Returns the counts since the last event that reported any, and marks them as reported."""
-        stats = self.untold
+        stats = self.unreported
         self._before = self.session.stats
         return stats
 
@@ -220,16 +220,16 @@ class AgentCore:
     def _open(self, members: Sequence[int], settings: Mapping[str, Any]) -> None:
         """Opens a session. Counts of the last session that were not reported are reported with
         those of the next."""
-        untold: Mapping[str, int] = {}
+        unreported: Mapping[str, int] = {}
         if self._session is not None:
-            untold = self.untold
+            unreported = self.unreported
             self._counted_before = list(self.sample()[1 : 1 + len(recording.COUNTED)])
             self._latencies_before = self.latencies
             self._session.close()
         self._part = self._config.part(members, settings)
         self._session = self._driver.open(self.system, self._part)
         stats = self._session.stats
-        self._before = {name: count - untold.get(name, 0) for name, count in stats.items()}
+        self._before = {name: count - unreported.get(name, 0) for name, count in stats.items()}
         self.broken_off = False
 
 

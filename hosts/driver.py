@@ -241,7 +241,7 @@ def _set_buffer(sock: socket.socket, forced: int, limited: int, size: int) -> No
 class ReceiveCoalescing:
     """How long to let results gather before the next receive call.
 
-    It is the time in which a quarter of the packets in flight come back, at the pace of late:
+    It is the time in which a quarter of the packets in flight come back, at the recent pace:
     waiting never empties the window.
     """
 
@@ -249,8 +249,8 @@ class ReceiveCoalescing:
         self._gap_ns = 0.0
         self._last_ns = 0
 
-    def saw(self, now_ns: int, count: int) -> None:
-        """`count` results came at `now_ns`."""
+    def results_arrived(self, now_ns: int, count: int) -> None:
+        """Notes that `count` results arrived at `now_ns`."""
         if count:
             gap_ns = min((now_ns - self._last_ns) / count, COALESCE_MAX_NS)
             self._gap_ns += (gap_ns - self._gap_ns) / 8
@@ -285,7 +285,7 @@ def run_round(
             wait_ns = max(0, min(endpoint.deadline_ns, report_ns) - time.monotonic_ns())
             inbox = link.receive(min(wait_ns, coalescing.wait_ns(endpoint.in_flight)), wait_ns)
             now_ns = time.monotonic_ns()
-            coalescing.saw(now_ns, endpoint.on_datagrams(now_ns, inbox))
+            coalescing.results_arrived(now_ns, endpoint.on_datagrams(now_ns, inbox))
             if on_batch:
                 on_batch()
             if now_ns >= report_ns:

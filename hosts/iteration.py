@@ -57,7 +57,7 @@ def reducer_of(system: ModuleType, part: Part, hooks: Hooks) -> Any:
     return Reducer(endpoint_of(system, part), part.bind, hooks)
 
 
-class Course(Protocol):
+class ReductionSchedule(Protocol):
     """Decides which bucket is summed next, and when. Times may be of any monotonic clock."""
 
     @property
@@ -79,7 +79,9 @@ class Course(Protocol):
         """The sizes, in elements, of the buckets that are not summed yet, the next one first."""
 
 
-def course_of(work: Iterated, workers: int, now_ns: int, values: NDArray, out: NDArray) -> Course:
+def schedule_of(
+    work: Iterated, workers: int, now_ns: int, values: NDArray, out: NDArray
+) -> ReductionSchedule:
     """A round that begins now. values, out: what Endpoint.begin is given."""
     if isinstance(work, Sgd):
         return TrainingSteps(work, workers, now_ns, values, out)
@@ -87,7 +89,7 @@ def course_of(work: Iterated, workers: int, now_ns: int, values: NDArray, out: N
 
 
 class Iteration:
-    """See Course. values: the gradients of all layers."""
+    """See ReductionSchedule. values: the gradients of all layers."""
 
     def __init__(self, work: Layers, now_ns: int, values: NDArray) -> None:
         self._work, self._began_ns, self._values = work, now_ns, values
@@ -96,27 +98,27 @@ class Iteration:
 
     @property
     def next(self) -> Bucket | None:
-        """See Course."""
+        """See ReductionSchedule."""
         return self._work.buckets[self._left[0]] if self._left else None
 
     @property
     def due_ns(self) -> int:
-        """See Course; the end of the round is that of the forward pass."""
+        """See ReductionSchedule; the end of the round is that of the forward pass."""
         if bucket := self.next:
             return self._began_ns + bucket.ready_ns
         return self._began_ns + round(self._work.forward_end_ns(self._summed_ns))
 
     def values(self, bucket: Bucket) -> NDArray:
-        """See Course."""
+        """See ReductionSchedule."""
         return _cut(self._values, bucket)
 
     def summed(self, now_ns: int) -> None:
-        """See Course."""
+        """See ReductionSchedule."""
         self._summed_ns[self._left.popleft()] = now_ns - self._began_ns
 
     @property
     def elements_left(self) -> list[int]:
-        """See Course."""
+        """See ReductionSchedule."""
         return [self._work.buckets[number].elements for number in self._left]
 
 
@@ -139,7 +141,7 @@ class IteratedEndpoint:
 
     def __init__(self, inner: Endpoint, work: Iterated, workers: int) -> None:
         self._inner, self._work, self._workers = inner, work, workers
-        self._course: Course | None = None
+        self._schedule: ReductionSchedule | None = None
         self._count = ChunkCount()
         self._under_way = False
         self._not_finite: NotFinite | None = None
@@ -188,7 +190,7 @@ class IteratedEndpoint:
     @property
     def chunks(self) -> int:
         """The number of chunks of all buckets; for buckets that have not begun it is estimated."""
-        left = self._course.elements_left if self._course else []
+        left = self._schedule.elements_left if self._schedule else []
         return self._count.of(self._inner.chunks, left)
 
     @property
@@ -201,7 +203,7 @@ class IteratedEndpoint:
         """Begin to compute; the arrays have all buckets."""
         assert self.done, "a round is under way"
         self._out, self._sums, self._count = out, sums, ChunkCount()
-        self._course = course_of(self._work, self._workers, now_ns, values, out)
+        self._schedule = schedule_of(self._work, self._workers, now_ns, values, out)
         self._not_finite, self.done = None, False
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
@@ -219,8 +221,8 @@ class IteratedEndpoint:
         elif self._under_way or self.done:
             self.deadline_ns = inner_ns
         else:
-            assert self._course is not None, "a round is under way"
-            self.deadline_ns = min(inner_ns, self._course.due_ns)
+            assert self._schedule is not None, "a round is under way"
+            self.deadline_ns = min(inner_ns, self._schedule.due_ns)
         return rows
 
     def _poll_inner(self, now_ns: int) -> NDArray[np.uint32]:
@@ -230,30 +232,30 @@ class IteratedEndpoint:
             before = self._count.before
             missing = error.missing and [(a + before, b + before) for a, b in error.missing]
             of = len(self._work.buckets)
-            left = len(self._course.elements_left) if self._course else 0
+            left = len(self._schedule.elements_left) if self._schedule else 0
             which = f"bucket {of - left + 1} of {of}"
             raise RoundTimeout(f"{which}: {error}", missing) from None
 
     def _go_on(self, now_ns: int) -> None:
-        course = self._course
-        assert course is not None, "a round has begun"
+        schedule = self._schedule
+        assert schedule is not None, "a round has begun"
         while True:
             if self._under_way and self._inner.done:
-                self._end_bucket(course, now_ns)
-            if self._under_way or now_ns < course.due_ns:
+                self._end_bucket(schedule, now_ns)
+            if self._under_way or now_ns < schedule.due_ns:
                 return
-            bucket = course.next
+            bucket = schedule.next
             if bucket is None:
                 self.done = True
                 return
             own_sums = None if self._sums is None else _cut(self._sums, bucket)
-            self._inner.begin(now_ns, course.values(bucket), _cut(self._out, bucket), own_sums)
+            self._inner.begin(now_ns, schedule.values(bucket), _cut(self._out, bucket), own_sums)
             self._under_way = True
 
-    def _end_bucket(self, course: Course, now_ns: int) -> None:
+    def _end_bucket(self, schedule: ReductionSchedule, now_ns: int) -> None:
         self._under_way = False
         self._count.before += self._inner.chunks
-        course.summed(now_ns)
+        schedule.summed(now_ns)
         try:
             self._inner.finish()
         except NotFinite as error:
@@ -308,19 +310,19 @@ class IteratedReducer:
     def run(self, values: NDArray, total: NDArray, sums: NDArray | None) -> None:
         """One round. Raises what the inner reducer raises; NotFinite when it is over."""
         now_ns, not_finite = time.monotonic_ns(), None
-        course = course_of(self._work, self._workers, now_ns, values, total)
-        self.endpoint.begin(course)
-        while bucket := course.next:
-            self._wait_until(course.due_ns)
+        schedule = schedule_of(self._work, self._workers, now_ns, values, total)
+        self.endpoint.begin(schedule)
+        while bucket := schedule.next:
+            self._wait_until(schedule.due_ns)
             self.endpoint.under_way = True
             own_sums = None if sums is None else _cut(sums, bucket)
             try:
-                self._inner.run(course.values(bucket), _cut(total, bucket), own_sums)
+                self._inner.run(schedule.values(bucket), _cut(total, bucket), own_sums)
             except NotFinite as error:
                 not_finite = not_finite or error
             self.endpoint.summed()
-            course.summed(time.monotonic_ns())
-        self._wait_until(course.due_ns)
+            schedule.summed(time.monotonic_ns())
+        self._wait_until(schedule.due_ns)
         if not_finite:
             raise not_finite
 
@@ -342,15 +344,15 @@ class IteratedWatch:
     def __init__(self, inner: Any) -> None:
         self._inner = inner
         self._count = ChunkCount()
-        self._course: Course | None = None
+        self._schedule: ReductionSchedule | None = None
         self.under_way = False
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
-    def begin(self, course: Course) -> None:
+    def begin(self, schedule: ReductionSchedule) -> None:
         """Another round."""
-        self._course, self._count, self.under_way = course, ChunkCount(), False
+        self._schedule, self._count, self.under_way = schedule, ChunkCount(), False
 
     def summed(self) -> None:
         """The bucket under way is, and still the next of the iteration."""
@@ -359,7 +361,7 @@ class IteratedWatch:
 
     @property
     def chunks(self) -> int:
-        left = self._course.elements_left if self._course else []
+        left = self._schedule.elements_left if self._schedule else []
         return self._count.of(self._inner.chunks, left)
 
     @property

@@ -36,8 +36,8 @@ class Reductions(Protocol):
 
 class ScriptRound:
     """key: names the round, the same at all ranks. control: a descriptor that can be read when the
-    testbed has said something, which `obey` then does. on_report: is given what the script reports.
-    with_sums: float32 travels as integers, which are judged too."""
+    testbed has sent a command, which `execute` then executes. on_report: gets what the script
+    reports. with_sums: float32 travels as integers, which are judged too."""
 
     def __init__(
         self,
@@ -45,14 +45,14 @@ class ScriptRound:
         key: str,
         reducer: Reductions,
         control: int,
-        obey: Callable[[], None],
+        execute: Callable[[], None],
         on_report: Callable[[Mapping[str, Any]], None],
         with_sums: bool,
     ) -> None:
         work = part.work
         assert isinstance(work, Torch)
         self._part, self._key, self._work = part, key, work
-        self._reducer, self._control, self._obey = reducer, control, obey
+        self._reducer, self._control, self._execute = reducer, control, execute
         self._on_report = on_report
         self._sums = np.full(work.elements, 1, np.int32) if with_sums else None
         self._ledger = Ledger(key)
@@ -61,7 +61,7 @@ class ScriptRound:
 
     def run(self) -> Mapping[str, NDArray]:
         """All of it: what the testbed is to have, by name. Raises ProgramFailed where the script
-        has failed, AllReduceError where a reduction has, and what `obey` raises."""
+        has failed, AllReduceError where a reduction has, and what `execute` raises."""
         began_ns = time.monotonic_ns()
         with tempfile.TemporaryDirectory(prefix="agglab-training-") as folder:
             path = str(Path(folder) / "agent.sock")
@@ -103,7 +103,7 @@ class ScriptRound:
                 waiting.register(source, select.EPOLLIN)
             while not script.ended:
                 self._reducer.serve(waiting.fileno())
-                self._obey()
+                self._execute()
                 try:
                     service.step()
                 except AllReduceError:

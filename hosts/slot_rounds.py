@@ -50,7 +50,7 @@ class SlotRounds:
         return quantise.chunks_of(values.size, self._job.values_per_chunk(values.dtype))
 
     def waiting(self, most: int) -> list[list[int]]:
-        """[chunk, slot, tag] of slots that have no result, at most so many."""
+        """Returns [chunk, slot, tag] of slots that have no result, at most so many."""
         slots = np.flatnonzero(self._slots["waiting"])[:most].tolist()
         return [[int(self._slots[self._chunk][s]), s, int(self._slots["tag"][s])] for s in slots]
 

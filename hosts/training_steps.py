@@ -10,7 +10,8 @@ from agglab.hosts.workloads.layers import Bucket
 
 
 class TrainingSteps:
-    """See iteration.Course. examples: the worker's own; out: room for the sums of all steps."""
+    """See iteration.ReductionSchedule. examples: the worker's own. out: room for
+    the sums of all steps."""
 
     def __init__(
         self, work: Sgd, workers: int, now_ns: int, examples: NDArray, out: NDArray
@@ -22,7 +23,7 @@ class TrainingSteps:
 
     @property
     def next(self) -> Bucket | None:
-        """See Course."""
+        """See ReductionSchedule."""
         return self._work.buckets[self._step] if self._step < self._work.steps else None
 
     @property
@@ -45,7 +46,7 @@ class TrainingSteps:
 
     @property
     def elements_left(self) -> list[int]:
-        """See Course."""
+        """See ReductionSchedule."""
         return [self._work.parameters] * (self._work.steps - self._step)
 
     def _place(self, bucket: Bucket) -> NDArray:

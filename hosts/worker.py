@@ -240,26 +240,26 @@ class Worker:
         return Repeat(row, int(slot["tag"]), int(slot["first_sent_ns"]))
 
     def waiting(self, most: int) -> list[list[int]]:
-        """[chunk, slot, tag] of slots that have no result, at most so many."""
+        """Returns [chunk, slot, tag] of slots that have no result, at most so many."""
         return self.rounds.waiting(most)
 
-    def freeze(self) -> bytes:
-        """Returns what the worker holds and waits for, without times and counts, for `thaw` of the
-        same worker within the same round. No packet may be queued for `poll`."""
+    def snapshot(self) -> bytes:
+        """Returns what the worker holds and waits for, without times and counts, for
+        `restore` of the same worker within the same round. No packet may be queued for `poll`."""
         slots = self.slots.copy()
         for name in ("sent_ns", "first_sent_ns", "order", "first_order"):
             slots[name] = 0
         counts = np.array([getattr(self._state, name) for name in FROZEN], np.uint32)
         return b"".join(array.tobytes() for array in (counts, slots, *self._held()))
 
-    def thaw(self, frozen: bytes) -> None:
-        """Be as at `freeze` again."""
-        counts = np.frombuffer(frozen, np.uint32, len(FROZEN))
+    def restore(self, snapshot: bytes) -> None:
+        """Restores the state that `snapshot` returned."""
+        counts = np.frombuffer(snapshot, np.uint32, len(FROZEN))
         for name, count in zip(FROZEN, counts.tolist(), strict=True):
             setattr(self._state, name, count)
         at = counts.nbytes
         for array in (self.slots, *self._held()):
-            array[...] = np.frombuffer(frozen, array.dtype, array.size, at).reshape(array.shape)
+            array[...] = np.frombuffer(snapshot, array.dtype, array.size, at).reshape(array.shape)
             at += array.nbytes
 
     def _held(self) -> list[NDArray]:

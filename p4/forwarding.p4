@@ -49,7 +49,7 @@ control ForwardingEgress(inout headers_t hdr, inout metadata_t meta,
     apply {
         if (standard_metadata.instance_type == INSTANCE_REPLICATION
             && standard_metadata.egress_port == standard_metadata.ingress_port) {
-            mark_to_drop(standard_metadata);  // a flooded frame does not go back
+            mark_to_drop(standard_metadata);  // a flooded frame does not return to the port it came from
         }
     }
 }

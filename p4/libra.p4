@@ -37,7 +37,7 @@ header libra_t {
     bit<64> workers;
 }
 
-// LANES keys of 64 bits, which nobody here looks at, and LANES values.
+// LANES keys of 64 bits, which the switch does not read, and LANES values.
 #define KEY_FIELD(name, bits) bit<bits> first_##name; bit<bits> second_##name;
 header keys_t {
     EACH_WORD(KEY_FIELD)
@@ -87,7 +87,7 @@ struct metadata_t {
     workers_t before;       // who had contributed before this packet
     workers_t after;
     bool      copied;       // a result for all workers here
-    bit<16>   zero;         // nobody writes it: what a checksum that may not be written 0 is compared with
+    bit<16>   zero;         // always 0: compared with a checksum that must not be sent as 0
     bool      rewritten;    // the IPv4 header changed; otherwise its checksum is left as it came
 }
 
@@ -116,8 +116,8 @@ parser LibraParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
 
     state start {
         lower_layers.apply(packet, hdr);
-        // Without tags, options or fragments: the frame's own type is IPv4. Of what goes between hosts only that is
-        // looked into which is as long as a result for all, so that no other packet ends with an error.
+        // Only untagged frames of type IPv4, without options or fragments. Of the packets between hosts, only those are
+        // parsed further that are as long as a result for all, so that no other packet ends with an error.
         transition select(hdr.ethernet.ethertype, hdr.ipv4.dst, hdr.ipv4.protocol, hdr.ipv4.version,
                           hdr.ipv4.ihl, hdr.ipv4.more_fragments, hdr.ipv4.fragment_offset,
                           hdr.ipv4.total_len) {
@@ -163,7 +163,7 @@ control LibraVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
     }
 }
 
-// What is for the aggregator.
+// Handles packets that are addressed to the aggregator.
 control Requests(inout headers_t hdr, inout metadata_t meta,
                  inout standard_metadata_t standard_metadata) {
     register<bit<64>>(SLOTS)   rounds;
@@ -192,7 +192,7 @@ control Requests(inout headers_t hdr, inout metadata_t meta,
         meta.address = address;
     }
 
-    // Who a packet is from is told by the port it came in by; its address has to be that worker's.
+    // A packet's sender is identified by the port it came in by, and its address must be that worker's.
     table members {
         key = {
             standard_metadata.ingress_port: exact;
@@ -271,7 +271,7 @@ control Requests(inout headers_t hdr, inout metadata_t meta,
         EACH_WORD(ADD)
     }
 
-    // Whatever the packet brought, it leaves with what the cell holds.
+    // Whatever values the packet brought, it leaves with those of the cell.
 #define GET(name, bits) sum_##name.read(hdr.values.name, meta.cell);
     action get_values() {
         EACH_WORD(GET)
@@ -305,7 +305,7 @@ control Requests(inout headers_t hdr, inout metadata_t meta,
         } else {
             record_contribution();
             if (meta.stale || meta.other) {
-                hot_passed.count(meta.job);  // the server knows what has become of its round
+                hot_passed.count(meta.job);  // only the server knows the state of its round
             } else if ((meta.before & meta.worker) == 0) {
                 hot_new.count(meta.job);
                 if (meta.before == 0) {
@@ -333,7 +333,7 @@ control Requests(inout headers_t hdr, inout metadata_t meta,
     }
 }
 
-// What a server tells all workers at this switch goes to one of them, at the aggregator's port.
+// A server sends what is for all workers at this switch to one of them, at the aggregator's port.
 control Results(inout headers_t hdr, inout metadata_t meta,
                 inout standard_metadata_t standard_metadata) {
     counter(JOBS + 1, CounterType.packets_and_bytes) result_copied;
@@ -344,7 +344,7 @@ control Results(inout headers_t hdr, inout metadata_t meta,
         result_copied.count((bit<32>)job_index);
     }
 
-    // By the port at which the server's packets come in: nobody else can send by it under its address.
+    // The server is identified by its ingress port: no other host can use its address there.
     table groups {
         key = {
             standard_metadata.ingress_port: exact;
@@ -412,7 +412,7 @@ control LibraEgress(inout headers_t hdr, inout metadata_t meta,
             receivers.apply();
         } else if (standard_metadata.instance_type == INSTANCE_REPLICATION
                    && standard_metadata.egress_port == standard_metadata.ingress_port) {
-            drop();  // a flooded frame does not go back
+            drop();  // a flooded frame does not return to the port it came from
         }
     }
 }

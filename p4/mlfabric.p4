@@ -40,8 +40,8 @@ header message_t {
 
 header push_t {
     bit<32>   group;
-    workers_t members;  // who has values in the chunk
-    workers_t present;  // of them those whose values are in the packet
+    workers_t members;  // the workers that have values in the chunk
+    workers_t present;  // those of them whose values are in the packet
     bit<16>   cell;
     bit<16>   chunk;
 }
@@ -74,7 +74,7 @@ struct metadata_t {
     bool      waits;      // for other workers
     workers_t before;     // whose values were there before this packet
     workers_t after;
-    bit<16>   zero;       // nobody writes it: what a checksum that may not be written 0 is compared with
+    bit<16>   zero;       // always 0: compared with a checksum that must not be sent as 0
     bool      summed;     // it leaves with another worker's values
     bool      rewritten;  // the IPv4 header changed; otherwise its checksum is left as it came
 }
@@ -107,7 +107,7 @@ parser MlfabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta
                       inout standard_metadata_t standard_metadata) {
     LowerLayers() lower_layers;
 
-    // Only what is exactly as long as a push is looked into, so that no other packet ends with an error.
+    // Only packets that are exactly as long as a push are parsed further, so that no other ends with an error.
     state start {
         lower_layers.apply(packet, hdr);
         transition select(hdr.ethernet.ethertype, hdr.ipv4.protocol, hdr.ipv4.version, hdr.ipv4.ihl,
@@ -151,7 +151,7 @@ control MlfabricVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
     }
 }
 
-// A worker's values for a chunk that others have values for, too.
+// Handles a worker's values for a chunk to which other workers contribute too.
 control Aggregation(inout headers_t hdr, inout metadata_t meta,
                     inout standard_metadata_t standard_metadata) {
     register<bit<32>>(SLOTS)   groups;
@@ -175,8 +175,8 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
         meta.cell = (bit<32>)hdr.push.cell;
     }
 
-    // Workers of jobs whose server is at this switch, by the port that their way to it leads through: a switch below
-    // has seen to it that nobody else bears their address.
+    // Workers of jobs whose server is at this switch, by the port through which their path comes in: the switch below
+    // has already made sure that nobody else uses their address.
     table members {
         key = {
             standard_metadata.ingress_port: exact;
@@ -302,7 +302,7 @@ control MlfabricEgress(inout headers_t hdr, inout metadata_t meta,
     apply {
         if (standard_metadata.instance_type == INSTANCE_REPLICATION
             && standard_metadata.egress_port == standard_metadata.ingress_port) {
-            mark_to_drop(standard_metadata);  // a flooded frame does not go back
+            mark_to_drop(standard_metadata);  // a flooded frame does not return to the port it came from
         }
     }
 }

@@ -21,7 +21,7 @@ const bit<8> MAP     = 0x42;
 header call_t {
     bit<32> epoch;   // of the state that the call is about: what the answer to an OPEN said
     bit<16> method;
-    bit<16> count;   // in an answer: what the counter stood at, where the method counts
+    bit<16> count;   // in an answer: the counter's value, if the method counts
 }
 
 struct headers_t {
@@ -71,13 +71,13 @@ struct metadata_t {
     bit<32> turn;        // (slot, set): of a gather
     bit<32> epoch;       // of the job's state
     bool    stale;
-    bool    skips;       // a sequence number that its caller cannot have come to
+    bool    skips;       // a sequence number that its caller cannot have reached
     bool    again;       // executed before
     bool    first;       // of its gather
     bool    other;       // of the gather's turn, but of another method
     bool    complete;    // all have called
     bool    executed;    // answered here
-    bit<16> zero;        // nobody writes it: what a checksum that may not be written 0 is compared with
+    bit<16> zero;        // always 0: compared with a checksum that must not be sent as 0
     bool    rewritten;   // the IPv4 header changed; otherwise its checksum is left as it came
 }
 
@@ -115,7 +115,7 @@ parser NetrpcParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
 
     state start {
         lower_layers.apply(packet, hdr);
-        // Without tags, options or fragments: the frame's own type is IPv4.
+        // Only untagged frames of type IPv4, without options or fragments.
         transition select(hdr.ethernet.ethertype, hdr.ipv4.dst, hdr.ipv4.protocol, hdr.ipv4.version,
                           hdr.ipv4.ihl, hdr.ipv4.more_fragments, hdr.ipv4.fragment_offset) {
             (ETHERTYPE_IPV4, AGGREGATOR_IPV4, PROTOCOL_UDP, 4, 5, 0, 0): parse_udp;
@@ -131,7 +131,7 @@ parser NetrpcParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         }
     }
 
-    // What is of no known kind is no call.
+    // A packet of an unknown kind is no call.
     state parse_aggregation {
         packet.extract(hdr.aggregation);
         transition select(hdr.aggregation.kind) {
@@ -172,24 +172,24 @@ control NetrpcVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
     }
 }
 
-// One call, from a header that was parsed whole to its answer.
+// Handles one call, from its fully parsed header to its answer.
 control Calls(inout headers_t hdr, inout metadata_t meta,
               inout standard_metadata_t standard_metadata) {
     register<bit<32>>(JOBS) epochs;
-    // Of every caller and position.
+    // For every caller and position:
     register<bit<32>>(CALLERS * POSITIONS) sequences;
-    register<bit<16>>(CALLERS * POSITIONS) outcomes;  // what the counter stood at
-    // Of every gather.
+    register<bit<16>>(CALLERS * POSITIONS) outcomes;  // the counter's value at the time
+    // For every gather:
     register<bit<32>>(2 * SLOTS) turns;
     register<bit<32>>(2 * SLOTS) arrivals;
     register<bit<16>>(2 * SLOTS) methods_gathered;
     register<bit<8>>(2 * SLOTS)  words;
 #define WORD_REGISTER(name, bits) register<bit<bits>>(2 * SLOTS) sum_##name;
     EACH_WORD(WORD_REGISTER)
-    // Of every place of a map: its epoch, and its value. What is of an older epoch is 0.
+    // For every place of a map: its epoch and its value. A value of an older epoch counts as 0.
 #define PAIR_REGISTER(i) register<bit<64>>(CELLS) map_##i;
     EACH_PAIR(PAIR_REGISTER)
-    register<bit<64>>(CELLS) tallies;  // the same of counters
+    register<bit<64>>(CELLS) tallies;  // the same for counters
 
     counter(JOBS + 1, CounterType.packets_and_bytes) call_new;
     counter(JOBS + 1, CounterType.packets_and_bytes) call_repeated;
@@ -226,8 +226,8 @@ control Calls(inout headers_t hdr, inout metadata_t meta,
         standard_metadata.egress_spec = port;
     }
 
-    // Who calls is told by the port and the address together: a port that leads to a host takes that host's address
-    // alone, and by the others come callers whom other switches have let pass.
+    // Port and address together identify the caller: a port that leads to a host accepts only that host's address,
+    // and behind the other ports are callers that another switch has already checked.
     table members {
         key = {
             standard_metadata.ingress_port: exact;
@@ -255,7 +255,7 @@ control Calls(inout headers_t hdr, inout metadata_t meta,
         meta.counts = counts == 1;
     }
 
-    // The services: what each method of each job's does.
+    // The services: what each method of each job's service does.
     table methods {
         key = {
             hdr.aggregation.job: exact;
@@ -286,7 +286,7 @@ control Calls(inout headers_t hdr, inout metadata_t meta,
         hdr.call.count = 0;
     }
 
-    // Nothing older has this number: a switch that was restarted has another time, and never 0.
+    // No older epoch has this number: after a restart the switch's time differs, and it is never 0.
     action begin_epoch() {
         meta.epoch = (bit<32>)standard_metadata.ingress_global_timestamp | 1;
         epochs.write(meta.job, meta.epoch);
@@ -331,7 +331,7 @@ control Calls(inout headers_t hdr, inout metadata_t meta,
         hdr.aggregation.exponent = word;
     }
 
-    // Whether there is an answer for a caller who asks again.
+    // Find out whether there is an answer for a caller that asks again.
     action read_arrivals() {
         bit<32> turn;
         bit<32> arrived;
@@ -379,7 +379,7 @@ control Calls(inout headers_t hdr, inout metadata_t meta,
         EACH_PAIR(TOUCH)
     }
 
-    // The counter of the place that the first pair names. It stops at its largest.
+    // Count at the place that the first pair names. The counter saturates.
     action increment_place_counter() {
         bit<64> cell;
         bit<32> at = meta.first_cell + (bit<32>)hdr.pairs.place_a0;
@@ -401,7 +401,7 @@ control Calls(inout headers_t hdr, inout metadata_t meta,
         meta.clears = false;
     }
 
-    // An answer has what the method gets, and otherwise headers alone.
+    // An answer carries what the method reads; other methods are answered with headers alone.
     action strip_values() {
         hdr.values.setInvalid();
         hdr.pairs.setInvalid();
@@ -547,7 +547,7 @@ control NetrpcIngress(inout headers_t hdr, inout metadata_t meta,
         standard_metadata.egress_spec = port;
     }
 
-    // Answers of another switch, by the port that leads to it.
+    // Answers of another switch come in by the port that leads to it.
     table deliveries {
         key = {
             standard_metadata.ingress_port: exact;
@@ -590,7 +590,7 @@ control NetrpcEgress(inout headers_t hdr, inout metadata_t meta,
         meta.rewritten = true;
     }
 
-    // An answer's receiver is told by its number in the job: the switch learns no address from a packet.
+    // An answer's receiver is identified by its number in the job: the switch learns no address from a packet.
     table receivers {
         key = {
             hdr.aggregation.job: exact;
@@ -609,7 +609,7 @@ control NetrpcEgress(inout headers_t hdr, inout metadata_t meta,
             }
             receivers.apply();
         } else if (copied && standard_metadata.egress_port == standard_metadata.ingress_port) {
-            drop();  // a flooded frame does not go back
+            drop();  // a flooded frame does not return to the port it came from
         }
     }
 }

@@ -26,8 +26,8 @@ header column_t {
     bit<32> next;
 }
 
-// What a fused packet says of one more column: what headers alone would, or an OPENING's. ahead: how far beyond the block
-// its sender's next is.
+// What a fused packet says about one more column, as a packet of headers alone or an OPENING would. ahead: the distance
+// from the block to the next that its sender has.
 header entry_t {
     bit<16> slot;
     bit<32> tag;
@@ -37,12 +37,12 @@ header entry_t {
 }
 
 #define ENTRY_BYTES 13
-// One more than fit into the longest varbit that p4c takes.
+// One more than fits into the longest varbit that p4c accepts.
 #define ENTRIES_MAX 20
 const bit<16> NOTHING_AHEAD = 0xffff;
 const bit<32> NO_BLOCK      = 0xffffffff;
 
-// The entries behind the first.
+// The entries that follow the first one.
 header entries_t {
     varbit<(8 * ENTRY_BYTES * (ENTRIES_MAX - 1))> entries;
 }
@@ -88,7 +88,7 @@ struct metadata_t {
     bool      filled;       // the cell held values before this packet
     workers_t before;       // who had contributed before this packet
     workers_t after;
-    bit<16>   zero;         // nobody writes it: what a checksum that may not be written 0 is compared with
+    bit<16>   zero;         // always 0: compared with a checksum that must not be sent as 0
     bool      rewritten;    // the IPv4 header changed; otherwise its checksum is left as it came
 }
 
@@ -125,7 +125,7 @@ parser OmnireduceParser(packet_in packet, out headers_t hdr, inout metadata_t me
 
     state start {
         lower_layers.apply(packet, hdr);
-        // Without tags, options or fragments: the frame's own type is IPv4.
+        // Only untagged frames of type IPv4, without options or fragments.
         transition select(hdr.ethernet.ethertype, hdr.ipv4.dst, hdr.ipv4.protocol, hdr.ipv4.version,
                           hdr.ipv4.ihl, hdr.ipv4.more_fragments, hdr.ipv4.fragment_offset) {
             (ETHERTYPE_IPV4, AGGREGATOR_IPV4, PROTOCOL_UDP, 4, 5, 0, 0): parse_udp;
@@ -141,7 +141,7 @@ parser OmnireduceParser(packet_in packet, out headers_t hdr, inout metadata_t me
         }
     }
 
-    // What is of no known kind has no column.
+    // A packet of an unknown kind has no column.
     state parse_aggregation {
         packet.extract(hdr.aggregation);
         transition select(hdr.aggregation.kind & ~RESULT) {
@@ -208,7 +208,7 @@ control OmnireduceVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
     }
 }
 
-// One contribution, from a header that was parsed whole to its verdict.
+// Handles one contribution, from its fully parsed header to the decision what becomes of it.
 control Aggregation(inout headers_t hdr, inout metadata_t meta,
                     inout standard_metadata_t standard_metadata) {
     register<bit<32>>(CELLS)   tags;
@@ -250,7 +250,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
                     | (hdr.aggregation.tag & 1);
     }
 
-    // From a child: a worker, or a switch below with its partial sum.
+    // The packet comes from a child: a worker, or a switch below with its partial sum.
     action contribute(bit<8> job_index, workers_t worker, workers_t all_workers, bit<16> first_slot,
                       bit<16> slots, bit<16> group, port_t parent) {
         find_cell(job_index, all_workers, first_slot, slots, group);
@@ -258,14 +258,14 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
         meta.parent = parent;
     }
 
-    // From the parent: a final sum.
+    // The packet comes from the parent: it is a final sum.
     action conclude(bit<8> job_index, workers_t all_workers, bit<16> first_slot, bit<16> slots,
                     bit<16> group) {
         find_cell(job_index, all_workers, first_slot, slots, group);
         meta.worker = 0;
     }
 
-    // Who a packet is from is told by the port it came in by, never by what it says of itself.
+    // A packet's sender is identified by the port it came in by, never by what the packet says.
     table members {
         key = {
             meta.port: exact @name("standard_metadata.ingress_port");
@@ -334,8 +334,8 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
         fillings.write(meta.cell, !meta.fresh ? filled : (hdr.values.isValid() ? 1w1 : 1w0));
     }
 
-    // The next block that anybody has, and the largest exponent of those who have that one. As one number: what comes
-    // first has the smallest.
+    // The next block that any worker has, and the largest exponent of the workers that have it, kept as one number
+    // that is smallest for the earliest block.
     action put_announcement() {
         announcements.write(meta.cell, hdr.column.next ++ ~hdr.aggregation.exponent);
     }
@@ -392,7 +392,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
         EACH_WORD(ADD)
     }
 
-    // Whatever the packet brought, it leaves with what the cell holds.
+    // Whatever values the packet brought, it leaves with those of the cell.
 #define GET(name, bits) sum_##name.read(hdr.values.name, meta.cell);
     action get_values() {
         hdr.values.setValid();
@@ -566,7 +566,7 @@ control OmnireduceEgress(inout headers_t hdr, inout metadata_t meta,
         meta.rewritten = true;
     }
 
-    // A result's receiver is told by the port it leaves by: the switch learns no address from a packet.
+    // The port that a result leaves by identifies its receiver: the switch learns no address from a packet.
     table results {
         key = {
             standard_metadata.egress_port: exact;
@@ -577,7 +577,7 @@ control OmnireduceEgress(inout headers_t hdr, inout metadata_t meta,
         size = 1024;
     }
 
-    // The entry, as if it had been sent alone.
+    // This copy becomes the entry, as if it had been sent alone.
     action keep_entry() {
         hdr.aggregation.slot = hdr.entry.slot;
         hdr.aggregation.tag = hdr.entry.tag;
@@ -595,7 +595,7 @@ control OmnireduceEgress(inout headers_t hdr, inout metadata_t meta,
         recirculate_preserving_field_list(1);
     }
 
-    // The packet without it.
+    // This copy becomes the packet without the entry.
     action keep_rest() {
         hdr.ipv4.total_len = hdr.ipv4.total_len - ENTRY_BYTES;
         hdr.udp.len = hdr.udp.len - ENTRY_BYTES;
@@ -615,7 +615,7 @@ control OmnireduceEgress(inout headers_t hdr, inout metadata_t meta,
             results.apply();
         } else if (standard_metadata.instance_type == INSTANCE_REPLICATION
                    && standard_metadata.egress_port == standard_metadata.ingress_port) {
-            drop();  // a flooded frame does not go back
+            drop();  // a flooded frame does not return to the port it came from
         }
     }
 }

@@ -42,7 +42,7 @@ parser SwitchmlParser(packet_in packet, out headers_t hdr, inout metadata_t meta
 
     state start {
         lower_layers.apply(packet, hdr);
-        // Without tags, options or fragments: the frame's own type is IPv4.
+        // Only untagged frames of type IPv4, without options or fragments.
         transition select(hdr.ethernet.ethertype, hdr.ipv4.dst, hdr.ipv4.protocol, hdr.ipv4.version,
                           hdr.ipv4.ihl, hdr.ipv4.more_fragments, hdr.ipv4.fragment_offset) {
             (ETHERTYPE_IPV4, AGGREGATOR_IPV4, PROTOCOL_UDP, 4, 5, 0, 0): parse_udp;
@@ -106,7 +106,7 @@ control SwitchmlVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
     }
 }
 
-// One contribution, from a header that was parsed whole to its verdict.
+// Handles one contribution, from its fully parsed header to the decision what becomes of it.
 control Aggregation(inout headers_t hdr, inout metadata_t meta,
                     inout standard_metadata_t standard_metadata) {
     register<bit<32>>(CELLS)   tags;
@@ -149,7 +149,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
                     | (hdr.aggregation.tag & 1);
     }
 
-    // From a child: a worker, or a switch below with its partial sum.
+    // The packet comes from a child: a worker, or a switch below with its partial sum.
     action contribute(bit<8> job_index, workers_t worker, workers_t all_workers, bit<16> first_slot,
                       bit<16> slots, bit<16> group, port_t parent) {
         find_cell(job_index, all_workers, first_slot, slots, group);
@@ -157,14 +157,14 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
         meta.parent = parent;
     }
 
-    // From the parent: a final sum.
+    // The packet comes from the parent: it is a final sum.
     action conclude(bit<8> job_index, workers_t all_workers, bit<16> first_slot, bit<16> slots,
                     bit<16> group) {
         find_cell(job_index, all_workers, first_slot, slots, group);
         meta.worker = 0;
     }
 
-    // Who a packet is from is told by the port it came in by, never by what it says of itself.
+    // A packet's sender is identified by the port it came in by, never by what the packet says.
     table members {
         key = {
             standard_metadata.ingress_port: exact;
@@ -276,7 +276,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
     }
 
 #ifdef FLOAT16
-    // To what the cell holds, or in its place where the cell is fresh.
+    // Add to what the cell holds, or replace it if the cell is fresh.
     action take_halves() {
         first_half = meta.cell * HALF_CELLS;
         EACH_QUAD(TAKE_QUAD)
@@ -401,7 +401,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
             }
         }
 #ifdef FLOAT16
-        // Here, once each: every call is a copy of them. A partial sum is rounded before it goes up, too.
+        // Each is called once, because every call copies its code. A partial sum is rounded before it goes up, too.
         if (hdr.halves.isValid() && meta.counted) {
             take_halves();
         }
@@ -443,7 +443,7 @@ control SwitchmlEgress(inout headers_t hdr, inout metadata_t meta,
         meta.rewritten = true;
     }
 
-    // A result's receiver is told by the port it leaves by: the switch learns no address from a packet.
+    // The port that a result leaves by identifies its receiver: the switch learns no address from a packet.
     table results {
         key = {
             standard_metadata.egress_port: exact;
@@ -459,7 +459,7 @@ control SwitchmlEgress(inout headers_t hdr, inout metadata_t meta,
             results.apply();
         } else if (standard_metadata.instance_type == INSTANCE_REPLICATION
                    && standard_metadata.egress_port == standard_metadata.ingress_port) {
-            drop();  // a flooded frame does not go back
+            drop();  // a flooded frame does not return to the port it came from
         }
     }
 }

@@ -50,7 +50,7 @@ class Counters:
         check(result, f"counter '{name}'")
 
     def read_entry(self, table: str, handle: int) -> tuple[int, int]:
-        """(packets, bytes) of a table entry; the table must have direct counters."""
+        """Returns (packets, bytes) of a table entry; the table must have direct counters."""
         found = self._tables.find(table)
         packets, size = U64(), U64()
         result = self._instance.call("pl_entry_counter_read", found.index, handle, packets, size)

@@ -10,7 +10,7 @@ from agglab.switch.model import Action, Key, Table, ValueSet
 
 
 def encode_match(table: Table, match: Sequence[Match]) -> tuple[bytes, bytes]:
-    """(key, mask) of an entry: the mask of a range is its upper end."""
+    """Returns (key, mask) of an entry: the mask of a range is its upper end."""
     if len(match) != len(table.keys):
         raise PipelineError(
             f"table '{table.name}': a key has {len(table.keys)} fields, not {len(match)}"

@@ -97,7 +97,7 @@ def _injected(measured: Measurements, node: NodeStatistics) -> int:
 
 def _of_workers(node: NodeStatistics, sent: int, received: int, injected: int) -> Iterator[str]:
     put_out, used = sum(node.sent.values()) + node.local_sent, node.used + node.local_received
-    sent, received = sent + node.untold_sent, received + node.untold_received
+    sent, received = sent + node.unreported_sent, received + node.unreported_received
     if put_out != sent + injected:
         yield (
             f"{node.name}: its workers counted {sent} sent frames, but it put "

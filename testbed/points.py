@@ -85,7 +85,7 @@ class Points:
         if self._scheduler:
             return elsewhere.run(self._scheduler, waiting, self._code, self._say)
         if self._processes > 1 and len(waiting) > 1:
-            return _Crowd(waiting, self._processes, self._conduct, self._say).run(scratch)
+            return _ProcessPool(waiting, self._processes, self._conduct, self._say).run(scratch)
         for group in in_random_order(waiting, self._suite.points[0].resolved.seed):
             if self._suite.axes:
                 self._say(f"{group.label} ({group.number + 1} of {len(self._groups)})")
@@ -129,7 +129,7 @@ def _runs(group: Group, own: RunFolder, scratch: Path, out: TextIO) -> list[Run]
     return runs
 
 
-class _Crowd:
+class _ProcessPool:
     """Runs points concurrently, each in a process of its own."""
 
     def __init__(

@@ -58,9 +58,10 @@ class NodeStatistics:
     received: from its links. Of them, used: given to a program (a worker's socket, the pipeline);
     unread: of those used, datagrams that no worker has read, or ever will; ignored: of no use to
     any program here, or none was running. sent: put on links, by direction. waiting: received, and
-    not yet looked at by a switch that takes time. untold_sent, untold_received: what workers that
-    are still in a round (paused, say) have counted in it and told nobody. local_sent,
-    local_received: datagrams between agents of one host, which no link carries.
+    not yet looked at by a switch that takes time. unreported_sent, unreported_received:
+    what workers that are still in a round (such as a paused one) have counted in it and not yet
+    reported. local_sent, local_received: datagrams between agents of one host, which
+    no link carries.
     """
 
     name: str
@@ -70,8 +71,8 @@ class NodeStatistics:
     sent: Mapping[str, int]
     unread: int = 0
     waiting: int = 0
-    untold_sent: int = 0
-    untold_received: int = 0
+    unreported_sent: int = 0
+    unreported_received: int = 0
     local_sent: int = 0
     local_received: int = 0
 

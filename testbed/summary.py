@@ -69,7 +69,7 @@ def _facts(metrics: Metrics) -> list[tuple[str, str]]:
     several = len(metrics["jobs"]) > 1
     for name, job in metrics["jobs"].items():
         facts.append((name[:9] if several else "time", _time(job)))
-        facts += [("restarts", text) for text in _mishaps(name if several else "", job)]
+        facts += [("restarts", text) for text in _restarts(name if several else "", job)]
     if several and metrics["fairness"]["jain"] is not None:
         shares = metrics["fairness"]["shares"].items()
         parts = ", ".join(f"{name} {share:.1%}" for name, share in shares)
@@ -143,7 +143,7 @@ def _time(job: Metrics) -> str:
     )
 
 
-def _mishaps(name: str, job: Metrics) -> list[str]:
+def _restarts(name: str, job: Metrics) -> list[str]:
     """Returns what went wrong in a job before it succeeded."""
     if not job["restarts"]:
         return []

@@ -20,7 +20,7 @@ from agglab.compiler.typed import TypedProgram
 def emit(
     program: TypedProgram, diagnostics: Diagnostics, emit_externs: bool = False
 ) -> tuple[dict[str, Any], Any] | None:
-    """(BMv2 JSON, p4.config.v1.P4Info), or None after errors, which are in diagnostics.
+    """Returns (BMv2 JSON, p4.config.v1.P4Info), or None after errors, which are in diagnostics.
 
     emit_externs: extern functions and objects that v1model does not declare are left to modules
     that BMv2 loads.

@@ -40,7 +40,7 @@ def document(message: Message, annotations: Iterable[ast.Annotation]) -> None:
 
 
 def string_pairs(annotation: ast.Annotation) -> list[tuple[str, str]]:
-    """(key, string) of each `key = "string"` in either form of annotation."""
+    """Returns (key, string) of each `key = "string"` in either form of annotation."""
     pairs = [(k, v.value) for k, v in annotation.pairs if isinstance(v, ast.StringLiteral)]
     words = annotation.text
     for key, equals, value in zip(words, words[1:], words[2:], strict=False):

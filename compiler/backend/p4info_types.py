@@ -155,7 +155,7 @@ def _base(shape: types.Type) -> types.Type:
 
 
 def translation_of(shape: types.NewType) -> tuple[str, int | None] | None:
-    """(uri, bits on the controller's side; None for a string) of @p4runtime_translation.
+    """Returns (uri, bits on the controller's side; None for a string) of @p4runtime_translation.
 
     The second part is written `32`, `bit<32>` or `string`.
     """

@@ -43,7 +43,7 @@ def is_signed(subject: types.Type) -> bool:
 
 
 def members_of(subject: types.Type) -> tuple[tuple[str, types.Type], ...]:
-    """(name, type) of a struct's, header's, union's, tuple's or array's members."""
+    """Returns (name, type) of a struct's, header's, union's, tuple's or array's members."""
     if isinstance(subject, (types.StructLike, types.StructLiteral)):
         return tuple((f.name, f.type) for f in subject.fields)
     if isinstance(subject, types.Stack):
@@ -290,7 +290,7 @@ def member_of(place: Place, name: str) -> Place:
 
 
 def leaves(subject: types.Type) -> Iterator[tuple[str, types.Type]]:
-    """(dotted name, type) of every field of a header or struct, nested structs opened."""
+    """Yields (dotted name, type) of every field of a header or struct, nested structs opened."""
     for name, shape in members_of(subject):
         if isinstance(plain(shape), (types.Struct, types.Tuple, types.Stack)):
             for below, inner in leaves(plain(shape)):
@@ -300,7 +300,7 @@ def leaves(subject: types.Type) -> Iterator[tuple[str, types.Type]]:
 
 
 def leaf_fields(subject: types.StructLike) -> Iterator[tuple[str, types.Field]]:
-    """(dotted name, field) of every field of a header or struct, nested structs opened."""
+    """Yields (dotted name, field) of every field of a header or struct, nested structs opened."""
     for found in subject.fields:
         held = plain(found.type)
         if isinstance(held, types.Struct):

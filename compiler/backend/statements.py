@@ -189,7 +189,7 @@ class Statements:
     def switch_groups(
         self, statement: ast.Switch
     ) -> tuple[list[tuple[list[ast.Expression], ast.Block]], ast.Block | None]:
-        """(labels that share a body, body) in order, and the default's body."""
+        """Returns (labels that share a body, body) in order, and the default's body."""
         groups: list[tuple[list[ast.Expression], ast.Block]] = []
         default: ast.Block | None = None
         labels: list[ast.Expression] = []

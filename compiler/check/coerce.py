@@ -41,7 +41,8 @@ class Coercion:
         return False
 
     def coerce_assigned(self, expression: ast.Expression, target: types.Type, what: str) -> bool:
-        """coerce(), where a number without width may also become a new type (as in p4c)."""
+        """Does what `coerce` does, and also turns a number without a width into a value of a new
+        type, as p4c does."""
         source = self.context.program.type_of[expression]
         inner = target
         while isinstance(inner, types.NewType):

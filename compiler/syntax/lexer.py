@@ -205,7 +205,7 @@ class Lexer:
 
 
 def _plain_tokens(line: str) -> list[tuple[str, int]]:
-    """(text, column) of a line's tokens."""
+    """Returns (text, column) of a line's tokens."""
     return [
         (m.group(), m.start() + 1)
         for m in _TOKEN.finditer(line)

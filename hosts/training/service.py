@@ -153,12 +153,12 @@ class Service:
             self._leave(None)
             return
         try:
-            self._obey(protocol.unpack(packet, protocol.FROM_SCRIPT))
+            self._execute(protocol.unpack(packet, protocol.FROM_SCRIPT))
         except ProtocolError as error:
             self.refused += 1
             self._leave(f"the agent does not understand the script: {error}")
 
-    def _obey(self, message: protocol.Message) -> None:
+    def _execute(self, message: protocol.Message) -> None:
         if isinstance(message, protocol.Reduce):
             self._perform(message)
         elif isinstance(message, protocol.Report):

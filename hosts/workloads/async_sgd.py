@@ -192,7 +192,8 @@ def rival_of(scores: NDArray[np.int64], row: NDArray[np.void]) -> int:
 
 
 def zipf(raw: NDArray[np.uint64], features: int) -> NDArray[np.int64]:
-    """Words 0 to features - 1 of random numbers, word w as likely as 1 / (w + 1)."""
+    """Maps random numbers to words from 0 to features - 1. The probability of word w is
+    proportional to 1 / (w + 1)."""
     shares = SHARES_MAX // np.arange(1, features + 1, dtype=np.uint64)
     ends = np.cumsum(shares)
     return np.searchsorted(ends, raw % ends[-1], side="right")

@@ -20,7 +20,7 @@ struct metadata_t {
     bool      answered;     // and what the cell holds into the packet
     workers_t before;       // who had contributed before this packet
     workers_t after;
-    bit<16>   zero;         // nobody writes it: what a checksum that may not be written 0 is compared with
+    bit<16>   zero;         // always 0: compared with a checksum that must not be sent as 0
     bool      rewritten;    // the IPv4 header changed; otherwise its checksum is left as it came
 }
 

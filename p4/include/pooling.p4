@@ -72,7 +72,7 @@ struct metadata_t {
     bool      evicts;
     bool      complete;
     bit<64>   wait_ns;
-    bit<16>   zero;       // nobody writes it: what a checksum that may not be written 0 is compared with
+    bit<16>   zero;       // always 0: compared with a checksum that must not be sent as 0
     bool      rewritten;  // the IPv4 header changed; otherwise its checksum is left as it came
 }
 
@@ -112,7 +112,7 @@ parser PoolingParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
 
     state start {
         lower_layers.apply(packet, hdr);
-        // Without tags, options or fragments: the frame's own type is IPv4.
+        // Only untagged frames of type IPv4, without options or fragments.
         transition select(hdr.ethernet.ethertype, hdr.ipv4.dst, hdr.ipv4.protocol, hdr.ipv4.version,
                           hdr.ipv4.ihl, hdr.ipv4.more_fragments, hdr.ipv4.fragment_offset) {
             (ETHERTYPE_IPV4, AGGREGATOR_IPV4, PROTOCOL_UDP, 4, 5, 0, 0): parse_udp;
@@ -128,7 +128,7 @@ parser PoolingParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         }
     }
 
-    // What is of no known kind has neither the second header nor values.
+    // A packet of an unknown kind has neither the second header nor values.
     state parse_aggregation {
         packet.extract(hdr.aggregation);
         transition select(hdr.aggregation.kind & ~RESULT) {
@@ -165,7 +165,7 @@ control PoolingVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
     }
 }
 
-// One packet of a job, from a header that was parsed whole to its verdict.
+// Handles one packet of a job, from its fully parsed header to the decision what becomes of it.
 control Pooling(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     register<owner_t>(SLOTS)   owners;
     register<members_t>(SLOTS) contributors;
@@ -195,7 +195,7 @@ control Pooling(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         meta.known = false;
     }
 
-    // From a worker, or from a switch below with the values of some of these.
+    // The packet comes from a worker, or from a switch below with the values of several workers.
     action from_worker(members_t worker) {
         meta.known = true;
         meta.members = worker;
@@ -212,7 +212,7 @@ control Pooling(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         meta.known = true;
     }
 
-    // Who a packet is from is told by the port it came in by, never by what it says of itself. A server may run at a
+    // A packet's sender is identified by the port it came in by, never by what the packet says. A server may run at a
     // worker's host.
     table senders {
         key = {
@@ -257,10 +257,10 @@ control Pooling(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         standard_metadata.egress_spec = meta.parent;
     }
 
-    // What becomes of the slot. A slot is free again when its chunk is done, as a later packet of the job tells
-    // (`oldest`), and when nobody has touched it for long: its job may have ended. One whose sum has been taken to the
-    // server is free for others, but sends the chunk's own contributions that come yet after it: they would never be
-    // whole here.
+    // Decide what becomes of the slot. A slot is free when a later packet of the job shows that its chunk is done
+    // (`oldest`), or when no packet has used it for long, because its job may have ended. A slot whose sum has gone to
+    // the server is free for other chunks, but forwards later contributions to its own chunk to the server, because
+    // they could never become a whole sum here.
     action record_contribution() {
         owner_t owner;
         members_t present;
@@ -297,7 +297,7 @@ control Pooling(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         bool frees = false;
         bool touches = meta.claims || meta.adds;
 #ifdef PREEMPTION
-        // A whole sum has left for the server, so nothing is kept for its sake.
+        // A whole sum has been sent to the server, so the slot need not keep it.
         frees = meta.complete;
         bit<8> resident;
         bit<8> kind;
@@ -351,8 +351,8 @@ control Pooling(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         standard_metadata.egress_spec = port;
     }
 
-    // Where a result goes that is for one worker.
-    table ways {
+    // Send a result that is for one worker out of that worker's port.
+    table result_ports {
         key = {
             hdr.aggregation.job: exact;
             hdr.pooled.members: exact;
@@ -396,7 +396,7 @@ control Pooling(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         standard_metadata.egress_spec = parent;
     }
 
-    // The chunk may be one of a job that is here no longer.
+    // The evicted chunk may belong to a job that has ended at this switch.
     action drop_evicted() {
         slot_evicted.count(NO_JOB);
         mark_to_drop(standard_metadata);
@@ -432,7 +432,7 @@ control Pooling(inout headers_t hdr, inout metadata_t meta, inout standard_metad
             refuse();
         } else if (meta.is_result == 1) {
             conclude();
-            ways.apply();
+            result_ports.apply();
         } else if (kind == FLOAT32) {
             contribution_passed.count(meta.job);
             send_up();
@@ -515,7 +515,7 @@ control PoolingEgress(inout headers_t hdr, inout metadata_t meta,
         meta.rewritten = true;
     }
 
-    // A receiver is told by the port that the packet leaves by: the switch learns no address from a packet.
+    // The port that a packet leaves by identifies its receiver: the switch learns no address from a packet.
     table receivers {
         key = {
             standard_metadata.egress_port: exact;
@@ -531,7 +531,7 @@ control PoolingEgress(inout headers_t hdr, inout metadata_t meta,
         ns_per_byte = ns;
     }
 
-    // Links that have a rate.
+    // The links that have a limited rate.
     table links {
         key = { standard_metadata.egress_port: exact; }
         actions = { set_link_rate; NoAction; }
@@ -552,7 +552,7 @@ control PoolingEgress(inout headers_t hdr, inout metadata_t meta,
             }
         } else if (standard_metadata.instance_type == INSTANCE_REPLICATION
                    && standard_metadata.egress_port == standard_metadata.ingress_port) {
-            drop();  // a flooded frame does not go back
+            drop();  // a flooded frame does not return to the port it came from
         }
     }
 }

@@ -20,7 +20,7 @@ def packet_header(node: Node, scope: Scope) -> Header:
     """A header that is not metadata."""
     header = scope.header(node)
     if header.metadata:
-        raise node.error(f"'{header.name}' is metadata")
+        raise node.error(f"'{header.name}' is metadata and not a packet header")
     return header
 
 

@@ -102,7 +102,7 @@ def members(node: Node, scope: Scope) -> tuple[Header, ...]:
         if header is None:
             raise item.error(f"no header has id {item.value}")
         if header.stack or header.union or header in found or header.metadata:
-            raise item.error(f"header '{header.name}' is metadata or belongs elsewhere already")
+            raise item.error(f"'{header.name}' is metadata, or in another stack or union already")
         found.append(header)
     if not 1 <= len(found) <= MAX_STACK:
         raise node.error(f"must have 1 to {MAX_STACK} headers")

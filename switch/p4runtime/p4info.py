@@ -312,7 +312,7 @@ def _check_entries(table: ProgramTable, described: Container[str]) -> None:
     for entry in table.entries:
         if entry.action.name not in described:
             raise invalid(
-                f"P4Info: no action {entry.action.name}, which an entry of table {table.name} has"
+                f"P4Info: action {entry.action.name} is missing; an entry of {table.name} uses it"
             )
 
 

@@ -30,7 +30,7 @@ class ValueSets:
         if len(message.members) > value_set.size:
             raise StatusError(
                 Code.RESOURCE_EXHAUSTED,
-                f"{where}: {len(message.members)} members, it has room for {value_set.size}",
+                f"{where}: {len(message.members)} members, but room for {value_set.size} only",
             )
         keys = [decode_key(where, value_set.fields, member.match) for member in message.members]
         if len(set(keys)) != len(keys):

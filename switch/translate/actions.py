@@ -190,7 +190,8 @@ class ActionWriter:
                 self.assign_header(HeaderRef("", one), HeaderRef("", other))
 
     def stack_arrays(self, stack: Expression) -> tuple[list[tuple[str, str, str]], int]:
-        """(member of k, its place in the store, type name) of each array of a stack; its size."""
+        """Returns (member of k, its place in the store, type name) of each array of a stack; its
+        size."""
         if isinstance(stack, StackRef):
             types = [(self.layout.stacks[stack.stack], stack.stack.type)]
             size = len(stack.stack.headers)

@@ -56,7 +56,8 @@ class HeaderAccess:
         return temporary
 
     def element(self, header: HeaderExpression) -> tuple[str, str, int]:
-        """(array, variable with the index, size of the array) of an element found at run time."""
+        """Returns (array, variable with the index, size of the array) of an element found at run
+        time."""
         if isinstance(header, StackElement | LastElement):
             stack = header.stack
             array = self.layout.stacks[stack]

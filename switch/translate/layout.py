@@ -195,7 +195,7 @@ class Layout:
             out.line()
 
     def arrays(self) -> list[tuple[str, HeaderType, int]]:
-        """(member, header type, elements) of stacks; 0 elements: no array."""
+        """Returns (member, header type, elements) of stacks; 0 elements: no array."""
         found = [(name, h.type, 0) for h, name in self.headers.items()]
         for stack, name in self.stacks.items():
             if isinstance(stack, Stack):

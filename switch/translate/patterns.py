@@ -75,7 +75,7 @@ def match_halves(low: Data, top: Data, bits: int) -> LaneAdd | None:
 
 
 def masks(bits: int, lane_bits: int) -> tuple[int, int]:
-    """(every bit of a lane but its top one, every lane's top bit) repeated over `bits`."""
+    """Returns (every bit of a lane but its top one, every lane's top bit) repeated over `bits`."""
     ones = ((1 << bits) - 1) // ((1 << lane_bits) - 1)
     return ones * ((1 << lane_bits - 1) - 1), ones << lane_bits - 1
 

@@ -31,7 +31,7 @@ class Tree:
     branches: Mapping[str, Branch]
 
     def uplinks(self) -> list[tuple[str, str]]:
-        """(switch, its parent) for every switch but the root."""
+        """Returns (switch, its parent) for every switch but the root."""
         return [(b.switch, b.parent[1]) for b in self.branches.values() if b.parent]
 
 

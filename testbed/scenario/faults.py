@@ -152,7 +152,7 @@ def _too_late(at_s: float, known: Known, path: str) -> Iterator[Finding]:
         and all(known.workload_known(job, "rounds") for job in jobs)
     )  # fmt: skip
     if lengths_known and at_s > (latest := latest_end_s(known.scenario, jobs)):
-        yield path, f"is later than the end of the run, at {latest:g} s at the latest", "less"
+        yield path, f"is later than the run can end, at {latest:g} s", "an earlier time"
 
 
 def latest_end_s(scenario: Scenario, jobs: Sequence[Job]) -> float:

@@ -20,7 +20,7 @@ class MarkSection:
         "",
         "draw a line at the first x at which this metric reaches `reaches`, such as `window_share`",
     )
-    reaches: float = key("reaches", Number(0, 1e18), 1.0, "how much")
+    reaches: float = key("reaches", Number(0, 1e18), 1.0, "the value that `metric` reaches there")
     text: str = key("text", Text(), "", "the label of the line")
 
 

@@ -237,7 +237,7 @@ def of_job(system: System) -> Mapping[str, str]:
     paths = _with(_OF_JOB, "workers.*.cpu_s", own)
     counted = [p for p in paths if p.startswith("workers.*.") and p != "workers.*.cpu_s"]
     if system.abilities.has_servers:
-        meaning = "as for a worker, for a server or scheduler"
+        meaning = "the same counter of a server or scheduler"
         paths |= {p.replace("workers", "servers"): meaning for p in counted}
     for kind in workloads.done_with(system.abilities.workloads):
         paths |= workloads.KINDS[kind].metrics

@@ -12,7 +12,7 @@ Settings = tuple[tuple[str, str], ...]
 
 
 def label(settings: Settings) -> str:
-    """`workers 3, loss 1%`."""
+    """Returns the settings as one text, such as `workers 3, loss 1%`."""
     return ", ".join(f"{path.rpartition('.')[2]} {text}" for path, text in settings)
 
 

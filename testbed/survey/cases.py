@@ -114,7 +114,7 @@ WRITTEN = (
         "Asynchronous training",
         "Four workers train one model, each at its own pace, until 60 updates are committed. A "
         "round is the whole training, computing included. `exact` says that the model is the "
-        "one to which the log of its updates leads.",
+        "one that results from applying the log of its updates in order.",
         ("workload.rounds=1", "workload.updates=60"),
     ),
 )

@@ -54,7 +54,7 @@ def diagnose(
             evidence.worker_waits(host, chunk, job.job.servers[server])
     for host in job.hosts:
         if host not in waiting:
-            evidence.worker_says_nothing(host)
+            evidence.worker_is_silent(host)
     return evidence.told()
 
 
@@ -84,7 +84,7 @@ class _Evidence:
         elif host in missing:
             self._never_sent.setdefault((host, server), set()).add(chunk)
 
-    def worker_says_nothing(self, host: str) -> None:
+    def worker_is_silent(self, host: str) -> None:
         """Records a worker that answers nothing: it will not send what servers lack."""
         for (server, chunk), missing in self._missing.items():
             if host in missing:

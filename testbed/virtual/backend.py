@@ -237,7 +237,7 @@ class VirtualBackend:
                 key = direction_key(self.seed, link, name, f"fault{fault}")
                 self._directions[name].impair(fault, decider(impairment, key))
             else:
-                self._directions[name].relieve(fault)
+                self._directions[name].end_impairment(fault)
 
     def _both(self, link: str) -> list[LinkDirection]:
         return [direction for direction in self._directions.values() if direction.link == link]

@@ -130,7 +130,7 @@ class HostNode:
         unread = sum(agent.unread for agent in self._agents)
         ignored = counts.received - counts.used
         sent = {self._out.name: counts.sent}
-        untold = [agent.untold for agent in self._agents]
+        unreported = [agent.unreported for agent in self._agents]
         return NodeStatistics(
             self.name,
             counts.received,
@@ -138,8 +138,8 @@ class HostNode:
             ignored,
             sent,
             unread,
-            untold_sent=sum(counts.get("sent", 0) for counts in untold),
-            untold_received=sum(counts.get("received", 0) for counts in untold),
+            unreported_sent=sum(counts.get("sent", 0) for counts in unreported),
+            unreported_received=sum(counts.get("received", 0) for counts in unreported),
             local_sent=self._local_sent,
             local_received=self._local_received,
         )

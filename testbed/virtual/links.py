@@ -110,12 +110,12 @@ class LinkDirection:
         self._library.link_change_rate(self.address, rate or 0)
 
     def impair(self, number: int, decider: Decider) -> None:
-        """One more impairment, of the fault with this number; the lower number decides first."""
+        """Begins an impairment of the fault with this number. Lower numbers decide first."""
         self._begun[number] = decider
         self._reconsider()
 
-    def relieve(self, number: int) -> None:
-        """Without that fault's impairment again."""
+    def end_impairment(self, number: int) -> None:
+        """Ends the impairment of the fault with this number."""
         del self._begun[number]
         self._reconsider()
 

@@ -162,7 +162,7 @@ class AgentNode:
         if self._paused:
             self._commands.append(command)
         else:
-            self._core.obey(command)
+            self._core.execute(command)
             self._reconsider()
 
     def pause(self, paused: bool) -> None:
@@ -198,9 +198,9 @@ class AgentNode:
         self._arrived = []
 
     @property
-    def untold(self) -> dict[str, int]:
+    def unreported(self) -> dict[str, int]:
         """The counts that no event has reported yet."""
-        return self._core.untold
+        return self._core.unreported
 
     def sample(self) -> Sample:
         """Returns a sample of what it is doing now (hosts.recording)."""

@@ -177,7 +177,7 @@ def _step(
 
 
 def _measures(work: Sgd, models: Sequence[Array], held_out: Array) -> Mapping[str, Any]:
-    """(step, value) of the loss and of the accuracy."""
+    """Returns (step, value) of the loss and of the accuracy."""
     last = len(models) - 1
     chosen = sorted({round(last * point / CURVE_POINTS) for point in range(CURVE_POINTS + 1)})
     judged = [(step, *work.judged(models[step], held_out)) for step in chosen]

@@ -128,7 +128,7 @@ class Training:
         return sorted(int(number) for what, _, number in names if what == RESULT)
 
     def curve(self, name: str) -> list[tuple[float, float]]:
-        """(seconds since the training began, value) of each report of such a number."""
+        """Returns (seconds since the training began, value) of each report of such a number."""
         began_ns = self.told["began_ns"]
         return [
             ((one["t_ns"] - began_ns) / NS_PER_S, float(one[name]))

@@ -17,7 +17,7 @@ from agglab.testbed.scenario.errors import nearest, quote
 from agglab.verification.conformance import packets, pairs, randomised, scenarios
 from agglab.verification.conformance.packets import Case, Found
 from agglab.verification.conformance.pairs import Pair
-from agglab.verification.conformance.scenarios import Ran
+from agglab.verification.conformance.scenarios import ScenarioResult
 
 RESULTS = REPOSITORY / "build" / "conformance"
 EXIT_CODES = """exit codes:
@@ -149,7 +149,7 @@ def _scenarios(here: Sequence[Pair], only: Sequence[str], results: Path) -> int:
     return max(codes, default=PASSED) if FAILED not in codes else FAILED
 
 
-def _compared(name: str, run: str, ran: Mapping[Pair, Ran]) -> int:
+def _compared(name: str, run: str, ran: Mapping[Pair, ScenarioResult]) -> int:
     """Say what one run of a scenario was on all pairs."""
     found = scenarios.compare(ran)
     run = f" ({run})" if run else ""

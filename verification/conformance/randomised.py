@@ -190,7 +190,8 @@ def shrink(
     outcomes: dict[Pair, Outcome],
     shrink_s: float,
 ) -> tuple[str, str]:
-    """(program, script) as small as they get in shrink_s while these two pairs differ that way."""
+    """Returns (program, script) as small as they get in shrink_s while these two pairs differ that
+    way."""
     deadline = time.monotonic() + shrink_s
     refusals = [outcomes[pair].refused for pair in pairs]
 

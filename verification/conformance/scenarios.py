@@ -24,7 +24,7 @@ class NotRun(Exception):
 
 
 @dataclass(frozen=True)
-class Ran:
+class ScenarioResult:
     """One scenario on one pair. time_s: of a round, the slowest job's median; None if none ended.
     trouble: what the run said where there is no result."""
 
@@ -39,7 +39,7 @@ def marked() -> list[str]:
     return [name for name in names() if load(find(name)).points[0].resolved.scenario.conformance]
 
 
-def run_on(name: str, pair: Pair, results: Path) -> Mapping[str, Ran]:
+def run_on(name: str, pair: Pair, results: Path) -> Mapping[str, ScenarioResult]:
     """Run it in a process of its own, on real links; the result of each of its runs, by the swept
     values and the contender ("" where it is one run). Raises NotRun when the machine lacks
     something, or BMv2 does not start or does not stay."""
@@ -56,7 +56,7 @@ def run_on(name: str, pair: Pair, results: Path) -> Mapping[str, Ran]:
         raise NotRun(done.stderr.strip())
     if done.returncode not in (PASSED, FAILED):
         trouble = f"exit code {done.returncode}: {done.stderr.strip()}"
-        return dict.fromkeys(folders, Ran({}, False, None, trouble))
+        return dict.fromkeys(folders, ScenarioResult({}, False, None, trouble))
     latest = results / name / "latest"
     return {run: _read(latest / folder, pair, done.stderr) for run, folder in folders.items()}
 
@@ -72,30 +72,32 @@ def _folders(suite: Suite) -> dict[str, str]:
     return found
 
 
-def _read(folder: Path, pair: Pair, said: str) -> Ran:
+def _read(folder: Path, pair: Pair, said: str) -> ScenarioResult:
     """Reads the results of one run. said: the output of the process that ran it."""
     metrics = json.loads((folder / "metrics.json").read_text())
     if "exact" not in metrics:  # it broke off before there was anything to judge
         trouble = str(metrics["reason"])
         if pair.switch == "bmv2":
             raise NotRun(f"on {pair}: could not run: {trouble}: {last_line(said)}")
-        return Ran({}, False, None, trouble)
+        return ScenarioResult({}, False, None, trouble)
     lines = (folder / "events.jsonl").read_text().splitlines()
     verified = [event for event in map(json.loads, lines) if event["event"] == "verified"]
     sums = {(event["of"], event["round"]): event["sums_sha256"] for event in verified}
     medians = (job["allreduce"]["time_s"]["median"] for job in metrics.get("jobs", {}).values())
     slowest = max((median for median in medians if median), default=None)
     right = bool(metrics.get("exact")) and not metrics["wrong_results"]
-    return Ran(sums, right, slowest)
+    return ScenarioResult(sums, right, slowest)
 
 
-def by_run(ran: Mapping[Pair, Mapping[str, Ran]]) -> Mapping[str, Mapping[Pair, Ran]]:
+def by_run(
+    ran: Mapping[Pair, Mapping[str, ScenarioResult]],
+) -> Mapping[str, Mapping[Pair, ScenarioResult]]:
     """The same, with what is compared together: one run on all pairs."""
     first = next(iter(ran.values()))
     return {run: {pair: runs[run] for pair, runs in ran.items()} for run in first}
 
 
-def compare(ran: Mapping[Pair, Ran]) -> list[str]:
+def compare(ran: Mapping[Pair, ScenarioResult]) -> list[str]:
     """Lines about pairs whose sums are wrong, missing or not those of the first."""
     found = []
     first = next(iter(ran))
@@ -111,7 +113,7 @@ def compare(ran: Mapping[Pair, Ran]) -> list[str]:
     return found
 
 
-def times(ran: Mapping[Pair, Ran]) -> str:
+def times(ran: Mapping[Pair, ScenarioResult]) -> str:
     """Seconds of a round, and their ratio to the fastest."""
     known = {pair: one.time_s for pair, one in ran.items() if one.time_s}
     fastest = min(known.values(), default=1.0)

@@ -15,10 +15,10 @@ PORTS = slice(HEADERS_BYTES - 8, HEADERS_BYTES - 4)
 
 
 @dataclass(frozen=True)
-class Stranger:
-    """own: its address; ends: those that the system's frames have; others, same: recorded frames of
-    other systems, and of another run of this one; attack: what the system itself says an outsider
-    would send."""
+class ForeignHost:
+    """A host that is no member of the job, and what it sends. own: its address. ends: the addresses
+    in the system's frames. others, same: recorded frames of other systems, and of another run of
+    this system. attack: frames that the system itself says an outsider would send."""
 
     chance: Random
     own: End
@@ -28,7 +28,7 @@ class Stranger:
     attack: Iterator[tuple[str, bytes]]
 
     def frames(self) -> Iterator[tuple[str, bytes]]:
-        """(kind, frame) without end."""
+        """Yields (kind, frame) without end."""
         while True:
             for kind, make in KINDS.items():
                 yield kind, make(self)
@@ -47,53 +47,53 @@ def ends_of(frames: Sequence[bytes]) -> list[End]:
     return list(found)
 
 
-def _noise(who: Stranger) -> bytes:
+def _noise(who: ForeignHost) -> bytes:
     return who.chance.randbytes(who.chance.randint(0, FRAME_BYTES))
 
 
-def _random_payload(who: Stranger) -> bytes:
+def _random_payload(who: ForeignHost) -> bytes:
     return who.chance.randbytes(who.chance.randint(0, FRAME_BYTES - HEADERS_BYTES))
 
 
-def _sent(who: Stranger, source: End, payload: bytes) -> bytes:
+def _sent(who: ForeignHost, source: End, payload: bytes) -> bytes:
     """A datagram with correct lengths and checksums to any address."""
     to = who.chance.choice(who.ends)
     return ethernet(to.mac, who.own.mac, ipv4(source.ip, to.ip, udp(source, to, payload)))
 
 
-def _datagram(who: Stranger) -> bytes:
+def _datagram(who: ForeignHost) -> bytes:
     return _sent(who, who.own, _random_payload(who))
 
 
-def _spoofed(who: Stranger) -> bytes:
+def _spoofed(who: ForeignHost) -> bytes:
     return _sent(who, who.chance.choice(who.ends), _random_payload(who))
 
 
-def _other(who: Stranger) -> bytes:
+def _other(who: ForeignHost) -> bytes:
     """A frame of another system, as it was sent there."""
     return who.chance.choice(who.others)
 
 
-def _other_payload(who: Stranger) -> bytes:
+def _other_payload(who: ForeignHost) -> bytes:
     """A packet of another system under an address of this one's agents."""
     return _sent(who, who.chance.choice(who.ends), _other(who)[HEADERS_BYTES:])
 
 
-def _old(who: Stranger) -> bytes:
+def _old(who: ForeignHost) -> bytes:
     return who.chance.choice(who.same)
 
 
-def _own_name(who: Stranger) -> bytes:
+def _own_name(who: ForeignHost) -> bytes:
     """A packet of the system under the stranger's own address."""
     return _sent(who, who.own, _old(who)[HEADERS_BYTES:])
 
 
-def _cut(who: Stranger) -> bytes:
+def _cut(who: ForeignHost) -> bytes:
     frame = who.chance.choice((_old, _other, _attack))(who)
     return frame[: who.chance.randrange(len(frame))]
 
 
-def _changed(who: Stranger) -> bytes:
+def _changed(who: ForeignHost) -> bytes:
     """Some bytes of it are others."""
     frame = bytearray(who.chance.choice((_old, _other, _attack))(who))
     for _ in range(who.chance.randint(1, 4)):
@@ -101,11 +101,11 @@ def _changed(who: Stranger) -> bytes:
     return bytes(frame)
 
 
-def _attack(who: Stranger) -> bytes:
+def _attack(who: ForeignHost) -> bytes:
     return next(who.attack)[1]
 
 
-KINDS: Mapping[str, Callable[[Stranger], bytes]] = {
+KINDS: Mapping[str, Callable[[ForeignHost], bytes]] = {
     "noise": _noise,
     "datagram": _datagram,
     "spoofed": _spoofed,

@@ -20,13 +20,13 @@ from agglab.testbed.systems.base import System
 from agglab.testbed.systems.forwarding import SOURCE
 from agglab.testbed.systems.frames import end_of
 from agglab.testbed.virtual import built
-from agglab.verification.foreign.frames import Stranger, ends_of
+from agglab.verification.foreign.frames import ForeignHost, ends_of
 from agglab.verification.foreign.recorded import recorded
 from agglab.verification.foreign.scenario import ELEMENTS_PER_FRAME, STRANGER, names, resolved
 
 
 @dataclass(frozen=True)
-class Tried:
+class ForeignTrafficResult:
     """sent: foreign frames by kind. counted: what switches counted, by the system's own words.
     troubles: what must not be, a line each."""
 
@@ -38,7 +38,7 @@ class Tried:
 class Attacked:
     """A system, for all that it is asked but what an outsider sends."""
 
-    def __init__(self, system: System, stranger: Stranger) -> None:
+    def __init__(self, system: System, stranger: ForeignHost) -> None:
         self._system, self._stranger = system, stranger
 
     def __getattr__(self, name: str) -> Any:
@@ -56,12 +56,12 @@ def build(system: str, frames: int, seed: int) -> None:
     built({node: program.json for node, program in programs.items()})
 
 
-def attempt(system: str, frames: int, seed: int) -> Tried:
+def attempt(system: str, frames: int, seed: int) -> ForeignTrafficResult:
     """Two rounds of the system, during the first of which a stranger sends so many frames."""
     run = _disturbed(system, frames, seed)
     same = recorded(system)
     others = [frame for name in names() if name != system for frame in recorded(name)]
-    stranger = Stranger(
+    stranger = ForeignHost(
         chance=Random(f"foreign {system} {seed}"),
         own=end_of(run.graph.host(STRANGER), 40_000),
         ends=ends_of(same),
@@ -75,7 +75,9 @@ def attempt(system: str, frames: int, seed: int) -> Tried:
         kind: sum(packets for packets, _ in cells.values())
         for kind, cells in measured.counters["s1"].items()
     }
-    return Tried(outcome.attacked, counted, tuple(_troubles(run, frames, measured, counted)))
+    return ForeignTrafficResult(
+        outcome.attacked, counted, tuple(_troubles(run, frames, measured, counted))
+    )
 
 
 def _disturbed(system: str, frames: int, seed: int) -> ResolvedScenario:

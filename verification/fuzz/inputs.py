@@ -134,7 +134,7 @@ class JsonTarget(Target):
 
 
 def places(document: Json) -> list[tuple[Json, Any]]:
-    """(container, key) of everything in a document but where it comes from."""
+    """Returns (container, key) of everything in a document but where it comes from."""
     found: list[tuple[Json, Any]] = []
     pending = [document]
     while pending:

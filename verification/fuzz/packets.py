@@ -85,7 +85,8 @@ def _of_systems() -> list[Subject]:
 
 
 def build(subject: Subject) -> tuple[Path, bytes]:
-    """(the executable, its setup). Raises PipelineError; StfError if the script is not its own."""
+    """Returns (the executable, its setup). Raises PipelineError; StfError if the script is not its
+    own."""
     diagnostics = Diagnostics()
     options = Options(includes=(str(P4_FOLDER / "include"),), defines=subject.defines)
     typed = compile_file(str(subject.program), options, diagnostics)

@@ -63,7 +63,8 @@ class Controls:
         statements.flow = [self._apply, self._hit, self._action_run, self._sub, self._direct]
 
     def draw(self, scope: Scope, size: int, first: Lines, last: Lines) -> tuple[Lines, Lines]:
-        """(declarations, statements of the apply block) of a control with these parameters."""
+        """Returns (declarations, statements of the apply block) of a control with these
+        parameters."""
         outer, outer_flow = self.current, self.statements.flow
         if self.nested:
             self.statements.flow = [self._apply, self._hit, self._action_run, self._direct]
@@ -161,7 +162,7 @@ class Controls:
         return name, [a.name for a, _ in actions]
 
     def _keys(self, scope: Scope) -> list[tuple[str, str, Kind]]:
-        """(text, match kind, type); at most one lpm, as BMv2 has it, of a width that p4c
+        """Returns (text, match kind, type); at most one lpm, as BMv2 has it, of a width that p4c
         takes and BMv2 matches as it should."""
         keys: list[tuple[str, str, Kind]] = []
         choices: tuple[Scalar, ...] = (BOOL, COLOUR, CODE)
@@ -219,7 +220,7 @@ class Controls:
         return [*lines, "}"] if len(seen) else []
 
     def _match(self, kind: str, shape: Kind) -> tuple[str, str]:
-        """(as an entry in the program says it, as the script says it)."""
+        """Returns (as an entry in the program says it, as the script says it)."""
         if shape == BOOL:
             value = self.random.randrange(2)
             return ("false", "true")[value], str(value)

@@ -51,7 +51,7 @@ class Struct:
         return self.name
 
     def leaves(self, prefix: str) -> Iterator[tuple[str, Scalar]]:
-        """(path, type) of every scalar below."""
+        """Yields (path, type) of every scalar below."""
         for name, kind in self.members:
             if isinstance(kind, Struct):
                 yield from kind.leaves(f"{prefix}.{name}")

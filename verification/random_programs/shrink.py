@@ -68,7 +68,7 @@ def _balanced(lines: list[str]) -> bool:
 
 
 def _blocks(lines: list[str]) -> Iterator[tuple[int, int]]:
-    """(first line, last line) of every block, `} else {` ends one and begins another."""
+    """Yields (first line, last line) of every block, `} else {` ends one and begins another."""
     opened: list[int] = []
     for at, line in enumerate(lines):
         if line.startswith("}") and opened:

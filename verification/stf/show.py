@@ -63,7 +63,7 @@ def _show(bits: str) -> str:
 
 
 def dissect(binder: Binder, frame: bytes) -> list[tuple[str, int]]:
-    """(field, bits) in wire order for as far as the program's parser is easily followed."""
+    """Returns (field, bits) in wire order for as far as the program's parser is easily followed."""
     parser = binder.program["parsers"][0]
     states = {s["name"]: s for s in parser["parse_states"]}
     state: str | None = parser["init_state"]

@@ -9,9 +9,12 @@ from agglab.hosts.systems.gloo.tcp import Info
 OWN_COUNTERS = {
     "repeated_in_vain": (
         "segments",
-        "sent again although they had arrived, as the receiver said (duplicate SACK)",
+        "segments sent again although they had arrived, as the receiver reported (duplicate SACK)",
     ),
-    "window_samples": ("samples", "of the congestion window of a connection that was sending"),
+    "window_samples": (
+        "samples",
+        "samples of the congestion window of a connection that was sending",
+    ),
     "window_segments": (
         "segments",
         "the congestion windows of all samples added up: over `window_samples` it is the mean",

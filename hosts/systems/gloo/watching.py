@@ -84,9 +84,9 @@ class Watched:
             connection.probe()
 
     def waiting(self, most: int) -> list[list[int]]:
-        """[chunk, rank, is sure]: the first chunk that did not come, and of whom it is waited for:
-        who has closed the connection or is silent, or else the next worker, which sends here in
-        Gloo's ring and may itself be waiting."""
+        """Returns [chunk, rank, is sure]: the first chunk that did not come, and of whom it is
+        waited for: who has closed the connection or is silent, or else the next worker, which sends
+        here in Gloo's ring and may itself be waiting."""
         if not self._under_way or self._workers == 1:
             return []
         if ranks := self.silent() or self.closed():

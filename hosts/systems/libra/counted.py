@@ -5,16 +5,19 @@ from __future__ import annotations
 OWN_COUNTERS = {
     "bytes_again": (
         "bytes",
-        "of frames sent again, by a worker without an answer or by a server",
+        "bytes of the frames that a worker or a server sent again",
     ),
     "streams": (
         "streams",
-        "of a worker: to whom it sends at first, the switch or all servers",
+        "destinations that a worker sends to at first: the switch, or each server",
     ),
-    "directly": ("packets", "of a worker: sent again past the switch, which did not answer"),
-    "answered_again": ("packets", "of a server: answers sent again because a worker asked"),
-    "groups_whole": ("groups", "of a server: of hot keys, summed and given to all workers"),
-    "sums": ("packets", "of a server: taken that a switch had summed"),
-    "singles": ("packets", "of a server: of hot keys taken that no switch had summed"),
-    "cold_pairs": ("pairs", "of a server: of cold keys, taken"),
+    "directly": (
+        "packets",
+        "packets that a worker sent to the server itself, because the switch did not answer",
+    ),
+    "answered_again": ("packets", "answers that a server sent again because a worker asked"),
+    "groups_whole": ("groups", "groups of hot keys that a server summed and gave to all workers"),
+    "sums": ("packets", "packets accepted by a server that a switch had summed"),
+    "singles": ("packets", "packets of hot keys accepted by a server that no switch had summed"),
+    "cold_pairs": ("pairs", "pairs of cold keys that a server accepted"),
 }

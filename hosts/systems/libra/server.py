@@ -191,7 +191,7 @@ class LibraServer:
         return None
 
     def waiting(self, most: int) -> list[list[int]]:
-        """[0, rank] of workers whose pushes of the round under way are not all there."""
+        """Returns [0, rank] of workers whose pushes of the round under way are not all there."""
         state = self._round_states[self._state.round % 2]
         if not self._state.begun or state.workers_done == self.job.workers:
             return []

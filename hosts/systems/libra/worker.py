@@ -201,7 +201,7 @@ class LibraWorker:
         return Repeat(None, int(request["item"]), first_ns, gathered=gathered)
 
     def waiting(self, most: int) -> list[list[int]]:
-        """[item, server, phase] of requests that have no answer."""
+        """Returns [item, server, phase] of requests that have no answer."""
         found = np.flatnonzero(self._requests["waiting"]).tolist()[:most]
         servers = self.job.servers
         return [

@@ -62,7 +62,7 @@ class Channel:
         self._waiting.append(payload)
 
     def due(self, now_ns: int) -> list[tuple[int, int, int, bytes]]:
-        """(number, attempt, when it was sent first, payload) of all to send now."""
+        """Returns (number, attempt, when it was sent first, payload) of all to send now."""
         found = []
         while self._waiting and self._next < self._oldest + WINDOW:
             slot = self._next % WINDOW

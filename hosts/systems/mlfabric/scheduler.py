@@ -20,12 +20,21 @@ PINGS = 8
 """A silent server is asked so often before the replica takes its place."""
 
 COUNTERS = {
-    "requests": ("updates", "of the scheduler: that asked to be sent"),
-    "granted": ("updates", "of the scheduler: allowed to be sent"),
-    "stale": ("updates", "of the scheduler: dropped before they were sent, as they were too old"),
-    "large": ("updates", "of the scheduler: dropped, as the replica cannot bear their norm"),
-    "lost": ("updates", "of the scheduler: dropped, read from versions that a dead server took"),
-    "takeovers": ("servers", "of the scheduler: the replica took the place of"),
+    "requests": ("updates", "updates that the scheduler was asked to admit"),
+    "granted": ("updates", "updates that the scheduler admitted"),
+    "stale": (
+        "updates",
+        "updates that the scheduler dropped before they were sent, because they were too old",
+    ),
+    "large": (
+        "updates",
+        "updates that the scheduler dropped because their norm exceeds the replica's bound",
+    ),
+    "lost": (
+        "updates",
+        "updates that the scheduler dropped because their version was lost with a dead server",
+    ),
+    "takeovers": ("servers", "servers that the replica replaced"),
 }
 
 
@@ -56,7 +65,7 @@ class Scheduler:
         self.start_run(0)
 
     def start_run(self, now_ns: int) -> None:
-        """Another training run begins, at version 0."""
+        """Begins another training run, at version 0."""
         self._began_ns = now_ns
         self._waiting: list[Waiting] = []
         self._outstanding: list[Grant] = []
@@ -241,6 +250,6 @@ class Scheduler:
         return min(found)
 
     def waiting(self, most: int) -> list[list[int]]:
-        """[group that is granted, ranks of its members ...]."""
+        """Returns [group that is granted, ranks of its members ...]."""
         found = [[one.group, *(m.rank for m in one.members)] for one in self._outstanding]
         return found[:most]

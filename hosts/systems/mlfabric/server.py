@@ -23,12 +23,18 @@ EARLY_MAX = 4096
 """Pushes that are kept until their grant has come."""
 
 COUNTERS = {
-    "committed": ("updates", "of a server: committed"),
-    "groups": ("groups", "of a server: committed at once; each has one update or more"),
-    "summed": ("packets", "of a server: taken with the values of several workers in them"),
-    "repaired": ("packets", "of a server: asked for again because the switch's sum did not come"),
-    "replicas": ("transfers", "of a server: after which the replica had its version"),
-    "held_back": ("groups", "of a server: committed late, because the replica was too far behind"),
+    "committed": ("updates", "updates that a server committed"),
+    "groups": ("groups", "groups of one or more updates that a server committed at once"),
+    "summed": ("packets", "packets accepted by a server that held the sum of several workers"),
+    "repaired": (
+        "packets",
+        "packets that a server asked for again because the switch's sum did not arrive",
+    ),
+    "replicas": ("transfers", "transfers after which the replica had the server's version"),
+    "held_back": (
+        "groups",
+        "groups that a server committed late because the replica was too far behind",
+    ),
 }
 
 
@@ -66,7 +72,7 @@ class Server:
         self.start_run(0)
 
     def start_run(self, now_ns: int) -> None:
-        """Another training run begins, at version 0."""
+        """Begins another training run, at version 0."""
         self.store.clear()
         self._group_sums: dict[int, GroupSum] = {}
         self._early: dict[int, list[Message]] = {}
@@ -308,7 +314,7 @@ class Server:
         self.post.send(self._scheduler, Kind.PROMOTED, numbers(0, self.store.version))
 
     def waiting(self, most: int) -> list[list[int]]:
-        """[group, ranks of the workers whose values have not come ...]."""
+        """Returns [group, ranks of the workers whose values have not come ...]."""
         found = []
         for group, group_sum in self._group_sums.items():
             missing = [one.rank for one in group_sum.grant.members if group_sum.missing_of(one)]

@@ -127,13 +127,13 @@ class Assembly:
         return len(self._found) == self.parts
 
     def chunks(self) -> Iterator[tuple[int, NDArray[np.int32]]]:
-        """(chunk, its weights)."""
+        """Yields (chunk, its weights)."""
         for kind, place, content in self._found.values():
             if kind == Kind.STATE:
                 yield place, np.frombuffer(content, ">i4").astype(np.int32)
 
     def records(self) -> Iterator[tuple[int, list[NDArray[np.void]]]]:
-        """(number of the first, records), in the order of the log."""
+        """Yields (number of the first, records), in the order of the log."""
         for kind, place, content in sorted(self._found.values(), key=lambda each: each[1]):
             if kind == Kind.LOG:
                 yield place, list(np.frombuffer(content, RECORD))

@@ -36,9 +36,9 @@ OUTCOMES: Mapping[int, int] = {
 }
 
 COUNTERS = {
-    "steps": ("updates", "of a worker: computed, those without any change included"),
-    "on_the_way": ("packets", "of a worker: sent for the switch to sum"),
-    "pulls": ("models", "of a worker: asked for"),
+    "steps": ("updates", "updates that a worker computed, including those that change nothing"),
+    "on_the_way": ("packets", "packets that a worker sent for the switch to sum"),
+    "pulls": ("models", "models that a worker asked for"),
 }
 
 
@@ -349,6 +349,6 @@ class Worker:
         return NEVER_NS if self._compute_ns is None or self.done else self._compute_ns
 
     def waiting(self, most: int) -> list[list[int]]:
-        """[step, group or 0] of its updates, and the number of a transfer alone."""
+        """Returns [step, group or 0] of its updates, and the number of a transfer alone."""
         found = [[s, u.grant.group if u.grant else 0] for s, u in self._updates.items()]
         return (found or [[self._transfers]])[:most]

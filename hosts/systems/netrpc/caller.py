@@ -93,7 +93,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Window:
-    """Which of the rows are one caller's, and what it is told. first_sequence: of its session."""
+    """The rows that belong to one caller, and its settings. first_sequence: that of its session."""
 
     job: int
     workers: int

@@ -246,7 +246,8 @@ class NetRpcWorker:
         return {**counted, **dict.fromkeys(OWN_COUNTERS, 0)}
 
     def waiting(self, most: int) -> list[list[int]]:
-        """[chunk, position, sequence number] of calls that have no answer, at most so many."""
+        """Returns [chunk, position, sequence number] of calls that have no answer, at most so
+        many."""
         calls = self._rows.calls
         rows = np.flatnonzero(calls["waiting"])[:most].tolist()
         return [[int(calls["chunk"][r]), r, int(calls["sequence"][r])] for r in rows]

@@ -24,11 +24,11 @@ NEVER = 2**63 - 1
 PAYLOAD_BYTES = wire.HEADER_BYTES + KEYS_BYTES
 
 OWN_COUNTERS = {
-    "places_given": ("keys", "of a server: that have a place at the switch"),
-    "keys_kept": ("keys", "of a server: that it keeps itself in this round"),
+    "places_given": ("keys", "keys of a server that have a place at the switch"),
+    "keys_kept": ("keys", "keys that a server keeps itself in this round"),
     "answered_again": (
         "packets",
-        "of a server: answers sent again because a worker asked; in `duplicates` too",
+        "answers that a server sent again because a worker asked; in `duplicates` too",
     ),
 }
 """What a server counts beside `shared.COUNTERS`; of a worker these are 0."""

@@ -36,11 +36,26 @@ COLUMN = np.dtype(
 """`struct omnireduce_column` of omnireduce.h."""
 
 OWN_COUNTERS = {
-    "blocks_sent": ("blocks", "whose values it sent, those sent again counted once"),
-    "blocks_bare": ("blocks", "in which it had nothing, so that it sent headers alone"),
-    "blocks_skipped": ("blocks", "in which no worker had anything, so that nobody sent anything"),
-    "blocks_fused": ("blocks", "of blocks_bare, those that went as entries behind other packets"),
-    "openings_fused": ("columns", "whose first packet went as an entry behind another"),
+    "blocks_sent": (
+        "blocks",
+        "blocks whose values a worker sent; a block that is sent again counts once",
+    ),
+    "blocks_bare": (
+        "blocks",
+        "blocks in which a worker had nothing, so that it sent only headers",
+    ),
+    "blocks_skipped": (
+        "blocks",
+        "blocks that no worker sent, because all of them had nothing there",
+    ),
+    "blocks_fused": (
+        "blocks",
+        "blocks of `blocks_bare` that were sent as entries of other packets",
+    ),
+    "openings_fused": (
+        "columns",
+        "columns whose first packet was sent as an entry of another packet",
+    ),
 }
 """The counters of this system's workers beside `shared.COUNTERS`: each block of a round is one of
 the first three."""
@@ -231,7 +246,7 @@ class OmniReducer:
         return {name: getattr(self._state, name) for name in names}
 
     def waiting(self, most: int) -> list[list[int]]:
-        """[block, slot, tag] of columns that have no result, at most so many."""
+        """Returns [block, slot, tag] of columns that have no result, at most so many."""
         return self.rounds.waiting(most)
 
     def finish(self) -> None:

@@ -27,16 +27,19 @@ from agglab.hosts.wire import AGGREGATOR
 NEVER = 2**63 - 1
 
 SERVER_COUNTERS = {
-    "summed_ever": ("chunks", "of a server: complete, and given to all workers"),
-    "whole": ("chunks", "of them, those that one packet brought whole: summed in switches"),
-    "parts": ("packets", "of a server: parts of sums, and whole ones, that it took"),
+    "summed_ever": ("chunks", "chunks that a server completed and gave to all workers"),
+    "whole": (
+        "chunks",
+        "chunks that a server got as one packet, because switches had summed all of it",
+    ),
+    "parts": ("packets", "whole and partial sums that a server accepted"),
     "overlapping": (
         "packets",
-        "of a server: parts with values of which it had some already; they changed nothing",
+        "partial sums that a server ignored, because it already had some of their values",
     ),
     "answered_again": (
         "packets",
-        "of a server: results sent again because a worker asked",
+        "results that a server sent again because a worker asked",
     ),
 }
 """The counters of a server beside `shared.COUNTERS`. It has no timers: `retransmitted` and
@@ -151,7 +154,8 @@ class PoolingServer:
         """Does nothing: workers repeat their requests, and a server answers them."""
 
     def waiting(self, most: int) -> list[list[int]]:
-        """[tag, rank, ...] of chunks that have begun: the workers whose values are missing."""
+        """Returns [tag, rank, ...] of chunks that have begun: the workers whose values are
+        missing."""
         phases = self._cells["phase"]
         begun = np.flatnonzero((phases == GATHERS) | (phases == GATHERS_FLOATS))[:most]
         found = []

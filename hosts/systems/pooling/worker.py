@@ -34,9 +34,9 @@ WINDOW_LEAST = 4
 """Packets that may always be in flight: with fewer, a loss leaves no gap that would tell of it."""
 
 OWN_COUNTERS = {
-    "halved": ("times", "the window of congestion control was halved"),
-    "marked": ("packets", "results that tell of a busy link"),
-    "overflown": ("chunks", "that did not fit the scale, and were summed as floats"),
+    "halved": ("times", "how often congestion control halved the window"),
+    "marked": ("packets", "results that carry a congestion mark"),
+    "overflown": ("chunks", "chunks that did not fit the scale and were summed as floats"),
 }
 """The counters of this system's workers beside `shared.COUNTERS`."""
 
@@ -221,7 +221,7 @@ class PoolingWorker:
         return Repeat(slot, tag, int(position["first_sent_ns"]))
 
     def waiting(self, most: int) -> list[list[int]]:
-        """[chunk, slot, tag] of contributions that have no result, at most so many."""
+        """Returns [chunk, slot, tag] of contributions that have no result, at most so many."""
         chunks = self._positions["chunk"][self._positions["waiting"] != 0]
         return [self._where(chunk) for chunk in sorted(chunks.tolist())[:most]]
 

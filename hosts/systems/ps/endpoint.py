@@ -38,10 +38,10 @@ SIGNATURES: library.Signatures = {
 COUNTERS = shared.COUNTERS
 """The counters of a worker: unit and meaning of each."""
 OWN_COUNTERS = {
-    "summed_ever": ("chunks", "of a server: complete, and given to all workers"),
+    "summed_ever": ("chunks", "chunks that a server completed and gave to all workers"),
     "answered_again": (
         "packets",
-        "of a server: results sent again because a worker asked; in `duplicates` too",
+        "results that a server sent again because a worker asked; in `duplicates` too",
     ),
 }
 SERVER_COUNTERS = {**shared.COUNTERS, **OWN_COUNTERS}
@@ -345,7 +345,7 @@ class PsWorker:
         return Repeat(None, int(push["chunk"]), int(push["first_sent_ns"]), gathered=True)
 
     def waiting(self, most: int) -> list[list[int]]:
-        """[chunk, index of its server] of pushes that have no result."""
+        """Returns [chunk, index of its server] of pushes that have no result."""
         return [[chunk, chunk % self.job.servers] for chunk in self._missing()[:most]]
 
     def finish(self) -> None:
@@ -468,7 +468,8 @@ class PsServer:
         """Does nothing: workers repeat their requests, and a server answers them."""
 
     def waiting(self, most: int) -> list[list[int]]:
-        """[chunk, rank, ...] of chunks that have begun: the workers whose values are missing."""
+        """Returns [chunk, rank, ...] of chunks that have begun: the workers whose values are
+        missing."""
         found = []
         for slot in np.flatnonzero(self._slots["missing"])[:most].tolist():
             bits = np.unpackbits(

@@ -38,8 +38,8 @@ SIGNATURES: library.Signatures = {
 
 OWN_COUNTERS = {
     "acknowledgements": ("packets", "acknowledgements sent; they are in `sent` too"),
-    "acknowledgement_bytes": ("bytes", "of acknowledgements' frames sent"),
-    "early_packets": ("packets", "of the next round, kept until this worker begins it"),
+    "acknowledgement_bytes": ("bytes", "bytes of the frames with acknowledgements that were sent"),
+    "early_packets": ("packets", "packets of the next round, kept until this worker begins it"),
 }
 COUNTERS = {**shared.COUNTERS, **OWN_COUNTERS}
 """The counters of a worker: unit and meaning of each."""
@@ -305,8 +305,8 @@ class RingWorker:
         return Repeat(None, int(packet["sequence"]), int(packet["first_sent_ns"]))
 
     def waiting(self, most: int) -> list[list[int]]:
-        """[rank, first, last]: runs of packets that are to come from the worker `rank` before this
-        one, then of those that the one behind it has not acknowledged."""
+        """Returns [rank, first, last]: runs of packets that are to come from the worker `rank`
+        before this one, then of those that the one behind it has not acknowledged."""
         if self.job.workers == 1:
             return []
         before, behind = self._ranks()

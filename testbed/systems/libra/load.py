@@ -141,7 +141,7 @@ def racks_of(graph: Topology, job: ActiveJob) -> dict[str, list[int]]:
     return found
 
 
-def spokesman(job: ActiveJob, ranks: list[int], server: str) -> int:
+def addressed_worker(job: ActiveJob, ranks: list[int], server: str) -> int:
     """Returns the worker behind a switch to which a server sends what is for all of them: one on
     another host than the server's, if there is one, so that it passes the switch."""
     return next((rank for rank in ranks if job.job.hosts[rank] != server), ranks[0])
@@ -195,7 +195,7 @@ def _group_crossings(
         return
     pushed = groups * wire.pairs_bytes(setting.lanes)
     summed = groups * wire.values_bytes(setting.lanes)
-    told = hosts[spokesman(job, ranks, home)]
+    told = hosts[addressed_worker(job, ranks, home)]
     for rank in ranks:
         yield f"{hosts[rank]}->{switch}", pushed
     yield from ((direction, pushed) for direction in through_switch(graph, told, home)[1:])

@@ -12,7 +12,7 @@ from agglab.testbed.plan.entries import ip_number, mac_number
 from agglab.testbed.plan.forwarding import flooding_groups, forwarding_tables, wiring_of
 from agglab.testbed.systems.base import ActiveJob, Counter
 from agglab.testbed.systems.forwarding import FORWARDING_COUNTERS
-from agglab.testbed.systems.libra.load import racks_of, spokesman
+from agglab.testbed.systems.libra.load import addressed_worker, racks_of
 from agglab.topologies import Topology
 
 SERVER_PORT_BASE = base_wire.WORKER_PORT_BASE - 8192
@@ -95,7 +95,7 @@ def _job_entries(
         yield TableEntry("receivers", {"egress_port": port, "job": number}, "to_worker", to)
     for index, server in enumerate(job.job.servers):
         yield _to_server(graph, job, switch, index)
-        told = graph.host(job.job.hosts[spokesman(job, list(ranks), server)])
+        told = graph.host(job.job.hosts[addressed_worker(job, list(ranks), server)])
         if told.name != server:
             yield from _copied(graph, job, switch, server, ip_number(told.ip))
 
@@ -151,7 +151,7 @@ def rack_peers(graph: Topology, job: ActiveJob, server: str) -> list[RackPeer]:
     place = {rank: at for at, rank in enumerate(job.members)}
     found, next_peer = [], len(job.members)
     for ranks in racks_of(graph, job).values():
-        rank = spokesman(job, ranks, server)
+        rank = addressed_worker(job, ranks, server)
         host = graph.host(job.job.hosts[rank])
         positions = [place[each] for each in ranks]
         if host.name == server or not job.job.slots:

@@ -82,7 +82,7 @@ def _ways(tree: Tree, job: ActiveJob, branch: Branch) -> Iterator[TableEntry]:
         for rank in range(bits.bit_length()):
             if bits >> rank & 1:
                 match: Match = {"job": job.job.number, "members": 1 << rank}
-                yield TableEntry("ways", match, "to_one", {"port": port})
+                yield TableEntry("result_ports", match, "to_one", {"port": port})
 
 
 def _sender(

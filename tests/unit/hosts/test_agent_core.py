@@ -101,7 +101,7 @@ def test_what_is_no_workers_says_so() -> None:
 
 def test_a_round_is_told_with_what_was_counted_in_it(driver: Driver) -> None:
     for number, sent in ((4, 10), (5, 13)):
-        driver.core.obey({"command": "round", "round": number})
+        driver.core.execute({"command": "round", "round": number})
         assert driver.done[-1] == driver.core.round == number
         driver.counted(sent)
         driver.core.finish(1, 2, 0.5)
@@ -112,7 +112,7 @@ def test_a_round_is_told_with_what_was_counted_in_it(driver: Driver) -> None:
 
 
 def test_marks_are_told_once_each_when_they_are_reached(driver: Driver) -> None:
-    driver.core.obey({"command": "round", "round": 0, "marks": [6, 2, 3]})
+    driver.core.execute({"command": "round", "round": 0, "marks": [6, 2, 3]})
     reached = []
     for done in (1, 4, 5, 9):
         driver.sessions[-1].chunks_done = done
@@ -123,9 +123,9 @@ def test_marks_are_told_once_each_when_they_are_reached(driver: Driver) -> None:
 
 
 def test_an_abort_leaves_the_round_and_tells_what_it_waits_for(driver: Driver) -> None:
-    driver.core.obey({"command": "round", "round": 1, "marks": [9]})
+    driver.core.execute({"command": "round", "round": 1, "marks": [9]})
     driver.counted(3)
-    driver.core.obey({"command": "abort"})
+    driver.core.execute({"command": "abort"})
     assert driver.done[-1] == "left" and driver.core.broken_off and not driver.core.failed
     known = {"chunks": 0, "stats": {"sent": 3, "retransmitted": 0}}
     assert driver.told() == {"event": "aborted", "round": 1, "waiting": [[7, 64]], **known}
@@ -133,13 +133,13 @@ def test_an_abort_leaves_the_round_and_tells_what_it_waits_for(driver: Driver) -
 
 
 def test_an_abort_between_rounds_is_answered_and_nothing_is_left(driver: Driver) -> None:
-    driver.core.obey({"command": "abort"})
+    driver.core.execute({"command": "abort"})
     assert driver.told() == {"event": "aborted", "round": None, "waiting": [], "stats": {}}
     assert "left" not in driver.done and not driver.core.broken_off
 
 
 def test_a_failed_round_says_why_and_what_is_missing(driver: Driver) -> None:
-    driver.core.obey({"command": "round", "round": 1})
+    driver.core.execute({"command": "round", "round": 1})
     driver.core.fail(RoundTimeout("nothing\n  came", [(1, 4)]))
     event = driver.told()
     assert (event["event"], event["error"], event["missing"]) == (
@@ -148,8 +148,8 @@ def test_a_failed_round_says_why_and_what_is_missing(driver: Driver) -> None:
         [[1, 4]],
     )
     assert driver.core.failed and driver.core.broken_off
-    driver.core.obey({"command": "configure", "members": [0, 2], "settings": {}})
-    driver.core.obey({"command": "round", "round": 1})
+    driver.core.execute({"command": "configure", "members": [0, 2], "settings": {}})
+    driver.core.execute({"command": "round", "round": 1})
     driver.core.fail(AllReduceError("no"))
     assert driver.told()["missing"] is None
 
@@ -158,35 +158,35 @@ def test_a_session_has_the_members_that_are_left_and_tells_what_the_last_one_did
     driver: Driver,
 ) -> None:
     driver.counted(7, 2)
-    driver.core.obey({"command": "configure", "members": [0, 2], "settings": {"session": 1}})
+    driver.core.execute({"command": "configure", "members": [0, 2], "settings": {"session": 1}})
     part = driver.done[-1]
     assert (part.rank, part.workers, part.settings) == (1, 2, {"window": 3, "session": 1})
     assert driver.told() == {"event": "ready"}
     driver.counted(1)
-    driver.core.obey({"command": "report"})
+    driver.core.execute({"command": "report"})
     stats = {"sent": 8, "retransmitted": 2}
     assert driver.told() == {"event": "served", "stats": stats, "waiting": [[7, 64]]}
-    driver.core.obey({"command": "report"})
+    driver.core.execute({"command": "report"})
     assert driver.told()["stats"] == {"sent": 0, "retransmitted": 0}
 
 
 def test_progress_is_made_and_not_told(driver: Driver) -> None:
     driver.said.clear()
-    driver.core.obey({"command": "round", "round": 3})
+    driver.core.execute({"command": "round", "round": 3})
     driver.counted(5, 1)
     event = driver.core.progress()
     found = {name: event[name] for name in ("event", "round", "chunks", "of", "retransmitted")}
     assert found == {"event": "progress", "round": 3, "chunks": 0, "of": 9, "retransmitted": 1}
-    assert not driver.said and driver.core.untold["sent"] == 5
+    assert not driver.said and driver.core.unreported["sent"] == 5
 
 
 def test_slow_and_stop_reach_the_driver(driver: Driver) -> None:
-    driver.core.obey({"command": "slow", "delay_s": 0.25})
+    driver.core.execute({"command": "slow", "delay_s": 0.25})
     assert driver.core.slow_s == 0.25
-    driver.core.obey({"command": "stop"})
+    driver.core.execute({"command": "stop"})
     assert driver.done[-1] == "stopped"
 
 
 def test_another_command_is_an_error(driver: Driver) -> None:
     with pytest.raises(AllReduceError, match="unknown command from the testbed"):
-        driver.core.obey({"command": "x"})
+        driver.core.execute({"command": "x"})

@@ -441,7 +441,7 @@ def test_results_gather_for_a_quarter_of_the_window_and_not_long():
     now_ns = 1_000_000_000
     for _ in range(200):
         now_ns += 80_000
-        coalescing.saw(now_ns, 8)
+        coalescing.results_arrived(now_ns, 8)
     assert 7_000 * 16 <= coalescing.wait_ns(64) <= 10_000 * 16
     assert coalescing.wait_ns(3) == 0
     assert coalescing.wait_ns(10**6) == 1_000_000

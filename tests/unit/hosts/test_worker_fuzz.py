@@ -1,7 +1,7 @@
 """Results that no switch sent, at a worker and its model; once more under the sanitizers.
 
 Each is one that the worker could have had, changed: other tags, slots, kinds, exponents, lengths,
-many of one slot in a batch, the same again, in any order, also after `thaw`.
+many of one slot in a batch, the same again, in any order, also after `restore`.
 """
 
 import random
@@ -99,18 +99,18 @@ def test_results_of_packets_that_were_not_sent_yet_are_not_taken():
 
 @pytest.mark.parametrize("seed", range(10))
 def test_a_thawed_worker_takes_forged_results_as_the_first_time(seed):
-    chance = random.Random(f"thaw {seed}")
+    chance = random.Random(f"restore {seed}")
     worker = Worker(Job(1, 2, 2, 8, 8), TIMING)
     values = tensor(chance, NOT_FINITE)
     worker.begin(0, values, np.empty_like(values))
     worker.poll(0)
-    frozen = worker.freeze()
+    frozen = worker.snapshot()
     batches = []
     for _ in range(4):
         batches.append([result_of(chance, worker, []) for _ in range(30)])
     ends = []
     for _ in range(2):
-        worker.thaw(frozen)
+        worker.restore(frozen)
         for batch in batches:
             if not worker.done:
                 worker.on_datagrams(MS, Batch.of(batch, 2))
@@ -118,5 +118,5 @@ def test_a_thawed_worker_takes_forged_results_as_the_first_time(seed):
                     worker.poll(MS)
                 except ShapeMismatch:
                     break
-        ends.append(worker.freeze())
+        ends.append(worker.snapshot())
     assert ends[0] == ends[1]

@@ -192,11 +192,11 @@ CASES: list[tuple[str, Callable[[], str]]] = [
     ),
     ("headers[1].id: id 0 exists twice", lambda: edited("headers", 1, "id", value=0)),
     (
-        "header_stacks[0].header_ids[1]: header 's[0]' is metadata or belongs",
+        "header_stacks[0].header_ids[1]: 's[0]' is metadata, or in another stack",
         lambda: edited("header_stacks", 0, "header_ids", value=[4, 4]),
     ),
     (
-        "deparsers[0].order[0]: 'm' is metadata",
+        "deparsers[0].order[0]: 'm' is metadata and not a packet header",
         lambda: edited("deparsers", 0, "order", value=["m"]),
     ),
     (

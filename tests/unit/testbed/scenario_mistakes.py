@@ -433,7 +433,7 @@ WRONG = {
     ),
     "after every timeout": (
         fault("kind: link_down, link: h1-s1, at: 40s", "timeouts: {round: 10s}"),
-        "faults[0].at: is later than the end of the run, at 30 s at the latest",
+        "faults[0].at: is later than the run can end, at 30 s",
     ),
     "twice at once": (
         "faults:\n- {kind: link_down, link: h1-s1, for: 2s}\n"

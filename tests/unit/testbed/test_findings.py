@@ -226,14 +226,14 @@ def lie_of_a_node(kind: type, **more: int) -> Callable[..., Any]:
 
 
 def lie_of_a_worker(name: str) -> property:
-    honest = AgentCore.untold.fget
+    honest = AgentCore.unreported.fget
     assert honest is not None
 
-    def untold(core: AgentCore) -> dict[str, int]:
+    def unreported(core: AgentCore) -> dict[str, int]:
         found = honest(core)
         return {**found, name: found[name] + 1}
 
-    return property(untold)
+    return property(unreported)
 
 
 LIES: dict[str, tuple[Any, str, Any]] = {
@@ -260,8 +260,8 @@ LIES: dict[str, tuple[Any, str, Any]] = {
         switches.SwitchNode, "account", lie_of_a_node(switches.SwitchNode, received=1, used=1)),
     "a switch's ignored": (
         switches.SwitchNode, "account", lie_of_a_node(switches.SwitchNode, ignored=1)),
-    "a worker's sent": (AgentCore, "untold", lie_of_a_worker("sent")),
-    "a worker's received": (AgentCore, "untold", lie_of_a_worker("received")),
+    "a worker's sent": (AgentCore, "unreported", lie_of_a_worker("sent")),
+    "a worker's received": (AgentCore, "unreported", lie_of_a_worker("received")),
 }  # fmt: skip
 
 

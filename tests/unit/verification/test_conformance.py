@@ -19,7 +19,7 @@ from agglab.verification import conformance
 from agglab.verification.conformance import command, packets, pairs, scenarios
 from agglab.verification.conformance.packets import Case, Outcome
 from agglab.verification.conformance.pairs import Pair
-from agglab.verification.conformance.scenarios import Ran
+from agglab.verification.conformance.scenarios import ScenarioResult
 from agglab.verification.stf import Binder, parse
 from agglab.verification.stf.bmv2 import TOOLS
 
@@ -93,13 +93,13 @@ def test_every_program_is_a_case() -> None:
 
 
 def test_sums_are_compared_round_by_round() -> None:
-    right = Ran({("job1", 0): "aa", ("job1", 1): "bb"}, True, 0.5)
+    right = ScenarioResult({("job1", 0): "aa", ("job1", 1): "bb"}, True, 0.5)
     assert scenarios.compare({FIELDS: right, OURS: right}) == []
-    other = Ran({("job1", 0): "aa", ("job1", 1): "cc"}, True, 0.1)
+    other = ScenarioResult({("job1", 0): "aa", ("job1", 1): "cc"}, True, 0.1)
     assert scenarios.compare({FIELDS: right, OURS: other}) == [
         "on agglab + native: job1, round 1: other sums than on p4c + bmv2"
     ]
-    missing = Ran({("job1", 0): "aa"}, False, None)
+    missing = ScenarioResult({("job1", 0): "aa"}, False, None)
     assert scenarios.compare({FIELDS: right, OURS: missing}) == [
         "on agglab + native: not every sum or result is right",
         "on agglab + native: job1, round 1: other sums than on p4c + bmv2",
@@ -107,12 +107,12 @@ def test_sums_are_compared_round_by_round() -> None:
 
 
 def test_a_run_without_sums_is_no_agreement() -> None:
-    assert scenarios.compare({FIELDS: Ran({}, False, None)})
+    assert scenarios.compare({FIELDS: ScenarioResult({}, False, None)})
 
 
 def test_a_run_that_broke_off_says_why() -> None:
-    right = Ran({}, True, 0.5)
-    broken = Ran({}, False, None, "exit code 2: it does not compile")
+    right = ScenarioResult({}, True, 0.5)
+    broken = ScenarioResult({}, False, None, "exit code 2: it does not compile")
     said = scenarios.compare({FIELDS: right, OURS: broken})
     assert said == ["on agglab + native: exit code 2: it does not compile"]
 
@@ -210,20 +210,23 @@ def test_endings(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[
     monkeypatch.setattr(pairs, "present", lambda without: [FIELDS, OURS])
     monkeypatch.setattr(pairs, "absent", dict)
     monkeypatch.setattr(pairs, "broken", dict)
-    results = {FIELDS: Ran({("job1", 0): "aa"}, True, 0.5), OURS: Ran({("job1", 0): "aa"}, True, 1)}
+    results = {
+        FIELDS: ScenarioResult({("job1", 0): "aa"}, True, 0.5),
+        OURS: ScenarioResult({("job1", 0): "aa"}, True, 1),
+    }
     monkeypatch.setattr(scenarios, "run_on", lambda name, pair, results_: {"": results[pair]})
     monkeypatch.setattr(command, "_packets", lambda here, only: 0)
     assert conformance.main(["quickstart"]) == 0
     said = capsys.readouterr().out
     assert "quickstart: the same sums; a round: p4c + bmv2 0.500 s (1.00), agglab" in said
-    results[OURS] = Ran({("job1", 0): "ab"}, True, 1)
+    results[OURS] = ScenarioResult({("job1", 0): "ab"}, True, 1)
     assert conformance.main(["--scenarios", "quickstart"]) == 1
 
     monkeypatch.setattr(scenarios, "run_on", lambda *_: {"a, ring": results[OURS]})
     assert conformance.main(["--scenarios", "quickstart"]) == 0
     assert "quickstart (a, ring): the same sums; a round" in capsys.readouterr().out
 
-    def lacks(*_: object) -> Ran:
+    def lacks(*_: object) -> ScenarioResult:
         raise scenarios.NotRun("this machine lacks root")
 
     monkeypatch.setattr(scenarios, "run_on", lacks)

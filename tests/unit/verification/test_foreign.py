@@ -17,7 +17,7 @@ from agglab.testbed import systems
 from agglab.testbed.paths import P4_FOLDER
 from agglab.testbed.systems.frames import End
 from agglab.verification.foreign import scenario, trial
-from agglab.verification.foreign.frames import FRAME_BYTES, KINDS, Stranger, ends_of
+from agglab.verification.foreign.frames import FRAME_BYTES, KINDS, ForeignHost, ends_of
 from agglab.verification.foreign.recorded import recorded
 from agglab.verification.foreign.scenario import STRANGER, resolved
 
@@ -43,12 +43,12 @@ def test_every_seed_stands_for_a_run_and_together_for_all_workloads(system: str)
     assert {run.jobs[0].work.kind for run in runs} == set(abilities.workloads)
 
 
-def stranger(seed: int) -> Stranger:
+def stranger(seed: int) -> ForeignHost:
     name = systems.default()
     same = recorded(name)
     attack = systems.find(name).attack("1", resolved(name, 100, 1, 10), STRANGER)
     own = End(bytes(6), bytes(4), 1)
-    return Stranger(Random(seed), own, ends_of(same), recorded("ring"), same, attack)
+    return ForeignHost(Random(seed), own, ends_of(same), recorded("ring"), same, attack)
 
 
 def test_a_seed_has_the_same_frames_always_and_none_is_too_long() -> None:

@@ -59,7 +59,7 @@ def contribution(
     sender = own.receiver if own is not None else AGGREGATOR
     frame = packets.make(sender, AGGREGATOR, message.datagram())
     if chance.random() < 0.3:
-        frame = spoilt(chance, frame, lanes)
+        frame = corrupted(chance, frame, lanes)
     return port, frame
 
 
@@ -75,7 +75,7 @@ def body(chance: Random, kind: int, lanes: int) -> bytes:
     return chance.randbytes(size)
 
 
-def spoilt(chance: Random, frame: bytes, lanes: int) -> bytes:
+def corrupted(chance: Random, frame: bytes, lanes: int) -> bytes:
     """Returns the frame with one or two fields changed. Checksums are mostly corrected, as an
     attacker would do."""
     changed = bytearray(frame)

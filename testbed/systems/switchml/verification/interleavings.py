@@ -58,7 +58,7 @@ SET_AGAIN = Case(window=1, chunks=2, copies=1)
 """A slot carries an opening and two chunks: the last meets what the opening has left in its set."""
 
 
-class Astray(Wrong):
+class InvariantViolated(Wrong):
     """A sum is wrong, or a round cannot end any more. steps: what led there."""
 
     def __init__(self, what: str) -> None:
@@ -130,7 +130,7 @@ class Model:
         for rank, worker in enumerate(self._real):
             worker.begin(0, self._inputs[rank], self._outs[rank])
             bag += self._sent(rank)
-            workers.append(self._workers.of(worker.freeze()))
+            workers.append(self._workers.of(worker.snapshot()))
         return self._switches.of(self._read_switch()), tuple(workers), tuple(sorted(bag))
 
     def _sent(self, rank: int) -> list[int]:
@@ -147,7 +147,7 @@ class Model:
         return packet
 
     def deliver(self, state: State, number: int) -> State:
-        """A packet leaves the bag and is taken by whom it is for. Raises Astray."""
+        """A packet leaves the bag and is taken by whom it is for. Raises InvariantViolated."""
         switch, workers, bag = state
         rank = self.packet(number).rank
         if self.packet(number).up:
@@ -184,18 +184,18 @@ class Model:
         known = self._worker_steps.get((worker, number))
         if known is None:
             packet = self.packet(number)
-            real = self._thawed(packet.rank, worker)
+            real = self._restored(packet.rank, worker)
             real.on_datagrams(0, Batch.of([packet.datagram], LANES))
             sent = self._sent(packet.rank)
             self._check(packet.rank)
-            known = self._workers.of(real.freeze()), tuple(sent)
+            known = self._workers.of(real.snapshot()), tuple(sent)
             self._worker_steps[worker, number] = known
         return known
 
-    def _thawed(self, rank: int, worker: int) -> Worker:
+    def _restored(self, rank: int, worker: int) -> Worker:
         frozen = self._workers.things[worker]
         assert isinstance(frozen, bytes)
-        self._real[rank].thaw(frozen)
+        self._real[rank].restore(frozen)
         return self._real[rank]
 
     def _check(self, rank: int) -> None:
@@ -206,7 +206,7 @@ class Model:
             for chunk in range(slot, last + 1, window):
                 part = slice(chunk * LANES, (chunk + 1) * LANES)
                 if not np.array_equal(self._outs[rank][part], self._expected[part]):
-                    raise Astray(f"worker {rank} has a wrong sum in chunk {chunk}")
+                    raise InvariantViolated(f"worker {rank} has a wrong sum in chunk {chunk}")
 
     def awaited(self, workers: tuple[int, ...]) -> list[int]:
         """Packets whose results the workers wait for."""
@@ -214,7 +214,7 @@ class Model:
         for rank, worker in enumerate(workers):
             known = self._awaited.get((rank, worker))
             if known is None:
-                real = self._thawed(rank, worker)
+                real = self._restored(rank, worker)
                 slots = np.flatnonzero(real.slots["waiting"]).tolist()
                 datagrams = (real.datagram(slot) for slot in slots)
                 known = tuple(self.packets.of(Packet(True, rank, d)) for d in datagrams)
@@ -229,12 +229,12 @@ def _without(bag: Bag, number: int) -> Bag:
 
 
 def steps(model: Model, state: State) -> Iterator[tuple[str, int, State]]:
-    """Everything that can happen next: (what, packet, state after it). Raises Astray."""
+    """Everything that can happen next: (what, packet, state after it). Raises InvariantViolated."""
     switch, workers, bag = state
     for number in dict.fromkeys(bag):
         try:
             yield "deliver", number, model.deliver(state, number)
-        except Astray as wrong:
+        except InvariantViolated as wrong:
             wrong.steps = [f"deliver {model.packet(number)}"]
             raise
         yield "lose", number, (switch, workers, _without(bag, number))
@@ -257,7 +257,7 @@ class Enumerated:
 
 
 class Enumeration:
-    """A breadth-first walk. Raises Astray with the steps from the start."""
+    """A breadth-first walk. Raises InvariantViolated with the steps from the start."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -307,7 +307,7 @@ class Enumeration:
                 following[after] += ways
                 if after not in self._before:
                     self._before[after] = (state, f"{what} {self._model.packet(number)}")
-        except Astray as wrong:
+        except InvariantViolated as wrong:
             wrong.steps = [*self._story(state), *wrong.steps]
             raise
         return moved
@@ -335,14 +335,14 @@ class Enumeration:
                     bag = model.with_more(bag, tuple(model.awaited(workers)))
                 told.append(f"deliver {model.packet(bag[0])}")
                 state = model.deliver((switch, workers, bag), bag[0])
-            raise Astray("the round does not end")
-        except Astray as wrong:
+            raise InvariantViolated("the round does not end")
+        except InvariantViolated as wrong:
             wrong.steps = [*self._story(start), *told]
             raise
 
 
 def exhaust(program: Path, depth: int, out: TextIO) -> None:
-    """All cases, the widest to so many steps. Raises Astray."""
+    """All cases, the widest to so many steps. Raises InvariantViolated."""
     print("two workers: loss, duplication and delay", file=out)
     for case in (WIDE, ONE_CHUNK, TWO_SLOTS, SET_AGAIN):
         begun = time.monotonic()
@@ -356,7 +356,8 @@ def exhaust(program: Path, depth: int, out: TextIO) -> None:
 
 
 def enumerate_all(program: Path, case: Case, depth: int | None) -> Enumerated:
-    """Follow all interleavings of so many steps, or (None) of any length. Raises Astray."""
+    """Follows all interleavings of so many steps, or (None) of any length. Raises
+    InvariantViolated."""
     compiled = CompiledProgram(
         compile_program(program, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json
     )

@@ -517,7 +517,7 @@ class SwitchWorld:
         if near and chance.random() < 0.5:
             port, frame = chance.randrange(forgery.PORTS_MAX), chance.choice(near).frame
             if chance.random() < 0.5:
-                frame = forgery.spoilt(chance, frame, LANES)
+                frame = forgery.corrupted(chance, frame, LANES)
         else:
             port, frame = forgery.contribution(chance, switch.model, duties, LANES)
         decision = switch.model.decide(port, frame)

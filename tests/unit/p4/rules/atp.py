@@ -90,7 +90,7 @@ def job_at(place: Place, preempts: bool) -> Setup:
         for rank in range(bits.bit_length()):
             if bits >> rank & 1:
                 key = {**job, "pooled.members": 1 << rank}
-                entries.append(Entry("ways", key, "to_one", {"port": port}))
+                entries.append(Entry("result_ports", key, "to_one", {"port": port}))
     if preempts:
         goes = {"job_index": place.index, "parent": place.up}
         entries.append(Entry("evicted", job, "forward_evicted", goes))

@@ -237,14 +237,14 @@ def test_another_prediction_does_not_hold(
 def test_a_packet_that_nobody_counted_unbalances_the_accounts(
     tried: Run, monkeypatch: pytest.MonkeyPatch, kind: str, more: int
 ) -> None:
-    right = AgentCore.untold.fget
+    right = AgentCore.unreported.fget
     assert right is not None
 
     def wrong(self: Any) -> dict[str, int]:
         counts = right(self)
         return {**counts, "sent": counts["sent"] + more * (self._config.rank == 1)}
 
-    monkeypatch.setattr(AgentCore, "untold", property(wrong))
+    monkeypatch.setattr(AgentCore, "unreported", property(wrong))
     code, metrics = tried(scenario(kind, 3))
     assert (code, metrics["accounts"]["balanced"], metrics["exact"]) == (1, False, True)
     assert "accounts" in {finding["kind"] for finding in metrics["findings"]}

@@ -138,7 +138,7 @@ def test_impairments_act_on_arrival_and_count_from_the_start() -> None:
     line.way.impair(7, decider(twice, 1))
     line.send(100, first=2)
     line.until(300_000)
-    line.way.relieve(7)
+    line.way.end_impairment(7)
     line.send(100, 100, first=3)
     arrived = [(at, number) for at, number, _ in line.end()]
     assert arrived == [(100_000, 0), (300_000, 2), (330_000, 2), (400_000, 3)]
@@ -150,7 +150,7 @@ def test_a_frame_held_back_is_overtaken() -> None:
     line.way.impair(0, decider(Reorder(1.0, delay_us=150), 1))
     line.send(100)
     line.until(100_000)
-    line.way.relieve(0)
+    line.way.end_impairment(0)
     line.send(100, 100, first=1)
     assert [(at, n) for at, n, _ in line.end()] == [(200_000, 1), (250_000, 0), (300_000, 2)]
 

@@ -11,8 +11,8 @@ from agglab.testbed.systems.switchml.verification.interleavings import (
     ONE_CHUNK,
     SET_AGAIN,
     TWO_SLOTS,
-    Astray,
     Case,
+    InvariantViolated,
     enumerate_all,
 )
 from agglab.verification.explore.command import main
@@ -52,20 +52,20 @@ def test_a_set_that_is_used_again(tmp_path: Path) -> None:
     """The third packet of a slot meets what the first has left; one of the first may still come."""
     assert enumerate_all(PROGRAM, SET_AGAIN, depth=None).states == 6181
     program = changed(tmp_path, "meta.stale = used && ahead[31:31] == 1;", "meta.stale = false;")
-    with pytest.raises(Astray, match="after: "):
+    with pytest.raises(InvariantViolated, match="after: "):
         enumerate_all(program, SET_AGAIN, depth=None)
 
 
 def test_adding_twice_is_caught(tmp_path: Path) -> None:
     old = "(meta.before & meta.worker) != 0"
     program = changed(tmp_path, old, f"{old} && meta.before == meta.all_workers")
-    with pytest.raises(Astray, match=r"wrong sum in chunk .* after: duplicate slot"):
+    with pytest.raises(InvariantViolated, match=r"wrong sum in chunk .* after: duplicate slot"):
         enumerate_all(program, Case(2, 2, 2), depth=3)
 
 
 def test_never_answering_again_is_caught(tmp_path: Path) -> None:
     program = changed(tmp_path, "if (meta.holds_result) {", "if (false) {")
-    with pytest.raises(Astray, match=r"the round does not end after: .*lose slot"):
+    with pytest.raises(InvariantViolated, match=r"the round does not end after: .*lose slot"):
         enumerate_all(program, Case(2, 1, 2), depth=None)
 
 
