@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass
 
@@ -10,7 +11,8 @@ from agglab.testbed.record import RunFolder
 from agglab.testbed.scenario import Point
 
 DONE = "done.json"
-"""In the folder of a point that is finished: what it was made of. Written last."""
+"""In the folder of a point that is finished: hashes of what it was made of and of its results.
+Written last."""
 
 
 @dataclass(frozen=True)
@@ -25,13 +27,23 @@ class Group:
 
     @property
     def is_done(self) -> bool:
-        """Whether it was finished with the same scenario, programs and code."""
+        """Whether it was finished with the same scenario, programs and code, and its results are
+        still what they were then."""
         try:
             done = json.loads((self.folder.path / DONE).read_text())
+            return bool(done == self._done())
         except (OSError, ValueError):
             return False
-        return isinstance(done, dict) and done.get("key") == self.key
 
     def finish(self) -> None:
         """Its results are all there."""
-        self.folder.write_json(DONE, {"key": self.key})
+        self.folder.write_json(DONE, self._done())
+
+    def _done(self) -> dict[str, object]:
+        """Returns the content of DONE. Raises OSError if a run has no results."""
+        names = [point.contender for point, _ in self.runs]
+        return {"key": self.key, "metrics_sha256": {name: self._sha256(name) for name in names}}
+
+    def _sha256(self, name: str) -> str:
+        metrics = self.folder.path / name / "metrics.json"
+        return hashlib.sha256(metrics.read_bytes()).hexdigest()

@@ -4,17 +4,22 @@ has achieved."""
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 NOT_FINISHED = {"ok": False, "reason": "the run did not finish"}
+
+
+OWNER_ENDS_S = 5.0
+"""For so long a run waits for the processes of a killed one to end."""
 
 
 class ResultsError(Exception):
@@ -55,6 +60,18 @@ class RunFolder:
         assert isinstance(metrics, dict)
         return metrics
 
+    @contextlib.contextmanager
+    def owned(self) -> Iterator[None]:
+        """Keeps other programs from filling the same folder. The kernel ends this with the program,
+        also if it is killed."""
+        descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            if not _locked(descriptor):
+                raise ResultsError(f"{self.path}: another run is filling this folder")
+            yield
+        finally:
+            os.close(descriptor)
+
     def write(self, name: str, text: str) -> None:
         """Writes a file completely or not at all, so that a reader never sees a part. Characters
         that UTF-8 cannot encode become '?'."""
@@ -71,6 +88,19 @@ class RunFolder:
         if self.metrics() == NOT_FINISHED:
             with contextlib.suppress(OSError):
                 self.write_json("metrics.json", {"ok": False, "reason": reason})
+
+
+def _locked(descriptor: int) -> bool:
+    """Locks a folder, and returns whether that was possible."""
+    until_s = time.monotonic() + OWNER_ENDS_S
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            if time.monotonic() >= until_s:
+                return False
+            time.sleep(0.05)
 
 
 def point_folder(number: int) -> str:

@@ -60,12 +60,14 @@ def run(
     every = [program for own in prepared for program in own.programs.values()]
     load_workers(suite.points)
     asked = suite_to_yaml(suite)
-    folder = _resumed(resume, suite, asked) if resume else new_run_folder(results, suite.name)
-    folder.write("scenario.yaml", asked)
-    folder.write_json("manifest.json", manifest(suite, every, settings))
-    points = Points(suite, prepared, folder, processes_for(suite, processes), out, scheduler)
-    code = _contained(suite, points.run, bool(scheduler))
-    _conclude(suite, folder, code, out)
+    folder = _earlier(resume, suite, asked) if resume else new_run_folder(results, suite.name)
+    with folder.owned():
+        folder.write_json("metrics.json", NOT_FINISHED)
+        folder.write("scenario.yaml", asked)
+        folder.write_json("manifest.json", manifest(suite, every, settings))
+        points = Points(suite, prepared, folder, processes_for(suite, processes), out, scheduler)
+        code = _contained(suite, points.run, bool(scheduler))
+        _conclude(suite, folder, code, out)
     if metrics_out:
         print((folder.path / "metrics.json").read_text(), end="", file=metrics_out, flush=True)
     if code not in (PASSED, FAILED):
@@ -73,19 +75,17 @@ def run(
     return PASSED if folder.metrics()["ok"] else FAILED
 
 
-def _resumed(path: Path, suite: Suite, asked: str) -> RunFolder:
-    """Returns the folder of an earlier run of this suite, and marks it as unfinished."""
+def _earlier(path: Path, suite: Suite, asked: str) -> RunFolder:
+    """Returns the folder of an earlier run of this suite."""
     if not suite.axes:
         raise ResultsError(f"{path}: only sweeps can be resumed, and {suite.name} has no sweep")
     try:
         before = (path / "scenario.yaml").read_text(encoding="utf-8")
         if before != asked:
             raise ResultsError(f"{path}: holds results of another scenario than {suite.source}")
-        folder = RunFolder(path, new=False)
-        folder.write_json("metrics.json", NOT_FINISHED)
     except (OSError, ValueError) as error:
         raise ResultsError(f"{path}: is not the result folder of a sweep: {error}") from None
-    return folder
+    return RunFolder(path, new=False)
 
 
 def _check_machine(suite: Suite) -> None:

@@ -16,6 +16,7 @@ import pytest
 from agglab.testbed import cli
 from agglab.testbed.point_group import DONE
 from agglab.testbed.points import code_sha256, processes_for
+from agglab.testbed.record import RunFolder
 from agglab.testbed.scenario import load
 
 TEXT = """
@@ -83,6 +84,37 @@ def test_only_what_is_not_finished_runs_again(
     changed = {name for name, at in written(folder).items() if at != times[name]}
     assert changed == {"point-1", "point-2", "point-3"}
     assert "tiny: 1 of 4 points were already finished" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("left", [None, b'{"ok": tr', b"[]", b'{"ok": true}'])
+def test_a_finished_point_whose_results_are_damaged_runs_again(
+    scenario: Path, tmp_path: Path, left: bytes | None
+) -> None:
+    folder = ran(scenario, tmp_path)
+    before, times = outcome(folder), written(folder)
+    metrics = folder / "point-2" / "metrics.json"
+    metrics.unlink() if left is None else metrics.write_bytes(left)
+    ran(scenario, tmp_path, "--resume", str(folder))
+    assert outcome(folder) == before
+    assert {name for name, at in written(folder).items() if at != times[name]} == {"point-2"}
+
+
+def test_two_runs_cannot_fill_one_folder(
+    scenario: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = ran(scenario, tmp_path)
+    before = (folder / "metrics.json").read_bytes()
+    monkeypatch.setattr("agglab.testbed.record.OWNER_ENDS_S", 0)
+    capsys.readouterr()
+    with RunFolder(folder, new=False).owned():
+        assert cli.main(["run", str(scenario), "--resume", str(folder)]) == 2
+    line = f"cannot write results: {folder}: another run is filling this folder\n"
+    assert capsys.readouterr().err == line
+    assert (folder / "metrics.json").read_bytes() == before
+    ran(scenario, tmp_path, "--resume", str(folder))
 
 
 def test_a_point_whose_own_worker_has_changed_runs_again(tmp_path: Path) -> None:
