@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,7 +27,7 @@ from urllib.parse import urlsplit
 
 from agglab.testbed.errors import MachineLacks
 from agglab.testbed.exit_codes import FAILED, INTERRUPTED, PASSED
-from agglab.testbed.point_group import Group
+from agglab.testbed.point_group import Group, progress_text
 from agglab.testbed.scenario import to_yaml
 
 NO_DASK = MachineLacks("the Python package distributed", "pip install 'agglab[dask]'")
@@ -62,14 +63,16 @@ def run(scheduler: str, groups: Sequence[Group], code: str, say: Callable[[str],
 
 
 def _gathered(dask: Any, points: Mapping[Any, Group], say: Callable[[str], None]) -> int:
-    code = PASSED
+    code, began_s = PASSED, time.monotonic()
     for ended, future in enumerate(dask.as_completed(list(points)), start=1):
         group = points[future]
         try:
             status, output, files = future.result()
         except Exception as error:  # whatever a worker raises comes here
             status, output, files = FAILED, f"{type(error).__name__}: {error}", b""
-        say(f"{group.label} ({ended} of {len(points)})")
+        left = len(points) - ended
+        left_s = left * (time.monotonic() - began_s) / ended
+        say(f"{group.label} ({progress_text(ended, left, left_s)})")
         if files:
             _unpack(files, group.folder.path)
         if not status:

@@ -37,10 +37,10 @@ class Interval:
 class Difference:
     """The difference of sample b from sample a. ratio: b's median divided by a's; p: the
     probability that chance makes a difference as large; p_least: the smallest p that so few rounds
-    can give."""
+    can give. interval: None if a sample has only one value."""
 
     ratio: float
-    interval: Interval
+    interval: Interval | None
     p: float
     p_least: float
 
@@ -64,7 +64,7 @@ def difference(a: Sequence[float], b: Sequence[float]) -> Difference | None:
     ratios = above[below > 0] / below[below > 0]
     return Difference(
         float(np.median(second) / np.median(first)),
-        _interval(ratios),
+        _interval(ratios) if min(first.size, second.size) > 1 else None,
         _permutation(first, second, rng),
         _least(first.size, second.size),
     )

@@ -47,3 +47,10 @@ class Group:
     def _sha256(self, name: str) -> str:
         metrics = self.folder.path / name / "metrics.json"
         return hashlib.sha256(metrics.read_bytes()).hexdigest()
+
+
+def progress_text(ended: int, left: int, left_s: float) -> str:
+    """Returns how many points of a sweep have ended, and an estimate for the others: `3 of 10,
+    about 20 s left`."""
+    more = f", about {left_s:.0f} s left" if left else ""
+    return f"{ended} of {ended + left}{more}"

@@ -25,7 +25,7 @@ from agglab.testbed.group import Run, take_turns
 from agglab.testbed.kernel import die_with_parent
 from agglab.testbed.machine_facts import code_sha256, memory_available_bytes
 from agglab.testbed.metrics import memory_needed_bytes
-from agglab.testbed.point_group import Group
+from agglab.testbed.point_group import Group, progress_text
 from agglab.testbed.prepare import Prepared
 from agglab.testbed.record import RunFolder, point_folder
 from agglab.testbed.scenario import Point, Suite, to_yaml
@@ -183,8 +183,7 @@ class _ProcessPool:
         ended = len(self._took_s)
         left = self._of - ended
         left_s = left * mean(self._took_s) / self._processes
-        more = f", about {left_s:.0f} s left" if left else ""
-        self._say(f"{group.label} ({ended} of {self._of}{more})")
+        self._say(f"{group.label} ({progress_text(ended, left, left_s)})")
         return SIGNALLED - status if status < 0 else status
 
     def _stop(self) -> None:

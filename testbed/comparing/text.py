@@ -8,6 +8,7 @@ from typing import Any
 
 from agglab.testbed.comparing.differences import LIKELY, Change, Comparison, Pair, Times
 from agglab.testbed.metrics import show
+from agglab.testbed.noise import Difference
 
 KEYS_MAX = 40
 NONE = "nothing differs"
@@ -80,10 +81,9 @@ def _judged(times: Times) -> str:
             "there is nothing to compare"
         )
     found = times.difference
-    low, high = found.interval.low, found.interval.high
     said = (
         f"time of a round: B takes {found.ratio:.4g} times as long as A "
-        f"(95 % interval {low:.4g} to {high:.4g}, {len(times.a)} and {len(times.b)} rounds): "
+        f"({_interval(found)}{len(times.a)} and {len(times.b)} rounds): "
     )
     if times.more_than_noise is None:
         needed = "workload.rounds: 8"
@@ -94,6 +94,12 @@ def _judged(times: Times) -> str:
         )
     verdict = "more than noise" if times.more_than_noise else "not more than noise"
     return f"{said}{verdict} (p = {times.p:.2g})"
+
+
+def _interval(found: Difference) -> str:
+    if found.interval is None:
+        return ""
+    return f"95 % interval {found.interval.low:.4g} to {found.interval.high:.4g}, "
 
 
 def _verdict(found: Comparison) -> str:

@@ -94,7 +94,7 @@ def latest(results: Path) -> Path:
 
 
 def test_a_worker_that_is_killed_midway_loses_nothing(
-    cluster: Cluster, scenario: Path, tmp_path: Path
+    cluster: Cluster, scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The same table as on this machine alone, and each point is there once."""
     here, there = tmp_path / "here", tmp_path / "there"
@@ -102,7 +102,12 @@ def test_a_worker_that_is_killed_midway_loses_nothing(
     killer = threading.Thread(target=kill_after_first_point, args=(cluster, there))
     killer.start()
     words = ["run", str(scenario), "--results", str(there), "--scheduler", cluster.address]
+    capsys.readouterr()
     assert cli.main(words) == 0
+    out = capsys.readouterr().out
+    for ended in range(1, POINTS):
+        assert re.search(rf"\({ended} of {POINTS}, about \d+ s left\)", out)
+    assert f"({POINTS} of {POINTS})" in out
     killer.join()
     assert cluster.workers[0].poll() == -signal.SIGKILL
     for file in ("metrics.json", "events.jsonl", "series.csv", "scenario.yaml", DONE):
