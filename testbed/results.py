@@ -16,7 +16,7 @@ from agglab.testbed.errors import MachineLacks
 from agglab.testbed.exit_codes import INVALID, PASSED
 from agglab.testbed.result_files import NoResults
 from agglab.testbed.terminal import plain
-from agglab.testbed.tidy import Row, rows, swept_keys, swept_values
+from agglab.testbed.tidy import Row, rows, swept_columns
 
 FORMATS = ("csv", "parquet")
 COLUMNS = tuple(each.name for each in fields(Row) if each.name != "settings")
@@ -69,28 +69,27 @@ def _write(table: Sequence[Row], to: str, out: Path) -> None:
 
 
 def _lines(table: Sequence[Row], file: TextIO) -> None:
-    keys = swept_keys(table)
+    swept = swept_columns(table)
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([*COLUMNS, *keys])
-    for row in table:
-        writer.writerow([*(getattr(row, field) for field in COLUMNS), *swept_values(row, keys)])
+    writer.writerow([*COLUMNS, *swept])
+    for i, row in enumerate(table):
+        own = (getattr(row, field) for field in COLUMNS)
+        writer.writerow([*own, *(values[i] for values in swept.values())])
 
 
 def _parquet(table: Sequence[Row], out: Path) -> None:
-    """Writes Parquet; the swept keys are columns of text, as in CSV."""
+    """Writes Parquet; a swept key is a column of numbers if all its values are numbers."""
     try:
         pyarrow = importlib.import_module("pyarrow")
         parquet = importlib.import_module("pyarrow.parquet")
     except ModuleNotFoundError:
         raise NO_PARQUET from None
-    keys = swept_keys(table)
     columns = {
         field: pyarrow.array([getattr(row, field) for row in table], KINDS.get(field, "string"))
         for field in COLUMNS
     }
-    swept = list(zip(*(swept_values(row, keys) for row in table), strict=True))
-    for key, values in zip(keys, swept, strict=True):
-        columns[key] = pyarrow.array(values, "string")
+    for key, values in swept_columns(table).items():
+        columns[key] = pyarrow.array(values)
     parquet.write_table(pyarrow.table(columns), out)
 
 

@@ -4,7 +4,7 @@ Polars, DuckDB and others. It reads metrics.json, scenario.yaml and manifest.jso
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ import yaml
 from agglab.testbed import systems
 from agglab.testbed.metrics import OF_ALL_JOBS
 from agglab.testbed.record import point_folder
+from agglab.testbed.report.asked import number
 from agglab.testbed.result_files import NoResults, read_object
 from agglab.testbed.scenario.metric_names import pattern_of
 from agglab.testbed.side_by_side import contenders_of
@@ -81,11 +82,33 @@ def swept_keys(table: Sequence[Row]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(every))
 
 
-def swept_values(row: Row, keys: Sequence[str]) -> list[str]:
-    """Returns the values of these keys in the row's run, as the scenario writes them; empty for
-    keys that were not swept."""
-    own = _of(row.settings)
-    return [str(own.get(key, "")) for key in keys]
+def swept_columns(table: Sequence[Row]) -> dict[str, list[int | float | str | None]]:
+    """Returns, for each key that the sweeps change, its value in the run of each row; None where
+    it was not swept. If all values of a key are numbers or quantities, they are numbers (bits per
+    second, seconds, bytes or shares); otherwise they are as the scenario writes them."""
+    own = {row.settings: _of(row.settings) for row in table}
+    columns: dict[str, list[int | float | str | None]] = {}
+    for key in swept_keys(table):
+        written = {str(each[key]) for each in own.values() if key in each}
+        values: Mapping[str, int | float | str] = _numbers_of(written) or dict(
+            zip(written, written, strict=True)
+        )
+        columns[key] = [
+            values[str(own[row.settings][key])] if key in own[row.settings] else None
+            for row in table
+        ]
+    return columns
+
+
+def _numbers_of(written: Collection[str]) -> dict[str, int | float] | None:
+    """Returns the number of each text, all of them whole or none; None if one is no number."""
+    numbers = {text: number(text) for text in written}
+    found = {text: value for text, value in numbers.items() if value is not None}
+    if len(found) < len(numbers):
+        return None
+    if all(value.is_integer() for value in found.values()):
+        return {text: int(value) for text, value in found.items()}
+    return dict(found)
 
 
 def _of(settings: str) -> dict[str, Any]:
@@ -135,8 +158,8 @@ def _points(
     if "points" not in metrics:
         yield folder, None, {}, metrics
         return
-    for number, point in enumerate(metrics["points"]):
-        yield folder / point_folder(number), number, point["settings"], point["metrics"]
+    for place, point in enumerate(metrics["points"]):
+        yield folder / point_folder(place), place, point["settings"], point["metrics"]
     yield folder, None, {}, {key: value for key, value in metrics.items() if key != "points"}
 
 
@@ -155,17 +178,17 @@ def _contenders(
 
 def _rows(make: Callable[..., Row], system: str, metrics: Mapping[str, Any]) -> Iterator[Row]:
     """Yields the rows of one run. make: builds a row with what all rows have in common."""
-    for number in _numbers(_without_copies(metrics)):
-        if number.value is None:
+    for leaf in _numbers(_without_copies(metrics)):
+        if leaf.value is None:
             continue
-        path, job = number.path, ""
+        path, job = leaf.path, ""
         if path[0] == JOBS and len(path) > 2:
             _, job, *rest = path
             path = tuple(rest)
         metric, of = _pattern(path, system)
-        is_number = isinstance(number.value, (int, float))
-        value, text = (float(number.value), "") if is_number else (None, str(number.value))
-        yield make(job=job, metric=metric, of=of, index=number.index, value=value, text=text)
+        is_number = isinstance(leaf.value, (int, float))
+        value, text = (float(leaf.value), "") if is_number else (None, str(leaf.value))
+        yield make(job=job, metric=metric, of=of, index=leaf.index, value=value, text=text)
 
 
 def _without_copies(metrics: Mapping[str, Any]) -> Mapping[str, Any]:

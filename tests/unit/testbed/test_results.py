@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from agglab.testbed import cli
+from agglab.testbed.tidy import Row, swept_columns
 
 TEXT = """
 name: tiny
@@ -140,6 +141,29 @@ def test_a_file_is_written_whole(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().out == out.read_text()
 
 
+def settings_of(*every: str) -> list[Row]:
+    common = ("run", "", "s", 0, "", "", "", 1)
+    return [Row(*common, each, "", "ok", "", None, 1.0, "") for each in every]
+
+
+@pytest.mark.parametrize(
+    ("every", "column"),
+    [
+        (['{"k": "2"}', '{"k": "16"}', "{}"], [2, 16, None]),
+        (['{"k": "50mbit"}', '{"k": "1gbit"}'], [50_000_000, 1_000_000_000]),
+        (['{"k": "0.1%"}', '{"k": "0"}'], [0.001, 0.0]),
+        (['{"k": "1"}', '{"k": "auto"}'], ["1", "auto"]),
+        (['{"k": "ring"}', "{}", '{"k": "ps"}'], ["ring", None, "ps"]),
+    ],
+)
+def test_a_swept_key_is_a_column_of_numbers_where_all_its_values_are(
+    every: list[str], column: list[Any]
+) -> None:
+    (found,) = swept_columns(settings_of(*every)).values()
+    assert found == column
+    assert [type(value) for value in found] == [type(value) for value in column]
+
+
 @pytest.mark.skipif(not importlib.util.find_spec("pyarrow"), reason="pyarrow is not installed")
 def test_parquet_holds_what_csv_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from pyarrow import parquet
@@ -148,6 +172,7 @@ def test_parquet_holds_what_csv_does(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert cli.main(["results", str(run), "--out", str(out)]) == 0
     found = parquet.read_table(out)
     assert found.schema.field("value").type == "double"
+    assert found.schema.field("topology.workers").type == "int64"
     rows = table(capsys, run)
     columns = list(rows[0])
     assert found.column_names == columns
