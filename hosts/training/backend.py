@@ -7,6 +7,7 @@ PyTorch from 2.4 on: where a release lacks a method that is named here, so does 
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -192,7 +193,10 @@ def create(store: Any, rank: int, size: int, timeout: timedelta) -> ProcessGroup
     terms = agent.terms
     if size == terms.workers and rank != terms.rank:
         raise TrainingError(f"the script's rank is {rank}; that of its agent is {terms.rank}")
-    return ProcessGroup(store, rank, size, _gloo(store, rank, size, timeout, terms.address), agent)
+    gloo = _gloo(store, rank, size, timeout, terms.address)
+    group = ProcessGroup(store, rank, size, gloo, agent)
+    _keep(gloo, group)
+    return group
 
 
 def _gloo(store: Any, rank: int, size: int, timeout: timedelta, address: str) -> Any:
@@ -202,6 +206,20 @@ def _gloo(store: Any, rank: int, size: int, timeout: timedelta, address: str) ->
     made = distributed.ProcessGroupGloo(store, rank, size, options)
     made._set_sequence_number_for_group()
     return made
+
+
+_kept: list[tuple[weakref.ref[ProcessGroup], Any]] = []
+
+
+def _keep(gloo: Any, group: ProcessGroup) -> None:
+    """Lets Gloo's backend outlive its group, until the next group is made or the process ends.
+
+    Whoever drops the last reference joins Gloo's threads. A reference of Python's does so without
+    Python's lock; that of a group keeps the lock, for which a thread may be waiting that ends its
+    last operation. Seen with PyTorch 2.4.1: one of six processes stayed in destroy_process_group.
+    """
+    _kept[:] = [(owner, each) for owner, each in _kept if owner() is not None]
+    _kept.append((weakref.ref(group), gloo))
 
 
 def _operation(arguments: Sequence[Any], named: dict[str, Any]) -> Any:

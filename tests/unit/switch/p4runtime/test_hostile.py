@@ -82,7 +82,7 @@ def larger_register(p4info: Any) -> None:
         (header_of_part_of_a_byte, "packet_in: 1 bits more"),
         (negative_width, "-8 bits"),
         (parameter_too_many, "I.drop has other parameters"),
-        (action_of_a_const_entry_missing, "no action I.drop"),
+        (action_of_a_const_entry_missing, "action I.drop is missing"),
         (larger_register, "I.cells has 9 cells"),
     ],
 )
