@@ -40,7 +40,8 @@ def to_float32(exact: Fraction) -> float:
     if exact == 0:
         return 0.0
     magnitude = abs(exact)
-    power = -149
+    at_most = magnitude.numerator.bit_length() - magnitude.denominator.bit_length()
+    power = max(-149, at_most - 24)  # at most one too small, and never too large
     while magnitude >= Fraction(2) ** (power + 24):
         power += 1
     rounded = round(magnitude / Fraction(2) ** power) * Fraction(2) ** power

@@ -1,5 +1,6 @@
 """Agents as processes, driven over their control sockets by a stand-in for the testbed."""
 
+import functools
 import json
 import socket
 import subprocess
@@ -31,25 +32,26 @@ def start(tmp_path):
         yield launch
 
 
-def expected_sums(round):
+@functools.cache
+def expected(round):
+    """Returns (sums, floats) of a round, chunk by chunk."""
     tensors = [make_tensor(7, 2, rank, round, ELEMENTS, np.float32) for rank in range(2)]
-    sums = []
+    sums, floats = [], []
     for first in range(0, ELEMENTS, LANES):
         chunks = [tensor[first : first + LANES].tolist() for tensor in tensors]
         exponent = max(map(quantise_model.chunk_exponent, chunks))
         for pair in zip(*chunks, strict=True):
             sums.append(sum(quantise_model.quantise(value, exponent, 2) for value in pair))
-    return np.array(sums, np.int32)
+            floats.append(quantise_model.dequantise(sums[-1], exponent, 2))
+    return np.array(sums, np.int32), np.array(floats, np.float32)
+
+
+def expected_sums(round):
+    return expected(round)[0]
 
 
 def expected_floats(round):
-    tensors = [make_tensor(7, 2, rank, round, ELEMENTS, np.float32) for rank in range(2)]
-    values = []
-    for i, total in enumerate(expected_sums(round).tolist()):
-        chunk = slice(i // LANES * LANES, (i // LANES + 1) * LANES)
-        exponent = max(quantise_model.chunk_exponent(t[chunk].tolist()) for t in tensors)
-        values.append(quantise_model.dequantise(total, exponent, 2))
-    return np.array(values, np.float32)
+    return expected(round)[1]
 
 
 def test_two_agents_run_float_rounds_report_them_and_save_the_sums(start, tmp_path):
