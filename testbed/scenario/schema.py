@@ -3,6 +3,7 @@ from it."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -593,9 +594,14 @@ class Scenario:
     """The systems' own sections: by the system's name, an object of its class `options`."""
 
 
-def keys(cls: type = Scenario, prefix: str = "") -> Iterator[tuple[str, Key, Any]]:
-    """Yields every scalar key as (dotted path, key, default) in the file's order; list items are
+@functools.cache
+def keys(cls: type = Scenario, prefix: str = "") -> tuple[tuple[str, Key, Any], ...]:
+    """Returns every scalar key as (dotted path, key, default) in the file's order; list items are
     `[]`."""
+    return tuple(_keys(cls, prefix))
+
+
+def _keys(cls: type, prefix: str) -> Iterator[tuple[str, Key, Any]]:
     for item in fields(cls):
         path = prefix + yaml_name(item)
         found = key_of(item)
