@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 
 import pytest
 from network_case import case
 
+from agglab.testbed import usage
 from agglab.testbed.network import drop_numbers
+from agglab.testbed.usage import Usage
 
 pytestmark = pytest.mark.root
 
-# Rates as a share of the rate asked for. Above: never, but for rounding of the token bucket. Below:
-# late timers lose rate, so of several attempts one must reach it, or the median gap between its
-# frames must be the time that a frame takes. A gigabit in frames of 1500 bytes (80,000 timers a
-# second) can do neither where processors are not free, which no test may ask for.
+# Rates as a share of the rate asked for. Above: never, but for rounding of the token bucket; where
+# the first frame is seen late, the others seem to come faster, and the median gap between frames
+# tells that they do not. Below: late timers lose rate, so of several attempts one must reach it, or
+# that gap must be the time that a frame takes; a gigabit in frames of 1500 bytes (80,000 timers a
+# second) can do neither where processors are not free.
 RATE_TOLERANCE = 0.02
-REACHED_UP_TO_BPS = 10**8
+
+
+def starved(since: Usage) -> bool:
+    """Whether others of this machine, or the host below it, took the processors meanwhile."""
+    used = usage.sample({}, time.monotonic()).since(since)
+    return os.getloadavg()[0] > (os.cpu_count() or 1) or used.stolen_s > 0.02 * used.wall_s
 
 
 def test_hosts_reach_each_other(tmp_path: Path) -> None:
@@ -43,11 +53,13 @@ def test_hosts_reach_each_other(tmp_path: Path) -> None:
     ],
 )
 def test_rate(tmp_path: Path, rate_bps: int, mtu: int, frames: int, upstream: bool) -> None:
+    before = usage.sample({}, time.monotonic())
     got = case(tmp_path, "rate", rate_bps=rate_bps, mtu=mtu, frames=frames, upstream=upstream)
-    assert max(got["ratios"]) <= 1 + RATE_TOLERANCE, got
+    for ratio, gap in zip(got["ratios"], got["gaps"], strict=True):
+        assert ratio <= 1 + RATE_TOLERANCE or gap >= 1 - RATE_TOLERANCE, got
     in_time = any(abs(gap - 1) <= RATE_TOLERANCE for gap in got["gaps"])
     reached = max(got["ratios"]) >= 1 - RATE_TOLERANCE or in_time
-    assert reached or rate_bps > REACHED_UP_TO_BPS, got
+    assert reached or (rate_bps > 10**8 and starved(before)), got
     assert got["drops"] == [0, 0]
 
 
