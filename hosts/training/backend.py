@@ -216,7 +216,8 @@ def _keep(gloo: Any, group: ProcessGroup) -> None:
 
     Whoever drops the last reference joins Gloo's threads. A reference of Python's does so without
     Python's lock; that of a group keeps the lock, for which a thread may be waiting that ends its
-    last operation. Seen with PyTorch 2.4.1: one of six processes stayed in destroy_process_group.
+    last operation. With PyTorch 2.4.1, processes were seen to stay at the end of
+    destroy_process_group on a busy machine, which this would explain.
     """
     _kept[:] = [(owner, each) for owner, each in _kept if owner() is not None]
     _kept.append((weakref.ref(group), gloo))
