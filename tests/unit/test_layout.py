@@ -296,6 +296,43 @@ WORDS_TOO = {"ring": ("hosts", "switch", "benchmarks", "p4"), "ps": ()}
 """Where a short name is a word of its own: a ring of packets."""
 
 
+def folders_of_modules() -> dict[tuple[str, str], set[str]]:
+    """Maps a package and the name of one of its modules to the folders that have such a module; a
+    folder has its own name, too."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for package in sorted(BELOW | {"testbed", "verification"}):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            name = path.parent.name if path.stem == "__init__" else path.stem
+            folder = str(path.parent.relative_to(ROOT))
+            found.setdefault((package, name), set()).add(folder)
+    return found
+
+
+def misplaced(test: Path, folders: dict[tuple[str, str], set[str]]) -> str:
+    """What is wrong with the place of a test file under tests/unit; "" if nothing."""
+    package, name = test.parts[0], test.stem.removeprefix("test_")
+    if not (ROOT / test.parent).is_dir():
+        return f"{test.parent} is no folder of the code"
+    expected = folders.get((package, name))
+    if expected is None or str(test.parent) in expected:
+        return ""
+    return f"{test} is named after a module in {' and '.join(sorted(expected))}"
+
+
+def test_unit_tests_lie_where_the_code_lies() -> None:
+    """tests/unit has the folders of the code. A test file that has the name of a module lies in that
+    module's folder, or, if it has the name of a folder, in it."""
+    unit, folders = ROOT / "tests" / "unit", folders_of_modules()
+    tests = [path.relative_to(unit) for path in sorted(unit.glob("*/**/test_*.py"))]
+    assert len(tests) > 150
+    assert [wrong for test in tests if (wrong := misplaced(test, folders))] == []
+
+
+@pytest.mark.parametrize("test", ["testbed/test_decisions.py", "testbed/packets/test_any.py"])
+def test_a_misplaced_test_is_found(test: str) -> None:
+    assert misplaced(Path(test), folders_of_modules())
+
+
 def places(system: str) -> tuple[str, ...]:
     """Where a system is at home, beside docs/systems/."""
     return (f"hosts/systems/{system}/", f"testbed/systems/{system}/", f"p4/{system}.p4")

@@ -11,7 +11,7 @@ from agglab.verification.fuzz import command
 from agglab.verification.fuzz.inputs import Target, change_json
 from agglab.verification.fuzz.packets import Subject, send
 
-PACKETS = Path(__file__).resolve().parents[2] / "packets"
+PACKETS = Path(__file__).resolve().parents[3] / "packets"
 FEW = {
     "names": 8,
     "annotations": 10,

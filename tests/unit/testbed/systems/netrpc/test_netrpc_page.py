@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[5]
 PAGE = ROOT / "docs/systems/netrpc.md"
 SERVICES = ROOT / "hosts/systems/netrpc/services"
 APPLICATIONS = ("allreduce", "wordcount", "lock")

@@ -23,7 +23,7 @@ from agglab.hosts.systems.libra.job import LibraJob, bounds, hottest, lowest_key
 from agglab.hosts.systems.libra.server import LibraServer, Rack, Room
 from agglab.hosts.systems.libra.worker import LibraWorker
 
-sys.path.append(str(Path(__file__).parents[1] / "p4"))
+sys.path.append(str(Path(__file__).parents[3] / "p4"))
 from libra_model import LibraSwitch
 
 AGGREGATOR = ("10.0.255.254", 48864)

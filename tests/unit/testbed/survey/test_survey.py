@@ -21,7 +21,7 @@ from agglab.testbed.survey.page import COLUMNS, head, markdown, page, section, t
 from agglab.testbed.workloads import KINDS
 
 PAGE = REPOSITORY / "docs" / "systems" / "README.md"
-OWN = Path(__file__).parent / "own_system"
+OWN = Path(__file__).parents[1] / "own_system"
 SMALL = ["workload.elements=2000", "workload.rounds=1"]
 DENSE = WRITTEN[0]
 ON_PAGE = [case for case in cases() if case.on_page]

@@ -40,7 +40,7 @@ from agglab.hosts.systems.netrpc.service import (
 )
 from agglab.testbed.systems.summing.truth import truth_of
 
-sys.path.append(str(Path(__file__).parents[1] / "p4"))
+sys.path.append(str(Path(__file__).parents[3] / "p4"))
 from netrpc_model import Method, Switch, parse
 
 AGGREGATOR, SERVER = ("10.0.255.254", 48864), ("10.0.1.1", 6000)

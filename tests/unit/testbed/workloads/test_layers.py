@@ -20,7 +20,7 @@ from agglab.testbed.systems.base import ALL_REDUCES
 from agglab.testbed.workloads import KINDS, asked, models
 from agglab.testbed.workloads.models import ModelError
 
-DOCS = Path(__file__).parents[3] / "docs"
+DOCS = Path(__file__).parents[4] / "docs"
 VALUES = {
     "alexnet": 61_100_840,
     "vgg16": 138_357_544,

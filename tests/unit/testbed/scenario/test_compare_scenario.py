@@ -90,7 +90,7 @@ def test_the_program_of_the_scenario_is_of_its_system_alone(tmp_path: Path) -> N
 
 
 def test_a_program_is_kept_where_a_contender_names_the_same_system(tmp_path: Path) -> None:
-    own = (Path(__file__).parents[3] / "p4/switchml.p4").read_text()
+    own = (Path(__file__).parents[4] / "p4/switchml.p4").read_text()
     (tmp_path / "mine.p4").write_text(own)
     text = "switch: {program: mine.p4}\ncompare: {a: {system: switchml}, b: {system: ring}}"
     programs = {p.contender: p.resolved.programs["s1"].path for p in suite(tmp_path, text).points}
@@ -329,7 +329,7 @@ def test_check_tells_what_will_run(tmp_path: Path, capsys: pytest.CaptureFixture
 
 def test_own_files_are_found_from_a_copy_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "graph.yaml").write_text("switches: [s]\nlinks: [h1-s, h2-s]")
-    (tmp_path / "mine.p4").write_text((Path(__file__).parents[3] / "p4/switchml.p4").read_text())
+    (tmp_path / "mine.p4").write_text((Path(__file__).parents[4] / "p4/switchml.p4").read_text())
     (tmp_path / "mine.py").write_text(
         "from agglab.hosts import AllReducer\nclass Mine(AllReducer): ..."
     )

@@ -21,7 +21,7 @@ from agglab.hosts.slots import Job
 from agglab.hosts.systems.omnireduce import wire
 from agglab.hosts.systems.omnireduce.endpoint import OmniReducer
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "p4"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "p4"))
 
 from omnireduce_model import BARE, NONE, OPENING, RESULT, Packet, Switch, parse, parse_all
 
