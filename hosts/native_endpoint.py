@@ -47,7 +47,7 @@ class NativeEndpoint(ctypes.Structure):
 
 
 @runtime_checkable
-class Driven(Protocol):
+class HasNativeEndpoint(Protocol):
     """An endpoint (endpoint.Endpoint) with one peer, that C can drive through a round."""
 
     def native(self, inbox: Inbox) -> NativeEndpoint:

@@ -1,7 +1,7 @@
 // NetRPC-style calls (docs/systems/netrpc.md): a worker calls methods of a service whose arguments the switch adds up,
 // counts and clears on their way. What a method does stands in a table, not in this program: one program runs every
-// service. Compile-time parameters: LANES (values of an array), SLOTS (gathers of all jobs that may be under way), CELLS
-// (places of a map for each pair of a packet, all jobs).
+// service. Compile-time parameters: LANES (values of an array), SLOTS (gathers of all jobs that may be under way),
+// CELLS (places of a map for each pair of a packet, all jobs).
 //
 // All state lives in ingress, and each register is read, changed and written within one action, as BMv2 locks registers
 // for one action at a time.

@@ -3,9 +3,9 @@
 // and the switch answers with the first that anybody has. A worker that has nothing for a block sends headers alone.
 // Compile-time parameters: LANES (values a block has), SLOTS (slots of all jobs).
 //
-// A packet may be fused: entries of other columns, for which its sender has no values, stand behind it. The switch takes
-// it apart, one entry a pass: two copies recirculate, one as if the entry had been sent alone, and then the packet without
-// it.
+// A packet may be fused: entries of other columns, for which its sender has no values, stand behind it. The switch
+// takes it apart, one entry a pass: two copies recirculate, one as if the entry had been sent alone, and then the
+// packet without it.
 //
 // Slots, sets, tags, members and switches below switches are those of docs/protocol.md. All state lives in ingress, and
 // each register is read, changed and written within one action, as BMv2 locks registers for one action at a time.

@@ -99,7 +99,7 @@ class BoolToData(Data):
 
 
 @dataclass(frozen=True, eq=False)
-class Truth(Bool):
+class BoolConstant(Bool):
     value: bool
 
 

@@ -164,7 +164,7 @@ def _run(options: argparse.Namespace) -> int:
     """Runs the scenario. The network's modules are imported only here, so `check` and `list` do not
     need Mininet."""
     suite = load(find(options.scenario), options.set, options.folder)
-    from agglab.testbed.elsewhere import Unusable
+    from agglab.testbed.dask_points import Unusable
     from agglab.testbed.record import ResultsError
     from agglab.testbed.run import run
 

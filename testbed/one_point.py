@@ -1,5 +1,6 @@
 """Runs one point of a sweep that the worker of another machine's scheduler was given
-(elsewhere.py), in a process of its own: `python -m agglab.testbed.one_point FILE FOLDER PARENT`."""
+(dask_points.py), in a process of its own:
+`python -m agglab.testbed.one_point FILE FOLDER PARENT`."""
 
 from __future__ import annotations
 

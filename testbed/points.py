@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import mean
 from typing import TextIO
 
-from agglab.testbed import elsewhere
+from agglab.testbed import dask_points
 from agglab.testbed.exit_codes import INTERRUPTED, PASSED
 from agglab.testbed.group import Run, take_turns
 from agglab.testbed.kernel import die_with_parent
@@ -83,7 +83,7 @@ class Points:
             kept = len(self._groups) - len(waiting)
             self._say(f"{kept} of {len(self._groups)} points were already finished")
         if self._scheduler:
-            return elsewhere.run(self._scheduler, waiting, self._code, self._say)
+            return dask_points.run(self._scheduler, waiting, self._code, self._say)
         if self._processes > 1 and len(waiting) > 1:
             return _ProcessPool(waiting, self._processes, self._conduct, self._say).run(scratch)
         for group in in_random_order(waiting, self._suite.points[0].resolved.seed):

@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
-from agglab.testbed import elsewhere, report, workloads
+from agglab.testbed import dask_points, report, workloads
 from agglab.testbed.errors import C_COMPILER, MachineLacks, lacks_program
 from agglab.testbed.exit_codes import FAILED, INTERRUPTED, LACKING, PASSED
 from agglab.testbed.machine_facts import manifest, memory_available_bytes
@@ -48,12 +48,12 @@ def run(
     metrics_out: also receives metrics.json. resume: the folder of an earlier run of the same sweep,
     whose finished points are kept. processes: how many virtual points may run at once, by default
     one for each processor. scheduler: for a sweep, the address of a scheduler that runs the points
-    on other machines (elsewhere.py).
+    on other machines (dask_points.py).
 
     Raises MachineLacks, CompileError, ScenarioError or ResultsError before anything has started.
     """
     if scheduler:
-        elsewhere.check(scheduler, bool(suite.axes))
+        dask_points.check(scheduler, bool(suite.axes))
     else:
         _check_machine(suite)
     prepared = compile_points(suite.points)

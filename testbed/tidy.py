@@ -15,7 +15,7 @@ import yaml
 from agglab.testbed import systems
 from agglab.testbed.metrics import OF_ALL_JOBS
 from agglab.testbed.record import point_folder
-from agglab.testbed.report.asked import number
+from agglab.testbed.report.recorded_scenario import number
 from agglab.testbed.result_files import NoResults, read_object
 from agglab.testbed.scenario.metric_names import pattern_of
 from agglab.testbed.side_by_side import contenders_of

@@ -11,8 +11,8 @@ from agglab.compiler.backend import ir
 from agglab.compiler.backend.places import is_signed, plain, scalar_width
 from agglab.compiler.backend.ranges import MAX_SHIFT_BITS, Range, width_range
 
-TRUE = ir.Truth(True)
-FALSE = ir.Truth(False)
+TRUE = ir.BoolConstant(True)
+FALSE = ir.BoolConstant(False)
 COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 
 
@@ -69,7 +69,7 @@ def as_boolean(expr: ir.Expr) -> ir.Expr:
     if expr.is_boolean:
         return expr
     if isinstance(expr, ir.Const):
-        return ir.Truth(bool(expr.value))
+        return ir.BoolConstant(bool(expr.value))
     if isinstance(expr, ir.Op) and expr.op == "b2d":
         return expr.right
     return ir.Op("d2b", None, expr)
@@ -79,7 +79,7 @@ def as_data(expr: ir.Expr) -> ir.Expr:
     """A boolean as data of one bit."""
     if not expr.is_boolean:
         return expr
-    if isinstance(expr, ir.Truth):
+    if isinstance(expr, ir.BoolConstant):
         return ir.Const(int(expr.value), 1)
     if isinstance(expr, ir.Op) and expr.op == "d2b":
         return expr.right
@@ -87,15 +87,15 @@ def as_data(expr: ir.Expr) -> ir.Expr:
 
 
 def negate(expr: ir.Expr) -> ir.Expr:
-    if isinstance(expr, ir.Truth):
-        return ir.Truth(not expr.value)
+    if isinstance(expr, ir.BoolConstant):
+        return ir.BoolConstant(not expr.value)
     if isinstance(expr, ir.Op) and expr.op == "not":
         return expr.right
     return ir.Op("not", None, expr)
 
 
 def both(left: ir.Expr, right: ir.Expr) -> ir.Expr:
-    if isinstance(left, ir.Truth):
+    if isinstance(left, ir.BoolConstant):
         return right if left.value else left
     if right == TRUE:
         return left
@@ -103,7 +103,7 @@ def both(left: ir.Expr, right: ir.Expr) -> ir.Expr:
 
 
 def either(left: ir.Expr, right: ir.Expr) -> ir.Expr:
-    if isinstance(left, ir.Truth):
+    if isinstance(left, ir.BoolConstant):
         return left if left.value else right
     if right == FALSE:
         return left
@@ -111,16 +111,16 @@ def either(left: ir.Expr, right: ir.Expr) -> ir.Expr:
 
 
 def choose(condition: ir.Expr, then: ir.Expr, otherwise: ir.Expr) -> ir.Expr:
-    if isinstance(condition, ir.Truth):
+    if isinstance(condition, ir.BoolConstant):
         return then if condition.value else otherwise
     return ir.Op("?", then, otherwise, condition)
 
 
 def compare(operator: str, left: ir.Expr, right: ir.Expr) -> ir.Expr:
     if isinstance(left, ir.Const) and isinstance(right, ir.Const):
-        return ir.Truth(_COMPARE[operator](left.value, right.value))
-    if isinstance(left, ir.Truth) and isinstance(right, ir.Truth):
-        return ir.Truth(_COMPARE[operator](left.value, right.value))
+        return ir.BoolConstant(_COMPARE[operator](left.value, right.value))
+    if isinstance(left, ir.BoolConstant) and isinstance(right, ir.BoolConstant):
+        return ir.BoolConstant(_COMPARE[operator](left.value, right.value))
     return ir.Op(operator, left, right)
 
 

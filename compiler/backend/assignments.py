@@ -98,7 +98,7 @@ class Assignments:
     def _store_selected(self, target: SelectedPlace, expr: ir.Expr) -> None:
         value = (
             expr
-            if isinstance(expr, (ir.Const, ir.Truth))
+            if isinstance(expr, (ir.Const, ir.BoolConstant))
             else self.expressions.keep(expr, target.type)
         )
         self.expressions.select_code(target, lambda place: self.store(place, value), [])

@@ -53,7 +53,7 @@ class Calls:
         """Lowers a call; the place of its result, None for void."""
         info = self.scope.typed.calls[call]
         if info.kind is CallKind.STATIC_ASSERT:
-            return Value(types.BOOLEAN, ir.Truth(True))
+            return Value(types.BOOLEAN, ir.BoolConstant(True))
         lower = self.scope.calls.get(info.kind)
         if lower is None:
             construct = _REFUSED.get(info.kind, f"a call of kind {info.kind.value}")
@@ -232,7 +232,7 @@ class Calls:
         stable = not any_overlap(item.touches.mentions, written)
         if stable and not item.touches.calls and not _is_costly(place):
             return place
-        if isinstance(place, Value) and isinstance(place.expr, (ir.Const, ir.Truth)):
+        if isinstance(place, Value) and isinstance(place.expr, (ir.Const, ir.BoolConstant)):
             return place
         return self._copied(frame, item, place, shape)
 

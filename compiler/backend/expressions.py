@@ -73,7 +73,7 @@ class Expressions:
 
     def known_value(self, known: Known, shape: types.Type, where: ast.Node) -> ir.Expr:
         if isinstance(known, bool):
-            return ir.Truth(known)
+            return ir.BoolConstant(known)
         if isinstance(known, int):
             return arithmetic.constant(known, shape)
         if isinstance(known, str):

@@ -303,7 +303,7 @@ class Writer:
         if isinstance(expr, ir.Vector):
             return {"type": "parameters_vector", "value": [self.parameter(e) for e in expr.items]}
         inner = self.expr(expr)
-        wrapped = isinstance(expr, (ir.Op, ir.Access, ir.Truth))
+        wrapped = isinstance(expr, (ir.Op, ir.Access, ir.BoolConstant))
         return {"type": "expression", "value": inner} if wrapped else inner
 
     # ---------------------------------------------------------------- expressions
@@ -481,7 +481,7 @@ _EXPRESSIONS: dict[type[ir.Expr], Callable[[Writer, Any], Json]] = {
     ir.Const: Writer._const,
     ir.Op: Writer._operator,
     ir.Access: Writer._access,
-    ir.Truth: lambda _, e: {"type": "bool", "value": e.value},
+    ir.BoolConstant: lambda _, e: {"type": "bool", "value": e.value},
     ir.FieldRef: lambda _, e: {"type": "field", "value": [e.header, e.field]},
     ir.LastField: lambda _, e: {"type": "stack_field", "value": [e.stack, e.field]},
     ir.UnionLastField: lambda _, e: {

@@ -256,7 +256,7 @@ def default_place(shape: types.Type) -> Place:
     headers."""
     actual = plain(shape)
     if isinstance(actual, types.Boolean):
-        return Value(shape, ir.Truth(False))
+        return Value(shape, ir.BoolConstant(False))
     if is_scalar(shape):
         return Value(shape, ir.Const(0, scalar_width(shape)))
     if isinstance(actual, (types.Header, types.HeaderUnion)):
@@ -265,7 +265,7 @@ def default_place(shape: types.Type) -> Place:
 
 
 def is_constant(place: Place) -> bool:
-    return isinstance(place, Value) and isinstance(place.expr, (ir.Const, ir.Truth))
+    return isinstance(place, Value) and isinstance(place.expr, (ir.Const, ir.BoolConstant))
 
 
 def leaf_count(place: Place) -> int:

@@ -32,7 +32,7 @@ def expr_text(expr: ir.Expr | None) -> str:
         return f"lookahead[{expr.offset}:{expr.offset + expr.width}]"
     if isinstance(expr, ir.Access):
         return f"{expr_text(expr.base)}.#{expr.offset}"
-    if isinstance(expr, ir.Truth):
+    if isinstance(expr, ir.BoolConstant):
         return "true" if expr.value else "false"
     if isinstance(expr, ir.Text):
         return repr(expr.value)

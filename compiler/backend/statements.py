@@ -141,7 +141,7 @@ class Statements:
 
     def branch(self, statement: ast.If) -> None:
         condition = self.expressions.value(statement.condition)
-        if isinstance(condition, ir.Truth):
+        if isinstance(condition, ir.BoolConstant):
             chosen = statement.then if condition.value else statement.otherwise
             self.scope.code.extend(self.body(chosen))
             return

@@ -1,11 +1,12 @@
 // Plain forwarding for all that no other control takes: by MAC address, flooded where the address is unknown; routed by
 // IPv4 prefix where a host sends to the switch's own MAC address. Needs what LowerLayers parses.
 //
-// Agents believe an address, so it has to be true where frames enter the network: a port that leads to a host takes IPv4
-// packets of that host's address alone (`sources`), and others are forged. So is whatever comes from the aggregator's
-// address, by any port: nothing with it is ever forwarded. What is for it and was taken by no other control is
-// malformed, as is a frame that cannot be looked into. A host's ICMP message to it has a counter of its own: the kernel
-// of a worker whose program has ended answers results so. Every frame is counted by exactly one of the five counters.
+// Agents believe an address, so it has to be true where frames enter the network: a port that leads to a host takes
+// IPv4 packets of that host's address alone (`sources`), and others are forged. So is whatever comes from the
+// aggregator's address, by any port: nothing with it is ever forwarded. What is for it and was taken by no other
+// control is malformed, as is a frame that cannot be looked into. A host's ICMP message to it has a counter of its
+// own: the kernel of a worker whose program has ended answers results so. Every frame is counted by exactly one of the
+// five counters.
 #ifndef FORWARDING_P4
 #define FORWARDING_P4
 

@@ -1,5 +1,5 @@
-// IEEE 754 half precision summed exactly (docs/numbers.md). A packet's halves come four to a 64-bit word. Every finite half
-// is a multiple of 2^-24 below 2^16, so that 64 bits hold a slot's sum of each:
+// IEEE 754 half precision summed exactly (docs/numbers.md). A packet's halves come four to a 64-bit word. Every finite
+// half is a multiple of 2^-24 below 2^16, so that 64 bits hold a slot's sum of each:
 //   bits 0-59  the sum in units of 2^-24, two's complement
 //   bit 60     some addend was not -0      bit 62     some addend was +Inf
 //   bit 61     some addend was -Inf        bit 63     some addend was NaN
@@ -11,8 +11,8 @@
 #endif
 #define QUADS (LANES / 2)
 
-// EACH_QUAD(F) writes F(block, digits) once for every word of four halves: as many blocks as QUADS has bits set, each of
-// as many words as that bit is worth, numbered within it by binary digits.
+// EACH_QUAD(F) writes F(block, digits) once for every word of four halves: as many blocks as QUADS has bits set, each
+// of as many words as that bit is worth, numbered within it by binary digits.
 #define QUADS_1(F, b, d)    F(b, d)
 #define QUADS_2(F, b, d)    QUADS_1(F, b, d##0) QUADS_1(F, b, d##1)
 #define QUADS_4(F, b, d)    QUADS_2(F, b, d##0) QUADS_2(F, b, d##1)

@@ -24,8 +24,8 @@ from agglab.switch.storage import Field, Register
 from agglab.switch.translate.calculations import call
 from agglab.switch.translate.expressions import Expressions
 from agglab.switch.translate.layout import Layout, Place, integer_type, type_bits
+from agglab.switch.translate.opaque_string import OpaqueString
 from agglab.switch.translate.ranges import Range, Text, of_bits
-from agglab.switch.translate.sealed import Sealed
 from agglab.switch.translate.steps import Steps
 from agglab.switch.translate.writer import Writer, access, comment, quoted
 
@@ -99,7 +99,7 @@ class ActionWriter:
         self.out.line(f"if ({self.expressions.compare('==', condition, Const('', 0))})")
         self.out.line("\t" + self.steps.failed(primitive.source, primitive.op))
 
-    def log(self, text: Sealed, values: tuple[Data | None, ...]) -> None:
+    def log(self, text: OpaqueString, values: tuple[Data | None, ...]) -> None:
         self.steps.log(text, values, self.expressions)
 
     # ---- assignments

@@ -13,6 +13,7 @@ from agglab.switch.bmv2_json.expressions import header_type_of
 from agglab.switch.expression import (
     Arithmetic,
     Bool,
+    BoolConstant,
     BoolToData,
     ChooseBool,
     ChooseData,
@@ -31,7 +32,6 @@ from agglab.switch.expression import (
     SameUnion,
     SameVariable,
     StackCount,
-    Truth,
     Valid,
     ValidUnion,
 )
@@ -199,7 +199,7 @@ class Expressions:
 
     def boolean(self, data: Bool) -> str:
         """A C truth value in parentheses (or a name)."""
-        if isinstance(data, Truth):
+        if isinstance(data, BoolConstant):
             return "true" if data.value else "false"
         if isinstance(data, DataToBool):
             return self.compare("!=", data.value, Const(data.path, 0))

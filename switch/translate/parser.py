@@ -12,8 +12,8 @@ from agglab.switch.translate.actions import ActionWriter
 from agglab.switch.translate.calculations import write_verify
 from agglab.switch.translate.expressions import Expressions
 from agglab.switch.translate.layout import Layout, Place
+from agglab.switch.translate.opaque_string import OpaqueString
 from agglab.switch.translate.packing import Piece, write_pieces
-from agglab.switch.translate.sealed import Sealed
 from agglab.switch.translate.steps import Steps
 from agglab.switch.translate.writer import Writer, comment, quoted, u64
 
@@ -303,7 +303,7 @@ class ParserWriter:
         return f"matches_ternary({key}, {names[0]}, {names[1]}, {len(value)})"
 
 
-def target_name(op: ParserOp) -> tuple[str | Sealed, ...]:
+def target_name(op: ParserOp) -> tuple[str | OpaqueString, ...]:
     """Returns the name of what an extraction fills, for messages."""
     if isinstance(op.target, Header):
         return (op.target.name,)

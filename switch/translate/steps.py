@@ -9,7 +9,7 @@ from agglab.switch.model import Action, Primitive, Table
 from agglab.switch.storage import Field, Header, HeaderType
 from agglab.switch.translate.expressions import Expressions
 from agglab.switch.translate.layout import Layout
-from agglab.switch.translate.sealed import Sealed
+from agglab.switch.translate.opaque_string import OpaqueString
 from agglab.switch.translate.writer import Writer, access, quoted
 
 
@@ -42,7 +42,11 @@ class Steps:
             self.line(indent + "%s", quoted(source))
 
     def header(
-        self, indent: str, name: tuple[str | Sealed, ...], pointer: str, header_type: HeaderType
+        self,
+        indent: str,
+        name: tuple[str | OpaqueString, ...],
+        pointer: str,
+        header_type: HeaderType,
     ) -> None:
         """All fields of a header."""
         if self.tracing:
@@ -121,7 +125,9 @@ class Steps:
             offset += param.bytes
         self.line(")")
 
-    def log(self, text: Sealed, values: tuple[Data | None, ...], expressions: Expressions) -> None:
+    def log(
+        self, text: OpaqueString, values: tuple[Data | None, ...], expressions: Expressions
+    ) -> None:
         """log_msg: each {} is the next value."""
         if self.out.detail is Detail.NOTHING:
             self.out.line(";")

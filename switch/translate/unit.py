@@ -10,8 +10,8 @@ from agglab.switch.translate.control import ControlWriter
 from agglab.switch.translate.deparser import write_deparser, write_metadata, write_samples
 from agglab.switch.translate.headers import HeaderFunctions
 from agglab.switch.translate.layout import Layout
+from agglab.switch.translate.opaque_string import with_opaque_strings
 from agglab.switch.translate.parser import ParserWriter
-from agglab.switch.translate.sealed import sealed
 from agglab.switch.translate.steps import Steps
 from agglab.switch.translate.tables import write_shapes
 from agglab.switch.translate.writer import Writer, comment
@@ -33,7 +33,7 @@ def translate(program: Program, detail: Detail = Detail.NOTHING, sources: bool =
     """The C text of a program; it includes headers of switch/runtime by name. `sources`: with the
     P4 lines it comes from as comments."""
     out = Writer(detail, sources)
-    program = sealed(program)
+    program = with_opaque_strings(program)
     layout = Layout(program)
     out.line(f"/* Generated from BMv2 JSON: {comment(program.name)} */")
     for header in BEFORE_LAYOUT:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from agglab.switch.detail import Detail
 from agglab.switch.errors import ProgramError
-from agglab.switch.translate.sealed import Sealed, unseal
+from agglab.switch.translate.opaque_string import OpaqueString, unseal
 
 MAX_NAME = 48
 MAX_SHOWN = 120
@@ -29,7 +29,7 @@ def comment(text: str) -> str:
     return _IN_COMMENTS.sub(r"\g<0> ", shown(text))
 
 
-def quoted(*parts: str | Sealed) -> str:
+def quoted(*parts: str | OpaqueString) -> str:
     """A C string literal of the parts one after the other: text of our own as it is, the
     program's as shown() shows it."""
     whole = "".join(part if isinstance(part, str) else shown(part) for part in parts)  # type: ignore[arg-type]

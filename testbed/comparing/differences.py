@@ -9,7 +9,7 @@ from typing import Any
 
 from agglab.testbed.metrics import lookup
 from agglab.testbed.noise import Difference, difference
-from agglab.testbed.report.asked import Asked
+from agglab.testbed.report.recorded_scenario import RecordedScenario
 from agglab.testbed.result_files import NoResults, read_object
 from agglab.testbed.side_by_side import runs_of
 
@@ -39,7 +39,7 @@ class Result:
     folder: Path
     metrics: Metrics
     manifest: Metrics
-    asked: Asked
+    asked: RecordedScenario
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def read(folder: Path) -> Result:
     manifest = read_object(whole / "manifest.json") if whole else {}
     scenario = folder / "scenario.yaml"
     text = scenario.read_text(encoding="utf-8", errors="replace") if scenario.is_file() else ""
-    return Result(folder, metrics, manifest, Asked(text))
+    return Result(folder, metrics, manifest, RecordedScenario(text))
 
 
 def _has_manifest(folder: Path) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from agglab.testbed.backend import Backend
 from agglab.testbed.control.agent_group import AgentGroup
 from agglab.testbed.control.conductor import Conductor
-from agglab.testbed.control.controlling import Controlling
+from agglab.testbed.control.controller_runner import ControllerRunner
 from agglab.testbed.control.fault import FaultProcess
 from agglab.testbed.control.history import FaultHistory, FaultState
 from agglab.testbed.control.job import JobProcess
@@ -76,14 +76,14 @@ def conductor(
         usual = ROUND_S + LINK_BOUNDS * bound_s + active.job.give_up_s
         return max(usual, KINDS[active.job.work.kind].round_s)
 
-    controls: dict[int, Controlling] = {}
+    controls: dict[int, ControllerRunner] = {}
 
-    def controlling(result: JobResult) -> Controlling | None:
+    def controlling(result: JobResult) -> ControllerRunner | None:
         job = result.job
         made = system.controller(resolved, resolved.whole(job)) if has_controller else None
         if made is None:
             return None
-        control = Controlling(result, made, backend, clock, roster, table_writer, journal.tell)
+        control = ControllerRunner(result, made, backend, clock, roster, table_writer, journal.tell)
         controls[job.number] = control
         return control
 

@@ -6,7 +6,7 @@ from collections.abc import Generator, Mapping, Sequence
 
 from agglab.testbed.backend import Backend
 from agglab.testbed.control.agent_group import AgentGroup
-from agglab.testbed.control.controlling import Controlling
+from agglab.testbed.control.controller_runner import ControllerRunner
 from agglab.testbed.control.fault import FaultProcess
 from agglab.testbed.control.history import FaultHistory
 from agglab.testbed.control.job import JobProcess
@@ -35,7 +35,7 @@ class Conductor:
         roster: Roster,
         groups: Mapping[int, AgentGroup],
         jobs: Sequence[JobProcess],
-        controls: Mapping[int, Controlling],
+        controls: Mapping[int, ControllerRunner],
         faults: Sequence[FaultProcess],
         history: FaultHistory,
         meter: Meter,

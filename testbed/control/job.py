@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from agglab.testbed.control.agent_group import AgentGroup, JobFailed
-from agglab.testbed.control.controlling import Controlling
+from agglab.testbed.control.controller_runner import ControllerRunner
 from agglab.testbed.control.history import FaultHistory
 from agglab.testbed.control.outcome import Failure, JobResult, Round
 from agglab.testbed.control.recovery import Recovery
@@ -35,7 +35,7 @@ class JobProcess:
         history: FaultHistory,
         round_s: Callable[[ActiveJob], float],
         rests: bool,
-        controlling: Controlling | None = None,
+        controlling: ControllerRunner | None = None,
     ) -> None:
         self.result, self.job = result, result.job
         self.prepared = False

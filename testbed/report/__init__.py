@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from agglab.testbed.report import chosen, declared, dygraphs, over_time
-from agglab.testbed.report.asked import Asked
 from agglab.testbed.report.figures import figures_of_several, figures_over_time, run_figures
 from agglab.testbed.report.page import Content, page
+from agglab.testbed.report.recorded_scenario import RecordedScenario
 from agglab.testbed.result_files import NoResults, read_object
 from agglab.testbed.scenario.load import names
 from agglab.testbed.side_by_side import contenders_of
@@ -46,7 +46,7 @@ def _write(folder: Path, library: dygraphs.Library | None) -> Path:
     whole, manifest = _manifest(folder)
     scenario = folder / "scenario.yaml"
     text = scenario.read_text(encoding="utf-8", errors="replace") if scenario.is_file() else ""
-    asked = Asked(text)
+    recorded = RecordedScenario(text)
     name = str(manifest.get("scenario", folder.name))
     command = _command(name, manifest) if whole == folder else BESIDE
     if whole != folder:
@@ -54,11 +54,13 @@ def _write(folder: Path, library: dygraphs.Library | None) -> Path:
     try:
         inner = _inner(folder, metrics)
         several = "points" in metrics or "contenders" in metrics
-        figures = figures_of_several(metrics) if several else run_figures(metrics, events, asked)
-        figures = [*declared.figures(metrics, asked, folder), *figures]
+        figures = figures_of_several(metrics) if several else run_figures(metrics, events, recorded)
+        figures = [*declared.figures(metrics, recorded, folder), *figures]
         figures += [] if several else figures_over_time(over_time.charts(folder))
         choice = chosen.chart(metrics)
-        content = Content(name, command, metrics, figures, asked, manifest, _logs(folder), choice)
+        content = Content(
+            name, command, metrics, figures, recorded, manifest, _logs(folder), choice
+        )
         files = {figure.file: figure.wide for figure in figures}
         files["report.html"] = page(content, library)
     except WRONG_SHAPE as error:

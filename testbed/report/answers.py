@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from agglab.testbed.metrics import lookup
-from agglab.testbed.report.asked import Asked, number
 from agglab.testbed.report.expected import Judged
 from agglab.testbed.report.losses import Loss
+from agglab.testbed.report.recorded_scenario import RecordedScenario, number
 from agglab.testbed.scenario.kinds import decimal
 
 Metrics = Mapping[str, Any]
@@ -34,22 +34,22 @@ class Next:
     why: str
 
 
-def was_asked(asked: Asked) -> str:
+def was_asked(recorded: RecordedScenario) -> str:
     """Returns one sentence about the scenario."""
-    workers = asked.value("topology.workers")
+    workers = recorded.value("topology.workers")
     parts = [
-        f"{asked.value('workload.rounds', '1')} rounds of "
-        f"{asked.value('workload.kind', 'allreduce')}",
-        f"over {_grouped(asked.value('workload.elements', '?'))} "
-        f"{asked.value('workload.dtype', 'values')} values",
+        f"{recorded.value('workload.rounds', '1')} rounds of "
+        f"{recorded.value('workload.kind', 'allreduce')}",
+        f"over {_grouped(recorded.value('workload.elements', '?'))} "
+        f"{recorded.value('workload.dtype', 'values')} values",
         f"by {workers} workers" if workers else "",
-        f"in topology {asked.value('topology.kind', '?')}",
-        f"with the system {asked.value('system')}" if asked.value("system") else "",
-        f"on links of {asked.value('links.rate', '?')}",
-        f"that lose {asked.value('links.loss')} of the packets" if _loss(asked) else "",
-        "in virtual time" if asked.value("backend") == "virtual" else "on this machine's links",
+        f"in topology {recorded.value('topology.kind', '?')}",
+        f"with the system {recorded.value('system')}" if recorded.value("system") else "",
+        f"on links of {recorded.value('links.rate', '?')}",
+        f"that lose {recorded.value('links.loss')} of the packets" if _loss(recorded) else "",
+        "in virtual time" if recorded.value("backend") == "virtual" else "on this machine's links",
     ]
-    faults = asked.tree.get("faults")
+    faults = recorded.tree.get("faults")
     entries = faults if isinstance(faults, list) else []
     kinds = [str(entry.get("kind")) for entry in entries if isinstance(entry, dict)]
     more = f"; faults: {', '.join(dict.fromkeys(kinds))}" if kinds else ""
@@ -98,14 +98,14 @@ def where_lost(found: Sequence[Loss]) -> str:
     )
 
 
-def next_runs(command: str, metrics: Metrics, asked: Asked) -> list[Next]:
+def next_runs(command: str, metrics: Metrics, recorded: RecordedScenario) -> list[Next]:
     """Returns at most three runs that would show more than this one, the most informative first."""
-    return list(_next(f"agglab run {command}", metrics, asked))[:3]
+    return list(_next(f"agglab run {command}", metrics, recorded))[:3]
 
 
-def _next(run: str, metrics: Metrics, asked: Asked) -> Iterator[Next]:
+def _next(run: str, metrics: Metrics, recorded: RecordedScenario) -> Iterator[Next]:
     verdict, waited = (lookup(metrics, f"fidelity.{key}") for key in ("verdict", "waited_for"))
-    virtual = asked.value("backend") == "virtual"
+    virtual = recorded.value("backend") == "virtual"
     if metrics.get("exact") is False or metrics.get("wrong_results"):
         pcap = "backend=virtual" if not virtual else "links.loss=0"
         yield Next(
@@ -117,24 +117,24 @@ def _next(run: str, metrics: Metrics, asked: Asked) -> Iterator[Next]:
             f"{run} --set backend=virtual",
             "this shows the network's own time, without this machine's processors",
         )
-        slower = _half(asked.value("links.rate"))
+        slower = _half(recorded.value("links.rate"))
         if slower:
             yield Next(f"{run} --set links.rate={slower}", "this machine can fill such links")
-    window = decimal(asked.value("switch.slots"))
+    window = decimal(recorded.value("switch.slots"))
     if waited == "window" and window:
         yield Next(
             f"{run} --set switch.slots={2 * int(window)}",
             "a larger window fills more of the bandwidth-delay product",
         )
-    if _loss(asked):
+    if _loss(recorded):
         yield Next(f"{run} --set links.loss=0", "this shows what the losses cost")
-    elements = decimal(asked.value("workload.elements"))
+    elements = decimal(recorded.value("workload.elements"))
     if waited == "brevity" and elements:
         yield Next(
             f"{run} --set workload.elements={10 * int(elements)}",
             "these rounds are long enough to fill the links",
         )
-    rounds = decimal(asked.value("workload.rounds"))
+    rounds = decimal(recorded.value("workload.rounds"))
     if rounds and rounds < FEW_ROUNDS:
         yield Next(
             f"{run} --set workload.rounds={MANY_ROUNDS}",
@@ -148,8 +148,8 @@ def _next(run: str, metrics: Metrics, asked: Asked) -> Iterator[Next]:
         )
 
 
-def _loss(asked: Asked) -> bool:
-    return bool(number(asked.value("links.loss")))
+def _loss(recorded: RecordedScenario) -> bool:
+    return bool(number(recorded.value("links.loss")))
 
 
 def _half(rate: str) -> str:

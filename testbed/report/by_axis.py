@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from agglab.testbed.metrics import lookup
-from agglab.testbed.report.asked import number, unit
 from agglab.testbed.report.chart import Piece, Track
+from agglab.testbed.report.recorded_scenario import number, unit
 from agglab.testbed.report.repeated import Repeated, band_of, lines_over
 from agglab.testbed.side_by_side import OfSeveral, runs_of
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from agglab.testbed.metrics import lookup
 from agglab.testbed.report import over_time
-from agglab.testbed.report.asked import Asked, number
 from agglab.testbed.report.by_axis import MEDIAN, TIMES
 from agglab.testbed.report.chart import (
     NARROW,
@@ -25,16 +24,17 @@ from agglab.testbed.report.chart import (
 )
 from agglab.testbed.report.figures import Figure
 from agglab.testbed.report.over_time import LINES_MAX, UNITS
+from agglab.testbed.report.recorded_scenario import RecordedScenario, number
 from agglab.testbed.report.repeated import SEED, Repeated, band_of, lines_over
 from agglab.testbed.side_by_side import OfSeveral, runs_of
 
 Point = tuple[float, float]
 
 
-def figures(metrics: Mapping[str, Any], asked: Asked, folder: Path) -> list[Figure]:
+def figures(metrics: Mapping[str, Any], recorded: RecordedScenario, folder: Path) -> list[Figure]:
     """Returns one figure for each metric of the section's `y`, and one for each of `over_time`;
     none without such a section or a sweep. folder: the sweep's, with series.csv of every run."""
-    section = asked.tree.get("figure")
+    section = recorded.tree.get("figure")
     runs = [run for run in runs_of(metrics) if run.settings] if "points" in metrics else []
     if not isinstance(section, dict) or not runs:
         return []

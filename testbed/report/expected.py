@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agglab.testbed.metrics import lookup, show
-from agglab.testbed.report.asked import Asked
+from agglab.testbed.report.recorded_scenario import RecordedScenario
 from agglab.testbed.scenario.expectations import FINDINGS, Expectation
 from agglab.testbed.scenario.metric_names import GROWTH, RATIO
 
@@ -24,10 +24,10 @@ class Judged:
     holds: bool
 
 
-def judged(asked: Asked, metrics: Metrics) -> list[Judged]:
+def judged(recorded: RecordedScenario, metrics: Metrics) -> list[Judged]:
     """Returns the expectations for these metrics: for a sweep its growth, for a comparison its
     ratios, for a single run all others."""
-    return [_judged(each, metrics) for each in asked.expectations if _is_about(each, metrics)]
+    return [_judged(each, metrics) for each in recorded.expectations if _is_about(each, metrics)]
 
 
 def _is_about(expectation: Expectation, metrics: Metrics) -> bool:

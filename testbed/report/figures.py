@@ -9,7 +9,6 @@ from typing import Any
 
 from agglab.testbed.metrics import lookup
 from agglab.testbed.report import by_axis, training, zoom
-from agglab.testbed.report.asked import Asked
 from agglab.testbed.report.chart import (
     NARROW,
     WIDE,
@@ -23,6 +22,7 @@ from agglab.testbed.report.chart import (
     lines,
 )
 from agglab.testbed.report.over_time import Chart
+from agglab.testbed.report.recorded_scenario import RecordedScenario
 from agglab.testbed.report.topology import NARROW as NARROW_WIDTH
 from agglab.testbed.report.topology import WIDE as WIDTH
 from agglab.testbed.report.topology import topology
@@ -52,13 +52,13 @@ class Figure:
     kind: str = ""
 
 
-def run_figures(metrics: Metrics, events: Events, asked: Asked) -> list[Figure]:
+def run_figures(metrics: Metrics, events: Events, recorded: RecordedScenario) -> list[Figure]:
     """Returns the figures of one run."""
     if "totals" not in metrics:
         return []
     figures = []
     if metrics["links"]:
-        wide, narrow = (topology(metrics, asked, width) for width in (WIDTH, NARROW_WIDTH))
+        wide, narrow = (topology(metrics, recorded, width) for width in (WIDTH, NARROW_WIDTH))
         figures.append(Figure(TOPOLOGY, wide, narrow))
     if any(job["rounds"] for job in metrics["jobs"].values()):
         figures.append(_times(metrics))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agglab.testbed.report.asked import Asked, number
+from agglab.testbed.report.recorded_scenario import RecordedScenario, number
 from agglab.testbed.scenario.link_values import matches
 
 Metrics = Mapping[str, Any]
@@ -30,19 +30,19 @@ class Loss:
     why: str
 
 
-def losses(metrics: Metrics, asked: Asked) -> list[Loss]:
+def losses(metrics: Metrics, recorded: RecordedScenario) -> list[Loss]:
     """Returns the places, the one with the most losses first."""
-    found = [*_on_links(metrics, asked), *_in_switches(metrics), *_at_hosts(metrics)]
+    found = [*_on_links(metrics, recorded), *_in_switches(metrics), *_at_hosts(metrics)]
     return sorted((loss for loss in found if loss.packets), key=lambda loss: -loss.packets)
 
 
-def _on_links(metrics: Metrics, asked: Asked) -> Iterator[Loss]:
+def _on_links(metrics: Metrics, recorded: RecordedScenario) -> Iterator[Loss]:
     for link, ways in metrics["links"].items():
         for name, way in ways.items():
             seen = way["seen"]
-            purpose = f"dropped on purpose: {_asked_drops(asked, link, name)}"
+            purpose = f"dropped on purpose: {_asked_drops(recorded, link, name)}"
             yield Loss(name, way["dropped"], seen, purpose)
-            queue = asked.of_link("queue", link, name) or "size not known"
+            queue = recorded.of_link("queue", link, name) or "size not known"
             yield Loss(
                 name,
                 way["queue_drops"],
@@ -58,11 +58,11 @@ def _on_links(metrics: Metrics, asked: Asked) -> Iterator[Loss]:
             )
 
 
-def _asked_drops(asked: Asked, link: str, direction: str) -> str:
+def _asked_drops(recorded: RecordedScenario, link: str, direction: str) -> str:
     """Returns what in the scenario drops packets of this direction."""
-    share = asked.of_link("loss", link, direction)
+    share = recorded.of_link("loss", link, direction)
     found = [f"links.loss is {share}"] if number(share) else []
-    entries = asked.tree.get("faults")
+    entries = recorded.tree.get("faults")
     for entry in entries if isinstance(entries, list) else ():
         if not isinstance(entry, dict) or entry.get("kind") not in DROPPING:
             continue

@@ -10,11 +10,11 @@ from urllib.parse import quote
 
 from agglab.testbed.metrics import lookup
 from agglab.testbed.report import answers
-from agglab.testbed.report.asked import Asked
 from agglab.testbed.report.dygraphs import Library
 from agglab.testbed.report.expected import Judged, judged
 from agglab.testbed.report.figures import TOPOLOGY, Figure, anything_again
 from agglab.testbed.report.losses import Loss, losses
+from agglab.testbed.report.recorded_scenario import RecordedScenario
 from agglab.testbed.report.style import STYLE
 from agglab.testbed.report.tables import OF_THE_NETWORK, cell, shown, table
 from agglab.testbed.report.zoom import scripts
@@ -33,7 +33,7 @@ class Content:
     command: str
     metrics: Metrics
     figures: Sequence[Figure]
-    asked: Asked
+    recorded: RecordedScenario
     manifest: Metrics
     logs: Sequence[str] = ()
     chosen: str = ""
@@ -43,7 +43,7 @@ def page(content: Content, library: Library | None) -> str:
     """Returns the report of one folder. library: draws the zoomable charts, if it is installed."""
     metrics = content.metrics
     body = [_header(content.name, metrics, content.manifest)]
-    expected = judged(content.asked, metrics)
+    expected = judged(content.recorded, metrics)
     if "points" in metrics or "contenders" in metrics:
         body += _of_several(metrics, expected)
     elif "totals" in metrics:
@@ -55,7 +55,7 @@ def page(content: Content, library: Library | None) -> str:
     if "totals" in metrics:
         body += _counters(metrics)
     body += _logs(content.logs)
-    body.append(_section("Scenario as resolved", f"<pre>{escape(content.asked.text)}</pre>"))
+    body.append(_section("Scenario as resolved", f"<pre>{escape(content.recorded.text)}</pre>"))
     body.append(_section("Manifest", _manifest(content.manifest)))
     if library and (content.chosen or any(figure.zoom for figure in content.figures)):
         body.append(scripts(library))
@@ -73,10 +73,12 @@ def _of_several(metrics: Metrics, expected: Sequence[Judged]) -> list[str]:
 
 
 def _of_one(content: Content, expected: Sequence[Judged]) -> list[str]:
-    metrics, asked = content.metrics, content.asked
-    lost = losses(metrics, asked)
+    metrics, recorded = content.metrics, content.recorded
+    lost = losses(metrics, recorded)
     found = {
-        "What was asked": answers.was_asked(asked) if asked.tree else "The scenario is missing.",
+        "What was asked": answers.was_asked(recorded)
+        if recorded.tree
+        else "The scenario is missing.",
         "Did it hold?": answers.did_it_hold(metrics, expected),
         "What limited it?": answers.what_limited(metrics),
         "Where were packets lost?": answers.where_lost(lost),
@@ -84,7 +86,7 @@ def _of_one(content: Content, expected: Sequence[Judged]) -> list[str]:
     pairs = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in found.items())
     runs = "".join(
         f"<li><code>{escape(each.command)}</code>: {escape(each.why)}</li>"
-        for each in answers.next_runs(content.command, metrics, asked)
+        for each in answers.next_runs(content.command, metrics, recorded)
     )
     following = f"<dt>What to run next</dt><dd><ul>{runs}</ul></dd>" if runs else ""
     topology = (figure for figure in content.figures if figure.file == TOPOLOGY)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agglab.testbed.report.asked import Asked
+from agglab.testbed.report.recorded_scenario import RecordedScenario
 from agglab.testbed.report.svg import Canvas
 
 Metrics = Mapping[str, Any]
@@ -44,11 +44,11 @@ class Drawn:
     below: list[Drawn] = field(default_factory=list)
 
 
-def topology(metrics: Metrics, asked: Asked, width: int = WIDE) -> str:
+def topology(metrics: Metrics, recorded: RecordedScenario, width: int = WIDE) -> str:
     """Returns SVG; empty if no link was counted."""
     if not metrics["links"]:
         return ""
-    root = tree(metrics, asked)
+    root = tree(metrics, recorded)
     places = list(_places(root))
     depth = max(level for level, *_ in places)
     canvas = Canvas(width, TOP + ROW * len(places), "Topology")
@@ -65,7 +65,7 @@ def topology(metrics: Metrics, asked: Asked, width: int = WIDE) -> str:
     return canvas.render()
 
 
-def tree(metrics: Metrics, asked: Asked) -> Drawn:
+def tree(metrics: Metrics, recorded: RecordedScenario) -> Drawn:
     """Returns the tree from the switch in the middle or, without switches, from the node with most
     links. A link that closes a cycle ends at a separate node of its own."""
     links = {name: tuple(next(iter(ways)).split("->")) for name, ways in metrics["links"].items()}
@@ -86,7 +86,7 @@ def tree(metrics: Metrics, asked: Asked) -> Drawn:
             again = other in drawn
             label = f"{other} (above)" if again else other
             ways = _ways(metrics["links"][link], name)
-            rate = _rate(asked, link, ways)
+            rate = _rate(recorded, link, ways)
             node = Drawn(label, other in switches, rate, ways)
             drawn[name].below.append(node)
             if not again:
@@ -124,9 +124,9 @@ def _ways(ways: Mapping[str, Metrics], inner: str) -> tuple[Way, ...]:
     )
 
 
-def _rate(asked: Asked, link: str, ways: Sequence[Way]) -> str:
+def _rate(recorded: RecordedScenario, link: str, ways: Sequence[Way]) -> str:
     """Returns the rate as the scenario writes it; both directions' if they differ."""
-    return " / ".join(dict.fromkeys(asked.of_link("rate", link, way.name) for way in ways))
+    return " / ".join(dict.fromkeys(recorded.of_link("rate", link, way.name) for way in ways))
 
 
 def _together(below: Sequence[Drawn]) -> list[Drawn]:

@@ -14,7 +14,7 @@ Metrics = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Busiest:
+class BusiestDirection:
     """direction: the one that carried most."""
 
     direction: str
@@ -32,7 +32,7 @@ class Figures:
     times_bound: float | None = None
     up_bytes: float | None = None
     down_bytes: float | None = None
-    busiest: Busiest | None = None
+    busiest: BusiestDirection | None = None
     tensor_bytes: int = 0
     register_bits: int | None = None
     sent: float | None = None
@@ -60,7 +60,7 @@ def figures(metrics: Metrics, jobs: Sequence[Job]) -> Figures:
         times_bound=_largest(ended, "link_bound_ratio"),
         up_bytes=max(size for name, size in ways.items() if name.partition("->")[0] in hosts),
         down_bytes=max(size for name, size in ways.items() if name.partition("->")[2] in hosts),
-        busiest=Busiest(busiest, ways[busiest]),
+        busiest=BusiestDirection(busiest, ways[busiest]),
         tensor_bytes=VALUE_BYTES * max(job.work.elements for job in jobs),
         register_bits=max(switch["register_bits"] for switch in metrics["switches"].values()),
         sent=metrics["totals"]["sent"] / rounds,

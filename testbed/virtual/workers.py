@@ -22,7 +22,7 @@ from agglab.hosts.agent_core import AgentCore
 from agglab.hosts.endpoint import Address, Endpoint, Inbox, Repeat
 from agglab.hosts.errors import AllReduceError
 from agglab.hosts.iteration import endpoint_of
-from agglab.hosts.native_endpoint import Driven, NativeEndpoint
+from agglab.hosts.native_endpoint import HasNativeEndpoint, NativeEndpoint
 from agglab.hosts.part import Part
 from agglab.hosts.recording import Sample
 from agglab.hosts.workloads import Sgd
@@ -127,14 +127,14 @@ class AgentNode:
         """Sets how datagrams to the endpoint's only peer leave a host: addresses of a `struct host`
         and a `struct framing`. C may drive the endpoint from then on, if it has a step in C."""
         endpoint = self._session.endpoint
-        if isinstance(endpoint, Driven):
+        if isinstance(endpoint, HasNativeEndpoint):
             self._native = endpoint.native(self._session.inbox)
             self._library.agent_drive(self.address, ctypes.byref(self._native), host, framing)
 
-    def _driven(self) -> Driven:
+    def _driven(self) -> HasNativeEndpoint:
         """The endpoint, which C drives."""
         endpoint = self._session.endpoint
-        assert isinstance(endpoint, Driven)
+        assert isinstance(endpoint, HasNativeEndpoint)
         return endpoint
 
     def _reconsider(self) -> None:

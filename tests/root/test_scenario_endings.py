@@ -193,7 +193,7 @@ def test_a_missing_program_is_named_with_its_package(scenario, tmp_path: Path) -
     assert ended.folder is None
 
 
-STRANGER = Path(__file__).with_name("stranger.py")
+STRANGER = Path(__file__).with_name("send_foreign_frames.py")
 EXPECT = "expect: {{exact: true, findings: [{findings}]}}\n"
 
 

@@ -320,8 +320,8 @@ def misplaced(test: Path, folders: dict[tuple[str, str], set[str]]) -> str:
 
 
 def test_unit_tests_lie_where_the_code_lies() -> None:
-    """tests/unit has the folders of the code. A test file that has the name of a module lies in that
-    module's folder, or, if it has the name of a folder, in it."""
+    """tests/unit has the folders of the code. A test file that has the name of a module lies in
+    that module's folder; one that has the name of a folder lies in that folder."""
     unit, folders = ROOT / "tests" / "unit", folders_of_modules()
     tests = [path.relative_to(unit) for path in sorted(unit.glob("*/**/test_*.py"))]
     assert len(tests) > 150

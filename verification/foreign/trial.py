@@ -35,7 +35,7 @@ class ForeignTrafficResult:
     troubles: tuple[str, ...]
 
 
-class Attacked:
+class SystemUnderAttack:
     """A system, for all that it is asked but what an outsider sends."""
 
     def __init__(self, system: System, stranger: ForeignHost) -> None:
@@ -69,7 +69,7 @@ def attempt(system: str, frames: int, seed: int) -> ForeignTrafficResult:
         same=same,
         attack=run.system.attack(f"{seed}", run, STRANGER),
     )
-    measured = _measured(replace(run, system=cast(System, Attacked(run.system, stranger))))
+    measured = _measured(replace(run, system=cast(System, SystemUnderAttack(run.system, stranger))))
     outcome = measured.outcome
     counted = {
         kind: sum(packets for packets, _ in cells.values())

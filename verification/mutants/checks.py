@@ -151,7 +151,7 @@ def _shortened(text: str, most: int = TEXT_MAX) -> str:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Selection:
     """The checks to run: tests, the system whose schedules are searched, scenarios."""
 
     tests: Sequence[str]
@@ -159,10 +159,10 @@ class Asked:
     scenarios: Sequence[str]
 
 
-def run(check: str, workspace: Workspace, asked: Asked, hint: str = "") -> Found:
+def run(check: str, workspace: Workspace, selection: Selection, hint: str = "") -> Found:
     """One check by its name. hint: what it said of this fault before."""
     if check == UNIT:
-        return unit(workspace, asked.tests, hint)
+        return unit(workspace, selection.tests, hint)
     if check == EXPLORE:
-        return explore(workspace, asked.system)
-    return scenario(workspace, asked.scenarios, hint)
+        return explore(workspace, selection.system)
+    return scenario(workspace, selection.scenarios, hint)

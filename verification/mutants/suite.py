@@ -20,7 +20,7 @@ from agglab.verification.mutants.catalogue import (
     CatalogueError,
     Mutant,
 )
-from agglab.verification.mutants.checks import Asked, Found
+from agglab.verification.mutants.checks import Found, Selection
 from agglab.verification.mutants.workspace import Workspace
 
 CONTROL = "control"
@@ -113,9 +113,9 @@ class Suite:
         needed = [c for c in self._wanted if any(c in mutant.checks for mutant in mutants)]
         shares = [tests[n :: self._jobs] for n in range(min(self._jobs, len(tests)))]
         parts = {
-            UNIT: [Asked(share, "", []) for share in shares],
-            EXPLORE: [Asked([], system, []) for system in searched],
-            SCENARIO: [Asked([], "", scenarios)],
+            UNIT: [Selection(share, "", []) for share in shares],
+            EXPLORE: [Selection([], system, []) for system in searched],
+            SCENARIO: [Selection([], "", scenarios)],
         }
         work = {
             pool.submit(self._one_control, check, part): check
@@ -128,7 +128,7 @@ class Suite:
                 raise ControlFailed(f"without any fault, {work[future]}: {why}")
         self._say(f"{CONTROL}: {', '.join(needed)} pass without a fault")
 
-    def _one_control(self, check: str, part: Asked) -> Found:
+    def _one_control(self, check: str, part: Selection) -> Found:
         space = self._spaces.get()
         try:
             return checks.run(check, space, part)
@@ -158,11 +158,11 @@ class Suite:
     def _checked(self, space: Workspace, mutant: Mutant) -> Result:
         found: dict[str, Found] = {}
         hints = self._hints.get(mutant.id, {})
-        asked = Asked(mutant.tests, mutant.system, mutant.scenarios)
+        selection = Selection(mutant.tests, mutant.system, mutant.scenarios)
         for check in self._wanted:
             if check in mutant.checks:
                 told = hints.get(check, "")
-                found[check] = checks.run(check, space, asked, told)
+                found[check] = checks.run(check, space, selection, told)
                 if found[check].invalid:
                     return Result(mutant, invalid=found[check].invalid)
         return Result(mutant, found)

@@ -36,7 +36,7 @@ class Const(Expr):
 
 
 @dataclass(frozen=True)
-class Truth(Expr):
+class BoolConstant(Expr):
     value: bool
 
     @property

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from agglab.testbed import cli, elsewhere
+from agglab.testbed import cli, dask_points
 from agglab.testbed.point_group import DONE
 
 TEXT = """
@@ -156,7 +156,7 @@ def test_what_is_no_scheduler_is_told_in_one_line(
 
 
 def test_a_worker_with_another_version_runs_nothing(tmp_path: Path) -> None:
-    status, said, files = elsewhere.work(
+    status, said, files = dask_points.work(
         json.dumps({"number": 0, "label": "x", "runs": [], "code": "another"})
     )
     assert (status, files) == (2, b"")
@@ -177,7 +177,7 @@ def test_files_of_a_point_stay_in_its_folder(tmp_path: Path) -> None:
         link = tarfile.TarInfo("link")
         link.type, link.linkname = tarfile.SYMTYPE, "/etc"
         archive.addfile(link)
-    elsewhere._unpack(made.getvalue(), tmp_path / "point")
+    dask_points._unpack(made.getvalue(), tmp_path / "point")
     assert [p.name for p in (tmp_path / "point").rglob("*")] == ["inside"]
     assert not (tmp_path / "outside").exists()
     assert not Path("/tmp/agglab-outside").exists()

@@ -20,7 +20,7 @@ from agglab.testbed.systems.switchml.verification.packets import (
     End,
     Message,
 )
-from agglab.testbed.systems.switchml.verification.switch_model import Duty, SwitchModel
+from agglab.testbed.systems.switchml.verification.switch_model import JobRole, SwitchModel
 
 UNKNOWN = OPENING + 1
 PORTS_MAX = 6
@@ -31,7 +31,7 @@ ATTEMPTS = (0, 0, 1, 2, 254, 255)
 
 
 def contribution(
-    chance: Random, model: SwitchModel, duties: Sequence[Duty], lanes: int
+    chance: Random, model: SwitchModel, duties: Sequence[JobRole], lanes: int
 ) -> tuple[int, bytes]:
     """A port and a frame: near what the cells hold, so that much of it is taken."""
     duty = chance.choice(duties)

@@ -24,7 +24,7 @@ from agglab.testbed.systems.switchml.verification.switch_model import (
     NO_JOB,
     OF_FRAMES,
     Decision,
-    Duty,
+    JobRole,
     SwitchModel,
     same,
 )
@@ -48,7 +48,7 @@ class SwitchPair:
         self._entries: Entries | None = None
         self._handles: list[tuple[str, int]] = []
 
-    def write_entries(self, entries: Entries, duties: Mapping[int, Duty]) -> None:
+    def write_entries(self, entries: Entries, duties: Mapping[int, JobRole]) -> None:
         """Other entries instead of all that were there; registers stay."""
         tables = self._compiled.program.tables
         for table, handle in self._handles:

@@ -31,7 +31,7 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Duty:
+class JobRole:
     """A switch's part in a job: its number on the wire, its place in counters, its slots, and who
     is at which port. parent: the port of the switch above, None at the root."""
 
@@ -116,7 +116,7 @@ class SwitchModel:
 
     def __init__(self, lanes: int, slots: int, forwarding: Forwarding) -> None:
         self._lanes, self._slots, self._forwarding = lanes, slots, forwarding
-        self.duties: dict[int, Duty] = {}
+        self.duties: dict[int, JobRole] = {}
         self._cells: dict[tuple[int, int], Cell] = {}
         self.counted: Counter[tuple[str, int]] = Counter()
         self.counted_bytes: Counter[tuple[str, int]] = Counter()
@@ -127,7 +127,7 @@ class SwitchModel:
         self.counted.clear()
         self.counted_bytes.clear()
 
-    def cell(self, duty: Duty, slot: int, tag: int) -> Cell:
+    def cell(self, duty: JobRole, slot: int, tag: int) -> Cell:
         """The cell of a slot and of a tag's set."""
         return self._cells.setdefault((duty.first_slot + slot, tag & 1), Cell())
 
@@ -155,7 +155,7 @@ class SwitchModel:
             self._settle_at_new_root(duty, parsed)
         return decision, outs
 
-    def _settle_at_new_root(self, duty: Duty, parsed: packets.Read) -> None:
+    def _settle_at_new_root(self, duty: JobRole, parsed: packets.Read) -> None:
         """Settles cells of an old session: where members were lost, such a cell may be complete at
         a switch that was not the root then. It holds the result after the next contribution,
         whatever that is."""
@@ -163,7 +163,7 @@ class SwitchModel:
         cell = self.cell(duty, parsed.message.slot, parsed.message.tag)
         cell.holds_result = cell.holds_result or cell.present == duty.all_children
 
-    def _duty(self, port: int, job: int) -> Duty | None:
+    def _duty(self, port: int, job: int) -> JobRole | None:
         duty = self.duties.get(job)
         return duty if duty is not None and port in duty.members else None
 
@@ -195,7 +195,7 @@ class SwitchModel:
             return Decision.FINAL if awaited and same else Decision.UNNEEDED
         return self._decide_contribution(duty, duty.members[port].bit, message, cell)
 
-    def _proper(self, duty: Duty, port: int, parsed: packets.Read) -> bool:
+    def _proper(self, duty: JobRole, port: int, parsed: packets.Read) -> bool:
         message = parsed.message
         assert message is not None
         from_parent = duty.members[port].bit == 0
@@ -209,7 +209,7 @@ class SwitchModel:
         )
 
     def _decide_contribution(
-        self, duty: Duty, bit: int, message: packets.Message, cell: Cell
+        self, duty: JobRole, bit: int, message: packets.Message, cell: Cell
     ) -> Decision:
         ahead = (message.tag - cell.tag) % 2**32
         if not cell.present:
@@ -228,7 +228,7 @@ class SwitchModel:
         return Decision.PARTIAL_REPEATED if bit == first else Decision.WAITS
 
     def _act(
-        self, decision: Decision, duty: Duty, port: int, parsed: packets.Read, frame: bytes
+        self, decision: Decision, duty: JobRole, port: int, parsed: packets.Read, frame: bytes
     ) -> list[Out]:
         message = parsed.message
         assert message is not None
@@ -257,17 +257,17 @@ class SwitchModel:
         cell.holds_result = True
         return self._answers(duty, cell, parsed, frame)
 
-    def _answers(self, duty: Duty, cell: Cell, parsed: packets.Read, frame: bytes) -> list[Out]:
+    def _answers(self, duty: JobRole, cell: Cell, parsed: packets.Read, frame: bytes) -> list[Out]:
         children = [port for port, member in duty.members.items() if member.bit]
         return [self._sent(duty, port, cell, RESULT, parsed, frame) for port in children]
 
-    def _upwards(self, duty: Duty, cell: Cell, parsed: packets.Read, frame: bytes) -> list[Out]:
+    def _upwards(self, duty: JobRole, cell: Cell, parsed: packets.Read, frame: bytes) -> list[Out]:
         if duty.parent is None:
             return []
         return [self._sent(duty, duty.parent, cell, 0, parsed, frame)]
 
     def _sent(
-        self, duty: Duty, port: int, cell: Cell, result: int, parsed: packets.Read, frame: bytes
+        self, duty: JobRole, port: int, cell: Cell, result: int, parsed: packets.Read, frame: bytes
     ) -> Out:
         """The cell's contents, with the attempt of the packet that made the switch send them, and
         what that packet's frame holds beside addresses and checksums."""

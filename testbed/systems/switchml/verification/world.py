@@ -35,7 +35,7 @@ from agglab.testbed.systems.switchml.verification.setting import (
 from agglab.testbed.systems.switchml.verification.switch_model import (
     HARMLESS,
     Decision,
-    Duty,
+    JobRole,
     Member,
     SwitchModel,
 )
@@ -301,7 +301,7 @@ class SwitchWorld:
                     duties[job.setting.number] = self._duty(job, branch)
             switch.write_entries(planned.entries[name], duties)
 
-    def _duty(self, job: JobState, branch: Branch) -> Duty:
+    def _duty(self, job: JobState, branch: Branch) -> JobRole:
         number = job.setting.number
         members = {}
         for bit, (port, node) in enumerate(branch.children):
@@ -312,7 +312,7 @@ class SwitchWorld:
         if parent is not None:
             members[parent] = Member(0, AGGREGATOR)
         slots = job.setting.first_slot, job.setting.slots
-        return Duty(number, job.index, *slots, members, parent)
+        return JobRole(number, job.index, *slots, members, parent)
 
     def _age(self, job: JobState, behind: int, chance: Random) -> None:
         """Bring all cells of a job to a tag near `behind`, as rounds before would have."""
@@ -324,7 +324,7 @@ class SwitchWorld:
                 for tag in (behind, behind - 1):
                     self._hop(switch, duty, slot, tag % 2**32, chance)
 
-    def _hop(self, switch: SwitchPair, duty: Duty, slot: int, goal: int, chance: Random) -> None:
+    def _hop(self, switch: SwitchPair, duty: JobRole, slot: int, goal: int, chance: Random) -> None:
         """Contributions of any children whose tags go on to a goal, half the space at a time."""
         cell = switch.model.cell(duty, slot, goal)
         tag = cell.tag if cell.present else (goal - 2) % 2**32

@@ -30,7 +30,7 @@ def evaluate(expr: ir.Expr, fields: dict[str, int]) -> int | bool:
     """fields: field name -> value as BMv2 holds it."""
     if isinstance(expr, ir.Const):
         return expr.value
-    if isinstance(expr, ir.Truth):
+    if isinstance(expr, ir.BoolConstant):
         return expr.value
     if isinstance(expr, ir.FieldRef):
         return fields[expr.field]

@@ -17,7 +17,7 @@ from agglab.compiler.syntax.lexer import KEYWORDS
 from agglab.switch import Detail, Pipeline, Program, ProgramError
 from agglab.switch.build import COMMON, RUNTIME, STRICT
 from agglab.switch.translate import translate
-from agglab.switch.translate.sealed import Sealed, sealed
+from agglab.switch.translate.opaque_string import OpaqueString, with_opaque_strings
 from agglab.switch.translate.writer import Names, c_bytes, comment, quoted
 from agglab.verification.fuzz import names as fuzz
 from agglab.verification.fuzz.c_words import C_WORDS, OWN, line_tokens
@@ -47,19 +47,21 @@ def test_an_error_name_does_not_become_code() -> None:
 
 
 @pytest.mark.parametrize("use", [str, "{}".format, "x{}".format, "".join, "%s".__mod__])
-def test_a_sealed_string_cannot_be_formatted(use: object) -> None:
+def test_an_opaque_string_cannot_be_formatted(use: object) -> None:
     with pytest.raises(TypeError):
-        use(Sealed("harmless"))  # type: ignore[operator]
+        use(OpaqueString("harmless"))  # type: ignore[operator]
     with pytest.raises(TypeError):
-        _ = "x" + Sealed("harmless")  # type: ignore[operator]
+        _ = "x" + OpaqueString("harmless")  # type: ignore[operator]
 
 
-def test_every_string_of_a_program_is_sealed() -> None:
-    program = sealed(Program.parse(program_json(ingress="register<bit<8>>(1) r; apply { }")))
-    assert all(isinstance(name, Sealed) for name in program.errors)
-    assert all(isinstance(h.name, Sealed) for h in program.headers.values())
-    assert isinstance(next(iter(program.registers.values())).name, Sealed)
-    assert "I.r" in program.registers, "what is sealed is still found"
+def test_every_string_of_a_program_is_opaque() -> None:
+    program = with_opaque_strings(
+        Program.parse(program_json(ingress="register<bit<8>>(1) r; apply { }"))
+    )
+    assert all(isinstance(name, OpaqueString) for name in program.errors)
+    assert all(isinstance(h.name, OpaqueString) for h in program.headers.values())
+    assert isinstance(next(iter(program.registers.values())).name, OpaqueString)
+    assert "I.r" in program.registers, "what is opaque is still found"
 
 
 def c_value(literal: str) -> bytes:
@@ -70,23 +72,23 @@ def c_value(literal: str) -> bytes:
 def test_literals_hold_what_they_are_given() -> None:
     data = bytes(range(256)) + b'??/"\\\0' + b"1"
     assert c_value(c_bytes(data)) == data
-    assert quoted("a ", Sealed('"\n\\%s??/\x1b\ud800é')) == (
+    assert quoted("a ", OpaqueString('"\n\\%s??/\x1b\ud800é')) == (
         r'"a \042\134n\134\134%s\077\077/\134x1b\134ud800\134xe9"'
     )
 
 
 def test_comments_end_where_they_should() -> None:
     for text in ("*/", "**//", "/*/", "*/*/", "a\nb", "??/", "*\\\n/", "*\x00/", "/*" * 50):
-        line = f"/* {comment(Sealed(text))} */ end"
+        line = f"/* {comment(OpaqueString(text))} */ end"
         assert line_tokens(line) == ["end"], line
 
 
 def test_different_names_have_different_identifiers() -> None:
     names = Names()
     given = ["a.b", "a_b", "a-b", "a_b__2", "x" * 60, "x" * 61, "", "_", "é", "a_b__2__2"]
-    made = [names.make("f", Sealed(name)) for name in given]
+    made = [names.make("f", OpaqueString(name)) for name in given]
     assert len(set(made)) == len(given)
-    assert made == [names.make("f", Sealed(name)) for name in given]
+    assert made == [names.make("f", OpaqueString(name)) for name in given]
     assert all(OWN.match(name) for name in made)
 
 

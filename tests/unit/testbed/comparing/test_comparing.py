@@ -21,7 +21,7 @@ from agglab.testbed.comparing.differences import (
     compare,
     read,
 )
-from agglab.testbed.report.asked import Asked
+from agglab.testbed.report.recorded_scenario import RecordedScenario
 from agglab.testbed.run import run
 from agglab.testbed.scenario import load
 
@@ -176,7 +176,7 @@ def test_of_two_equal_differences_neither_is_surer(made: Path) -> None:
         {name: {"allreduce": {"time_s": {"all": sample}}} for name in ("a", "b")}
         for sample in ([1.0, 2.0, 3.0, 4.0, 5.0], [6.0, 7.0, 8.0, 9.0, 10.0])
     ]
-    one, two = (Result(made, {"jobs": each}, {}, Asked("")) for each in jobs)
+    one, two = (Result(made, {"jobs": each}, {}, RecordedScenario("")) for each in jobs)
     ((first_p, second_p),) = [[each.p for each in pair.times] for pair in compare(one, two).pairs]
     (alone,) = compare(
         *(replace(each, metrics={"jobs": {"a": each.metrics["jobs"]["a"]}}) for each in (one, two))
@@ -185,7 +185,7 @@ def test_of_two_equal_differences_neither_is_surer(made: Path) -> None:
 
 
 def test_a_run_that_only_one_result_has_is_a_difference(made: Path) -> None:
-    one = Result(made, {}, {}, Asked(""))
+    one = Result(made, {}, {}, RecordedScenario(""))
     pairs = [Pair("", [], [], [])]
     assert Comparison(one, one, [], [], pairs, [], []).alike
     assert not Comparison(one, one, [], [], pairs, ["point 1"], []).alike

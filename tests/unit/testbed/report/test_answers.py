@@ -14,9 +14,9 @@ import pytest
 
 from agglab.testbed import report
 from agglab.testbed.report import dygraphs
-from agglab.testbed.report.asked import Asked, number, unit
 from agglab.testbed.report.chart import Piece, Track
 from agglab.testbed.report.expected import judged
+from agglab.testbed.report.recorded_scenario import RecordedScenario, number, unit
 from agglab.testbed.report.topology import tree
 from agglab.testbed.report.zoom import POINTS_MAX, series, thinned
 from agglab.testbed.run import run
@@ -99,7 +99,7 @@ def test_a_run_that_holds_says_so(folder: Path) -> None:
 
 def test_expected_stands_beside_measured(folder: Path) -> None:
     metrics = metrics_of(folder)
-    first, second = judged(Asked((folder / "scenario.yaml").read_text()), metrics)
+    first, second = judged(RecordedScenario((folder / "scenario.yaml").read_text()), metrics)
     assert (first.metric, first.wanted, first.got, first.holds) == ("exact", "= true", "true", True)
     drops = metrics["totals"]["injected_drops"]
     assert (second.wanted, second.got) == (">= 1 and <= 3", str(drops)) and not second.holds
@@ -117,7 +117,7 @@ def test_losses_say_where_and_why(folder: Path) -> None:
 
 def test_the_topology_is_a_tree_with_each_link_once(folder: Path) -> None:
     metrics = metrics_of(folder)
-    root = tree(metrics, Asked((folder / "scenario.yaml").read_text()))
+    root = tree(metrics, RecordedScenario((folder / "scenario.yaml").read_text()))
     nodes, found = [root], {}
     while nodes:
         node = nodes.pop()
@@ -139,7 +139,7 @@ def test_many_hosts_are_drawn_as_one_with_their_sum() -> None:
         }
         for i in range(1, 21)
     }
-    root = tree({"links": links, "switches": {"s1": {}}}, Asked("links: {rate: 1mbit}"))
+    root = tree({"links": links, "switches": {"s1": {}}}, RecordedScenario("links: {rate: 1mbit}"))
     (group,) = root.below
     assert group.label == "20 hosts, h1 to h20"
     assert [(way.bytes, way.lost) for way in group.ways] == [(200, 20), (400, 40)]
@@ -150,7 +150,7 @@ def test_a_circle_of_links_ends() -> None:
         f"{a}-{b}": {f"{a}->{b}": {"bytes": 1}, f"{b}->{a}": {"bytes": 1}}
         for a, b in (("s1", "s2"), ("s2", "s3"), ("s1", "s3"))
     }
-    root = tree({"links": links, "switches": {"s1": {}, "s2": {}, "s3": {}}}, Asked(""))
+    root = tree({"links": links, "switches": {"s1": {}, "s2": {}, "s3": {}}}, RecordedScenario(""))
     assert sorted(n.label for n in root.below) == ["s2", "s3"]
     assert [n.label for n in root.below[0].below] == ["s3 (above)"]
 
@@ -327,4 +327,4 @@ def test_numbers_of_axes(text: str, value: float | None, of: str) -> None:
     "text", ["", "a: [", "- 1", "expect: 3", "expect: {a: [[]]}", "a: &x [*x]"]
 )
 def test_a_scenario_that_is_none_has_no_expectations(text: str) -> None:
-    assert Asked(text).expectations == ()
+    assert RecordedScenario(text).expectations == ()

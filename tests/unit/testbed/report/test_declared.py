@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from agglab.testbed.report import declared
-from agglab.testbed.report.asked import Asked
 from agglab.testbed.report.by_axis import MEDIAN
+from agglab.testbed.report.recorded_scenario import RecordedScenario
 
 AXIS = "workload.window"
 
@@ -34,7 +34,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> Any:
             for i, times in enumerate(rounds)
         ]
         text = yaml.safe_dump({"figure": {"y": [y], **section}})
-        declared.figures({"points": points}, Asked(text), Path())
+        declared.figures({"points": points}, RecordedScenario(text), Path())
         _title, _x, _label, tracks, _references, marks, _layout, _ticks, log = asked[0]
         asked.clear()
         return tracks, marks, log
@@ -95,7 +95,9 @@ def test_a_second_axis_makes_lines_of_its_own(monkeypatch: pytest.MonkeyPatch) -
         for window in ("1", "2")
     ]
     declared.figures(
-        {"points": points}, Asked(yaml.safe_dump({"figure": {"x": AXIS, "y": [MEDIAN]}})), Path()
+        {"points": points},
+        RecordedScenario(yaml.safe_dump({"figure": {"x": AXIS, "y": [MEDIAN]}})),
+        Path(),
     )
     names = [(track.name, len(track.pieces[0].points)) for track in drawn[0]]
     assert names == [("links.rate 10mbit", 2), ("links.rate 20mbit", 2)]
@@ -117,7 +119,7 @@ def tracks(monkeypatch: pytest.MonkeyPatch) -> Any:
     def draw(metrics: dict[str, Any], folder: Path = Path(), **section: Any) -> Any:
         asked: list[tuple[Any, ...]] = []
         monkeypatch.setattr(declared, "lines", lambda *given, **_: asked.append(given) or "")
-        declared.figures(metrics, Asked(yaml.safe_dump({"figure": section})), folder)
+        declared.figures(metrics, RecordedScenario(yaml.safe_dump({"figure": section})), folder)
         return asked[0][0], asked[0][3]
 
     return draw

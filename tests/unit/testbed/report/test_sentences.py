@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from agglab.testbed.report.answers import MEANINGS, did_it_hold, next_runs, what_limited, where_lost
-from agglab.testbed.report.asked import Asked
 from agglab.testbed.report.expected import Judged, judged
 from agglab.testbed.report.losses import Loss, losses
+from agglab.testbed.report.recorded_scenario import RecordedScenario
 
 WAY = {"seen": 100, "dropped": 0, "queue_drops": 0, "packets": 100}
 
@@ -32,7 +32,9 @@ def test_expectations_that_hold_are_counted() -> None:
 
 
 def test_the_worst_place_comes_first_and_is_named() -> None:
-    found = losses(of_links(a={"dropped": 1}, b={"queue_drops": 7}, c={"dropped": 3}), Asked(""))
+    found = losses(
+        of_links(a={"dropped": 1}, b={"queue_drops": 7}, c={"dropped": 3}), RecordedScenario("")
+    )
     assert [(loss.where, loss.packets, loss.of) for loss in found] == [
         ("b->s1", 7, 107),
         ("c->s1", 3, 100),
@@ -44,7 +46,7 @@ def test_the_worst_place_comes_first_and_is_named() -> None:
 
 
 def test_a_machine_that_was_too_slow_is_given_links_of_half_the_rate() -> None:
-    asked = Asked("links: {rate: 100mbit}\nworkload: {rounds: 99}\n")
+    asked = RecordedScenario("links: {rate: 100mbit}\nworkload: {rounds: 99}\n")
     metrics = {"fidelity": {"verdict": "cpu-bound", "waited_for": None}, "exact": True}
     commands = [each.command for each in next_runs("x", metrics, asked)]
     assert "agglab run x --set links.rate=50mbit" in commands
@@ -63,5 +65,5 @@ def test_a_machine_that_was_too_slow_is_given_links_of_half_the_rate() -> None:
 )
 def test_findings_hold_as_the_run_was_judged(asks: str, kinds: list[str], holds: bool) -> None:
     metrics = {"totals": {}, "findings": [{"kind": kind} for kind in kinds]}
-    (found,) = judged(Asked(f"expect: {{findings: {asks}}}"), metrics)
+    (found,) = judged(RecordedScenario(f"expect: {{findings: {asks}}}"), metrics)
     assert found.holds is holds

@@ -15,7 +15,7 @@ from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.program import source_lines
 from agglab.testbed.scenario import load
 from agglab.testbed.survey.cases import SCENARIO, WRITTEN, Case, cases
-from agglab.testbed.survey.figures import Busiest, Figures, figures
+from agglab.testbed.survey.figures import BusiestDirection, Figures, figures
 from agglab.testbed.survey.measure import Row, Table, measure, usable
 from agglab.testbed.survey.page import COLUMNS, head, markdown, page, section, title
 from agglab.testbed.workloads import KINDS
@@ -62,7 +62,7 @@ def test_the_figures_of_a_run(tmp_path: Path) -> None:
         times_bound=1.5,
         up_bytes=600_000,
         down_bytes=800_000,
-        busiest=Busiest("p1->s1", 3_200_000),
+        busiest=BusiestDirection("p1->s1", 3_200_000),
         tensor_bytes=200_000,
         register_bits=4096,
         sent=350,
@@ -196,7 +196,7 @@ def test_an_interruption_ends_it(monkeypatch) -> None:
 
 
 def test_bytes_are_multiples_of_the_tensor_where_there_is_one() -> None:
-    run = row(up_bytes=3000.0, busiest=Busiest("s1->h1", 5000.0), tensor_bytes=2000)
+    run = row(up_bytes=3000.0, busiest=BusiestDirection("s1->h1", 5000.0), tensor_bytes=2000)
     assert "| 1.50 | - | s1->h1 2.50 |" in markdown(Table(DENSE, [run]))
     other = Case("calls", "Calls")
     assert "| 3.0 kB | - | s1->h1 5.0 kB |" in markdown(Table(other, [run]))

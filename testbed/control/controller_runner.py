@@ -12,7 +12,7 @@ from agglab.testbed.control.table_writer import TableWriter
 from agglab.testbed.systems.base import Changes, Controller, Readings
 
 
-class Controlling:
+class ControllerRunner:
     """Runs one controller. switches: what the controller is shown. tell: is called with an event
     before each round, whenever entries have changed, and when a deadline was missed; `steps` learns
     from the first that there may be a new deadline."""

@@ -1,6 +1,6 @@
 """Sends what no worker and no switch would, on one interface; run inside a namespace.
 
-    python stranger.py INTERFACE HOST contributions|forged|results COUNT
+    python send_foreign_frames.py INTERFACE HOST contributions|forged|results COUNT
 
 contributions: from host number HOST to the switch; forged: the same host pretends to be the
 aggregator that answers host 1; results: to host number HOST, from the switch's side of its link.

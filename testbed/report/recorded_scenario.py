@@ -20,7 +20,7 @@ LIMITS = ("min", "max")
 
 
 @dataclass(frozen=True)
-class Asked:
+class RecordedScenario:
     """text: the content of scenario.yaml; if it cannot be read, there are no values."""
 
     text: str

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from run_parts import Parts, resolved
 
-from agglab.testbed.control.controlling import Controlling
+from agglab.testbed.control.controller_runner import ControllerRunner
 from agglab.testbed.control.outcome import ControlCounts
 from agglab.testbed.plan import Entries, TableEntry
 
@@ -57,7 +57,7 @@ class Controlled(Parts):
 
         self.backend.write_entries = slow
         self.backend.taken()
-        self.controlling = Controlling(
+        self.controlling = ControllerRunner(
             self.result,
             self.script,
             self.backend,

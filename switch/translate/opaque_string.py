@@ -1,4 +1,4 @@
-"""Strings of a program, sealed: what the translator sees of them cannot become C by mistake."""
+"""Opaque strings: what the translator sees of a program's strings cannot become C by mistake."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CHECKED = frozenset(("op", "kind", "algorithm", "match_type", "path"))
 """Members that hold a word of the reader's own (or, `path`, what its errors name)."""
 
 
-class Sealed:
+class OpaqueString:
     """A string of the program. It can be compared, looked up, and given to what writer.py makes C
     with; formatting or joining it raises TypeError, whatever it holds."""
 
@@ -21,7 +21,7 @@ class Sealed:
         self._text = text
 
     def __eq__(self, other: object) -> bool:
-        return self._text == (other._text if isinstance(other, Sealed) else other)
+        return self._text == (other._text if isinstance(other, OpaqueString) else other)
 
     def __hash__(self) -> int:
         return hash(self._text)
@@ -33,32 +33,32 @@ class Sealed:
         raise TypeError("a string of the program is not C: see switch/translate/writer.py")
 
     def __repr__(self) -> str:
-        return f"Sealed({self._text!r})"
+        return f"OpaqueString({self._text!r})"
 
     def __format__(self, spec: str) -> NoReturn:
         self.__str__()
 
-    def split(self, separator: str) -> list[Sealed]:
+    def split(self, separator: str) -> list[OpaqueString]:
         """Splits as str.split does."""
-        return [Sealed(part) for part in self._text.split(separator)]
+        return [OpaqueString(part) for part in self._text.split(separator)]
 
 
 def unseal(text: object) -> str:
-    """Returns the contents of a sealed string; only writer.py may call this."""
-    assert isinstance(text, Sealed), "only strings of the program are sealed"
+    """Returns the contents of an opaque string; only writer.py may call this."""
+    assert isinstance(text, OpaqueString), "only strings of the program are opaque"
     return text._text
 
 
-def sealed(program: Program) -> Program:
-    """A copy of a program for the translator: every string in it is a Sealed, though the model's
-    annotations say str, those in CHECKED aside."""
+def with_opaque_strings(program: Program) -> Program:
+    """A copy of a program for the translator. Every string in it is an OpaqueString, although the
+    model's annotations say str; the strings in CHECKED stay as they are."""
     copy: Program = _copied(program, {})
     return copy
 
 
 def _copied(value: Any, copies: dict[int, Any]) -> Any:
     if isinstance(value, str):
-        return Sealed(value)
+        return OpaqueString(value)
     if isinstance(value, (int, bytes, type(None))):
         return value
     found = copies.get(id(value))
