@@ -203,6 +203,13 @@ def _impairment(**given: object) -> Maker:
     return make
 
 
+def _periodic(chance: Random, graph: Topology) -> FaultEntry:
+    """One that ends. Without an end it could hit one packet in each of its repetitions, since all
+    who wait for the same answer repeat their packets in the same order and equally often."""
+    entry = _impairment(every=(3, 7, 20), count=1, offset=(0, 2))(chance, graph)
+    return replace(entry, for_s=entry.for_s or LASTING_S[-1])
+
+
 def _drop_list(chance: Random, graph: Topology) -> FaultEntry:
     numbers = tuple(sorted(chance.sample(range(40), chance.randint(1, 6))))
     return FaultEntry(link=_link(chance, graph), packets=numbers)
@@ -252,7 +259,7 @@ def _switch(lasts: bool) -> Maker:
 MAKERS: Mapping[str, Maker] = {
     "loss": _impairment(probability=PROBABILITIES),
     "gilbert_elliott": _impairment(to_bad=(0.02, 0.1), to_good=(0.2, 0.5)),
-    "periodic": _impairment(every=(3, 7, 20), count=1, offset=(0, 2)),
+    "periodic": _periodic,
     "drop_list": _drop_list,
     "duplicate": _impairment(probability=PROBABILITIES),
     "reorder": _impairment(probability=PROBABILITIES, delay_s=(0.0003, 0.004, 0.12)),

@@ -11,6 +11,8 @@ from agglab.verification.random_programs.statements import Lines, Place, Stateme
 
 PARSER = Place("parser")
 ASSIGNED = re.compile(r"([\w.]+)(?:\[[\d:]+\])? [-+*&|^]*= ")
+RANGE_MAX = 2**32 - 1
+"""The difference of a range's ends. The range is at most 64 masks then."""
 PIECES = ("x", "y", "z", "s", "t", "union", "varbit", "advance", "ahead", "verify", "sub", "code")
 
 
@@ -73,6 +75,8 @@ class Parsers:
             lines.append("pvs: accept;")
         for _ in range(self.random.randrange(1, 4)):
             labels = [self._label(width) for _, width in keys]
+            if len(labels) > 1 and all(" .. " in label for label in labels):
+                labels[1] = labels[1].split(" .. ")[0]  # p4c refuses cases of more than 100 masks
             if len(labels) > 1 and self.source.chance(0.2):
                 labels[1] = "_"
             text = labels[0] if len(labels) == 1 else f"({', '.join(labels)})"
@@ -93,13 +97,15 @@ class Parsers:
         return self.random.choice(known)
 
     def _label(self, width: int) -> str:
-        """Never one that matches all: p4c writes it as a default, which BMv2 tries last."""
+        """Draws a label of one key. It never matches all: p4c writes such a label as a default, which
+        BMv2 tries last."""
         value = self.source.number(width)
         which = self.random.random()
         mask = self.source.number(width)
         if which < 0.5 and mask:  # BMv2 compares bits of the value that p4c leaves outside the mask
             return f"{value & mask:#x} &&& {mask:#x}"
         low, high = sorted((value, self.source.number(width)))
+        high = min(high, low + RANGE_MAX)
         if which < 0.7 and (low, high) != (0, (1 << width) - 1):
             return f"{low:#x} .. {high:#x}"
         return f"{value:#x}"

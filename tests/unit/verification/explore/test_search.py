@@ -60,6 +60,14 @@ def test_schedules_are_sound_and_repeat() -> None:
     assert with_servers - kinds == own and kinds < with_servers
 
 
+def test_periodic_losses_end() -> None:
+    """Seed 3005661 of system ps has one that was drawn without an end."""
+    schedules = [schedule(seed, SYSTEM) for seed in (*range(400), 3005661)]
+    periodic = [f for each in schedules for f in each.faults if f.kind == "periodic"]
+    assert len(periodic) > 20
+    assert all(fault.for_s for fault in periodic)
+
+
 def test_schedules_end_as_they_must(compiled: CompiledProgram) -> None:
     trials = {seed: attempt(schedule(seed, SYSTEM), compiled) for seed in SEEDS}
     assert {seed: t.finding for seed, t in trials.items() if t.finding} == {}
