@@ -79,6 +79,8 @@ def main(words: Sequence[str]) -> int:
         return INVALID
     absent, broken = pairs.absent(), pairs.broken()
     here = pairs.present(without=broken)
+    if options.random:
+        here.append(pairs.SPECIFICATION)
     print(f"pairs: {', '.join(map(str, here))}")
     for name, what in absent.items():
         print(f"absent: {name} (not on PATH: {what}): nothing is compared with it")

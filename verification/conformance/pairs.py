@@ -35,6 +35,11 @@ class Pair:
         return f"{self.compiler} + {self.switch}"
 
 
+SPECIFICATION = Pair("front end", "interpreter")
+"""The language's own words in place of a compiler and a switch; here on every machine. Only random
+programs are compared with it."""
+
+
 def absent() -> dict[str, str]:
     """Peers that are not on this machine -> what is missing of them."""
     lacking = {"p4c": [P4C] if shutil.which(P4C) is None else [], "bmv2": missing_tools()}

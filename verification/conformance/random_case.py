@@ -11,11 +11,21 @@ from pathlib import Path
 from typing import Any
 
 from agglab import switch
+from agglab.compiler.diagnostics import Diagnostics
+from agglab.compiler.frontend import compile_file, with_deep_stack
+from agglab.compiler.preprocess import Options
 from agglab.switch.build import build_library
 from agglab.switch.translate import translate
 from agglab.testbed.errors import ControlError, CouldNotRun
 from agglab.testbed.p4_names import is_called
-from agglab.verification.conformance.pairs import DoesNotCompile, Pair, compile_with
+from agglab.verification.conformance.pairs import (
+    SPECIFICATION,
+    DoesNotCompile,
+    Pair,
+    compile_with,
+)
+from agglab.verification.conformance.specification import Specification
+from agglab.verification.interpreter import Machine
 from agglab.verification.random_programs.program import PORTS
 from agglab.verification.stf import Binder, Command, Engine, Expect, Library, Run, StfError, parse
 from agglab.verification.stf.bmv2 import QUIET_S, Bmv2
@@ -54,6 +64,9 @@ def run_pairs(
     compiled: dict[str, Path | Outcome] = {}
     outcomes = {}
     for pair in pairs:
+        if pair == SPECIFICATION:
+            outcomes[pair] = _interpret(program, parse(script), compiled.get("agglab"))
+            continue
         if pair.compiler not in compiled:
             compiled[pair.compiler] = _compile(pair.compiler, program, folder, flags)
         made = compiled[pair.compiler]
@@ -77,6 +90,21 @@ def _compile(compiler: str, program: Path, folder: Path, flags: Sequence[str]) -
     except Exception as error:  # ours: a fault to be found
         return Outcome({}, refused=f"does not compile: {type(error).__name__}: {error}")
     return path
+
+
+def _interpret(program: Path, commands: list[Command], names: Path | Outcome | None) -> Outcome:
+    """What the specification says. names: what our compiler made, which has the names that a script
+    may use; without it there is no outcome."""
+    if not isinstance(names, Path):
+        return Outcome({}, refused="does not compile: there are no names without our compiler")
+    diagnostics = Diagnostics()
+    typed = compile_file(str(program), Options(), diagnostics)
+    assert typed is not None, "our compiler has just compiled it"
+    document = json.loads(names.read_text())
+    try:
+        return with_deep_stack(lambda: _execute(document, Specification(Machine(typed)), commands))
+    except (NotImplementedError, StfError) as error:
+        return Outcome({}, not_run=f"the interpreter: {error}")
 
 
 def _first_error(said: str) -> str:

@@ -97,8 +97,8 @@ class Parsers:
         return self.random.choice(known)
 
     def _label(self, width: int) -> str:
-        """Draws a label of one key. It never matches all: p4c writes such a label as a default, which
-        BMv2 tries last."""
+        """Draws a label of one key. It never matches all: p4c writes such a label as a default,
+        which BMv2 tries last."""
         value = self.source.number(width)
         which = self.random.random()
         mask = self.source.number(width)

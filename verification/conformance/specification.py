@@ -1,0 +1,159 @@
+"""The interpreter of P4 source as a switch for packet tests (verification/interpreter)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from agglab.compiler import ast
+from agglab.compiler.typed import Instance
+from agglab.verification.interpreter import Machine
+from agglab.verification.interpreter.tables import RANKED, Entry
+from agglab.verification.stf.names import Match
+from agglab.verification.stf.script import StfError
+
+
+class Specification:
+    """The Engine over a Machine, as far as random cases need one. Names are full names."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._nodes: list[tuple[int, tuple[int, ...]]] = []
+        self._out: list[tuple[int, bytes]] = []
+        main = machine.context.program.main
+        assert main is not None
+        self._tables = {
+            control.name_of(each): (control, each)
+            for control in _controls(main)
+            for each in _declared(control)
+            if isinstance(each, ast.TableDeclaration)
+        }
+
+    def send(self, port: int, frame: bytes) -> None:
+        self._out += self._machine.process(port, frame)
+
+    def received(self) -> list[tuple[int, bytes]]:
+        out, self._out = self._out, []
+        return out
+
+    def wait(self) -> None:
+        """Nothing takes time."""
+
+    def add(
+        self, table: str, keys: list[Match], action: str, args: list[int], priority: int
+    ) -> int:
+        control, declaration = self._tables[table]
+        reference = self._action(control, declaration, action)
+        chosen = self._machine.context.program.decl_of[reference]
+        assert isinstance(chosen, ast.ActionDeclaration)
+        data = [p for p in chosen.parameters if not p.direction]
+        kinds = {key.match_kind.name for key in declaration.keys}
+        prefixes = [key.operand for key in keys if key.kind == "lpm"]
+        rank = priority if RANKED & kinds else sum(prefixes)
+        widths = [self._machine.expressions.width(key.expression) for key in declaration.keys]
+        entry = Entry(
+            [_predicate(key, width) for key, width in zip(keys, widths, strict=True)],
+            rank,
+            chosen,
+            self._machine.context.program.actions[reference],
+            dict(zip(data, self._typed(data, args), strict=True)),
+        )
+        entries = self._machine.tables.installed.setdefault(table, [])
+        entries.append(entry)
+        return len(entries) - 1
+
+    def _action(self, control: Instance, table: ast.TableDeclaration, name: str) -> ast.ActionRef:
+        for reference in table.actions:
+            action = self._machine.context.program.decl_of[reference]
+            assert isinstance(action, ast.ActionDeclaration)
+            if name in (control.name_of(action), action.name):
+                return reference
+        raise StfError(f"table {table.name} has no action {name}")
+
+    def _typed(self, parameters: list[ast.Parameter], args: list[int]) -> Iterator[int]:
+        for parameter, value in zip(parameters, args, strict=True):
+            yield self._machine.expressions.as_type(
+                value, self._machine.context.program.type_of_declaration[parameter]
+            )
+
+    def direct(self, verb: str, name: str, numbers: tuple[int, ...]) -> str:
+        first, *rest = numbers
+        machine = self._machine
+        if verb == "mc_mgrp_create":
+            machine.groups[first] = []
+        elif verb == "mc_node_create":
+            self._nodes.append((first, tuple(rest)))
+        elif verb == "mc_node_associate":
+            number, ports = self._nodes[rest[0]]
+            machine.groups[first] = [*machine.groups[first], *((port, number) for port in ports)]
+        elif verb == "mirroring_add":
+            machine.sessions[first] = [(rest[0], 0)]
+        else:
+            raise _unknown(verb)
+        return ""
+
+    def counter(self, name: str, index: int) -> tuple[int, int]:
+        cells = self._machine.externs.counters.get(name)
+        packets, size_bytes = cells[index] if cells else (0, 0)
+        return packets, size_bytes
+
+    def register(self, name: str, index: int) -> int:
+        cells = self._machine.externs.registers.get(name)
+        return cells[index] if cells else 0
+
+    def add_indirect(self, *_: Any) -> int:
+        raise _unknown("an entry of an action profile")
+
+    def add_member(self, *_: Any) -> int:
+        raise _unknown("a member of an action profile")
+
+    def add_group(self, *_: Any) -> int:
+        raise _unknown("a group of an action profile")
+
+    def set_default(self, *_: Any) -> None:
+        raise _unknown("setdefault")
+
+    def remove(self, *_: Any) -> None:
+        raise _unknown("remove")
+
+    def set_meter(self, *_: Any) -> None:
+        raise _unknown("a meter's rates")
+
+    def set_direct_meter(self, *_: Any) -> None:
+        raise _unknown("a meter's rates")
+
+
+def _unknown(what: str) -> StfError:
+    return StfError(f"the interpreter does not know: {what}")
+
+
+def _controls(instance: Instance) -> Iterator[Instance]:
+    """The controls of a program, each after the one that it is in."""
+    below = [*instance.children.values()]
+    below += [each for each in instance.arguments.values() if isinstance(each, Instance)]
+    if isinstance(instance.declaration, ast.ControlDeclaration):
+        yield instance
+    for each in dict.fromkeys(below):
+        yield from _controls(each)
+
+
+def _declared(control: Instance) -> tuple[ast.Declaration, ...]:
+    assert isinstance(control.declaration, ast.ControlDeclaration)
+    return control.declaration.locals
+
+
+def _predicate(match: Match, width: int) -> Callable[[Any], bool]:
+    """Whether a value matches a key of an entry, as an unsigned number."""
+    value, operand = match.value, match.operand
+
+    def hits(key: int) -> bool:
+        number = int(key) % (1 << width)
+        if match.kind == "lpm":
+            return number >> (width - operand) == value >> (width - operand)
+        if match.kind in ("ternary", "optional"):
+            return number & operand == value & operand
+        if match.kind == "range":
+            return value <= number <= operand
+        return number == value
+
+    return hits

@@ -1,0 +1,59 @@
+"""What the parts of the interpreter share while a packet is processed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from agglab.compiler import ast, types
+from agglab.compiler.typed import CallInfo, CallKind, Instance, TypedProgram
+from agglab.verification.interpreter import values
+
+
+class Exited(Exception):
+    """`exit`: nothing more of this pipeline is executed."""
+
+
+class Returned(Exception):
+    """`return`, with a value in functions."""
+
+    def __init__(self, value: Any = None) -> None:
+        self.value = value
+
+
+class Rejected(Exception):
+    """Parsing ends. error: a member of `error`; None for `transition reject`, after which BMv2 goes
+    on as if nothing had happened."""
+
+    def __init__(self, error: ast.EnumMember | None) -> None:
+        self.error = error
+
+
+Handler = Callable[[ast.Call, CallInfo], Any]
+
+
+class Context:
+    """variables: values by declaration; P4 has no recursion, so that each declaration stands for
+    one variable at a time. instance: the parser or control that is being executed. calls: what
+    carries out each kind of call."""
+
+    def __init__(self, program: TypedProgram) -> None:
+        assert program.main is not None, "a program that runs has a main"
+        self.program = program
+        self.variables: dict[ast.Declaration, Any] = {}
+        self.instance: Instance = program.main
+        self.calls: dict[CallKind, Handler] = {}
+        self.errors = {member.name: member for member in program.error_codes}
+
+    def default(self, kind: types.Type) -> Any:
+        """The value of a variable of this type that was given none."""
+        return values.default(kind, self.errors["NoError"])
+
+    def object(self, name: ast.Expression) -> Instance:
+        """The extern object, parser or control that a name stands for here."""
+        declaration = self.program.decl_of[name]
+        if isinstance(declaration, ast.Instantiation) and declaration in self.program.globals:
+            return self.program.globals[declaration]
+        found = self.instance.constants.get(declaration) or self.instance.children[declaration]
+        assert isinstance(found, Instance), "the checker lets only objects be applied"
+        return found

@@ -1,0 +1,56 @@
+"""The algorithms of v1model's HashAlgorithm over bytes, as BMv2 computes them."""
+
+from __future__ import annotations
+
+import binascii
+from collections.abc import Callable, Iterator, Mapping
+
+
+def _words(data: bytes) -> Iterator[int]:
+    """Numbers of 16 bits; a last byte alone is the upper half of one."""
+    padded = data + bytes(len(data) % 2)
+    return (int.from_bytes(padded[i : i + 2], "big") for i in range(0, len(padded), 2))
+
+
+def csum16(data: bytes) -> int:
+    """The checksum of IP and UDP (RFC 1071)."""
+    total = sum(_words(data))
+    while total > 0xFFFF:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total ^ 0xFFFF
+
+
+def xor16(data: bytes) -> int:
+    """All words of 16 bits, combined by exclusive or."""
+    result = 0
+    for word in _words(data):
+        result ^= word
+    return result
+
+
+def crc16(data: bytes) -> int:
+    """CRC-16/ARC: polynomial 0x8005 with bits reflected."""
+    remainder = 0
+    for byte in data:
+        remainder ^= byte
+        for _ in range(8):
+            odd, remainder = remainder & 1, remainder >> 1
+            remainder ^= 0xA001 * odd
+    return remainder
+
+
+def identity(data: bytes) -> int:
+    """The first eight bytes as a number."""
+    return int.from_bytes(data[:8], "big")
+
+
+ALGORITHMS: Mapping[str, Callable[[bytes], int]] = {
+    "csum16": csum16,
+    "xor16": xor16,
+    "crc16": crc16,
+    "crc16_custom": crc16,
+    "crc32": binascii.crc32,
+    "crc32_custom": binascii.crc32,
+    "identity": identity,
+}
+"""The custom CRCs begin with the parameters of the usual ones."""

@@ -1,0 +1,221 @@
+"""Values of a P4 program as Python objects, and what the language defines for all of them.
+
+bit and int are whole numbers within their range, serializable enums their numbers; bool is bool;
+members of enums and of `error` are their declarations; tuples are lists.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from agglab.compiler import types
+
+
+@dataclass
+class Record:
+    """A struct."""
+
+    type: types.StructLike
+    fields: dict[str, Any]
+
+
+@dataclass
+class Header:
+    """A header. union: the one that it is a member of, of which at most one member is valid."""
+
+    type: types.Header
+    fields: dict[str, Any]
+    valid: bool = False
+    union: Union | None = field(default=None, repr=False, compare=False)
+
+    def set_valid(self) -> None:
+        """Makes it valid; in a union, no other member is any more."""
+        if self.union is not None:
+            for other in self.union.members.values():
+                other.valid = False
+        self.valid = True
+
+
+@dataclass
+class Union:
+    """A header union."""
+
+    type: types.HeaderUnion
+    members: dict[str, Header]
+
+
+@dataclass
+class Stack:
+    """A header stack. next: the index of the element that `next` stands for."""
+
+    type: types.Stack
+    elements: list[Any]
+    next: int = 0
+
+
+@dataclass(frozen=True)
+class VariableBits:
+    """The value of a varbit: the number of bits is part of it."""
+
+    bits: int = 0
+    value: int = 0
+
+
+COMPOUND = (Record, Header, Union, Stack)
+"""What has parts that can be assigned to."""
+
+
+def wrap(value: int, bits: types.Bits) -> int:
+    """A number modulo the range of its type."""
+    value %= 1 << bits.width
+    is_negative = bits.signed and value >> (bits.width - 1)
+    return value - (1 << bits.width) if is_negative else value
+
+
+def saturate(value: int, bits: types.Bits) -> int:
+    """The number of the type that is nearest."""
+    low = -(1 << (bits.width - 1)) if bits.signed else 0
+    return max(low, min(value, low + (1 << bits.width) - 1))
+
+
+def scalar(kind: types.Type) -> types.Type:
+    """The type that a new type or a serializable enum stands for; any other type is itself."""
+    while isinstance(kind, (types.NewType, types.SerializableEnum)):
+        kind = kind.underlying
+    return kind
+
+
+def default(kind: types.Type, no_error: Any = None) -> Any:
+    """What a variable without a value has: zeros, false and invalid headers, as v1model gives to
+    metadata. The language leaves it undefined, so nothing may depend on it elsewhere."""
+    kind = scalar(kind)
+    if isinstance(kind, (types.Bits, types.Integer)):
+        return 0
+    if isinstance(kind, types.Boolean):
+        return False
+    if isinstance(kind, types.Varbit):
+        return VariableBits()
+    if isinstance(kind, types.Enum):
+        return kind.declaration.members[0]
+    if isinstance(kind, types.Error):
+        return no_error
+    if isinstance(kind, types.Struct):
+        return Record(kind, {f.name: default(f.type, no_error) for f in kind.fields})
+    if isinstance(kind, types.Header):
+        return Header(kind, {f.name: default(f.type, no_error) for f in kind.fields})
+    if isinstance(kind, types.HeaderUnion):
+        return _union(kind, {f.name: default(f.type, no_error) for f in kind.fields})
+    if isinstance(kind, types.Stack):
+        return Stack(kind, [default(kind.element, no_error) for _ in range(kind.size)])
+    if isinstance(kind, types.Tuple):
+        return [default(each, no_error) for each in kind.elements]
+    raise NotImplementedError(f"a variable of type {kind}")
+
+
+def _union(kind: types.HeaderUnion, members: dict[str, Header]) -> Union:
+    union = Union(kind, members)
+    for member in members.values():
+        member.union = union
+    return union
+
+
+def copy(value: Any) -> Any:
+    """The same value, which nothing done to the original changes."""
+    if isinstance(value, Record):
+        return Record(value.type, {name: copy(each) for name, each in value.fields.items()})
+    if isinstance(value, Header):
+        fields = {name: copy(each) for name, each in value.fields.items()}
+        return Header(value.type, fields, value.valid)
+    if isinstance(value, Union):
+        return _union(value.type, {name: copy(each) for name, each in value.members.items()})
+    if isinstance(value, Stack):
+        return Stack(value.type, [copy(each) for each in value.elements], value.next)
+    if isinstance(value, list):
+        return [copy(each) for each in value]
+    return value
+
+
+def overwrite(target: Any, source: Any) -> None:
+    """Gives a struct, header, union or stack the value of another. Its parts stay the objects that
+    they are, since a place that was evaluated before may be one of them."""
+    if isinstance(target, Union):
+        for name, member in target.members.items():
+            _overwrite_fields(member.fields, source.members[name].fields)
+            member.valid = source.members[name].valid
+    elif isinstance(target, Stack):
+        for element, new in zip(target.elements, source.elements, strict=True):
+            overwrite(element, new)
+    else:
+        _overwrite_fields(target.fields, source.fields)
+    if isinstance(target, Header):
+        if source.valid:
+            target.set_valid()
+        target.valid = source.valid
+
+
+def _overwrite_fields(target: dict[str, Any], source: dict[str, Any]) -> None:
+    for name, new in source.items():
+        if isinstance(new, COMPOUND):
+            overwrite(target[name], new)
+        else:
+            target[name] = copy(new)
+
+
+def equal(left: Any, right: Any) -> bool:
+    """`==`: headers are equal if both are invalid, or both are valid with equal fields (P4_16
+    section 8.17)."""
+    if isinstance(left, Header):
+        if not (left.valid and right.valid):
+            return left.valid == right.valid
+        return all(equal(left.fields[name], right.fields[name]) for name in left.fields)
+    if isinstance(left, Record):
+        return all(equal(left.fields[name], right.fields[name]) for name in left.fields)
+    if isinstance(left, Union):
+        return all(equal(left.members[name], right.members[name]) for name in left.members)
+    if isinstance(left, Stack):
+        return all(map(equal, left.elements, right.elements))
+    if isinstance(left, list):
+        return all(map(equal, left, right))
+    return bool(left == right)
+
+
+def to_bits(value: Any, kind: types.Type) -> tuple[int, int]:
+    """(number of bits, the bits as an unsigned number) of a value as a packet has it; fields stand
+    in order, the first at the most significant place."""
+    kind = scalar(kind)
+    if isinstance(kind, types.Bits):
+        return kind.width, value % (1 << kind.width)
+    if isinstance(kind, types.Boolean):
+        return 1, int(value)
+    if isinstance(kind, types.Varbit):
+        return value.bits, value.value
+    if isinstance(kind, (types.Struct, types.Header)):
+        parts = [(value.fields[f.name], f.type) for f in kind.fields]
+    elif isinstance(kind, types.Tuple):
+        parts = list(zip(value, kind.elements, strict=True))
+    else:
+        raise NotImplementedError(f"a value of type {kind} in a packet")
+    bits = number = 0
+    for part, part_kind in parts:
+        more, below = to_bits(part, part_kind)
+        bits, number = bits + more, number << more | below
+    return bits, number
+
+
+def from_bits(kind: types.Type, bits: int, number: int) -> tuple[Any, int]:
+    """(the value of a type without varbit that begins a run of bits, how many bits are left)."""
+    kind = scalar(kind)
+    if isinstance(kind, (types.Struct, types.Header)):
+        fields = {}
+        for each in kind.fields:
+            fields[each.name], bits = from_bits(each.type, bits, number)
+        if isinstance(kind, types.Header):
+            return Header(kind, fields, valid=True), bits
+        return Record(kind, fields), bits
+    if isinstance(kind, types.Boolean):
+        return bool(number >> (bits - 1) & 1), bits - 1
+    if not isinstance(kind, types.Bits):
+        raise NotImplementedError(f"a field of type {kind}")
+    bits -= kind.width
+    return wrap(number >> bits, kind), bits
