@@ -75,8 +75,6 @@ def read_field(node: Node, index: int) -> Field:
     bits = parts[1].integer(1, MAX_FIELD_BITS)
     signed = len(parts) > 2 and parts[2].truth()
     saturating = len(parts) > 3 and parts[3].truth()
-    if signed and bits < 2:
-        raise parts[1].error("a signed field has at least 2 bits")
     return Field(name, index, bits, signed, saturating)
 
 

@@ -24,8 +24,8 @@ EXIT_CODES = """exit codes:
   0  all pairs that are here agree; peers that are not are named
   1  something differs
   2  a name is not known
-  3  no peer is here to agree with, one that is here could not run, or the machine lacks what
-     scenarios need"""
+  3  no peer is here to agree with (random programs always have the interpreter), one that is
+     here could not run, or the machine lacks what scenarios need"""
 
 
 def main(words: Sequence[str]) -> int:

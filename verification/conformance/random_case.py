@@ -25,7 +25,7 @@ from agglab.verification.conformance.pairs import (
     compile_with,
 )
 from agglab.verification.conformance.specification import Specification
-from agglab.verification.interpreter import Machine
+from agglab.verification.interpreter import Machine, UnknownConstruct
 from agglab.verification.random_programs.program import PORTS
 from agglab.verification.stf import Binder, Command, Engine, Expect, Library, Run, StfError, parse
 from agglab.verification.stf.bmv2 import QUIET_S, Bmv2
@@ -103,7 +103,7 @@ def _interpret(program: Path, commands: list[Command], names: Path | Outcome | N
     document = json.loads(names.read_text())
     try:
         return with_deep_stack(lambda: _execute(document, Specification(Machine(typed)), commands))
-    except (NotImplementedError, StfError) as error:
+    except (UnknownConstruct, StfError) as error:
         return Outcome({}, not_run=f"the interpreter: {error}")
 
 

@@ -6,10 +6,11 @@ end (parser and type checker) is the compiler's own. The meaning is that of the 
 specification, and of BMv2's v1model where the specification leaves it to the architecture.
 
 values -> expressions -> statements, tables, parser, externs -> machine: one program that takes
-packets. Constructs that are not known raise NotImplementedError and name themselves.
+packets. Constructs that are not known raise UnknownConstruct, which names them.
 May import: agglab.compiler's front end, nothing else of ours.
 """
 
 from agglab.verification.interpreter.machine import Machine
+from agglab.verification.interpreter.values import UnknownConstruct
 
-__all__ = ["Machine"]
+__all__ = ["Machine", "UnknownConstruct"]

@@ -9,7 +9,15 @@ from typing import Any
 from agglab.compiler import ast, types
 from agglab.verification.interpreter import values
 from agglab.verification.interpreter.context import Context
-from agglab.verification.interpreter.values import Header, Record, Stack, Union, scalar, wrap
+from agglab.verification.interpreter.values import (
+    Header,
+    Record,
+    Stack,
+    Union,
+    UnknownConstruct,
+    scalar,
+    wrap,
+)
 
 
 @dataclass(frozen=True)
@@ -78,7 +86,7 @@ class Expressions:
         """The value itself, which may be a part of a variable."""
         evaluate = self._evaluate.get(type(expression))
         if evaluate is None:
-            raise NotImplementedError(f"{expression.position}: {type(expression).__name__}")
+            raise UnknownConstruct(f"{expression.position}: {type(expression).__name__}")
         return evaluate(expression)
 
     def type(self, expression: ast.Expression) -> types.Type:
@@ -242,7 +250,7 @@ class Expressions:
             return self._constant(expression)
         handler = self.context.calls.get(info.kind)
         if handler is None:
-            raise NotImplementedError(f"{expression.position}: a call of an {info.kind.value}")
+            raise UnknownConstruct(f"{expression.position}: a call of an {info.kind.value}")
         return handler(expression, info)
 
     # ---- places
@@ -265,8 +273,9 @@ class Expressions:
             return self._place_of_slice(expression)
         if isinstance(expression, ast.Index):
             base, at = self._look(expression.base), self.number(expression.index)
-            assert isinstance(base, Stack)
-            return self._place_of_part(base.elements[at])
+            if isinstance(base, Stack):
+                return self._place_of_part(base.elements[at])
+            return Place(lambda: base[at], lambda value: base.__setitem__(at, value))
         assert isinstance(expression, ast.Member)
         return self._place_of_member(expression)
 

@@ -12,7 +12,15 @@ from agglab.verification.interpreter.context import Context
 from agglab.verification.interpreter.expressions import Expressions
 from agglab.verification.interpreter.packet import DROP_PORT, Copy, Packet
 from agglab.verification.interpreter.parser import Parsers
-from agglab.verification.interpreter.values import Header, Record, Stack, Union, to_bits, wrap
+from agglab.verification.interpreter.values import (
+    Header,
+    Record,
+    Stack,
+    Union,
+    UnknownConstruct,
+    to_bits,
+    wrap,
+)
 
 Arguments = dict[str, ast.Expression]
 MASK64 = (1 << 64) - 1
@@ -52,7 +60,7 @@ class Externs:
             return self.parsers.verify(info)
         handler = self._functions.get(info.method)
         if handler is None:
-            raise NotImplementedError(f"{call.position}: {info.method}")
+            raise UnknownConstruct(f"{call.position}: {info.method}")
         return handler(_arguments(info))
 
     def _method(self, call: ast.Call, info: CallInfo) -> Any:
@@ -66,7 +74,7 @@ class Externs:
             return self._emit(self.expressions.value(given))
         handler = getattr(self, f"_{name}_{info.method}", None)
         if handler is None:
-            raise NotImplementedError(f"{call.position}: {name}.{info.method}")
+            raise UnknownConstruct(f"{call.position}: {name}.{info.method}")
         return handler(self.context.object(info.receiver), _arguments(info))
 
     # ---- functions

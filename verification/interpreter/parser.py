@@ -11,7 +11,7 @@ from agglab.verification.interpreter.expressions import Expressions, OutOfBounds
 from agglab.verification.interpreter.packet import Packet
 from agglab.verification.interpreter.statements import Statements
 from agglab.verification.interpreter.tables import Tables, keysets
-from agglab.verification.interpreter.values import VariableBits, from_bits
+from agglab.verification.interpreter.values import UnknownConstruct, VariableBits, from_bits
 
 LENGTH_MAX_BITS = 2**31 - 1
 """BMv2 takes the length of a varbit as a signed number of 32 bits."""
@@ -99,7 +99,7 @@ class Parsers:
             return self._advance(self.expressions.number(arguments[0]))
         if info.method == "length":
             return len(self.packet.frame)
-        raise NotImplementedError(f"{call.position}: packet_in.{info.method}")
+        raise UnknownConstruct(f"{call.position}: packet_in.{info.method}")
 
     def verify(self, info: CallInfo) -> None:
         """`verify(condition, error)`: rejects with the error where the condition does not hold."""

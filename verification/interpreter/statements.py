@@ -11,7 +11,7 @@ from agglab.compiler import ast, types
 from agglab.compiler.typed import BoundArgument, CallInfo, CallKind
 from agglab.verification.interpreter.context import Context, Exited, Returned
 from agglab.verification.interpreter.expressions import Expressions, Place
-from agglab.verification.interpreter.values import Header, Stack
+from agglab.verification.interpreter.values import Header, Stack, UnknownConstruct
 
 
 class _Broken(Exception):
@@ -63,7 +63,7 @@ class Statements:
         for each in statements:
             execute = self._execute.get(type(each))
             if execute is None:
-                raise NotImplementedError(f"{each.position}: {type(each).__name__}")
+                raise UnknownConstruct(f"{each.position}: {type(each).__name__}")
             execute(each)
 
     def declare(self, node: ast.Variable) -> None:
@@ -234,7 +234,7 @@ class Statements:
         elif info.method == "setInvalid":
             header.valid = False
         else:
-            raise NotImplementedError(f"{call.position}: {info.method}")
+            raise UnknownConstruct(f"{call.position}: {info.method}")
         return None
 
     def _stack_method(self, call: ast.Call, info: CallInfo) -> None:

@@ -12,6 +12,10 @@ from typing import Any
 from agglab.compiler import types
 
 
+class UnknownConstruct(Exception):
+    """The program has something that the interpreter does not know; the message says what."""
+
+
 @dataclass
 class Record:
     """A struct."""
@@ -110,7 +114,7 @@ def default(kind: types.Type, no_error: Any = None) -> Any:
         return Stack(kind, [default(kind.element, no_error) for _ in range(kind.size)])
     if isinstance(kind, types.Tuple):
         return [default(each, no_error) for each in kind.elements]
-    raise NotImplementedError(f"a variable of type {kind}")
+    raise UnknownConstruct(f"a variable of type {kind}")
 
 
 def _union(kind: types.HeaderUnion, members: dict[str, Header]) -> Union:
@@ -195,7 +199,7 @@ def to_bits(value: Any, kind: types.Type) -> tuple[int, int]:
     elif isinstance(kind, types.Tuple):
         parts = list(zip(value, kind.elements, strict=True))
     else:
-        raise NotImplementedError(f"a value of type {kind} in a packet")
+        raise UnknownConstruct(f"a value of type {kind} in a packet")
     bits = number = 0
     for part, part_kind in parts:
         more, below = to_bits(part, part_kind)
@@ -216,6 +220,6 @@ def from_bits(kind: types.Type, bits: int, number: int) -> tuple[Any, int]:
     if isinstance(kind, types.Boolean):
         return bool(number >> (bits - 1) & 1), bits - 1
     if not isinstance(kind, types.Bits):
-        raise NotImplementedError(f"a field of type {kind}")
+        raise UnknownConstruct(f"a field of type {kind}")
     bits -= kind.width
     return wrap(number >> bits, kind), bits

@@ -1,23 +1,16 @@
-"""What compiled programs do to packets, by our switch: random programs against their meaning."""
+"""What compiled programs do to packets, by our switch."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import random
 from pathlib import Path
 from typing import Any
 
 import pytest
-import random_headers as headers
 from back_program import json_of, primitives
-from random_control import ControlGenerator, Exited, Returned
-from random_headers import HeaderGenerator
-from random_program import MIX, Generator, encode, header_text, random_fields
 
 from agglab.switch import Pipeline
-
-PACKETS = 40
 
 
 def load(document: dict[str, Any], folder: Path) -> Pipeline:
@@ -99,42 +92,6 @@ def test_a_loop_stays_whole_where_others_leave(tmp_path: Path) -> None:
     for frame, expected in {"01010000": "07010007", "01020000": "0d020009"}.items():
         ((_, out),) = pipeline.process(1, bytes.fromhex(frame), 0)
         assert out.hex() == expected
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_random_programs(seed: int, tmp_path: Path) -> None:
-    generator = Generator(seed)
-    code = generator.block(12, 3)
-    document = json_of(fields=header_text(), top=MIX, apply=f"{code.text}\nstd.egress_spec = 3;")
-    pipeline = load(document, tmp_path)
-    source = random.Random(seed)
-    for _ in range(PACKETS):
-        env = random_fields(source)
-        frame = encode(env)
-        code.run(env)
-        ((port, out),) = pipeline.process(1, frame, 0)
-        assert (port, out.hex()) == (3, encode(env).hex()), frame.hex()
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_random_control_flow(seed: int, tmp_path: Path) -> None:
-    generator = ControlGenerator(seed)
-    code = generator.block(8, 3)
-    document = json_of(
-        fields=header_text(),
-        top=MIX + "\n".join(generator.sub_controls),
-        locals="\n".join(generator.declarations),
-        apply=f"std.egress_spec = 3;\n{code.text}",
-    )
-    pipeline = load(document, tmp_path)
-    source = random.Random(seed)
-    for _ in range(PACKETS):
-        env = random_fields(source)
-        frame = encode(env)
-        with contextlib.suppress(Returned, Exited):
-            code.run(env)
-        ((port, out),) = pipeline.process(1, frame, 0)
-        assert (port, out.hex()) == (3, encode(env).hex()), frame.hex()
 
 
 def test_a_loop_that_a_return_leaves_between_tables(tmp_path: Path) -> None:
@@ -332,26 +289,6 @@ def test_a_checksum_under_a_condition(tmp_path: Path) -> None:
     for frame, wanted in expected.items():
         ((_, out),) = pipeline.process(1, bytes.fromhex(frame), 0)
         assert out.hex() == wanted
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_random_code_on_headers(seed: int, tmp_path: Path) -> None:
-    step = HeaderGenerator(seed).block(14)
-    document = json_of(
-        types=headers.TYPES,
-        headers=headers.HEADERS,
-        top=headers.TOP,
-        parser=headers.PARSER,
-        apply=headers.apply_text(step),
-    )
-    pipeline = load(document, tmp_path)
-    source = random.Random(seed)
-    for _ in range(PACKETS):
-        frame, state = headers.random_packet(source)
-        step.run(state)
-        wanted = headers.expected(frame[0], frame[0] >> 2, state)
-        ((_, out),) = pipeline.process(1, frame, 0)
-        assert out.hex() == wanted.hex(), frame.hex()
 
 
 def nesting(value: Any) -> int:

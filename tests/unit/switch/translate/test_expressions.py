@@ -84,7 +84,6 @@ class Expressions:
 def program(rng: random.Random) -> tuple[Builder, int]:
     """A program that answers with the values of many expressions; and the input's length."""
     fields = [(f"f{i}", rng.choice(WIDTHS), rng.random() < 0.25) for i in range(12)]
-    fields = [(n, max(b, 2) if s else b, s) for n, b, s in fields]
     fields[5] = ("f5", 8, False)
     bits = sum(b for _, b, _ in fields)
     fields.append(("pad", 8 - bits % 8, False))

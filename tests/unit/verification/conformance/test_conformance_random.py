@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from agglab.testbed.exit_codes import FAILED, PASSED
 from agglab.verification.conformance import randomised
-from agglab.verification.conformance.pairs import Pair
+from agglab.verification.conformance.pairs import SPECIFICATION, Pair
 from agglab.verification.conformance.random_case import Outcome, describe, groups, run_pairs
 from agglab.verification.random_programs import draw_case
 
@@ -85,6 +86,29 @@ def test_groups_are_of_equal_outcomes_the_reference_first() -> None:
     }
     assert groups(found) == [[THEIRS, OURS], [other]]
     assert "  only p4c + native: port 1 62" in describe(found)
+
+
+@pytest.mark.parametrize("seed", (*range(13), 31, 60))
+def test_compiler_and_switch_do_what_the_specification_says(seed: int, tmp_path: Path) -> None:
+    case = draw_case(seed)
+    program = tmp_path / "program.p4"
+    program.write_text(case.program)
+    found = run_pairs(program, case.script(), [OURS, SPECIFICATION], tmp_path)
+    assert [str(o) for o in found.values() if o.refused or o.not_run] == []
+    assert describe(found) == [f"{OURS}, {SPECIFICATION}: {found[OURS]}"]
+
+
+def test_a_case_that_the_interpreter_does_not_know_is_not_compared(tmp_path: Path) -> None:
+    case = draw_case(1)
+    program = tmp_path / "program.p4"
+    unknown = "std.egress_spec = 1;\nrandom(meta.a, 8w0, 8w1);"
+    text = re.sub(r"std\.egress_spec = \d;", unknown, case.program, count=1)
+    program.write_text(text)
+    found = run_pairs(program, case.script(), [OURS, SPECIFICATION], tmp_path)
+    assert found[OURS].frames
+    assert re.fullmatch(
+        r"the interpreter: .*program.p4:\d+:\d+: random", found[SPECIFICATION].not_run
+    )
 
 
 def test_our_own_pair_runs_a_case(tmp_path: Path) -> None:
