@@ -337,9 +337,9 @@ class Controls:
         if constant:
             scope = scope.adding([Variable("given", Bits(8), False)])
         externs, self.statements.externs = self.statements.externs, Externs()
-        nested, self.nested = self.nested, True
+        nested, self.nested, self.statements.exits = self.nested, True, False
         declarations, body = self.draw(scope, self.random.randrange(1, 4), first, [])
-        self.nested, self.statements.externs = nested, externs
+        self.nested, self.statements.exits, self.statements.externs = nested, not nested, externs
         parameter = "(bit<8> given)" if constant else ""
         self.top += [f"control {name}({', '.join(head)}){parameter} {{", *declarations]
         self.top += ["apply {", *body, "}", "}"]

@@ -59,6 +59,9 @@ class Statements:
         self.externs = Externs()
         self.cell = "0"
         self.flow: list[Maker] = []
+        self.exits = True
+        """Whether `exit` may be drawn. In a sub-control p4c takes no notice of it, and drops
+        assignments before its application that others follow."""
 
     def block(self, scope: Scope, place: Place, size: int, depth: int) -> Lines:
         lines: Lines = []
@@ -259,6 +262,7 @@ class Statements:
 
     def _leave(self, scope: Scope, place: Place, depth: int) -> tuple[Lines, Scope]:
         word = self.random.choice(["exit", "return"])
+        word = word if self.exits else "return"
         return [f"if ({self.expressions.condition(scope, 1)}) {{", f"{word};", "}"], scope
 
     def _early_return(self, scope: Scope, place: Place, depth: int) -> tuple[Lines, Scope]:
