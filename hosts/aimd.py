@@ -20,7 +20,10 @@ class AimdWindow:
 
     def __init__(self, start: int, least: int, most: int) -> None:
         if not 1 <= least <= start <= most:
-            raise ValueError(f"a window of {start} packets; it must be {least} to {most}, from 1")
+            raise ValueError(
+                f"the first window is {start} packets, the least {least} and the most {most}; it "
+                "must hold that 1 <= least <= first <= most"
+            )
         self.window = start
         self.halved = 0
         """How often it was."""

@@ -210,7 +210,7 @@ class Unreadable(Place):
 
 @dataclass
 class NextHeader(Place):
-    """`stack.next` in a parser: only something to extract to."""
+    """`stack.next` in a parser, which can only be the target of an extract."""
 
     stack: StackPlace
 

@@ -18,7 +18,7 @@ from agglab.switch.p4runtime.tables import TableEntries
 def only_modify(kind: int, what: str) -> None:
     """Refuse to insert or delete what is always there."""
     if kind != Update.MODIFY:
-        raise invalid(f"{what}: can only be modified")
+        raise invalid(f"{what}: it can be modified, but not inserted or deleted")
 
 
 def indexes(array: Array, message: object) -> range:
@@ -151,7 +151,9 @@ def _decode_cell(array: Array, data: p4data_pb2.P4Data) -> int:
     if array.kind not in ("bit", "int", "bool"):
         raise unsupported(f"{where}: values of type {array.kind or 'unknown'}")
     if given != ("bool" if array.kind == "bool" else "bitstring"):
-        raise invalid(f"{where}: data is {given or 'unset'}, its type is {array.kind}")
+        raise invalid(
+            f"{where}: the data is of kind {given or 'nothing'}, but the type is {array.kind}"
+        )
     if array.kind == "bool":
         return int(data.bool)
     reader = decode if array.kind == "bit" else decode_signed

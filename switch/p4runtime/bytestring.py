@@ -12,7 +12,7 @@ of the answer."""
 def decode(value: bytes, bits: int, what: str) -> int:
     """The unsigned integer; `what` names the field when it is empty or wider than `bits`."""
     if not value:
-        raise invalid(f"{what}: empty value, expected {bits} bits")
+        raise invalid(f"{what}: the value is empty; {bits} bits are expected")
     number = int.from_bytes(value, "big")
     if number.bit_length() > bits:
         raise invalid(f"{what}: {_shown(value)} does not fit {bits} bits")
@@ -27,7 +27,7 @@ def encode(number: int) -> bytes:
 def decode_signed(value: bytes, bits: int, what: str) -> int:
     """A two's complement value, as the unsigned register content of `bits` bits."""
     if not value:
-        raise invalid(f"{what}: empty value, expected {bits} bits")
+        raise invalid(f"{what}: the value is empty; {bits} bits are expected")
     number = int.from_bytes(value, "big", signed=True)
     if not -(1 << (bits - 1)) <= number < 1 << (bits - 1):
         raise invalid(f"{what}: {_shown(value)} does not fit {bits} signed bits")

@@ -84,7 +84,7 @@ class Forwarding:
     def write(self, update: Update) -> None:
         """Apply one update; StatusError says why not."""
         if update.type not in (Update.INSERT, Update.MODIFY, Update.DELETE):
-            raise invalid("update.type: unset")
+            raise invalid("update.type: it is not set")
         name = _entity_name(update.entity)
         try:
             self._handler(name).write(update.type, getattr(update.entity, name))
@@ -159,7 +159,7 @@ class Forwarding:
 def _entity_name(entity: Entity) -> str:
     name = entity.WhichOneof("entity")
     if name is None:
-        raise invalid("entity: unset")
+        raise invalid("entity: it is not set")
     return str(name)
 
 
@@ -222,14 +222,14 @@ class Device:
         """Compile and check the request's configuration; None for COMMIT, which has none."""
         if request.action == SetForwardingPipelineConfigRequest.COMMIT:
             if request.HasField("config"):
-                raise invalid("config: COMMIT takes none")
+                raise invalid("config: the action COMMIT takes no config")
             return None
         if request.action == SetForwardingPipelineConfigRequest.UNSPECIFIED:
-            raise invalid("action: unset")
+            raise invalid("action: it is not set")
         if not request.HasField("config"):
-            raise invalid("config: unset")
+            raise invalid("config: it is not set")
         if not request.config.p4_device_config:
-            raise invalid("config.p4_device_config: empty, expected BMv2 JSON")
+            raise invalid("config.p4_device_config: it is empty; BMv2 JSON is expected")
         pipeline = self._load(request.config.p4_device_config)
         try:
             return Forwarding(request.config, pipeline, self._links)
@@ -274,7 +274,7 @@ class Device:
 
     def _commit_saved(self) -> None:
         if self._saved is None:
-            raise StatusError(Code.NOT_FOUND, "action: COMMIT without a saved config")
+            raise StatusError(Code.NOT_FOUND, "action: there is no saved config to COMMIT")
         saved, self._saved = self._saved, None
         self._commit(saved)
 

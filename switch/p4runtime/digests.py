@@ -99,9 +99,9 @@ class Digests:
         where = f"digest {digest.name}"
         exists = digest.id in self._streams
         if kind == Update.INSERT and exists:
-            raise StatusError(Code.ALREADY_EXISTS, f"{where}: is configured")
+            raise StatusError(Code.ALREADY_EXISTS, f"{where}: it is configured already")
         if kind != Update.INSERT and not exists:
-            raise StatusError(Code.NOT_FOUND, f"{where}: is not configured")
+            raise StatusError(Code.NOT_FOUND, f"{where}: it is not configured")
         if kind == Update.DELETE:
             del self._streams[digest.id]
             return

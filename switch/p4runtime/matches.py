@@ -40,7 +40,9 @@ def _decode_field(where: str, field: Field, message: p4runtime_pb2.FieldMatch | 
         return _wildcard(field, where)
     kind = message.WhichOneof("field_match_type")
     if (kind or "").upper() != field.kind:
-        raise invalid(f"{where}: {kind or 'nothing'} given, the key is {field.kind.lower()}")
+        raise invalid(
+            f"{where}: {kind or 'nothing'} is given, but the key is matched by {field.kind.lower()}"
+        )
     return _DECODERS[field.kind](field, message, where)
 
 
@@ -62,7 +64,9 @@ def _decode_lpm(field: Field, message: p4runtime_pb2.FieldMatch, where: str) -> 
     value = decode(message.lpm.value, field.bits, where)
     length = message.lpm.prefix_len
     if not 0 < length <= field.bits:
-        raise invalid(f"{where}: prefix_len {length}, allowed is 1 to {field.bits} (omit it for 0)")
+        raise invalid(
+            f"{where}: prefix_len is {length}; 1 to {field.bits} are allowed (omit the field for 0)"
+        )
     if value & (1 << (field.bits - length)) - 1:
         raise invalid(f"{where}: {value:#x} has bits set beyond prefix_len {length}")
     return Lpm(value, length)
@@ -72,7 +76,7 @@ def _decode_ternary(field: Field, message: p4runtime_pb2.FieldMatch, where: str)
     value = decode(message.ternary.value, field.bits, where)
     mask = decode(message.ternary.mask, field.bits, f"{where}, mask")
     if not mask:
-        raise invalid(f"{where}: mask 0 (omit the field to match anything)")
+        raise invalid(f"{where}: the mask is 0 (omit the field to match anything)")
     if value & ~mask:
         raise invalid(f"{where}: value {value:#x} has bits outside mask {mask:#x}")
     return Ternary(value, mask)
@@ -141,12 +145,12 @@ def decode_action(
     """The action and its arguments, checked against the table's list and the action's scope."""
     kind = message.WhichOneof("type")
     if kind is None:
-        raise invalid(f"table {table.name}: no action given")
+        raise invalid(f"table {table.name}: no action is given")
     if kind != "action":
-        raise invalid(f"table {table.name}: {kind} given, the table takes actions")
+        raise invalid(f"table {table.name}: {kind} is given, but the table takes actions")
     chosen = message.action
     if chosen.action_id not in table.scopes:
-        raise invalid(f"table {table.name}: action_id {chosen.action_id:#x} is not one of its own")
+        raise invalid(f"table {table.name}: it has no action with action_id {chosen.action_id:#x}")
     action = index.actions[chosen.action_id]
     forbidden = "TABLE_ONLY" if default else "DEFAULT_ONLY"
     if table.scopes[action.id] == forbidden:
@@ -171,7 +175,7 @@ def decode_params(
     for param in action.params:
         where = f"action {action.name}, parameter {param.name}"
         if param.id not in given:
-            raise invalid(f"{where}: missing")
+            raise invalid(f"{where}: it is missing")
         values.append(decode(given[param.id], param.bits, where))
     return tuple(values)
 

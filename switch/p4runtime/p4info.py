@@ -132,7 +132,7 @@ class P4InfoIndex:
                 raise unsupported(f"P4Info: packet metadata {field.name} of a translated type")
         for name, fields in headers.items():
             if bits := sum(field.bits for field in fields) % 8:
-                raise invalid(f"P4Info: {name}: {bits} bits more than whole bytes")
+                raise invalid(f"P4Info: {name}: its length is {bits} bits more than whole bytes")
         self._check_references()
 
     def _profile(self, message: p4info_pb2.ActionProfile) -> Profile:
@@ -230,7 +230,7 @@ def _check_width(field: Field) -> None:
 def _name(kind: Any, value: int) -> str:
     """A value of an enumeration of P4Info; clients may send any number."""
     if value not in kind.values():
-        raise invalid(f"P4Info: {kind.DESCRIPTOR.name} {value} is none")
+        raise invalid(f"P4Info: there is no {kind.DESCRIPTOR.name} {value}")
     return str(kind.Name(value))
 
 

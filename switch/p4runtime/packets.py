@@ -27,7 +27,9 @@ def header_bytes(fields: Sequence[Field]) -> int:
 def encode_packet_out(fields: Sequence[Field], message: p4runtime_pb2.PacketOut) -> bytes:
     """The frame that enters the switch on its CPU port."""
     if len(message.payload) > MAX_FRAME:
-        raise invalid(f"packet.payload: {len(message.payload)} bytes, allowed is up to {MAX_FRAME}")
+        raise invalid(
+            f"packet.payload: it has {len(message.payload)} bytes; {MAX_FRAME} are allowed"
+        )
     given = {item.metadata_id: item.value for item in message.metadata}
     if unknown := sorted(given.keys() - {field.id for field in fields}):
         raise invalid(f"packet.metadata: no packet_out field with id {unknown[0]}")
@@ -35,7 +37,7 @@ def encode_packet_out(fields: Sequence[Field], message: p4runtime_pb2.PacketOut)
     for field in fields:
         where = f"packet.metadata {field.name}"
         if field.id not in given:
-            raise invalid(f"{where}: missing")
+            raise invalid(f"{where}: it is missing")
         header = header << field.bits | decode(given[field.id], field.bits, where)
     return header.to_bytes(header_bytes(fields), "big") + message.payload
 

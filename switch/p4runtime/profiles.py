@@ -115,7 +115,9 @@ class ActionProfiles:
         groups = self._groups[profile.id].items()
         users = [g for g, known in groups if any(c.member == member for c in known.choices)]
         if users:
-            raise StatusError(Code.FAILED_PRECONDITION, f"{where}: group_id {users[0]} has it")
+            raise StatusError(
+                Code.FAILED_PRECONDITION, f"{where}: the group with group_id {users[0]} uses it"
+            )
         with _in_use(where):
             self._pipeline.profiles.delete_member(profile.name, member)
         del self._members[profile.id][id_]
@@ -184,7 +186,9 @@ class ActionProfiles:
         for item in message.members:
             stored = self._members[profile.id].get(item.member_id)
             if stored is None:
-                raise StatusError(Code.NOT_FOUND, f"{where}: no member_id {item.member_id}")
+                raise StatusError(
+                    Code.NOT_FOUND, f"{where}: there is no member with member_id {item.member_id}"
+                )
             if item.member_id in seen:
                 raise invalid(f"{where}: member_id {item.member_id} is given twice")
             seen.add(item.member_id)
@@ -194,7 +198,7 @@ class ActionProfiles:
 
     def _choice(self, where: str, member: Member, item: Item) -> Choice:
         if not 1 <= item.weight <= MAX_WEIGHT:
-            raise invalid(f"{where}: weight {item.weight}, allowed is 1 to {MAX_WEIGHT}")
+            raise invalid(f"{where}: the weight is {item.weight}; 1 to {MAX_WEIGHT} are allowed")
         return Choice(member, item.weight, self._watched(where, item))
 
     def _watched(self, where: str, item: Item) -> int | None:
@@ -206,7 +210,7 @@ class ActionProfiles:
         else:
             return None
         if port not in self._links:
-            raise invalid(f"{where}: watch port {port}: the switch has none of that number")
+            raise invalid(f"{where}: the switch has no port {port} to watch")
         return port
 
     def read_groups(self, query: ActionProfileGroup) -> Iterator[Entity]:
@@ -234,8 +238,10 @@ class ActionProfiles:
             if group is not None:
                 return group.group
         else:
-            raise invalid(f"{where}: {kind or 'nothing'} given, it has an action profile")
-        raise StatusError(Code.NOT_FOUND, f"{where}: no {kind} {getattr(message, kind)}")
+            raise invalid(
+                f"{where}: {kind or 'nothing'} is given, but the table has an action profile"
+            )
+        raise StatusError(Code.NOT_FOUND, f"{where}: there is no {kind} {getattr(message, kind)}")
 
     def make_set(self, table: Table, message: p4runtime_pb2.ActionProfileActionSet) -> ActionSet:
         """A group of its own for an entry's action set."""
@@ -288,14 +294,14 @@ def _check_existence(where: str, id_: int, kind: int, exists: bool) -> None:
     if not id_:
         raise invalid(f"{where}: ids begin with 1")
     if kind == Update.INSERT and exists:
-        raise StatusError(Code.ALREADY_EXISTS, f"{where}: exists")
+        raise StatusError(Code.ALREADY_EXISTS, f"{where}: it exists already")
     if kind != Update.INSERT and not exists:
-        raise StatusError(Code.NOT_FOUND, f"{where}: does not exist")
+        raise StatusError(Code.NOT_FOUND, f"{where}: it does not exist")
 
 
 def _check_size(profile: Profile, where: str, weight: int, max_size: int) -> None:
     if max_size < 0 or (profile.max_group_size and max_size > profile.max_group_size):
-        raise invalid(f"{where}: max_size {max_size}, allowed is 0 to {profile.max_group_size}")
+        raise invalid(f"{where}: max_size is {max_size}; 0 to {profile.max_group_size} are allowed")
     room = max_size or profile.max_group_size
     if room and weight > room:
         raise StatusError(

@@ -21,9 +21,9 @@ def decode_rates(where: str, config: MeterConfig) -> MeterRates:
         if getattr(config, name) < 0:
             raise invalid(f"{where}: {name} is negative")
     if config.pir > MAX_PER_S:
-        raise invalid(f"{where}: pir {config.pir}, allowed is up to {MAX_PER_S:.0f}")
+        raise invalid(f"{where}: pir is {config.pir}; at most {MAX_PER_S:.0f} are allowed")
     if config.eburst:
-        raise invalid(f"{where}: eburst given, it has two rates")
+        raise invalid(f"{where}: eburst is given, but the meter has two rates")
     if config.cir > config.pir:
         raise invalid(f"{where}: cir {config.cir} is above pir {config.pir}")
     return MeterRates(config.cir, config.cburst, config.pir, config.pburst)

@@ -36,7 +36,7 @@ class Replication:
         elif which == "clone_session_entry":
             self._write_session(kind, message.clone_session_entry)
         else:
-            raise invalid("packet_replication_engine_entry: neither a group nor a session")
+            raise invalid("packet_replication_engine_entry: it is neither a group nor a session")
 
     def _write_group(self, kind: int, message: MulticastGroupEntry) -> None:
         group = message.multicast_group_id
@@ -98,20 +98,20 @@ def _chosen(stored: dict[int, object], wanted: int, what: str) -> list[object]:
     if not wanted:
         return [stored[key] for key in sorted(stored)]
     if wanted not in stored:
-        raise StatusError(Code.NOT_FOUND, f"{what} {wanted}: not configured")
+        raise StatusError(Code.NOT_FOUND, f"{what} {wanted}: it is not configured")
     return [stored[wanted]]
 
 
 def _check_id(where: str, value: int, maximum: int) -> None:
     if not 0 < value <= maximum:
-        raise invalid(f"{where}: allowed is 1 to {maximum}")
+        raise invalid(f"{where}: only 1 to {maximum} are allowed")
 
 
 def _check_existence(where: str, kind: int, exists: bool) -> None:
     if kind == Update.INSERT and exists:
-        raise StatusError(Code.ALREADY_EXISTS, f"{where}: exists")
+        raise StatusError(Code.ALREADY_EXISTS, f"{where}: it exists already")
     if kind != Update.INSERT and not exists:
-        raise StatusError(Code.NOT_FOUND, f"{where}: not configured")
+        raise StatusError(Code.NOT_FOUND, f"{where}: it is not configured")
 
 
 def _replicas(where: str, messages: Sequence[p4runtime_pb2.Replica]) -> Replicas:

@@ -70,7 +70,7 @@ class P4RuntimeService(p4runtime_pb2_grpc.P4RuntimeServicer):
         with _errors_to(context), self._lock:
             self._check_primary(request)
             if request.atomicity not in p4runtime_pb2.WriteRequest.Atomicity.values():
-                raise invalid(f"atomicity: {request.atomicity} is none")
+                raise invalid(f"atomicity: there is no atomicity {request.atomicity}")
             self._device.write(list(request.updates), request.atomicity)
         return p4runtime_pb2.WriteResponse()
 
@@ -202,7 +202,9 @@ class P4RuntimeService(p4runtime_pb2_grpc.P4RuntimeServicer):
     def _packet_out(self, stream: Stream, packet: p4runtime_pb2.PacketOut) -> None:
         with self._lock:
             if not self._arbitration.is_primary(stream):
-                raise StatusError(Code.PERMISSION_DENIED, "packet: only the primary may send one")
+                raise StatusError(
+                    Code.PERMISSION_DENIED, "packet: only the primary controller may send packets"
+                )
             fields = self._device.current.index.packet_out
         if self._controller is None:
             raise StatusError(
@@ -220,7 +222,10 @@ class P4RuntimeService(p4runtime_pb2_grpc.P4RuntimeServicer):
     def _acknowledge(self, stream: Stream, message: p4runtime_pb2.DigestListAck) -> None:
         with self._lock:
             if not self._arbitration.is_primary(stream):
-                raise StatusError(Code.PERMISSION_DENIED, "digest_ack: not the primary")
+                raise StatusError(
+                    Code.PERMISSION_DENIED,
+                    "digest_ack: only the primary controller may acknowledge digests",
+                )
             self._device.current.digests.acknowledge(message)
 
     def send_notices(self) -> bool:

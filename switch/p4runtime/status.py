@@ -40,7 +40,7 @@ def invalid(message: str) -> StatusError:
 
 def unsupported(what: str) -> StatusError:
     """UNIMPLEMENTED, naming what the switch lacks."""
-    return StatusError(Code.UNIMPLEMENTED, f"{what}: not supported by this switch")
+    return StatusError(Code.UNIMPLEMENTED, f"{what}: this switch does not support it")
 
 
 MAX_STATUS_BYTES = 7000

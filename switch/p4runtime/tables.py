@@ -102,9 +102,12 @@ class TableEntries:
             self._write_default(table, kind, message)
             return
         if table.constant and (kind != Update.MODIFY or message.HasField("action")):
-            raise StatusError(Code.PERMISSION_DENIED, f"table {table.name}: its entries are const")
+            raise StatusError(
+                Code.PERMISSION_DENIED,
+                f"table {table.name}: its entries are const and cannot be changed",
+            )
         if not table.fields:
-            raise invalid(f"table {table.name}: it has no key, so only a default entry")
+            raise invalid(f"table {table.name}: it has no key, so it takes only a default entry")
         writers = {Update.INSERT: self._insert, Update.MODIFY: self._modify}
         writers.get(kind, self._delete)(table, message)
 
@@ -112,7 +115,7 @@ class TableEntries:
         contents = self._contents[table.id]
         match, priority = key = _key(table, message)
         if key in contents.entries:
-            raise StatusError(Code.ALREADY_EXISTS, f"table {table.name}: the entry exists")
+            raise StatusError(Code.ALREADY_EXISTS, f"table {table.name}: the entry exists already")
         _check_counter(table, message)
         rates = _rates(table, message)
         room = self._pipeline.program.tables[table.name].max_size
@@ -167,7 +170,10 @@ class TableEntries:
         rates = _rates(table, message)
         if message.HasField("action"):
             if stored.message.is_const:
-                raise StatusError(Code.PERMISSION_DENIED, f"table {table.name}: a const entry")
+                raise StatusError(
+                    Code.PERMISSION_DENIED,
+                    f"table {table.name}: the entry is const and cannot be changed",
+                )
             self._change(table, stored, self._choose(table, message.action))
         if not stored.message.is_const:
             _with_cookies(stored.message, message)
@@ -187,7 +193,10 @@ class TableEntries:
     def _delete(self, table: Table, message: p4runtime_pb2.TableEntry) -> None:
         stored = self.find(table, message)
         if stored.message.is_const:
-            raise StatusError(Code.PERMISSION_DENIED, f"table {table.name}: a const entry")
+            raise StatusError(
+                Code.PERMISSION_DENIED,
+                f"table {table.name}: the entry is const and cannot be changed",
+            )
         self._pipeline.tables.delete(table.name, stored.handle)
         self._release(stored.made)
         del self._contents[table.id].entries[_key(table, message)]
@@ -246,7 +255,7 @@ class TableEntries:
             return self._default(table)
         stored = self._contents[table.id].entries.get(_key(table, message))
         if stored is None:
-            raise StatusError(Code.NOT_FOUND, f"table {table.name}: no such entry")
+            raise StatusError(Code.NOT_FOUND, f"table {table.name}: there is no such entry")
         return stored
 
     def entries(self, table: Table) -> list[Stored]:
@@ -322,7 +331,9 @@ class TableEntries:
             timed = table.idle_timeout and not query.is_default_action
             if query.HasField("time_since_last_hit") and query.table_id and not timed:
                 what = "a default entry does" if query.is_default_action else "its entries do"
-                raise invalid(f"table {table.name}: time_since_last_hit asked, {what} not time out")
+                raise invalid(
+                    f"table {table.name}: time_since_last_hit is asked for, but {what} not time out"
+                )
             for stored in self._candidates(table, query):
                 if _fits(stored.message, query):
                     yield table, stored
@@ -355,9 +366,13 @@ class TableEntries:
 
 def _key(table: Table, message: p4runtime_pb2.TableEntry) -> Key:
     if table.needs_priority and message.priority <= 0:
-        raise invalid(f"table {table.name}: priority must be above 0, it is {message.priority}")
+        raise invalid(
+            f"table {table.name}: the priority must be above 0, but it is {message.priority}"
+        )
     if not table.needs_priority and message.priority:
-        raise invalid(f"table {table.name}: priority must be 0, no key field is ternary or range")
+        raise invalid(
+            f"table {table.name}: the priority must be 0, because no key field is ternary or range"
+        )
     return decode_match(table, message.match), message.priority
 
 
@@ -370,16 +385,22 @@ def _check_fields(table: Table, message: p4runtime_pb2.TableEntry) -> None:
     if message.HasField("time_since_last_hit"):
         raise invalid(f"table {table.name}: time_since_last_hit can only be read")
     if message.idle_timeout_ns and not table.idle_timeout:
-        raise invalid(f"table {table.name}: idle_timeout_ns given, its entries do not time out")
+        raise invalid(
+            f"table {table.name}: idle_timeout_ns is given, but its entries do not time out"
+        )
     if message.idle_timeout_ns < 0:
         raise invalid(f"table {table.name}: idle_timeout_ns is negative")
     if message.HasField("meter_config") and not table.direct_meter:
-        raise invalid(f"table {table.name}: meter_config given, it has no direct meter")
+        raise invalid(
+            f"table {table.name}: meter_config is given, but the table has no direct meter"
+        )
 
 
 def _check_counter(table: Table, message: p4runtime_pb2.TableEntry) -> None:
     if message.HasField("counter_data") and not table.direct_counter:
-        raise invalid(f"table {table.name}: counter_data given, it has no direct counter")
+        raise invalid(
+            f"table {table.name}: counter_data is given, but the table has no direct counter"
+        )
     check_counts(f"table {table.name}", message.counter_data)
 
 

@@ -124,8 +124,8 @@ def judge(
     bounds: TrainingBounds,
     received: Mapping[int, Received],
 ) -> Verdict:
-    """Compares the results of a run's members with the history in the log. documents: of each
-    member, in their order."""
+    """Compares the results of a run's members with the history in the log. documents: each member's
+    documents, in the order in which it trains on them."""
     first: Wrong | None = None
     wrong = 0
     runs = {}

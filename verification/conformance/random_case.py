@@ -104,7 +104,7 @@ def _interpret(program: Path, commands: list[Command], names: Path | Outcome | N
     try:
         return with_deep_stack(lambda: _execute(document, Specification(Machine(typed)), commands))
     except (UnknownConstruct, StfError) as error:
-        return Outcome({}, not_run=f"the interpreter: {error}")
+        return Outcome({}, not_run=f"the interpreter does not know {error}")
 
 
 def _first_error(said: str) -> str:

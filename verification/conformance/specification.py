@@ -102,13 +102,13 @@ class Specification:
         return cells[index] if cells else 0
 
     def add_indirect(self, *_: Any) -> int:
-        raise _unknown("an entry of an action profile")
+        raise _unknown("for an entry of an action profile")
 
     def add_member(self, *_: Any) -> int:
-        raise _unknown("a member of an action profile")
+        raise _unknown("for a member of an action profile")
 
     def add_group(self, *_: Any) -> int:
-        raise _unknown("a group of an action profile")
+        raise _unknown("for a group of an action profile")
 
     def set_default(self, *_: Any) -> None:
         raise _unknown("setdefault")
@@ -117,14 +117,14 @@ class Specification:
         raise _unknown("remove")
 
     def set_meter(self, *_: Any) -> None:
-        raise _unknown("a meter's rates")
+        raise _unknown("for a meter's rates")
 
     def set_direct_meter(self, *_: Any) -> None:
-        raise _unknown("a meter's rates")
+        raise _unknown("for a meter's rates")
 
 
 def _unknown(what: str) -> StfError:
-    return StfError(f"the interpreter does not know: {what}")
+    return StfError(f"the command {what}")
 
 
 def _controls(instance: Instance) -> Iterator[Instance]:

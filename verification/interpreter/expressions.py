@@ -86,7 +86,9 @@ class Expressions:
         """The value itself, which may be a part of a variable."""
         evaluate = self._evaluate.get(type(expression))
         if evaluate is None:
-            raise UnknownConstruct(f"{expression.position}: {type(expression).__name__}")
+            raise UnknownConstruct(
+                f"{expression.position}: expressions of kind {type(expression).__name__}"
+            )
         return evaluate(expression)
 
     def type(self, expression: ast.Expression) -> types.Type:
@@ -250,7 +252,7 @@ class Expressions:
             return self._constant(expression)
         handler = self.context.calls.get(info.kind)
         if handler is None:
-            raise UnknownConstruct(f"{expression.position}: a call of an {info.kind.value}")
+            raise UnknownConstruct(f"{expression.position}: calls of kind {info.kind.value}")
         return handler(expression, info)
 
     # ---- places

@@ -60,7 +60,7 @@ class Externs:
             return self.parsers.verify(info)
         handler = self._functions.get(info.method)
         if handler is None:
-            raise UnknownConstruct(f"{call.position}: {info.method}")
+            raise UnknownConstruct(f"{call.position}: calls of {info.method}")
         return handler(_arguments(info))
 
     def _method(self, call: ast.Call, info: CallInfo) -> Any:
@@ -74,7 +74,7 @@ class Externs:
             return self._emit(self.expressions.value(given))
         handler = getattr(self, f"_{name}_{info.method}", None)
         if handler is None:
-            raise UnknownConstruct(f"{call.position}: {name}.{info.method}")
+            raise UnknownConstruct(f"{call.position}: calls of {name}.{info.method}")
         return handler(self.context.object(info.receiver), _arguments(info))
 
     # ---- functions

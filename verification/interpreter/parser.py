@@ -99,7 +99,7 @@ class Parsers:
             return self._advance(self.expressions.number(arguments[0]))
         if info.method == "length":
             return len(self.packet.frame)
-        raise UnknownConstruct(f"{call.position}: packet_in.{info.method}")
+        raise UnknownConstruct(f"{call.position}: calls of packet_in.{info.method}")
 
     def verify(self, info: CallInfo) -> None:
         """`verify(condition, error)`: rejects with the error where the condition does not hold."""

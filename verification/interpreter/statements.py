@@ -63,7 +63,7 @@ class Statements:
         for each in statements:
             execute = self._execute.get(type(each))
             if execute is None:
-                raise UnknownConstruct(f"{each.position}: {type(each).__name__}")
+                raise UnknownConstruct(f"{each.position}: statements of kind {type(each).__name__}")
             execute(each)
 
     def declare(self, node: ast.Variable) -> None:
@@ -234,7 +234,7 @@ class Statements:
         elif info.method == "setInvalid":
             header.valid = False
         else:
-            raise UnknownConstruct(f"{call.position}: {info.method}")
+            raise UnknownConstruct(f"{call.position}: calls of {info.method}")
         return None
 
     def _stack_method(self, call: ast.Call, info: CallInfo) -> None:

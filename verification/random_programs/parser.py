@@ -80,7 +80,9 @@ class Parsers:
             if len(labels) > 1 and self.source.chance(0.2):
                 labels[1] = "_"
             text = labels[0] if len(labels) == 1 else f"({', '.join(labels)})"
-            lines.append(f"{text}: {self.random.choice(goals)};")
+            case = f"{text}: {self.random.choice(goals)};"
+            if not any(line.startswith(f"{text}: ") for line in lines):
+                lines.append(case)
         if self.source.chance(0.9):
             lines.append(f"default: {self.random.choice(goals)};")
         return [*lines, "}"]

@@ -162,11 +162,15 @@ class Statements:
         """An element of `t` (all of whose elements are valid) at an index known at run time."""
         if place.where not in ("control", "action") or "hdr.t[0].v" not in scope.of(Bits(8)):
             return self._assign(scope, place, depth)
-        element = f"hdr.t[{self.expression(Bits(2), scope, 1)}].v"
+        index, before = self.expression(Bits(2), scope, 1), []
+        if "hdr.h." in index:  # p4c finds no type for it if h holds a struct
+            name = self.source.name("v")
+            index, before = name, [f"bit<2> {name} = {index};"]
+        element = f"hdr.t[{index}].v"
         if self.source.chance(0.5):
-            return [f"{element} = {self.expression(Bits(8), scope, 1)};"], scope
+            return [*before, f"{element} = {self.expression(Bits(8), scope, 1)};"], scope
         to = self.random.choice(scope.of(Bits(8), writable=True))
-        return [f"{to} = {element};"], scope
+        return [*before, f"{to} = {element};"], scope
 
     def _call(self, scope: Scope, place: Place, depth: int) -> tuple[Lines, Scope]:
         usable = list(scope.functions)

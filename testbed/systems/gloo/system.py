@@ -112,8 +112,8 @@ class Gloo(BetweenHosts):
         return found
 
     def flows(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Flow]:
-        """Returns each worker's share for the one before it, in full segments. This is a lower
-        bound, without acknowledgements and Gloo's own headers."""
+        """Returns what each worker sends to the one before it in the ring: a share of the tensor in
+        full segments. This is a lower bound, without acknowledgements and Gloo's own headers."""
         share, hosts = tensor_share(job.job.elements, len(job.hosts)), job.hosts
         segments = -(-share // segment_bytes(resolved.scenario))
         size = share + segments * HEADER_BYTES

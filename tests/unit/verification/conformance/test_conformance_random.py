@@ -107,7 +107,8 @@ def test_a_case_that_the_interpreter_does_not_know_is_not_compared(tmp_path: Pat
     found = run_pairs(program, case.script(), [OURS, SPECIFICATION], tmp_path)
     assert found[OURS].frames
     assert re.fullmatch(
-        r"the interpreter: .*program.p4:\d+:\d+: random", found[SPECIFICATION].not_run
+        r"the interpreter does not know .*program.p4:\d+:\d+: calls of random",
+        found[SPECIFICATION].not_run,
     )
 
 

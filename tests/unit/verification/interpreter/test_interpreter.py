@@ -233,5 +233,5 @@ def test_hashes_have_their_published_check_values() -> None:
 
 def test_what_is_not_known_is_named_with_its_place(build: Build) -> None:
     machine = build(apply="random(hdr.h.a, 8w0, 8w1);")
-    with pytest.raises(UnknownConstruct, match=r"program\.p4:\d+:\d+: random"):
+    with pytest.raises(UnknownConstruct, match=r"program\.p4:\d+:\d+: calls of random"):
         machine.process(0, bytes(4))
