@@ -153,7 +153,8 @@ def _key(path: str, version: str, flags: Sequence[str], content: str) -> str:
 
 @lru_cache
 def _processor() -> str:
-    """Returns what NATIVE depends on. Kept: of many processors it takes long to read."""
+    """Returns what NATIVE depends on. The result is kept, because reading it takes long on machines
+    with many processors."""
     try:
         lines = CPU_INFO.read_text().split("\n\n", 1)[0].splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""What classes share whose objects are used in a `with` statement."""
+"""The common part of classes whose objects are used in a `with` statement."""
 
 from __future__ import annotations
 

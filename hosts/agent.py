@@ -96,8 +96,8 @@ class Agent:
         self.core.finish(start_ns, end_ns, cpu_s)
 
     def _reduce(self) -> Mapping[str, Any]:
-        """Returns what the caller of an all-reduce would have now: of an all-reduce whatever a
-        worker of one's own returns, which may be anything."""
+        """Returns what the caller of an all-reduce would have now. With a user's own worker, this
+        is what its all-reduce returns, which may be anything."""
         if not self._config.work.in_place:
             self._reducer.run(self._values, self._out, self._sums)
             return {"result": self._out, "sums": self._sums}
@@ -137,11 +137,11 @@ class Agent:
             self.core.tell("trained", round=self.core.round, **report)
 
     def leave_round(self) -> None:
-        """Out of `all_reduce`, which called `_progress`."""
+        """Leaves `all_reduce`, which called `_progress`, by an exception."""
         raise Aborted
 
     def stop(self) -> None:
-        """Out of everything."""
+        """Ends the agent by an exception."""
         raise Stopped
 
     # What happens within a round.

@@ -142,7 +142,7 @@ class AgentCore:
     # A round.
 
     def after_batch(self) -> None:
-        """Tell of the results that somebody waits for."""
+        """Reports results that somebody waits for."""
         done = self.session.endpoint.chunks_done
         while self.marks and self.marks[0] <= done:
             self.tell("chunk", round=self.round, chunk=self.marks.pop(0))

@@ -33,9 +33,12 @@ class State(ctypes.Structure):
 
 @dataclass(frozen=True)
 class FixedPoint:
-    """scale_log2: floats are multiplied by 2 to this; None: by what the chunk's exponent allows.
-    bits: of an integer with its sign, at most; None: as many as leave room for the sum. noise_key:
-    of stochastic rounding, from 1 on; None: to the nearest integer."""
+    """How floats become integers.
+
+    scale_log2: floats are multiplied by 2 to this power; None: by the power that the chunk's
+    exponent allows. bits: the most bits of an integer with its sign; None: as many as leave room
+    for the sum. noise_key: the key of stochastic rounding, 1 or more; None: floats are rounded to
+    the nearest integer."""
 
     scale_log2: int | None = None
     bits: int | None = None

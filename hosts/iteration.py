@@ -175,7 +175,7 @@ class IteratedEndpoint:
 
     @property
     def recoveries(self) -> Sequence[Recovery]:
-        """What tells round trips and latencies (hosts/recording.py)."""
+        """The loss recoveries, which know round trips and latencies (hosts/recording.py)."""
         found: Sequence[Recovery] = getattr(self._inner, "recoveries", ())
         return found
 
@@ -327,7 +327,7 @@ class IteratedReducer:
             raise not_finite
 
     def _wait_until(self, due_ns: int) -> None:
-        """The time of a pass. The testbed's commands are heard meanwhile."""
+        """Waits while a pass is computed. The testbed's commands are carried out meanwhile."""
         told_ns = time.monotonic_ns()
         while (now_ns := time.monotonic_ns()) < due_ns:
             time.sleep(min(LOOK_S, (due_ns - now_ns) / 1e9))

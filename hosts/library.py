@@ -85,7 +85,7 @@ def load() -> ctypes.CDLL:
 
 
 def load_system(signatures: Signatures) -> ctypes.CDLL:
-    """The same with a system's own functions declared."""
+    """Loads the library as `load` does, and declares a system's own functions."""
     return _declare(load(), signatures)
 
 

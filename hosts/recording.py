@@ -61,8 +61,8 @@ def latencies(endpoint: Endpoint) -> NDArray[np.int64]:
 
 
 class Recorder:
-    """Keeps samples of a real agent in files. folder: where; name: of this run of the program;
-    every_ns: how far apart samples are at least."""
+    """Keeps samples of a real agent in files. folder: where the files are. name: the name of this
+    run of the program. every_ns: the shortest time between two samples."""
 
     def __init__(self, folder: Path, name: str, every_ns: int) -> None:
         assert every_ns > 0

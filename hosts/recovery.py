@@ -78,8 +78,8 @@ class Recovery(ctypes.Structure):
 
     @classmethod
     def of(cls, timing: Timing, hold_ns: int = 0) -> Recovery:
-        """At the start: nothing measured. hold_ns: for how long the peer may hold an answer back on
-        purpose."""
+        """Returns the state at the start, when nothing has been measured. hold_ns: how long the
+        peer may hold an answer back on purpose."""
         return cls(
             min_rto_ns=timing.min_rto_ns,
             min_gap_ns=timing.min_gap_ns,

@@ -164,7 +164,7 @@ class Shape:
 
     @classmethod
     def parse(cls, data: bytes) -> Shape:
-        """From `SHAPE_BYTES` bytes, whatever they are."""
+        """Reads `SHAPE_BYTES` bytes, whatever they are."""
         return cls(*np.frombuffer(data, SHAPE)[0].item())
 
     def emit(self) -> bytes:

@@ -27,5 +27,5 @@ def read_bytes(path: str | Path, size_max_bytes: int = SIZE_MAX_BYTES) -> bytes:
 
 
 def read_text(path: str | Path, size_max_bytes: int = SIZE_MAX_BYTES) -> str:
-    """The same as text. Raises UnicodeDecodeError where it is not UTF-8."""
+    """Returns the file's contents as text. Raises UnicodeDecodeError if they are not UTF-8."""
     return read_bytes(path, size_max_bytes).decode()

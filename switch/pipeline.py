@@ -68,7 +68,7 @@ class Pipeline:
 
     @classmethod
     def of(cls, program: Program, seed: int = 0, detail: Detail = Detail.NOTHING) -> Pipeline:
-        """The same for a program that has been read already."""
+        """Makes a pipeline of a program that has been read already."""
         return cls(program, build_library(translate(program, detail)), seed)
 
     def close(self) -> None:

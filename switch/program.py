@@ -87,7 +87,7 @@ class Program:
 
     @classmethod
     def of_file(cls, path: str | Path, content: bytes) -> Program:
-        """The same for what has been read from the file already."""
+        """Makes a program of what has been read from the file already."""
         try:
             return cls.parse(content.decode())
         except UnicodeDecodeError as error:
@@ -97,7 +97,7 @@ class Program:
 
     @classmethod
     def parse(cls, text: str) -> Program:
-        """The same for JSON text."""
+        """Makes a program of JSON text."""
         try:
             document = json.loads(text)
         except (ValueError, RecursionError) as error:

@@ -28,7 +28,7 @@ def thrift_port(words: Sequence[str]) -> int | None:
 
 
 def listen(port: int) -> None:
-    """At that port of loopback, where p4-utils looks, for as long as the process lives."""
+    """Listens at that port of loopback, where p4-utils looks, for as long as the process lives."""
     server = socket.create_server(("127.0.0.1", port))
     threading.Thread(target=_hang_up, args=(server,), daemon=True).start()
 

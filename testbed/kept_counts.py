@@ -9,7 +9,7 @@ Count = tuple[int, int]
 
 
 class KeptCounts:
-    """What counters of P4 programs had counted before their switches were stopped."""
+    """Keeps what the counters of P4 programs had counted before their switches were stopped."""
 
     def __init__(self) -> None:
         self._before: dict[Hashable, dict[int, Count]] = {}

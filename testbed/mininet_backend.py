@@ -51,9 +51,9 @@ LOOK_SHARE = 30
 
 
 class MininetBackend(BuiltOnEntry):
-    """See backend.Backend. targets: of every switch. sums: a folder for what agents receive, which
-    can be large. counters: of the P4 programs, by name; their values are kept when a switch is
-    restarted."""
+    """See backend.Backend. targets: the target of every switch. sums: a folder for what agents
+    receive, which can be large. counters: the names of the P4 programs' counters, whose values are
+    kept when a switch is restarted."""
 
     def __init__(
         self,

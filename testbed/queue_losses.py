@@ -19,8 +19,9 @@ from agglab.testbed.systems.base import Cells
 
 @dataclass(frozen=True)
 class Balance:
-    """Frames of one switch. came: from its links; counted: by its program; expected: what the
-    program should have sent by its own counters; went: what was sent."""
+    """The frames of one switch. came: frames from its links. counted: frames that its program
+    counted. expected: frames that the program should have sent by its own counters. went: frames
+    that were sent."""
 
     came: int
     counted: int

@@ -1,4 +1,4 @@
-"""What a network counted, as values."""
+"""The values that a network has counted."""
 
 from __future__ import annotations
 

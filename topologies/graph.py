@@ -300,12 +300,11 @@ class Topology:
         return dict(self._ports.get(node, {}))
 
     def with_directions(self, pattern: str, **changes: Any) -> Topology:
-        """A copy in which fields of some Directions are others.
+        """Returns a copy in which some Directions have other values.
 
-        pattern: of shell style; with `->` it is matched against directions (`s*->h*`), otherwise
-        against links (`h?-s1`), both of whose directions change. changes: fields of Direction.
-        Raises ValueError if it matches nothing.
-        """
+        pattern: in shell style. If it contains `->`, it is matched against directions (`s*->h*`),
+        otherwise against links (`h?-s1`), both of whose directions change. changes: the new values
+        of fields of Direction."""
         links = tuple(_changed(link, pattern, changes) for link in self.links)
         if not any(_concerned(link, pattern) for link in self.links):
             raise ValueError(f"'{pattern}' matches no link and no direction")

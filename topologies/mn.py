@@ -29,7 +29,8 @@ from agglab.topologies.kinds import KINDS  # noqa: E402
 
 
 def to_mininet(topology: Topology) -> Topo:
-    """The same nodes, addresses and ports as a Mininet Topo; rates and losses are left out."""
+    """Returns the same nodes, addresses and ports as a Mininet Topo. Rates and losses are left
+    out."""
     topo = Topo()
     for host in topology.hosts:
         topo.addHost(host.name, ip=f"{host.ip}/{PREFIX_LENGTH}", mac=host.mac)

@@ -104,7 +104,8 @@ class Assignments:
         self.expressions.select_code(target, lambda place: self.store(place, value), [])
 
     def _assign_selected(self, target: Place, source: SelectedPlace) -> None:
-        """From the element that an index picks; what is beyond the last is invalid."""
+        """Assigns from the element that an index picks. An element beyond the last one is
+        invalid."""
         with self.scope.into([]) as outside:
             self.invalidate(target)
         self.expressions.select_code(source, lambda place: self.assign(target, place), outside)

@@ -29,7 +29,8 @@ class TypeSpecs:
         return self._p4info.type_info
 
     def announce(self) -> None:
-        """There are types, if only plain ones: p4c's P4Info has an empty type_info then."""
+        """Makes P4Info say that there are types. p4c writes an empty type_info, too, if all types
+        are plain."""
         self._info.SetInParent()
 
     def spec(self, shape: types.Type, where: Position) -> Message:

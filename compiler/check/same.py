@@ -30,7 +30,7 @@ def same_expression(
 def _same_members(
     left: ast.StructExpression, right: ast.StructExpression, program: TypedProgram
 ) -> bool:
-    """The same value for each name, in whatever order."""
+    """Whether both have the same value for each name, in whatever order."""
     given = {m.name: m.value for m in left.members}
     wanted = {m.name: m.value for m in right.members}
     return given.keys() == wanted.keys() and all(

@@ -33,7 +33,7 @@ class NestingFailure(SyntaxFailure):
 
 
 def join(first: Position, last: Position) -> Position:
-    """From first to last where they share a line, else first."""
+    """Returns the position from first to last if they share a line, otherwise that of first."""
     if first.file != last.file or first.line != last.line or last.column < first.column:
         return first
     return first._replace(length=last.column + last.length - first.column)
@@ -104,7 +104,7 @@ class Cursor:
         self.fail(f"expected {what}{where}, found {describe(self.token)}")
 
     def span(self, start: Position) -> Position:
-        """From start to the last token consumed."""
+        """Returns the position from start to the last token that was consumed."""
         return join(start, self.previous.position)
 
     def fail(self, message: str, position: Position | None = None, hint: str = "") -> NoReturn:

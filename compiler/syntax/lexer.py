@@ -238,7 +238,7 @@ def _moved(token: Token, to: tuple[str, int]) -> Token:
 
 
 def _expanded(tokens: list[Token], original: list[tuple[str, int]]) -> list[Token]:
-    """The same for the part of a line that holds macros."""
+    """Does the same for the part of a line that holds macros."""
     out: list[Token] = []
     at = 0
     macro: tuple[str, int] | None = None

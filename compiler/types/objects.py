@@ -84,9 +84,8 @@ class Extern(Type):
 class Block(Type):
     """The fields that parsers and controls have in common.
 
-    declaration: with or without a body; parameters: of apply; constructor: of the constructor
-    (empty for the types without body).
-    """
+    declaration: it may be one without a body. parameters: those of apply. constructor: the
+    constructor's parameters (empty for types without a body)."""
 
     declaration: ast.Declaration
     arguments: tuple[Type, ...] = ()

@@ -34,7 +34,7 @@ GONE = "the agent of this host has ended; its log says why"
 
 
 class TrainingError(RuntimeError):
-    """There is no agent, or it gives no more results; one line."""
+    """There is no agent, or it gives no more results. The message is one line."""
 
 
 @dataclass(frozen=True)

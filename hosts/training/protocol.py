@@ -105,7 +105,7 @@ class Done:
 
 @dataclass(frozen=True)
 class Failed:
-    """There is no sum. fatal: nor will there be of any reduction after it."""
+    """There is no sum. fatal: there will be none of any later reduction either."""
 
     kind: ClassVar[str] = "failed"
     number: int

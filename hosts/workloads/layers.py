@@ -179,8 +179,8 @@ class Layers:
         return tuple(BucketOf(self, each.start, each.elements) for each in self.buckets)
 
     def as_dense(self) -> Dense:
-        """The same values, summed at once: what a system is told whose endpoint sums the
-        buckets."""
+        """Returns a workload with the same values that are summed at once. Systems whose endpoint
+        sums the buckets are given this one."""
         return Dense(self.elements, self.dtype)
 
 

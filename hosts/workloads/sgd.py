@@ -114,7 +114,7 @@ class Sgd:
         return np.concatenate([part.reshape(-1) for part in parts]).astype(self.dtype)
 
     def moved(self, model: Array, summed: NDArray[Any], workers: int) -> Array:
-        """The model after a step whose gradients have this sum over so many workers."""
+        """Returns the model after a step. summed: the sum of the gradients of so many workers."""
         after: Array = model - self.rate / workers * summed.astype(np.float64)
         return after
 

@@ -14,7 +14,7 @@ from agglab.hosts.workloads.base import InputKey
 
 @dataclass(frozen=True)
 class Sparse:
-    """See base.Work and tensors.Sparsity. workers: of the whole job."""
+    """See base.Work and tensors.Sparsity. workers: the number of workers of the whole job."""
 
     kind: ClassVar = "sparse_allreduce"
     in_place: ClassVar = True

@@ -15,8 +15,8 @@ from agglab.hosts.workloads.base import InputKey
 
 @dataclass(frozen=True)
 class Torch:
-    """One run of a script. script: its path; arguments: of its command line; elements: values of
-    one reduction, at most: larger tensors are reduced in parts. See also base.Work."""
+    """One run of a script. script: its path. arguments: those of its command line. elements: the
+    most values of one reduction; larger tensors are reduced in parts. See also base.Work."""
 
     kind: ClassVar = "torch"
     in_place: ClassVar = False

@@ -20,7 +20,7 @@ def decode_match(table: Table, messages: Sequence[p4runtime_pb2.FieldMatch]) -> 
 def decode_key(
     owner: str, fields: Sequence[Field], messages: Sequence[p4runtime_pb2.FieldMatch]
 ) -> tuple[Match, ...]:
-    """The same for the fields of whatever `owner` names in errors."""
+    """Decodes any match fields as `decode_match` does. owner: what errors call their owner."""
     given = {}
     known = {field.id for field in fields}
     for message in messages:
@@ -112,7 +112,7 @@ def encode_match(table: Table, key: Sequence[Match]) -> list[p4runtime_pb2.Field
 
 
 def encode_key(fields: Sequence[Field], key: Sequence[Match]) -> list[p4runtime_pb2.FieldMatch]:
-    """The same for any fields."""
+    """Encodes any match fields."""
     pairs = zip(fields, key, strict=True)
     return [_encode_field(field, match) for field, match in pairs if not _is_wildcard(field, match)]
 

@@ -46,7 +46,7 @@ class Server:
         links: Links | None = None,
         credentials: grpc.ServerCredentials | None = None,
     ) -> None:
-        """credentials: for TLS. A Unix socket is its user's alone."""
+        """credentials: they make TLS of it. A Unix socket belongs to its user alone."""
         options = [
             # Two servers must not share a port: the second would get some of the calls.
             ("grpc.so_reuseport", 0),

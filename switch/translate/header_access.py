@@ -123,7 +123,7 @@ class HeaderAccess:
         ]
 
     def mark_valid(self, header: HeaderExpression, place: Place) -> None:
-        """At most one member of a union is valid."""
+        """Makes a header valid. At most one member of a union is valid."""
         self.out.line(f"{access(place.header, 'valid')} = true;")
         for other in self.siblings(header, place):
             self.out.line(f"{other}.valid = false;")

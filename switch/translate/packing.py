@@ -18,7 +18,7 @@ class Piece:
 
 
 def read_bits(pointer: str, bit: int, bits: int) -> str:
-    """At most 64 bits, `bit` bits after the pointer."""
+    """Returns C that reads at most 64 bits, which begin `bit` bits after the pointer."""
     if bit % 8 == 0 and bits % 8 == 0:
         return f"load_be({pointer} + {bit // 8}, {bits // 8})"
     return f"load_bits({pointer}, {bit}, {bits})"

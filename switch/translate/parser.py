@@ -33,7 +33,7 @@ class ParserWriter:
         self.labels = {name: layout.names.make("state", name) for name in self.states}
 
     def error(self, name: str) -> str:
-        """name: of an error of core.p4."""
+        """Returns the code of an error of core.p4. name: its name."""
         return f"{{ error = {self.program.errors[name]}; goto done; }} /* {name} */"
 
     def goto(self, name: str | None) -> str:

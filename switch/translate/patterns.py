@@ -28,7 +28,7 @@ class LaneAdd:
 
 
 def strip_masks(data: Data, bits: int) -> Data:
-    """The same modulo 2^bits without `& ones` around it."""
+    """Returns an expression that is equal modulo 2^bits, without `& ones` around it."""
     full = (1 << bits) - 1
     while isinstance(data, Arithmetic) and data.op == "&":
         for mask, inner in ((data.left, data.right), (data.right, data.left)):

@@ -58,7 +58,8 @@ def read_directions(
 def sent_by_switches(
     topology: Topology, buffered: Container[str], switches: Sequence[SwitchStatistics]
 ) -> dict[str, Sent]:
-    """What native switches sent on the buffered links, by direction name, by their own counts."""
+    """Returns what native switches sent on the buffered links, by direction name, as they counted
+    it themselves."""
     details = {switch.name: switch.details for switch in switches}
     found = {}
     for link in topology.links:

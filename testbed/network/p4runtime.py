@@ -48,7 +48,7 @@ class P4RuntimeError(ControlError):
 
 
 class P4RuntimeClient:
-    """The primary controller of one switch. address: as gRPC takes it, such as
+    """The primary controller of one switch. address: in gRPC's notation, such as
     `unix:/run/x.sock`."""
 
     def __init__(self, address: str, device_id: int, p4info: Path) -> None:

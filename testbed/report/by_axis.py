@@ -25,7 +25,7 @@ untrusted source."""
 
 @dataclass(frozen=True)
 class Measure:
-    """What a figure shows over an axis. sample: the path of the list whose median it is."""
+    """What a figure shows over an axis. sample: the path of the list whose median is shown."""
 
     name: str
     path: str

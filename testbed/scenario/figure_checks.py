@@ -1,4 +1,4 @@
-"""What is wrong with the figure of a sweep."""
+"""Finds what is wrong with the figure of a sweep."""
 
 from __future__ import annotations
 

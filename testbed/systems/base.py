@@ -132,7 +132,7 @@ class ActiveJob:
 
 @dataclass(frozen=True)
 class P4Program:
-    """path: the P4 source; parameters: of compile time (-D)."""
+    """path: the P4 source. parameters: those of compile time (-D)."""
 
     path: Path
     parameters: Mapping[str, int]
@@ -309,8 +309,8 @@ become."""
 
 @dataclass
 class MissingChunks:
-    """What one host or switch owes: chunks that it never sent (up), results that it never
-    received."""
+    """The chunks that one host or switch owes: those that it never sent (up), and results that it
+    never received."""
 
     never_sent: set[int] = field(default_factory=set)
     never_heard: set[int] = field(default_factory=set)

@@ -91,7 +91,7 @@ def independent_loss(way: Direction) -> float:
 
 
 def with_settings(agent: Agent, more: Mapping[str, Any]) -> Agent:
-    """The same agent with more of its system's own settings."""
+    """Returns the same agent with more of its system's own settings."""
     settings = {**agent.configuration["settings"], **more}
     return replace(agent, configuration={**agent.configuration, "settings": settings})
 

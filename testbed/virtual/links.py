@@ -135,7 +135,7 @@ class LinkDirection:
         return self._look().carried_bytes
 
     def look(self) -> Row:
-        """A row of series.tracks.LINK: so far, and of what waits now."""
+        """Returns a row of series.tracks.LINK: what has been counted so far, and what waits now."""
         seen, refused = self._look(), self._counts.refused
         carried, packets, waiting = seen.carried_bytes, seen.waiting_packets, seen.waiting_bytes
         return self._clock.now_ns, carried, refused, packets, waiting

@@ -45,7 +45,7 @@ class Datagram:
 
 @dataclass(frozen=True)
 class NetworkError:
-    """An ICMP message about a datagram this host sent. ports: of that datagram."""
+    """An ICMP message about a datagram that this host sent. ports: the ports of that datagram."""
 
     target: bytes
     ports: tuple[int, int]

@@ -40,7 +40,8 @@ class ModelError(ValueError):
 
 @dataclass(frozen=True)
 class Layer:
-    """values: of its gradient; mflop: millions of operations in a forward pass of one sample."""
+    """values: the number of values of its gradient. mflop: millions of operations in a forward pass
+    of one sample."""
 
     name: str
     values: int
@@ -50,7 +51,8 @@ class Layer:
 
 @dataclass(frozen=True)
 class Model:
-    """samples: of a worker in an iteration. p100_samples_per_s: None if nobody has measured it."""
+    """samples: the samples of one worker in an iteration. p100_samples_per_s: None if nobody has
+    measured it."""
 
     title: str
     source: str

@@ -1,4 +1,5 @@
-"""What a training script imports and this machine does not have. The script is read, not run."""
+"""Finds modules that a training script imports and this machine does not have. The script is read,
+not run."""
 
 from __future__ import annotations
 

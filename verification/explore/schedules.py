@@ -92,7 +92,7 @@ def _options(seed: int, system: str) -> Any:
 
 
 def _workload(chance: Random, tensors: Random, system: System) -> Workload:
-    """tensors: by which what the tensors are like is drawn, apart from the rest."""
+    """Draws a workload. tensors: draws the properties of the tensors, apart from all else."""
     able = system.abilities.workloads
     reduces = "allreduce" in able
     others = [kind for kind in able if kind in OWN_KEYS]
@@ -157,8 +157,8 @@ OWN_KEYS: Mapping[str, Callable[[Random], dict[str, Any]]] = {
 def _faults(
     chance: Random, scenario: Scenario, makers: Mapping[str, Maker], most: int
 ) -> Iterator[FaultEntry]:
-    """At each target at most one that stops its program, and one of each other kind: then none
-    overlaps another."""
+    """Draws faults. Each target gets at most one that stops its program, and one of each other
+    kind, so that none overlaps another."""
     graph, used = bare_graph(scenario.topology), set()
     for _ in range(chance.randint(0, most)):
         kind = chance.choice(list(makers))

@@ -20,7 +20,7 @@ ELEMENTS = 4000
 
 @cache
 def recorded(system: str) -> Sequence[bytes]:
-    """Frames of a run of this system, always the same: at most FRAMES_MAX."""
+    """Returns frames of a run of this system, at most FRAMES_MAX. They are always the same."""
     frames = _sent_in(resolved(system, ELEMENTS, seed=1))
     return Random(f"recorded {system}").sample(frames, min(FRAMES_MAX, len(frames)))
 

@@ -56,7 +56,7 @@ OPERATORS = OPERATOR_TEXT.split()
 
 
 class Target(ABC):
-    """One kind of input. name: of the kind. Set up once in each process."""
+    """One kind of input. name: the name of the kind. A target is set up once in each process."""
 
     name: str
 

@@ -246,7 +246,7 @@ class Expressions:
         return made
 
     def call(self, expression: ast.Call) -> Any:
-        """What a call returns."""
+        """Carries out a call and returns its result."""
         info = self.program.calls[expression]
         if expression in self.program.const_value:
             return self._constant(expression)

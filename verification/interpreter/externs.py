@@ -143,7 +143,7 @@ class Externs:
         return self.registers.setdefault(register.name, [0] * size)
 
     def _register_read(self, register: Instance, given: Arguments) -> None:
-        """What is behind the end is not read, and the result stays as it is."""
+        """Reads a cell. If the index is behind the end, the result stays as it is."""
         place = self.expressions.place(given["result"])
         cells, index = self._cells(register), self.expressions.number(given["index"])
         if index < len(cells):

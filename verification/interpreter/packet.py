@@ -51,7 +51,7 @@ class Packet:
         self.out.append((bits, value))
 
     def emitted(self) -> bytes:
-        """What has been emitted, as bytes."""
+        """Returns what has been emitted as bytes."""
         bits = value = 0
         for more, below in self.out:
             bits, value = bits + more, value << more | below

@@ -67,7 +67,7 @@ class Statements:
             execute(each)
 
     def declare(self, node: ast.Variable) -> None:
-        """A variable begins with its initial value."""
+        """Gives a variable its initial value."""
         if node.value is None:
             value = self.context.default(self.program.type_of_declaration[node])
         else:

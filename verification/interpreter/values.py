@@ -125,7 +125,7 @@ def _union(kind: types.HeaderUnion, members: dict[str, Header]) -> Union:
 
 
 def copy(value: Any) -> Any:
-    """The same value, which nothing done to the original changes."""
+    """Returns the same value, which nothing done to the original changes."""
     if isinstance(value, Record):
         return Record(value.type, {name: copy(each) for name, each in value.fields.items()})
     if isinstance(value, Header):

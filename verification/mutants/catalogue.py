@@ -66,8 +66,8 @@ class CatalogueError(ValueError):
 
 @dataclass(frozen=True)
 class Mutant:
-    """One fault: in `file`, the only occurrence of `find` becomes `replace`. group: the catalogue's
-    file, without its suffix. system: of the schedules that are searched."""
+    """One fault: in `file`, the only occurrence of `find` becomes `replace`. group: the name of the
+    catalogue's file, without its suffix. system: the system whose schedules are searched."""
 
     id: str
     group: str
@@ -97,8 +97,8 @@ class Mutant:
 
 @cache
 def read(folder: Path | None = None) -> tuple[Mutant, ...]:
-    """All mutants, by file and in each file's order. folder: of another catalogue. Raises
-    CatalogueError."""
+    """Returns all mutants, by file and in each file's order. folder: the folder of another
+    catalogue. Raises CatalogueError."""
     own = [proofs.folder(name) / "mutants" for name in systems.built_in()]
     found: dict[str, Mutant] = {}
     for path in _files([folder] if folder else [FOLDER, *own]):

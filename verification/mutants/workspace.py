@@ -48,7 +48,8 @@ def tracked(repository: Path) -> list[str]:
 
 
 class Workspace:
-    """folder: of the copy, made here. cache: of what is compiled, found again by its contents."""
+    """folder: the folder of the copy, which is made here. cache: the folder of compiled files,
+    which are found again by their contents."""
 
     def __init__(self, repository: Path, folder: Path, cache: Path) -> None:
         self.folder = folder
@@ -99,7 +100,7 @@ class Workspace:
                 return Ended(None, output)
 
     def stop(self) -> None:
-        """From any thread: end what runs here; `python` raises Stopped, now and from now on."""
+        """Ends what runs here; any thread may call it. From now on, `python` raises Stopped."""
         with self._lock:
             self._stopped = True
             if self._running:

@@ -11,7 +11,7 @@ from agglab.hosts.systems.libra.job import LibraJob
 
 
 def rows(lanes: int, count: int) -> NDArray[np.uint8]:
-    """An outbox's frames: so many rows, each for the longest datagram."""
+    """Returns the frames of an outbox: one row for each, long enough for the longest datagram."""
     row_bytes = -(-wire.datagram_bytes(lanes) // 64) * 64
     return np.zeros((count, row_bytes), np.uint8)
 

@@ -162,7 +162,7 @@ class LibraWorker:
 
     @property
     def recoveries(self) -> Sequence[Recovery]:
-        """What tells round trips and latencies (hosts/recording.py)."""
+        """The loss recoveries, which know round trips and latencies (hosts/recording.py)."""
         return tuple(self._recoveries)
 
     @property
@@ -238,7 +238,8 @@ class LibraWorker:
 
 
 class _Round:
-    """One round's keys, divided among servers and into hot and cold ones. hot: of each server."""
+    """The keys of one round, divided among the servers and into hot and cold ones. hot: the hot
+    keys of each server."""
 
     def __init__(
         self,

@@ -34,8 +34,8 @@ class Channel:
     attempt, which `due` gives."""
 
     def __init__(self, timing: Timing, hold_ns: int = 0) -> None:
-        """hold_ns: for how long packets and their acknowledgements may wait behind others' in the
-        queues of both ends."""
+        """hold_ns: how long packets and their acknowledgements may wait in the queues of both
+        ends."""
         self._native = library.load_system(SIGNATURES)
         check_layout()
         self._recovery = Recovery.of(timing, hold_ns)

@@ -133,7 +133,7 @@ class Agent:
 
     @property
     def recoveries(self) -> Sequence[Recovery]:
-        """What tells round trips and latencies (hosts/recording.py)."""
+        """The loss recoveries, which know round trips and latencies (hosts/recording.py)."""
         return self._post.recoveries
 
     @property

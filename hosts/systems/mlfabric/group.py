@@ -38,7 +38,7 @@ class Member:
 
     @classmethod
     def of_request(cls, rank: int, body: bytes) -> Member:
-        """From the body of a REQUEST."""
+        """Reads the body of a REQUEST."""
         return cls._of(rank, np.frombuffer(body, REQUEST, 1)[0])
 
     @classmethod
@@ -76,7 +76,8 @@ class Grant:
 
     @classmethod
     def of(cls, body: bytes, workers: int, chunks: int) -> Grant | None:
-        """From the body of a GRANT; None if no scheduler of such a job can have sent it."""
+        """Reads the body of a GRANT. Returns None if no scheduler of such a job can have sent
+        it."""
         head = np.frombuffer(body, GRANT, 1)[0]
         entries = np.frombuffer(body, ENTRY, offset=GRANT.itemsize)
         members = tuple(Member._of(int(one["rank"]), one) for one in entries)

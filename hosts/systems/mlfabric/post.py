@@ -26,8 +26,8 @@ assert (FIELDS.size, ATTEMPT_AT + NUMBERED.size) == (HEADER_BYTES, HEADER_BYTES)
 
 
 class Message(NamedTuple):
-    """A message from a peer, which is named by its index. number: of the run; epoch: as the sender
-    knew."""
+    """A message from a peer, which is named by its index. run: the number of the training run.
+    epoch: the epoch that the sender knew."""
 
     peer: int
     kind: Kind
@@ -179,7 +179,7 @@ class Post:
 
     @property
     def recoveries(self) -> Sequence[Recovery]:
-        """What tells round trips and latencies (hosts/recording.py)."""
+        """The loss recoveries, which know round trips and latencies (hosts/recording.py)."""
         return tuple(one.recovery for one in self._channels)
 
     @property

@@ -86,7 +86,7 @@ class Store:
             self.log += records
 
     def bring(self, assembly: Assembly) -> None:
-        """The model of what has arrived whole."""
+        """Takes over a model that has arrived as a whole."""
         for chunk, values in assembly.chunks():
             self.values[chunk] = values
             self._changed[chunk] = assembly.version

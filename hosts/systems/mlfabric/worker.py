@@ -61,7 +61,8 @@ class WorkerJob:
 
 @dataclass
 class Update:
-    """One that has been asked for. values: by chunks. grant: when it was granted."""
+    """An update that a transfer has been requested for. values: its values by chunk. grant: the
+    grant, once there is one."""
 
     member: Member
     epoch: int
@@ -109,7 +110,7 @@ class Worker:
     # Steps.
 
     def _compute(self, now_ns: int) -> None:
-        """On the model as it is here."""
+        """Computes an update on the model that this worker has."""
         if self._step == self.work.steps_max:
             self.post.send(self._scheduler, Kind.IDLE)
             return

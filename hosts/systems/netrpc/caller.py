@@ -215,7 +215,7 @@ class Caller:
         self._state.chunks = self._state.chunks_done = 0
 
     def answer(self, position: int, kind: Kind) -> bytes:
-        """What followed the headers of the answer there."""
+        """Returns what followed the headers of the last answer at a position of the window."""
         size = wire.body_bytes(kind, self._state.lanes)
         return self._answers[position, :size].tobytes()
 

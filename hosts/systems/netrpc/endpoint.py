@@ -231,7 +231,7 @@ class NetRpcWorker:
 
     @property
     def recoveries(self) -> Sequence[Recovery]:
-        """What tells round trips and latencies (hosts/recording.py)."""
+        """The loss recoveries, which know round trips and latencies (hosts/recording.py)."""
         return tuple(caller.recovery for caller in self._callers)
 
     @property

@@ -28,7 +28,7 @@ class PlaceCache:
         return np.array(list(missing), np.uint64)
 
     def learn(self, entries: NDArray[np.void]) -> None:
-        """From an answer: wire.KEY."""
+        """Takes places from an answer, an array of wire.KEY."""
         self._places.update(zip(entries["key"].tolist(), entries["place"].tolist(), strict=True))
 
     def of(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
@@ -91,7 +91,8 @@ def in_pairs(
 
 
 def one_by_one(places: NDArray[np.int64], indices: NDArray[np.int64]) -> Iterator[Packet]:
-    """The same where each call is about one key's counter: the first pair names it."""
+    """Does the same for methods whose calls are each about the counter of one key, which the first
+    pair names."""
     for place, index in zip(places.tolist(), indices.tolist(), strict=True):
         pairs = np.zeros(PAIRS, PAIR)
         pairs["place"] = NO_PLACE

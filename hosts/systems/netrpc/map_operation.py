@@ -81,7 +81,7 @@ class MapOperation:
         yield _Queue(self._server, declared, Kind.KEYS, Kind.KEYS, packets)
 
     def _take(self, queue: _Queue, body: bytes, packet: Packet) -> None:
-        """What an answer says of the keys that its call was about."""
+        """Takes what an answer says about the keys of its call."""
         if queue.answer == Kind.NOTHING:
             self._found[packet.indices] = queue.count
             return

@@ -59,7 +59,8 @@ class CntFwd:
 
 @dataclass(frozen=True)
 class Method:
-    """One method as it was declared. number: on the wire; name: in the service."""
+    """One method as it was declared. number: its number on the wire. name: its name in the
+    service."""
 
     argument: Kind
     add_to: bool = False

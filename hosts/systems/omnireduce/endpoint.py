@@ -121,7 +121,8 @@ class OmniReducer:
         aggregator: Address = AGGREGATOR,
         longest_bytes: int = 0,
     ) -> None:
-        """longest_bytes: of a datagram, as far as the system allows; 0 for no other limit."""
+        """longest_bytes: the longest datagram that the path allows; 0 if only the system limits
+        it."""
         check_range("lanes", job.lanes, 1, wire.MAX_LANES)
         self.job, self.timing = job, timing
         self.peers = (aggregator,)
@@ -231,7 +232,7 @@ class OmniReducer:
 
     @property
     def recoveries(self) -> Sequence[Recovery]:
-        """What tells round trips and latencies (hosts/recording.py)."""
+        """The loss recoveries, which know round trips and latencies (hosts/recording.py)."""
         return (self._state.recovery,)
 
     @property

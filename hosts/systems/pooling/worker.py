@@ -187,7 +187,7 @@ class PoolingWorker:
 
     @property
     def recoveries(self) -> Sequence[Recovery]:
-        """What tells round trips and latencies (hosts/recording.py)."""
+        """The loss recoveries, which know round trips and latencies (hosts/recording.py)."""
         return (self._state.recovery,)
 
     @property

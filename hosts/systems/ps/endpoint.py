@@ -313,7 +313,7 @@ class PsWorker:
 
     @property
     def recoveries(self) -> Sequence[Recovery]:
-        """What tells round trips and latencies (hosts/recording.py)."""
+        """The loss recoveries, which know round trips and latencies (hosts/recording.py)."""
         return tuple(self._recoveries)
 
     @property

@@ -29,7 +29,7 @@ def endpoint(part: Part) -> Worker:
 
 
 def reducer(part: Part, hooks: Hooks) -> Reducer:
-    """The same over a socket, or a worker of the user's own."""
+    """Makes the same worker over a socket, or one of the user's own."""
     has, window = part.settings, _window(part)
     if "fixed_point" in has:
         assert not part.worker

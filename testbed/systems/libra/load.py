@@ -119,8 +119,8 @@ def _pages(setting: Setting, number: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=64)
 def _chosen(setting: Setting, sample: int) -> list[Keys]:
-    """Returns each server's choice: of the keys that more than one worker pushed, those of most
-    workers."""
+    """Returns each server's choice among the keys that more than one worker pushed: those that most
+    workers pushed."""
     every = [_pushed(setting.seed, setting.job, rank, sample) for rank in setting.members]
     keys, counts = np.unique(np.concatenate(every), return_counts=True)
     keys, counts = keys[counts > 1], counts[counts > 1]

@@ -30,7 +30,7 @@ def window(chosen: int, service: str) -> int:
 
 
 class CallSessions:
-    """See systems.base.Sessions. services: by the jobs' numbers."""
+    """See systems.base.Sessions. services: the jobs' services, by the jobs' numbers."""
 
     def __init__(self, resolved: ResolvedScenario, services: Mapping[int, str], cells: int) -> None:
         self._slots = SlotSessions(resolved)

@@ -162,6 +162,16 @@ def test_another_method_in_the_same_turn_is_refused(pipeline: Pipeline) -> None:
     assert counted(pipeline)["refused"] == 1
 
 
+def test_a_call_of_an_older_gather_does_not_join_a_later_one(pipeline: Pipeline) -> None:
+    """The sequence numbers of a caller that has not used the position yet do not tell."""
+    opened(pipeline)
+    for rank, port in ((0, 1), (1, 2)):
+        assert send(pipeline, port, array(REDUCE, rank, 7, position=1)) == {}
+    assert send(pipeline, 3, array(REDUCE, 2, 5, position=1)) == {}
+    assert counted(pipeline)["stale"] == 1
+    assert counted(pipeline)["complete"] == 1, "the opening's"
+
+
 def test_what_a_flip_bit_alone_would_take_for_new_is_refused(pipeline: Pipeline) -> None:
     """A copy of a call that is two uses of its position late has the flip bit of a new one."""
     opened(pipeline)

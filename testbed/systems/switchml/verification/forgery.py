@@ -146,7 +146,7 @@ def _flipped(chance: Random, frame: bytearray) -> None:
 
 
 def _pretended(chance: Random, frame: bytearray) -> None:
-    """From the aggregator, to somebody else: what a worker would believe."""
+    """Makes a frame pretend to be a result that the aggregator sends to some worker."""
     frame[26:30] = packets.AGGREGATOR_IP
     frame[30:34] = bytes([10, 0, chance.randrange(3), chance.randrange(1, 4)])
     frame[:6] = bytes([2, 0, 0, 0, *frame[32:34]])
@@ -219,5 +219,5 @@ CHANGES: tuple[Callable[[Random, bytearray], None], ...] = (
 
 
 def end_of(mac: str, ip: str, port: int) -> End:
-    """From the notation of a topology."""
+    """Returns the end of a link that has these addresses, in the notation that topologies use."""
     return End(bytes.fromhex(mac.replace(":", "")), bytes(map(int, ip.split("."))), port)

@@ -42,7 +42,7 @@ State = tuple[int, tuple[int, ...], Bag]
 
 @dataclass(frozen=True)
 class Case:
-    """copies: of one packet at a time, at most."""
+    """copies: the most copies of one packet that may exist at a time."""
 
     window: int
     chunks: int
@@ -71,7 +71,7 @@ class InvariantViolated(Wrong):
 
 @dataclass(frozen=True)
 class Packet:
-    """rank: of its sender (up), or of its receiver."""
+    """rank: the rank of its sender (up) or of its receiver."""
 
     up: bool
     rank: int
@@ -199,7 +199,7 @@ class Model:
         return self._real[rank]
 
     def _check(self, rank: int) -> None:
-        """Every chunk whose result the worker has taken is right."""
+        """Raises Wrong unless every chunk is right whose result the worker has taken."""
         window = self._case.window
         for slot, state in enumerate(self._real[rank].slots):
             last = int(state["chunk"]) - (window if state["waiting"] else 0)
@@ -320,7 +320,8 @@ class Enumeration:
         return told[::-1]
 
     def _finish(self, start: State) -> None:
-        """From here on nothing is lost, and what is waited for is sent again: the round ends."""
+        """Ends the round: nothing is lost any more, and packets that are waited for are sent
+        again."""
         model, state = self._model, start
         seen: list[State] = []
         told: list[str] = []

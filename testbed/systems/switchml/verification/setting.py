@@ -143,7 +143,7 @@ def _simpler_jobs(job: JobSetting) -> Iterator[JobSetting]:
 
 
 def from_values(values: Mapping[str, Any]) -> Setting:
-    """From a file. Raises ValueError."""
+    """Makes a setting of the values in a file. Raises ValueError."""
     jobs = []
     for job in values["jobs"]:
         rounds = tuple((int(count), bool(floats)) for count, floats in job["rounds"])

@@ -106,7 +106,7 @@ class JobState:
 
 
 class SwitchWorld:
-    """A world of a setting. compiled: of a program with setting.LANES and SLOTS."""
+    """A world for a setting. compiled: a program with setting.LANES and SLOTS."""
 
     def __init__(self, compiled: CompiledProgram, chosen: Setting) -> None:
         self.told: list[str] | None = None
@@ -247,7 +247,8 @@ class SwitchWorld:
         frames: list[bytes],
         extra: Extra | None = None,
     ) -> None:
-        """Delivers what arrives at a host at the same time, to each job's worker what is for it."""
+        """Delivers datagrams that arrive at a host at the same time; each job's worker gets its
+        own."""
         for job in self._jobs:
             worker = job.workers.get(host)
             if worker is None or host not in job.running:
