@@ -167,9 +167,11 @@ def test_a_call_of_an_older_gather_does_not_join_a_later_one(pipeline: Pipeline)
     opened(pipeline)
     for rank, port in ((0, 1), (1, 2)):
         assert send(pipeline, port, array(REDUCE, rank, 7, position=1)) == {}
-    assert send(pipeline, 3, array(REDUCE, 2, 5, position=1)) == {}
+    for sequence in (5, 6):
+        assert send(pipeline, 3, array(REDUCE, 2, sequence, position=1)) == {}
     assert counted(pipeline)["stale"] == 1
-    assert counted(pipeline)["complete"] == 1, "the opening's"
+    answers = send(pipeline, 3, array(REDUCE, 2, 7, position=1))
+    assert answers[1].values == total(*(values(rank) for rank in range(3)))
 
 
 def test_what_a_flip_bit_alone_would_take_for_new_is_refused(pipeline: Pipeline) -> None:
@@ -313,6 +315,17 @@ def test_a_wrong_udp_checksum_is_refused(pipeline: Pipeline) -> None:
             bad[at] ^= 1
             assert pipeline.process(1, bytes(bad), NOW_US) == []
     assert counted(pipeline) == {**before, "refused": 22}
+
+
+@pytest.mark.parametrize("udp_extra", [-1, 1, 400])
+def test_a_udp_length_that_differs_from_the_packets_is_refused(
+    pipeline: Pipeline, udp_extra: int
+) -> None:
+    call = frame(1, array(OPEN, 0, 1, epoch=7))
+    assert pipeline.process(1, rewritten(call, udp_extra=udp_extra), NOW_US) == []
+    assert counted(pipeline) == {"refused": 1}
+    assert pipeline.process(1, rewritten(call), NOW_US) == []
+    assert counted(pipeline) == {"refused": 1, "new": 1}
 
 
 def test_who_calls_is_told_by_port_and_address(pipeline: Pipeline) -> None:
