@@ -5,9 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, entry_points
+from pathlib import Path
 
 import pytest
 
+from agglab.hosts import script_run
 from agglab.hosts.training import autoload
 
 BROKEN = """
@@ -70,3 +72,20 @@ def test_the_name_is_made_known_where_pytorch_calls_no_entry_points(
         monkeypatch.setenv(autoload.AUTOLOAD, chosen)
     autoload.register_where_needed()
     assert calls == [1] * known
+
+
+def test_the_name_is_known_before_a_scenarios_script_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[str] = []
+    monkeypatch.setattr(script_run, "register_where_needed", lambda: begun.append("registered"))
+    monkeypatch.setattr(
+        script_run, "outcome_of", lambda script: {"error": begun.append(script) or ""}
+    )
+    monkeypatch.setattr(script_run, "end_with", lambda pid: None)
+    monkeypatch.setattr(script_run, "NICENESS", 0)
+    monkeypatch.setattr(sys, "argv", sys.argv)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setenv("AGGLAB_AGENT", "1")
+    assert script_run.main([str(tmp_path / "outcome"), "train.py"]) == 0
+    assert begun == ["registered", "train.py"]
