@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from agglab.compiler import ast
@@ -14,12 +14,14 @@ from agglab.verification.stf.script import StfError
 
 
 class Specification:
-    """The Engine over a Machine, as far as random cases need one. Names are full names."""
+    """The Engine over a Machine, for all but meters, profiles and written cells. Names are full
+    names."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self._nodes: list[tuple[int, tuple[int, ...]]] = []
         self._out: list[tuple[int, bytes]] = []
+        self._entries: list[Entry] = []
         main = machine.context.program.main
         assert main is not None
         self._tables = {
@@ -42,25 +44,39 @@ class Specification:
     def add(
         self, table: str, keys: list[Match], action: str, args: list[int], priority: int
     ) -> int:
-        control, declaration = self._tables[table]
-        reference = self._action(control, declaration, action)
-        chosen = self._machine.context.program.decl_of[reference]
-        assert isinstance(chosen, ast.ActionDeclaration)
-        data = [p for p in chosen.parameters if not p.direction]
+        declaration = self._tables[table][1]
         kinds = {key.match_kind.name for key in declaration.keys}
         prefixes = [key.operand for key in keys if key.kind == "lpm"]
         rank = priority if RANKED & kinds else sum(prefixes)
         widths = [self._machine.expressions.width(key.expression) for key in declaration.keys]
-        entry = Entry(
-            [_predicate(key, width) for key, width in zip(keys, widths, strict=True)],
-            rank,
-            chosen,
-            self._machine.context.program.actions[reference],
-            dict(zip(data, self._typed(data, args), strict=True)),
-        )
-        entries = self._machine.tables.installed.setdefault(table, [])
-        entries.append(entry)
-        return len(entries) - 1
+        matches = [_predicate(key, width) for key, width in zip(keys, widths, strict=True)]
+        entry = self._entry(table, matches, rank, action, args)
+        self._machine.tables.installed.setdefault(table, []).append(entry)
+        self._entries.append(entry)
+        return len(self._entries) - 1
+
+    def _entry(
+        self,
+        table: str,
+        matches: Sequence[Callable[[Any], bool]],
+        rank: int,
+        action: str,
+        args: list[int],
+    ) -> Entry:
+        program = self._machine.context.program
+        reference = self._action(*self._tables[table], action)
+        chosen = program.decl_of[reference]
+        assert isinstance(chosen, ast.ActionDeclaration)
+        data = [p for p in chosen.parameters if not p.direction]
+        values: dict[ast.Declaration, Any] = {}
+        values.update(zip(data, self._typed(data, args), strict=True))
+        return Entry(matches, rank, chosen, program.actions[reference], values)
+
+    def set_default(self, table: str, action: str, args: list[int]) -> None:
+        self._machine.tables.defaults[table] = self._entry(table, (), 0, action, args)
+
+    def remove(self, table: str, handle: int) -> None:
+        self._machine.tables.installed[table].remove(self._entries[handle])
 
     def _action(self, control: Instance, table: ast.TableDeclaration, name: str) -> ast.ActionRef:
         for reference in table.actions:
@@ -88,6 +104,8 @@ class Specification:
             machine.groups[first] = [*machine.groups[first], *((port, number) for port in ports)]
         elif verb == "mirroring_add":
             machine.sessions[first] = [(rest[0], 0)]
+        elif verb == "mirroring_add_mc":
+            machine.sessions[first] = machine.groups[rest[0]]
         else:
             raise _unknown(verb)
         return ""
@@ -109,12 +127,6 @@ class Specification:
 
     def add_group(self, *_: Any) -> int:
         raise _unknown("for a group of an action profile")
-
-    def set_default(self, *_: Any) -> None:
-        raise _unknown("setdefault")
-
-    def remove(self, *_: Any) -> None:
-        raise _unknown("remove")
 
     def set_meter(self, *_: Any) -> None:
         raise _unknown("for a meter's rates")

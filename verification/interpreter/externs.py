@@ -10,7 +10,7 @@ from agglab.compiler.typed import CallInfo, CallKind, Instance
 from agglab.verification.interpreter import hashes
 from agglab.verification.interpreter.context import Context
 from agglab.verification.interpreter.expressions import Expressions
-from agglab.verification.interpreter.packet import DROP_PORT, Copy, Packet
+from agglab.verification.interpreter.packet import DROP_PORT, NO_FIELDS, Copy, Packet
 from agglab.verification.interpreter.parser import Parsers
 from agglab.verification.interpreter.values import (
     Header,
@@ -46,6 +46,7 @@ class Externs:
             "hash": self._hash,
             "truncate": self._truncate,
             "log_msg": lambda given: None,
+            "clone": self._clone,
             "clone_preserving_field_list": self._clone,
             "resubmit_preserving_field_list": lambda given: self._again("resubmit", given),
             "recirculate_preserving_field_list": lambda given: self._again("recirculate", given),
@@ -89,7 +90,8 @@ class Externs:
 
     def _clone(self, given: Arguments) -> None:
         session = self.expressions.number(given["session"])
-        self.packet.clone = Copy(session, self.expressions.number(given["index"]))
+        fields = self.expressions.number(given["index"]) if "index" in given else NO_FIELDS
+        self.packet.clone = Copy(session, fields)
 
     def _again(self, how: str, given: Arguments) -> None:
         setattr(self.packet, how, Copy(0, self.expressions.number(given["index"])))

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from agglab.verification.interpreter.values import Record
 
 DROP_PORT = 511
+NO_FIELDS = -1
+"""In place of the number of a list of fields."""
 
 
 @dataclass

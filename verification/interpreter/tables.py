@@ -16,7 +16,7 @@ RANKED = {"ternary", "range", "optional"}
 """A table with one of these kinds of match prefers entries by priority."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Entry:
     """An entry. matches: a predicate for each key. rank: the largest wins, and of equal ones the
     first. arguments: of the action's parameters, but for those that data has values of."""
@@ -29,8 +29,8 @@ class Entry:
 
 
 class Tables:
-    """Applies tables. installed: entries that a controller has added, by the table's full name; a
-    table has either these or entries in the program."""
+    """Applies tables. installed, defaults: entries and default actions that a controller has set,
+    by the table's full name. A table has entries of a controller or in the program, not both."""
 
     def __init__(self, context: Context, expressions: Expressions, statements: Statements) -> None:
         self.context = context
@@ -38,6 +38,7 @@ class Tables:
         self.statements = statements
         self.program = context.program
         self.installed: dict[str, list[Entry]] = {}
+        self.defaults: dict[str, Entry] = {}
         context.calls[CallKind.TABLE_APPLY] = self._apply
         self._no_action = next(
             each
@@ -60,6 +61,9 @@ class Tables:
 
     def _default(self, table: ast.TableDeclaration) -> ast.ActionDeclaration:
         """Executes the default action, NoAction if the table names none."""
+        if given := self.defaults.get(self.context.instance.name_of(table)):
+            self.statements.run_action(given.action, given.arguments, given.data)
+            return given.action
         chosen = table.default_action
         if chosen is None:
             return self._no_action
