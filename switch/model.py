@@ -127,8 +127,8 @@ class Table:
         return next((a for a in self.actions if a.name == name), None)
 
     def outcomes(self) -> dict[int, Action]:
-        """Returns the possible results of a look-up: an action's index (with a profile: of the
-        profile's action of that name) and the action to execute."""
+        """Returns the possible results of a look-up: an action's index and the action to execute.
+        In a table with a profile, the index is that of the profile's action with the same name."""
         if self.profile is None:
             return {action.index: action for action in self.actions}
         return {a.index: self.action(a.name) or a for a in self.profile.actions}

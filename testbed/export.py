@@ -40,7 +40,8 @@ MBIT = 10**6
 
 @dataclass(frozen=True)
 class Exported:
-    """Everything of a scenario that an export needs. entries: by switch, with full names."""
+    """Everything of a scenario that an export needs. entries: the entries of each switch, with full
+    names."""
 
     graph: Topology
     programs: Programs

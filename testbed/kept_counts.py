@@ -19,7 +19,8 @@ class KeptCounts:
         self._before[counter] = self.total(counter, cells)
 
     def total(self, counter: Hashable, cells: Mapping[int, Count]) -> dict[int, Count]:
-        """What a counter's cells hold now, with all that was kept before: by index."""
+        """Returns what a counter has counted in each of its cells, now and before its switch was
+        stopped."""
         total = dict(self._before.get(counter, {}))
         for index, (packets, size) in cells.items():
             packets_before, size_before = total.get(index, (0, 0))

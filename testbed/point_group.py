@@ -17,7 +17,8 @@ Written last."""
 
 @dataclass(frozen=True)
 class Group:
-    """One point: its runs with what their switches are given, and where they go. number: from 0."""
+    """One point: its runs with what their switches are given, and where they go. number: the
+    point's number, from 0 on."""
 
     number: int
     label: str

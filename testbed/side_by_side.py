@@ -31,8 +31,8 @@ TIMES = "allreduce.time_s.all"
 
 
 def comparison(runs: Mapping[str, Metrics], expected: Sequence[Expectation]) -> dict[str, Any]:
-    """Returns the metrics of a comparison from those of its contenders. expected: of their
-    ratios."""
+    """Returns the metrics of a comparison from those of its contenders. expected: what is expected
+    of their ratios."""
     contest = Contest(tuple(runs))
     asked = [contest.about(expectation.metric) for expectation in expected]
     ratios: dict[str, dict[str, Any]] = {a: {} for a in runs}
@@ -54,8 +54,8 @@ def comparison(runs: Mapping[str, Metrics], expected: Sequence[Expectation]) -> 
 def sweep(
     points: Sequence[Metrics], labels: Sequence[str], expected: Sequence[Expectation]
 ) -> dict[str, Any]:
-    """Returns the metrics of a sweep from those of its points. points: `settings` and `metrics` of
-    each; expected: of their growth."""
+    """Returns the metrics of a sweep from those of its points. points: the `settings` and `metrics`
+    of each; expected: what is expected of their growth."""
     growth = {}
     for expectation in expected:
         path = expectation.metric.removeprefix(GROWTH)

@@ -55,14 +55,13 @@ class SwitchStatistics:
 class NodeStatistics:
     """What a node of virtual time did with frames.
 
-    received: from its links. Of them, used: given to a program (a worker's socket, the pipeline);
-    unread: of those used, datagrams that no worker has read, or ever will; ignored: of no use to
-    any program here, or none was running. sent: put on links, by direction. waiting: received, and
-    not yet looked at by a switch that takes time. unreported_sent, unreported_received:
-    what workers that are still in a round (such as a paused one) have counted in it and not yet
-    reported. local_sent, local_received: datagrams between agents of one host, which
-    no link carries.
-    """
+    received: frames from its links. used: those that were given to a program (a worker's socket,
+    the pipeline); unread: datagrams among these that no worker has read, or ever will; ignored:
+    those that were of no use to any program here, or came while none was running. sent: frames that
+    were put on links, by direction. waiting: frames that were received and that a switch that takes
+    time has not looked at yet. unreported_sent, unreported_received: what workers that are still in
+    a round (such as a paused one) have counted in it and not yet reported. local_sent,
+    local_received: datagrams between agents of one host, which no link carries."""
 
     name: str
     received: int

@@ -14,10 +14,9 @@ _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 class Usage:
     """Processor times in seconds, in total or between two samples.
 
-    wall_s: elapsed. cpu_s: by name, for each name the sum of its processes. wait_s: the longest
-    time that a thread of these was ready to run and waited for a processor. busy_s, stolen_s: of
-    all processors together.
-    """
+    wall_s: the time that elapsed. cpu_s: the sum of the processes with each name. wait_s: the
+    longest time that a thread of these was ready to run and waited for a processor. busy_s,
+    stolen_s: the times of all processors together."""
 
     wall_s: float
     cpu_s: dict[str, float]

@@ -86,9 +86,8 @@ def verify(
 ) -> Verdict:
     """Verifies what the workers of one round received, one block at a time.
 
-    elements, dtype: of every worker's tensor, int32 or float32. step: blocks begin at its
-    multiples. with_sums: whether workers have also left the integers that travelled.
-    """
+    elements, dtype: those of every worker's tensor; int32 or float32. step: blocks begin at its
+    multiples. with_sums: whether workers have also left the integers that travelled."""
     arrays, parts = _fitting(received, elements, dtype, with_sums)
     step = max(1, BLOCK_ELEMENTS // step) * step
     for start in range(0, elements, step):

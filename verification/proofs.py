@@ -22,12 +22,11 @@ from agglab.verification.explore import walk
 
 @dataclass(frozen=True)
 class Proofs:
-    """walks: worlds beside models of the protocol, for the compiled program, which `explore` moves.
-    exhaust: (P4 program, steps, where to print) follows every order of events of small cases;
-    raises walk.Wrong. script: of lanes; a packet test whose entries and frames `fuzz` starts from.
-    options: draws the system's own keys, an object of its class `options`, for `explore`; without
-    it schedules have their defaults.
-    """
+    """walks: makes worlds for the compiled program, beside models of the protocol, which `explore`
+    moves. exhaust: (P4 program, steps, where to print) follows every order of events of small
+    cases; raises walk.Wrong. script: makes, for a number of lanes, a packet test whose entries and
+    frames `fuzz` starts from. options: draws the system's own keys, an object of its class
+    `options`, for `explore`; without it schedules have their defaults."""
 
     walks: Callable[[CompiledProgram], walk.System[Any]] | None = None
     exhaust: Callable[[Path, int, TextIO], None] | None = None

@@ -34,9 +34,10 @@ class ProtocolError(ValueError):
 
 @dataclass(frozen=True)
 class Welcome:
-    """rank, workers: of the job. elements: the most that one reduction has. slots: how many
-    reductions may be under way. dtypes: those that the system takes, of ITEM_BYTES. address: the
-    IPv4 address of this host, for connections to other hosts."""
+    """rank, workers: this worker's rank in the job, and the job's number of workers. elements: the
+    most that one reduction has. slots: how many reductions may be under way. dtypes: those that the
+    system takes, of ITEM_BYTES. address: the IPv4 address of this host, for connections to other
+    hosts."""
 
     kind: ClassVar[str] = "welcome"
     version: int

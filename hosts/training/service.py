@@ -42,8 +42,9 @@ itself. Raises AllReduceError."""
 
 @dataclass(frozen=True)
 class Terms:
-    """The facts that the script is told. rank, workers: of the job; elements: the most one
-    reduction can have; address: this host's IPv4 address; dtypes: those `reduce` takes."""
+    """The facts that the script is told. rank, workers: this worker's rank in the job, and the
+    job's number of workers; elements: the most one reduction can have; address: this host's IPv4
+    address; dtypes: those `reduce` takes."""
 
     rank: int
     workers: int

@@ -79,11 +79,11 @@ with the server that failed; OVER: the run ended first."""
 
 @dataclass(frozen=True)
 class AsyncSgd:
-    """One training run. features: words of the vocabulary; classes: of documents; samples:
-    documents of each worker; batch: documents of a step; rate: units that a document of WORDS_MIN
-    words moves a weight for each time that a word is in it; compute_ns: a step's mean time;
-    updates: the run ends when so many are committed; time_ns: or so long after its first request,
-    if that is not 0. See also base.Work."""
+    """One training run. features: the number of words of the vocabulary; classes: the number of
+    classes of documents; samples: documents of each worker; batch: documents of a step; rate: units
+    that a document of WORDS_MIN words moves a weight for each time that a word is in it;
+    compute_ns: a step's mean time; updates, time_ns: the run ends when so many updates are
+    committed, or so long after its first request if time_ns is not 0. See also base.Work."""
 
     kind: ClassVar = "async_sgd"
     in_place: ClassVar = False

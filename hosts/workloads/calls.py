@@ -24,7 +24,8 @@ LOCKS = 4
 @dataclass(frozen=True)
 class Calls:
     """See base.Work. elements: words of a worker's part of the text in a round, or how many
-    critical sections it goes through. workers: of the whole job, which share the text."""
+    critical sections it goes through. workers: the number of workers of the whole job, which share
+    the text."""
 
     kind: ClassVar = "calls"
     in_place: ClassVar = False

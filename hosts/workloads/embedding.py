@@ -25,13 +25,12 @@ TEXT = 0x7478
 
 @dataclass(frozen=True)
 class Embedding:
-    """See base.Work. elements: of the matrix, which has rows of `width` values; the last row may be
-    short. tokens: words of a worker's batch, which follow each other in the text from a place of
-    their own for each worker and round on.
+    """See base.Work. elements: the values of the matrix, whose rows have `width` values; the last
+    row may be short. tokens: words of a worker's batch, which follow each other in the text from a
+    place of their own for each worker and round on.
 
-    row_order: of `rank`, the word that the text has most often has the first row; of `hashed`, a
-    word has the row that its hash says. Words beyond the rows share those of others.
-    """
+    row_order: with `rank`, the word that the text has most often has the first row; with `hashed`,
+    a word has the row that its hash says. Words beyond the rows share those of others."""
 
     kind: ClassVar = "embedding_allreduce"
     in_place: ClassVar = True

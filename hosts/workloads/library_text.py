@@ -23,9 +23,9 @@ WORD = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*")
 class LibraryText:
     """The identifiers of the text, without Python's own keywords.
 
-    vocabulary: each once, by its number, in the order of first appearance. numbers: of each word of
-    the text, in the order of the text; int32, read-only. sha256: of the files.
-    """
+    vocabulary: each identifier once, in the order of first appearance; its place is its number.
+    numbers: the number of each word of the text, in the order of the text; int32, read-only.
+    sha256: the hash of the files."""
 
     vocabulary: Sequence[bytes]
     numbers: NDArray[np.int32]

@@ -125,8 +125,8 @@ class Outcome:
     spans: when attempts at rounds began and ended, and what links carried. An aborted attempt lasts
     until the next one begins or the run ends, because links still carry the frames that it left in
     their queues. begun: the faults that began. attacked: frames that attacks sent, by kind;
-    injected: by host. start_ns: the time from which times count.
-    """
+    injected: the same frames by the host that sent them. start_ns: the time from which times
+    count."""
 
     jobs: list[JobResult]
     usage: Usage = NOTHING

@@ -48,8 +48,8 @@ SKB_IFINDEX = 40  # in struct __sk_buff
 @dataclass(frozen=True)
 class Maps:
     """Descriptors of maps. control: one word with a bit for each of `DirectionRules.faults`;
-    states, lists: by index of the rule; due: how many copies of the processor's current frame are
-    to be made."""
+    states, lists: the maps of the rules that need one, by index of the rule; due: how many copies
+    of the processor's current frame are to be made."""
 
     counters: int
     numbers: int

@@ -33,14 +33,13 @@ def read_directions(
     buffered: Container[str] = (),
     by_switches: Mapping[str, Sent] | None = None,
 ) -> tuple[DirectionStatistics, ...]:
-    """Returns the counters of every direction. pids: a process of each node; counts: by direction
-    name.
+    """Returns the counters of every direction. pids: a process of each node; counts: what eBPF or
+    native switches have counted, by direction name.
 
     buffered: names of links whose interfaces count a buffer of several frames as one packet. For
-    what hosts sent there, the queue's count is taken, which counts frames; what switches sent is
-    in by_switches, by direction: before Linux 6.19 a queue does not count the frames in a packet
-    socket's buffer.
-    """
+    what hosts sent there, the queue's count is taken, which counts frames; what switches sent is in
+    by_switches, by direction: before Linux 6.19 a queue does not count the frames in a packet
+    socket's buffer."""
     nodes = {node: _read_node(pid) for node, pid in pids.items()}
     result = []
     for link in topology.links:

@@ -44,7 +44,8 @@ class CloneSession:
 
 @dataclass(frozen=True)
 class Entries:
-    """All entries of a switch. groups: multicast group id -> copies; sessions: by their numbers."""
+    """All entries of a switch. groups: multicast group id -> copies; sessions: the clone sessions
+    by their numbers."""
 
     tables: tuple[TableEntry, ...]
     groups: dict[int, tuple[Replica, ...]]

@@ -32,8 +32,9 @@ MARK = 3  # the height of a bar's own mark, in pixels
 
 @dataclass(frozen=True)
 class Layout:
-    """The positions of a chart's parts, in pixels. top: of the plot; legend, reference: height of
-    the series' names and of the first reference line; letters: of a line of the title."""
+    """The positions of a chart's parts, in pixels. top: the upper edge of the plot; legend,
+    reference: the height of the series' names and of the first reference line; letters: the number
+    of letters in a line of the title."""
 
     width: int
     height: int

@@ -69,7 +69,7 @@ def metric_table() -> str:
 
 
 def _meaning(said: Mapping[str, Sequence[str]]) -> str:
-    """Returns the meaning of a metric. said: by meaning, the systems for which it holds."""
+    """Returns the meaning of a metric. said: the systems for which each meaning holds."""
     if len(said) == 1:
         return next(iter(said))
     return "; ".join(f"{', '.join(names)}: {meaning}" for meaning, names in said.items())

@@ -16,13 +16,12 @@ Finding = tuple[str, str, str]
 class Job:
     """One job, from its section to its result.
 
-    number: on the wire. hosts: of its workers, by rank. servers: hosts of its servers, if the
-    system has any. share: its weight where something is divided among jobs. work: what each worker
-    does in a round. rounds, worker, give_up_s, on_failure, restarts_max: from its `workload`.
-    window: packets that a worker keeps in flight. first_slot, slots: the switches' slots that it
-    may use. The system chooses the last three (`resolved.resolve`); they are 0 until then, and if
-    the system has no such number.
-    """
+    number: its number on the wire. hosts: the hosts of its workers, by rank. servers: hosts of its
+    servers, if the system has any. share: its weight where something is divided among jobs. work:
+    what each worker does in a round. rounds, worker, give_up_s, on_failure, restarts_max: from its
+    `workload`. window: packets that a worker keeps in flight. first_slot, slots: the switches'
+    slots that it may use. The system chooses the last three (`resolved.resolve`); they are 0 until
+    then, and if the system has no such number."""
 
     name: str
     number: int

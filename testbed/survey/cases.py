@@ -24,9 +24,9 @@ LOSS = "1%"
 
 @dataclass(frozen=True)
 class Case:
-    """One table. kind: of workload; settings: the keys that are added to SCENARIO, as `--set` takes
-    them; about: what the table shows. in_tensors: whether bytes are shown as multiples of a
-    worker's tensor."""
+    """One table. kind: the kind of the workload; settings: the keys that are added to SCENARIO, as
+    `--set` takes them; about: what the table shows. in_tensors: whether bytes are shown as
+    multiples of a worker's tensor."""
 
     kind: str
     title: str

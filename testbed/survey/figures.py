@@ -24,9 +24,10 @@ class BusiestDirection:
 @dataclass(frozen=True)
 class Figures:
     """One run. Times are those of the slowest job's median round; bytes and packets those of a
-    round. up_bytes, down_bytes: of the worker's link that carried most. tensor_bytes: of one
-    worker. register_bits: of the switch that has most. error: the largest distance of a float from
-    a float64 sum. broken: why the run did not end as it should, in one line; empty if it did."""
+    round. up_bytes, down_bytes: the bytes of that worker's link which carried most. tensor_bytes:
+    the tensor of one worker. register_bits: the registers of the switch that has most. error: the
+    largest distance of a float from a float64 sum. broken: why the run did not end as it should, in
+    one line; empty if it did."""
 
     time_s: float | None = None
     times_bound: float | None = None

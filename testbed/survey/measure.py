@@ -31,9 +31,9 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Row:
-    """A system, or one of its variants, on a case: without losses and with LOSS. variant: in words,
-    with the dtype if the system does not support the case's. lines: of code that its switches run;
-    None if they could not be determined."""
+    """A system, or one of its variants, on a case: without losses and with LOSS. variant: its name
+    in words, with the dtype if the system does not support the case's. lines: the lines of code
+    that its switches run; None if they could not be determined."""
 
     system: System
     variant: str

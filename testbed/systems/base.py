@@ -140,15 +140,13 @@ class P4Program:
 
 @dataclass(frozen=True)
 class ResolvedScenario:
-    """A scenario in which everything is decided. Only scenario.resolved.resolve
-    creates it.
+    """A scenario in which everything is decided. Only scenario.resolved.resolve creates it.
 
     scenario: every key with its value, as the results keep it. options: the system's own keys, an
-    object of its class `options`; None if it has none. programs: of every switch. graph: with every
-    direction's rate, delay, queue and constant impairments. faults: one for each target. lanes,
-    window: 32-bit values in a packet, and the packets that a worker keeps in flight unless its job
-    says otherwise; 0 if the system has no such number.
-    """
+    object of its class `options`; None if it has none. programs: the program of every switch.
+    graph: the topology with every direction's rate, delay, queue and constant impairments. faults:
+    one for each target. lanes, window: 32-bit values in a packet, and the packets that a worker
+    keeps in flight unless its job says otherwise; 0 if the system has no such number."""
 
     scenario: Scenario
     system: System

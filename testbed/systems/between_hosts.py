@@ -65,8 +65,8 @@ NOTHING_SHARED = 0
 
 class BetweenHosts(System):
     """endpoints: the module of its endpoints (hosts/systems/__init__.py), a name or a path;
-    transport: the protocol below its packets; header_bytes: of the system's own header; window_max:
-    the largest window that it supports."""
+    transport: the protocol below its packets; header_bytes: the length of the system's own header;
+    window_max: the largest window that it supports."""
 
     abilities = Abilities(targets=TARGETS, keys=KEYS)
     counters = FORWARDING_COUNTERS

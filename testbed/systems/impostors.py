@@ -78,8 +78,8 @@ def frames(
     over: Transport = OVER_UDP,
     kinds: Mapping[str, Kind] | None = None,
 ) -> Iterator[tuple[str, bytes]]:
-    """Yields frames (see System.attack). agents, forge: of a job. kinds: by default those of all
-    systems."""
+    """Yields frames (see System.attack). agents, forge: give a job's agents, and what forges its
+    frames. kinds: the kinds of frames; by default those of all systems."""
     chance, graph = random.Random(key), resolved.graph
     victims = [
         (agent, forge(job))

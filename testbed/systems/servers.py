@@ -59,8 +59,8 @@ def diagnose(
 
 
 class _Evidence:
-    """never_sent, never_heard: by pair, chunks that the worker owes the server, and results that it
-    has not received from it."""
+    """never_sent, never_heard: for each pair of a worker and a server, the chunks that the worker
+    owes the server, and the results that it has not received from it."""
 
     def __init__(self, job: ActiveJob, unserved: Mapping[str, Iterable[Waiting]]) -> None:
         self._job = job

@@ -32,8 +32,8 @@ AGGREGATOR = Address(wire.AGGREGATOR_MAC, wire.AGGREGATOR_ADDRESS, wire.AGGREGAT
 
 
 class VirtualBackend:
-    """All nodes and links of a topology under one clock. programs: of every switch; limit_ns: where
-    time has to be over."""
+    """All nodes and links of a topology under one clock. programs: the program of every switch;
+    limit_ns: the time at which everything has to be over."""
 
     def __init__(
         self,

@@ -257,7 +257,7 @@ def lost_with_server(
 ) -> tuple[int, float]:
     """Returns how many updates a server had confirmed to workers before it died and its replica did
     not have, and their norm in units. No log has them: they are computed again from the workers'
-    accounts in the order of their versions, as far as no version is missing. runs: of each
+    accounts in the order of their versions, as far as no version is missing. runs: the run of each
     member."""
     old = history.log["version"][history.log["epoch"] == 0]
     version = kept = int(old.max(initial=0))
@@ -321,7 +321,7 @@ def update_of(work: AsyncSgd, model: Model, rows: NDArray[np.void]) -> Model:
 def loss_of(
     work: AsyncSgd, model: Model, documents: NDArray[np.void], counts: NDArray[np.int64]
 ) -> float:
-    """Returns the mean hinge loss. counts: of the documents' words."""
+    """Returns the mean hinge loss. counts: how often each document has each word."""
     margins, right = _margins(work, model, documents, counts)
     return int((margins.max(axis=1) - right).sum()) / len(documents) / SCALE
 

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class Workload(ABC):
-    """One kind. keys: the fields of the scenario's section that not every kind has; free: of these
-    the ones in which contenders may differ, as inputs do not depend on them; unread: of the
-    other fields those that this one does not have. metrics: path -> meaning, of what metrics.json
-    holds of its jobs alone. clocks: values of `backend` that it runs on. made_of: the kind that a
-    system has to do for this one, where that is another. unpredictable: why the scenario
-    does not say what is reduced how often, with the job's name for {}; empty where it does.
-    dtypes: what it can be of. round_s: how long a round may take at least before it is given up."""
+    """One kind. keys: the fields of the scenario's section that not every kind has; free: those of
+    them in which contenders may differ, as inputs do not depend on them; unread: the other fields
+    that this kind does not have. metrics: path -> meaning of the metrics that only its jobs have.
+    clocks: values of `backend` that it runs on. made_of: the kind that a system has to do for this
+    one, where that is another. unpredictable: why the scenario does not say what is reduced how
+    often, with the job's name for {}; empty where it does. dtypes: the types that its tensors may
+    have. round_s: how long a round may take at least before it is given up."""
 
     kind: str
     keys: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ class Workload(ABC):
         self, work: Work, times_s: Sequence[float], verdicts: Sequence[Verdict]
     ) -> Mapping[str, Any]:
         """Returns the `metrics` of a job whose rounds had these verdicts, as nested sections.
-        times_s: of the rounds, without those for warming up."""
+        times_s: the times of the rounds, without those for warming up."""
         return {}
 
 

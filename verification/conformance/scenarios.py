@@ -25,8 +25,8 @@ class NotRun(Exception):
 
 @dataclass(frozen=True)
 class ScenarioResult:
-    """One scenario on one pair. time_s: of a round, the slowest job's median; None if none ended.
-    trouble: what the run said where there is no result."""
+    """One scenario on one pair. time_s: the slowest job's median time of a round; None if none
+    ended. trouble: what the run said where there is no result."""
 
     sums: Sums
     right: bool

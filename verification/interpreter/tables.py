@@ -19,7 +19,7 @@ RANKED = {"ternary", "range", "optional"}
 @dataclass(frozen=True, eq=False)
 class Entry:
     """An entry. matches: a predicate for each key. rank: the largest wins, and of equal ones the
-    first. arguments: of the action's parameters, but for those that data has values of."""
+    first. arguments: those of the action's parameters that data has no values for."""
 
     matches: Sequence[Callable[[Any], bool]]
     rank: int

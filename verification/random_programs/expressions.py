@@ -23,8 +23,8 @@ SHIFT_COUNTS = (Bits(3), Bits(8), Bits(8))
 class Expressions:
     """Text of expressions; every operand stands in parentheses of its own.
 
-    refused: by p4c for BMv2: divisions of numbers known at run time, loops over a range.
-    """
+    refused: whether to draw what p4c refuses for BMv2: divisions of numbers known at run time, and
+    loops over a range."""
 
     def __init__(self, source: Source, widths: tuple[int, ...], refused: bool) -> None:
         self.refused = refused

@@ -85,7 +85,7 @@ def size(kind: Kind) -> int:
 
 @dataclass(frozen=True)
 class Variable:
-    """Something with a value. part: of a header or struct field, so a slice may alias it."""
+    """Something with a value: text is how a program writes it."""
 
     text: str
     kind: Kind

@@ -22,11 +22,11 @@ LARGEST_SUM = 2**31 - 1
 
 @dataclass(frozen=True)
 class LibraJob:
-    """workers, servers: how many. window: requests that a worker has in flight, rounded up to the
-    same number for each server. hot: keys that switches sum, of all servers; sample_every: rounds
-    from one sample to the next. fraction_bits: of float32 in fixed point. is_float: values are
-    float32. session: packets of any other are refused. Raises ValueError for numbers that do not
-    fit the wire format."""
+    """workers, servers: their numbers. window: requests that a worker has in flight, rounded up to
+    the same number for each server. hot: keys that switches sum, of all servers; sample_every:
+    rounds from one sample to the next. fraction_bits: the bits after the point of a float32 in
+    fixed point. is_float: values are float32. session: packets of any other are refused. Raises
+    ValueError for numbers that do not fit the wire format."""
 
     job: int
     workers: int

@@ -94,9 +94,9 @@ class KVWorker(Closing):
 
 
 class KVServer(Closing):
-    """One server, in a thread of its own from the start on. index: among the servers; workers:
-    their addresses, by rank. keys: how many it has room for; pairs: how many a worker pushes at
-    once. dtype, fraction_bits: as the workers'."""
+    """One server, in a thread of its own from the start on. index: its number among the servers;
+    workers: their addresses, by rank. keys: how many it has room for; pairs: how many a worker
+    pushes at once. dtype, fraction_bits: the same as at the workers."""
 
     def __init__(
         self,

@@ -31,9 +31,9 @@ ORDERS: Mapping[str, Order] = {
 
 @dataclass(frozen=True)
 class Policy:
-    """order: of ORDERS. bound: the most versions that an update may be old when it is committed; 0:
-    any number. group: how many updates travel together at most. divergence: the largest norm of
-    what is committed at once, in units; 0: any."""
+    """order: one of ORDERS. bound: the most versions that an update may be old when it is
+    committed; 0: any number. group: how many updates travel together at most. divergence: the
+    largest norm of what is committed at once, in units; 0: any norm."""
 
     order: str
     bound: int

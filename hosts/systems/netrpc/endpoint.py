@@ -45,8 +45,8 @@ SWITCH, SERVER = 0, 1
 @dataclass(frozen=True)
 class Job:
     """What all workers of a job have to agree on. window: calls that a worker has in flight to the
-    switch; first_sequence: of the session. Raises ValueError for numbers that do not fit the wire
-    format."""
+    switch; first_sequence: the session's first sequence number. Raises ValueError for numbers that
+    do not fit the wire format."""
 
     job: int
     workers: int

@@ -36,7 +36,7 @@ OWN_COUNTERS = {
 
 class NetRpcServer:
     """The state of one server. cells: places of the job that the switch has for each pair. peers:
-    the workers, by rank. first_sequence: of the session."""
+    the workers, by rank. first_sequence: the session's first sequence number."""
 
     listens = True
 

@@ -76,8 +76,8 @@ class _Server(ctypes.Structure):
 
 class PoolingServer:
     """The state of one server: it sums what switches could not, and gives every sum to the workers.
-    It has neither rounds nor timers of its own. dtype: of the job's tensors; only where these are
-    floats has it room for chunks that do not fit the scale."""
+    It has neither rounds nor timers of its own. dtype: the type of the job's tensors. Only for
+    floats does it have room for chunks that do not fit the scale."""
 
     listens = True
     done = True

@@ -45,8 +45,9 @@ class Setting:
 
 @dataclass(frozen=True)
 class Load:
-    """The load of one round. groups, pages: of hot keys pushed to, and learned from, each server.
-    cold: for each member, by rank, the pairs that it pushes to each server."""
+    """The load of one round. groups, pages: the groups of hot keys that are pushed to each server,
+    and the pages of hot keys that are learned from it. cold: the pairs that each member, by rank,
+    pushes to each server."""
 
     groups: tuple[int, ...]
     pages: tuple[int, ...]

@@ -38,7 +38,8 @@ ARRIVALS = (
 
 def expected_frames(counters: Mapping[str, Cells], index: int, workers: int) -> int:
     """Returns the frames that a switch sent for one job by its counts. Frames that were forwarded
-    are counted for all jobs together and are included for the first job. workers: of the job."""
+    are counted for all jobs together and are included for the first job. workers: the number of
+    workers of the job."""
 
     def count(kind: str) -> int:
         return counters[kind].get(index, (0, 0))[0]

@@ -29,8 +29,8 @@ Groups = dict[int, tuple[Replica, ...]]
 def tables(
     graph: Topology, jobs: Sequence[ActiveJob], services: Sequence[type[Service]], cells: int
 ) -> dict[str, Entries]:
-    """Returns the entries (see System.tables). services: of these jobs; cells: entries of a map for
-    each pair of a packet, for all jobs together."""
+    """Returns the entries (see System.tables). services: the services of these jobs; cells: entries
+    of a map for each pair of a packet, for all jobs together."""
     wiring = wiring_of(graph)
     groups = {name: flooding_groups(wiring, name) for name in wiring.switches}
     entries = {name: list(forwarding_tables(wiring, name)) for name in wiring.switches}

@@ -14,8 +14,8 @@ from agglab.testbed.systems.summing.sessions import SlotSessions
 
 
 class Share(NamedTuple):
-    """first_slot, slots: the switch's slots for gathers. service: by its reference; cells: of the
-    map, for all jobs together."""
+    """first_slot, slots: the switch's slots for gathers. service: the reference that names the
+    service; cells: the entries of the map, for all jobs together."""
 
     first_slot: int
     slots: int

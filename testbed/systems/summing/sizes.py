@@ -10,7 +10,8 @@ from agglab.hosts.wire import LOWER_HEADER_BYTES, SHAPE_BYTES, VALUE_BYTES
 
 @dataclass(frozen=True)
 class Sizes:
-    """header_bytes: of the system's own header, which begins with that of docs/protocol.md."""
+    """header_bytes: the length of the system's own header, which begins with that of
+    docs/protocol.md."""
 
     header_bytes: int
 

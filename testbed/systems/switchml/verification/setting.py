@@ -40,8 +40,8 @@ class JobSetting:
 
 @dataclass(frozen=True)
 class Setting:
-    """kind, racks, workers: of the topology. seed: of the inputs. lawless: no honest workers;
-    members send what they like."""
+    """kind, racks, workers: those of the topology. seed: the seed of the inputs. lawless: no honest
+    workers; members send what they like."""
 
     kind: str
     racks: int

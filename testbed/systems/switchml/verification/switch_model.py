@@ -24,7 +24,8 @@ NO_JOB = 16
 
 @dataclass(frozen=True)
 class Member:
-    """The role of a port in a job. bit: of a child; 0 of the parent. receiver: whom it leads to."""
+    """The role of a port in a job. bit: the bit of a child; 0 for the parent. receiver: the node
+    that the port leads to."""
 
     bit: int
     receiver: End
@@ -49,7 +50,8 @@ class JobRole:
 
 @dataclass
 class Cell:
-    """A slot's set. exponent and body: of all that came so far, or of the result that it holds."""
+    """A slot's set. exponent and body: those of all packets that came so far, or of the result that
+    it holds."""
 
     tag: int = 0
     kind: int = 0

@@ -235,8 +235,8 @@ class WorkerModel:
 
     @property
     def first_not_finite(self) -> int | None:
-        """The index that the caller is told of: of this worker's own Inf or NaN, or of a sum beyond
-        float32; None where another worker has it."""
+        """Returns the index that the caller is told: that of this worker's own Inf or NaN, or of a
+        sum beyond float32; None if another worker has it."""
         outer = [n for n, exponent in enumerate(self.exponents) if exponent == NOT_FINITE]
         if outer:
             of_chunks = np.concatenate([np.arange(self._values.size)[self._part(n)] for n in outer])
