@@ -139,7 +139,9 @@ class Assignments:
             self.assign(to, given)
 
     def detached(self, target: Place, source: StructPlace) -> list[Place]:
-        """source's members; values computed from target itself are first put aside."""
+        """Returns source's members. Values that are computed from target itself are put aside first,
+        and so are those that depend on which headers are valid, since an assignment to a header
+        makes it valid and other members of its union invalid."""
         covered = set(footprint(target))
         return [self._detached(covered, part) for part in source.members.values()]
 
@@ -148,7 +150,7 @@ class Assignments:
             members = {n: self._detached(covered, p) for n, p in part.members.items()}
             return StructPlace(part.type, members)
         if isinstance(part, Value):
-            if any(str(e) in covered for e in ir.walk(part.expr)):
+            if any(str(e) in covered or _reads_validity(e) for e in ir.walk(part.expr)):
                 return Value(part.type, self.expressions.keep(part.expr, part.type))
         elif isinstance(part, HeaderPlace) and not covered.isdisjoint(footprint(part)):
             kept = self.scope.temporary(part.type)
@@ -231,3 +233,9 @@ class Assignments:
 
 def _at(scope: Scope) -> ast.Node:
     return ast.Node(scope.position)
+
+
+def _reads_validity(expr: ir.Expr) -> bool:
+    if isinstance(expr, ir.FieldRef):
+        return expr.field == "$valid$"
+    return isinstance(expr, ir.Op) and expr.op in ("valid", "valid_union")

@@ -327,3 +327,35 @@ def test_a_digest_holds_what_was_true_at_the_call(tmp_path: Path) -> None:
     (table,) = [t for p in document["pipelines"] for t in p["tables"]]
     ops = [op for op, _ in primitives(document, table["actions"][0])]
     assert ops == [*["assign"] * 4, "generate_digest", "assign", "assign"]
+
+
+@pytest.mark.parametrize(
+    ("value", "leaves"),
+    [
+        ("hdr.x.isValid() ? 8w1 : 8w2", "02"),
+        ("hdr.x == hdr.y ? 8w1 : 8w2", "01"),
+        ("hdr.y.isValid() ? 8w1 : 8w2", "02"),
+    ],
+)
+def test_a_headers_new_value_may_depend_on_its_validity(
+    value: str, leaves: str, tmp_path: Path
+) -> None:
+    """The whole right side is evaluated before the header becomes valid."""
+    document = json_of(
+        types="header x_t { bit<8> v; }",
+        headers="x_t x; x_t y;",
+        apply=f"std.egress_spec = 1; hdr.x = (x_t){{ {value} }};",
+    )
+    ((_, out),) = load(document, tmp_path).process(1, bytes(4), 0)
+    assert out.hex() == "00000000" + leaves
+
+
+def test_a_union_members_new_value_may_depend_on_another_members_validity(tmp_path: Path) -> None:
+    document = json_of(
+        types="header a_t { bit<8> v; } header b_t { bit<16> w; } header_union u_t { a_t a; b_t b; }",
+        headers="u_t u;",
+        apply="""std.egress_spec = 1; hdr.u.b.setValid(); hdr.u.b.w = 7;
+            hdr.u.a = (a_t){ hdr.u.b.isValid() ? 8w1 : 8w2 };""",
+    )
+    ((_, out),) = load(document, tmp_path).process(1, bytes(4), 0)
+    assert out.hex() == "0000000001"
