@@ -195,8 +195,14 @@ class Controls:
         if not actions:
             return "NoAction()"
         action, bound = self.random.choice(actions)
-        data = [self.statements.expressions.of(k, Scope(()), 0) for _, k in action.data]
+        data = [self._constant(k) for _, k in action.data]
         return f"{action.name}({', '.join([bound] * bool(bound) + data)})"
+
+    def _constant(self, kind: Kind) -> str:
+        """Data of an entry, which is never negative: p4c forgets the sign when it widens data."""
+        if isinstance(kind, Bits) and kind.signed:
+            return f"{kind.width}s{self.source.number(kind.width - 1)}"
+        return self.statements.expressions.of(kind, Scope(()), 0)
 
     def _const_entries(
         self, keys: list[tuple[str, str, Kind]], actions: Sequence[tuple[Action, str]]
@@ -263,7 +269,9 @@ class Controls:
             self.entries.append(f"add {table} {rank}{text} {action.name}({given})")
 
     def _script_value(self, kind: Kind) -> int:
-        return self.source.number(kind.width if isinstance(kind, Bits) else 1)
+        """See _constant."""
+        assert isinstance(kind, Bits)
+        return self.source.number(kind.width - kind.signed)
 
     # --------------------------------------------------------------- statements
 
