@@ -139,9 +139,9 @@ class Assignments:
             self.assign(to, given)
 
     def detached(self, target: Place, source: StructPlace) -> list[Place]:
-        """Returns source's members. Values that are computed from target itself are put aside first,
-        and so are those that depend on which headers are valid, since an assignment to a header
-        makes it valid and other members of its union invalid."""
+        """Returns source's members. Values that are computed from target itself are put aside
+        first, and so are those that depend on which headers are valid, since an assignment to a
+        header makes it valid and other members of its union invalid."""
         covered = set(footprint(target))
         return [self._detached(covered, part) for part in source.members.values()]
 

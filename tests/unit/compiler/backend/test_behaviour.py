@@ -352,7 +352,8 @@ def test_a_headers_new_value_may_depend_on_its_validity(
 
 def test_a_union_members_new_value_may_depend_on_another_members_validity(tmp_path: Path) -> None:
     document = json_of(
-        types="header a_t { bit<8> v; } header b_t { bit<16> w; } header_union u_t { a_t a; b_t b; }",
+        types="""header a_t { bit<8> v; } header b_t { bit<16> w; }
+            header_union u_t { a_t a; b_t b; }""",
         headers="u_t u;",
         apply="""std.egress_spec = 1; hdr.u.b.setValid(); hdr.u.b.w = 7;
             hdr.u.a = (a_t){ hdr.u.b.isValid() ? 8w1 : 8w2 };""",
