@@ -112,7 +112,7 @@ const bit<16> OPENING_LENGTH = HEADERS_LENGTH + 2 * 18;
 const bit<16> VALUES_LENGTH = HEADERS_LENGTH + 4 * LANES;
 
 // The two copies that a fused packet is taken apart by; testbed/systems/omnireduce/system.py fills the group.
-const bit<16> APART_GROUP = 0xffff;
+const bit<16> APART_GROUP = 0x7fff;
 const bit<16> ENTRY_COPY  = 2;  // 1 is that of every other group's copies
 const bit<16> REST_COPY   = 3;
 

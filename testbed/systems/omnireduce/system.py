@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from agglab.hosts.systems.omnireduce import wire
 from agglab.hosts.systems.omnireduce.endpoint import OWN_COUNTERS
+from agglab.hosts.wire import VALUE_BYTES
 from agglab.testbed.plan import Entries, Replica
 from agglab.testbed.scenario import ResolvedScenario
-from agglab.testbed.systems.base import SHARED_KEYS, Abilities, ActiveJob, Again, Agent, Counter
+from agglab.testbed.scenario.jobs import Finding
+from agglab.testbed.scenario.schema import Scenario
+from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.systems.base import (
+    SHARED_KEYS,
+    Abilities,
+    ActiveJob,
+    Again,
+    Agent,
+    Choices,
+    Counter,
+)
 from agglab.testbed.systems.common import meanings, with_settings
 from agglab.testbed.systems.omnireduce import attack
 from agglab.testbed.systems.omnireduce.load import (
@@ -26,9 +38,13 @@ from agglab.testbed.systems.summing.counters import COUNTERS
 from agglab.testbed.systems.summing.sizes import Sizes
 from agglab.topologies import Topology
 
-APART_GROUP, NO_LINK = 0xFFFF, 510
-"""The port of p4/omnireduce.p4 to which copies go. They do not leave by it: they are
-recirculated."""
+APART_GROUP, NO_LINK = 0x7FFF, 510
+"""The group of p4/omnireduce.p4 for the copies of a fused packet (simple_switch_grpc reserves all
+groups above it), and their port. They do not leave by it: they are recirculated."""
+BMV2_ROOM_BYTES = 512
+"""The number of bytes by which a packet may grow in BMv2; more overruns its buffer. An answer to
+headers alone grows by all its values."""
+BMV2_LANES_MAX = BMV2_ROOM_BYTES // VALUE_BYTES
 APART = (Replica(NO_LINK, 2), Replica(NO_LINK, 3))
 TAKEN_APART = Counter("taken_apart", "how often a fused packet was split into two")
 
@@ -45,6 +61,24 @@ class OmniReduce(Summing):
     host_counters = meanings(OWN_COUNTERS)
     counters = COUNTERS | {"taken_apart": TAKEN_APART}
     sizes = Sizes(wire.HEADER_BYTES)
+
+    def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
+        yield from super().check(scenario, trust)
+        if not trust("switch.lanes", "switch.target") or scenario.switch.target != "bmv2":
+            return
+        lanes = scenario.switch.lanes or BMV2_LANES_MAX
+        if lanes > BMV2_LANES_MAX:
+            what = f"{lanes} lanes: in BMv2 a packet can grow by {BMV2_ROOM_BYTES} bytes only"
+            yield "switch.lanes", what, f"at most {BMV2_LANES_MAX} with target bmv2"
+
+    def lanes(self, scenario: Scenario) -> int:
+        lanes = super().lanes(scenario)
+        return min(lanes, BMV2_LANES_MAX) if scenario.switch.target == "bmv2" else lanes
+
+    def resolve(self, scenario: Scenario, slowest_bps: int) -> Choices:
+        lanes = self.lanes(scenario)
+        fitting = replace(scenario, switch=replace(scenario.switch, lanes=lanes))
+        return super().resolve(fitting, slowest_bps)
 
     def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
         """Returns the entries, with the group of the two copies into which a fused packet is

@@ -78,21 +78,43 @@ def test_each_peer_says_why_it_could_not_run(install: Install, tmp_path: Path) -
     assert peers.bmv2_trouble() == "simple_switch could not be run: Exec format error"
 
 
-@pytest.mark.parametrize("words", [["--packets", "drop"], ["--random", "1", "--workers", "1"]])
+@pytest.mark.parametrize(
+    ("words", "pairs"),
+    [
+        (["--packets", "drop"], "agglab + native"),
+        (["--random", "1", "--workers", "1"], "agglab + native, front end + interpreter"),
+    ],
+)
 def test_conformance_with_peers_that_do_not_run_is_no_difference(
-    install: Install, capsys: pytest.CaptureFixture[str], tmp_path: Path, words: list[str]
+    install: Install,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    words: list[str],
+    pairs: str,
 ) -> None:
     install(peers.P4C, NO_INCLUDES)
     install(peers.SWITCH, LISTENS)
     install(CLI, NO_MODULE)
     assert conformance.main([*words, "--results", str(tmp_path / "results")]) == 3
     said = capsys.readouterr().out
-    assert "pairs: agglab + native\n" in said
+    assert f"pairs: {pairs}\n" in said
     assert (
         "could not run: p4c (p4c-bm2-ss could not be run: small.p4:1: fatal error: core.p4" in said
     )
     assert "could not run: bmv2 (simple_switch_CLI could not be run: " in said
     assert "differ" not in said and "other sums" not in said
+
+
+def test_random_programs_need_no_peers(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Packet tests have nobody to agree with then, which is exit code 3."""
+    absent = dict.fromkeys(("p4c", "bmv2"), "nothing")
+    monkeypatch.setattr("agglab.verification.conformance.pairs.absent", lambda: absent)
+    results = ["--results", str(tmp_path / "results")]
+    assert conformance.main(["--random", "1", "--workers", "1", *results]) == 0
+    assert "24 packets, 2 pairs: all agree" in capsys.readouterr().out
+    assert conformance.main(["--packets", "drop", *results]) == 3
 
 
 def test_doctor_says_the_same(install: Install, capsys: pytest.CaptureFixture[str]) -> None:

@@ -36,7 +36,7 @@ STRANGERS = 16
 
 
 COUNTERS = {**SUMMING, "taken_apart": "taken_apart"}
-TAKING_APART = Setup(copies={0xFFFF: ((510, 2), (510, 3))})
+TAKING_APART = Setup(copies={0x7FFF: ((510, 2), (510, 3))})
 """The two copies of a fused packet, which leave by no port."""
 
 
