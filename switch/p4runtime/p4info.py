@@ -131,8 +131,8 @@ class P4InfoIndex:
             if field.type in self._translated:
                 raise unsupported(f"P4Info: packet metadata {field.name} of a translated type")
         for name, fields in headers.items():
-            if bits := sum(field.bits for field in fields) % 8:
-                raise invalid(f"P4Info: {name}: its length is {bits} bits more than whole bytes")
+            if (bits := sum(field.bits for field in fields)) % 8:
+                raise invalid(f"P4Info: {name}: its {bits} bits are not a whole number of bytes")
         self._check_references()
 
     def _profile(self, message: p4info_pb2.ActionProfile) -> Profile:

@@ -306,7 +306,7 @@ def test_packet_headers_are_packed_by_width() -> None:
 
 @pytest.mark.parametrize(
     ("metadata", "what"),
-    [({1: b"\x01"}, "reason: missing"), ({1: b"\x04\x00"}, "port"), ({9: b"\x01"}, "id 9")],
+    [({1: b"\x01"}, "reason: it is missing"), ({1: b"\x04\x00"}, "port"), ({9: b"\x01"}, "id 9")],
 )
 def test_wrong_packet_metadata_is_named(metadata: dict[int, bytes], what: str) -> None:
     message = p4runtime_pb2.PacketOut()

@@ -79,7 +79,7 @@ def larger_register(p4info: Any) -> None:
     [
         (unknown_match_type, "MatchType 99"),
         (unknown_scope, "Scope 99"),
-        (header_of_part_of_a_byte, "packet_in: 1 bits more"),
+        (header_of_part_of_a_byte, "not a whole number of bytes"),
         (negative_width, "-8 bits"),
         (parameter_too_many, "I.drop has other parameters"),
         (action_of_a_const_entry_missing, "action I.drop is missing"),
