@@ -23,7 +23,7 @@ REPEATS = 7
 
 
 def run() -> list[Row]:
-    """All rows; about two seconds."""
+    """Runs the benchmark, which takes about two seconds, and returns its rows."""
     values = np.random.default_rng(1).standard_normal(ELEMENTS).astype(np.float32)
     target = np.empty_like(values)
     copy_s = _best(lambda: np.copyto(target, values))
@@ -34,7 +34,7 @@ def run() -> list[Row]:
 
 
 def _best(call: Callable[[], object]) -> float:
-    """Least seconds of several calls."""
+    """Returns the shortest time of several calls, in seconds."""
     return min(_seconds(call) for _ in range(REPEATS))
 
 
@@ -69,7 +69,8 @@ def _conversion_rows(values: NDArray[np.float32], copy_s: float) -> list[Row]:
 def _worker_row(
     values: NDArray[np.float32], lanes: int, batch: int, copy_per_element_s: float
 ) -> Row:
-    """Processor time of one result taken and the next contribution made."""
+    """Measures the processor time in which a worker takes one result and makes its next
+    contribution."""
     seconds = min(_worker_seconds(values, lanes, batch) for _ in range(3))
     copy_s = 2 * lanes * copy_per_element_s
     what = f"worker, {lanes} lanes, batches of {batch}"

@@ -67,7 +67,7 @@ class Stalled(RuntimeError):
 
 
 def patiently(measure: Callable[[], Sample]) -> Sample:
-    """measure(), again where others kept the processors from it."""
+    """Calls `measure` and, if other processes kept the processors from it, calls it again."""
     for _ in range(ATTEMPTS - 1):
         with contextlib.suppress(Stalled):
             return measure()
@@ -75,7 +75,7 @@ def patiently(measure: Callable[[], Sample]) -> Sample:
 
 
 def need_root() -> None:
-    """RuntimeError for anybody else, who cannot make these namespaces."""
+    """Raises RuntimeError for anybody but root: no one else can make these namespaces."""
     if os.geteuid() != 0:
         raise RuntimeError("needs root (network namespaces): run as root, or with sudo")
 
@@ -87,7 +87,7 @@ def aggregation(compiler: str, lanes: int) -> Program:
 
 
 def build_tools(folder: Path) -> dict[str, Path]:
-    """Load generator and copy forwarder, compiled into a folder."""
+    """Compiles the load generator and the copy forwarder into a folder."""
     tools = {}
     for name in ("load_generator", "copy_forwarder"):
         tools[name] = folder / name
@@ -188,7 +188,7 @@ def _ports() -> list[str]:
 
 @contextlib.contextmanager
 def native_process(lab: Lab, program: Program, *arguments: str) -> Iterator[Any]:
-    """Our switch in the laboratory, filled and waiting for packets."""
+    """Starts our switch in the laboratory, with its entries, so that it waits for packets."""
     grpc = lab.folder / "grpc"
     ready, told = os.pipe()
     command = [*_on_cpu(0), sys.executable, "-m", "agglab.switch", *_ports(), str(program.json)]
@@ -267,7 +267,7 @@ def bmv2(lab: Lab, lanes: int, program: Program, filled: bool = True) -> Sample:
 
 
 def cpu_s(pid: int) -> float:
-    """Processor time of a process so far."""
+    """Returns the processor time that a process has used so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

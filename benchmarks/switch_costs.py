@@ -41,7 +41,8 @@ expect: {exact: true}
 
 
 def run() -> list[Row]:
-    """All rows; about a minute. RuntimeError names what the machine lacks."""
+    """Runs the benchmarks, which takes about a minute, and returns their rows. Raises RuntimeError,
+    which names what the machine lacks."""
     with tempfile.TemporaryDirectory(prefix="agglab-bench-") as folder:
         rows = [_calls(), *_compile_times(Path(folder)), *_tables(Path(folder))]
         lab.need_root()
@@ -68,7 +69,8 @@ def _seconds_of_calls(pipeline: Pipeline, frame: bytes) -> float:
 
 
 def _compile_times(folder: Path) -> Iterator[Row]:
-    """From the P4 text to the loaded shared object, in processes of their own."""
+    """Measures, in processes of their own, the time from the P4 text to the loaded shared
+    object."""
     cold = _compile_and_load(folder / "cold")
     lab.aggregation("agglab", LANES)
     _load_cached()
@@ -106,7 +108,8 @@ def _load_cached() -> float:
 
 
 def _tables(folder: Path) -> Iterator[Row]:
-    """Entries of each kind: what adding one costs, and a packet, compared with few entries."""
+    """Measures, for entries of each kind, the cost of adding one and the cost of a packet, and
+    compares both with those of a table of few entries."""
     output = folder / "tables.json"
     command = [
         sys.executable,
@@ -127,7 +130,7 @@ def _tables(folder: Path) -> Iterator[Row]:
 
 
 def _table_costs(program: Path, kind: str, count: int) -> tuple[float, float]:
-    """Seconds of processor time to add an entry, and to process a packet that hits one."""
+    """Returns the seconds of processor time to add an entry, and to process a packet that hits one."""
     rng = random.Random(kind)
     drawn = [_entry(rng, kind, number) for number in range(count)]
     with Pipeline.load(program) as pipeline:
@@ -183,7 +186,8 @@ def _resident_bytes(pid: int) -> int:
 
 
 def _many_switches(folder: Path) -> Row:
-    """From the command to the last host's readiness; the program is compiled already."""
+    """Measures the time from the command until the last host is ready. The program has been
+    compiled before."""
     scenario = folder / "sixteen.yaml"
     scenario.write_text(SIXTEEN)
     seconds = statistics.median(_seconds_to_ready(scenario, folder) for _ in range(REPEATS))

@@ -32,7 +32,8 @@ PROCESSOR_GOALS = {
 
 
 def run() -> list[Row]:
-    """All rows; about a minute. RuntimeError names what the machine lacks."""
+    """Runs the benchmarks, which takes about a minute, and returns their rows. Raises RuntimeError,
+    which names what the machine lacks."""
     lab.need_root()
     rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="agglab-bench-") as folder:

@@ -27,8 +27,9 @@ GOALS = {64: Goal(10.0), 256: Goal(25.0)}
 
 
 def run() -> list[Row]:
-    """All rows; about a minute. None, with a line on stderr, where BMv2 is not installed.
-    RuntimeError names what else the machine lacks."""
+    """Runs the benchmarks, which takes about a minute, and returns their rows, or None, after a
+    line on stderr, where BMv2 is not installed. Raises RuntimeError, which names whatever else the
+    machine lacks."""
     lab.need_root()
     try:
         require("bmv2")

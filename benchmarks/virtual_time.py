@@ -63,7 +63,7 @@ def _rows() -> Iterator[Row]:
 
 
 def _alone(racks: int, loss: float) -> Cost:
-    """In a process of its own, whose peak of memory is this run's."""
+    """Runs it in a process of its own, so that the peak of memory is that of this run alone."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(_cost, (racks, loss))
 

@@ -33,7 +33,8 @@ LIMIT_S = 600
 
 
 class BuildError(RuntimeError):
-    """Nothing was built: there is no compiler, or the cache cannot be used. One line."""
+    """Nothing could be built: there is no compiler, or the cache cannot be used. The message is one
+    line."""
 
 
 class CompileError(BuildError):

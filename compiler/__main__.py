@@ -126,7 +126,7 @@ def _serialize(p4info: Any, format_: str) -> bytes:
 
 
 def _write(name: str, content: bytes, diagnostics: Diagnostics) -> None:
-    """Whole or not at all: through a file next to it."""
+    """Writes a file completely or not at all, by way of a temporary file next to it."""
     path = Path(name)
     if name == "/dev/stdout" or (path.exists() and not path.is_file()):
         partial = path

@@ -141,7 +141,7 @@ def summary(diagnostics: Diagnostics) -> str:
 
 
 def print_all(diagnostics: Diagnostics, stream: TextIO, max_errors: int = MAX_ERRORS) -> None:
-    """Every warning, and max_errors errors; those beyond are only counted."""
+    """Prints all warnings and the first `max_errors` errors; the rest are only counted."""
     errors = 0
     shown: list[Diagnostic] = []
     for entry in diagnostics.entries:

@@ -18,7 +18,7 @@ class FoldError(Exception):
 
 
 def wrap(value: int, target: types.Type) -> int:
-    """value modulo the range of target (types without a width keep it)."""
+    """Returns the value modulo the range of a type; a type without a width keeps it as it is."""
     if not isinstance(target, types.Bits):
         return value
     if target.width == 0:
@@ -131,7 +131,7 @@ def slice_bits(value: int, high: int, low: int) -> int:
 def cast(
     value: Value, target: types.Type, enum_values: Mapping[ast.EnumMember, int]
 ) -> Value | None:
-    """value converted to target; None where that is not a scalar conversion."""
+    """Returns the value converted to a type, or None where that is not a scalar conversion."""
     while isinstance(target, types.NewType):
         target = target.underlying
     if isinstance(target, types.SerializableEnum):

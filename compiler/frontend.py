@@ -64,7 +64,8 @@ def _on_deep_stack(work: Callable[[], T | None], file: str, diagnostics: Diagnos
 
 
 def with_deep_stack(work: Callable[[], T]) -> T:
-    """work(), in a thread whose stack holds the deepest tree the parser lets through."""
+    """Calls `work` in a thread whose stack has room for the deepest tree that the parser accepts,
+    and returns its result."""
     if getattr(_this_thread, "is_deep", False):
         return work()
     results: list[T] = []

@@ -198,7 +198,8 @@ def _add_warnings(parser: argparse.ArgumentParser) -> None:
 
 
 def complete(arguments: Sequence[str]) -> list[str]:
-    """arguments with a value for each flag that may go without (`--Werror` is `--Werror=all`).
+    """Returns the arguments, with a value for each flag that may be given without one (`--Werror`
+    is `--Werror=all`).
 
     Raises UsageError for a flag that cannot have its meaning here.
     """

@@ -52,7 +52,8 @@ def _plain_fields(node: ast.Node) -> str:
 
 
 def typed(program: TypedProgram) -> str:
-    """Expressions with type, constant value and what they refer to; then the instances."""
+    """Shows expressions with their types, their constant values and what they refer to, and then
+    the instances."""
     lines = [
         _expression_line(program, node)
         for node in ast.walk(program.tree)

@@ -75,7 +75,7 @@ class Agent:
         return self._reducer
 
     def begin_round(self, number: int) -> None:
-        """All of the round."""
+        """Runs a whole round."""
         if number != self._next:
             self._prepare(number)
         cpu_s, start_ns = time.process_time(), time.monotonic_ns()
@@ -183,7 +183,7 @@ class Agent:
 
 
 def _recorder(config: Config) -> Recorder | None:
-    """None where no samples are asked for."""
+    """Returns the recorder, or None where no samples are asked for."""
     if not config.sample_ns or config.sums_dir is None:
         return None
     name = f"job{config.job}-rank{config.rank}-{time.monotonic_ns()}"
@@ -191,7 +191,7 @@ def _recorder(config: Config) -> Recorder | None:
 
 
 def _put(received: Mapping[str, Any], folder: Path) -> None:
-    """All of it or nothing, for whoever is killed meanwhile."""
+    """Writes a file completely or not at all, even if the program is killed meanwhile."""
     part = folder.with_suffix(".part")
     for old in (part, folder):  # of an attempt that was broken off
         shutil.rmtree(old, ignore_errors=True)
@@ -203,7 +203,7 @@ def _put(received: Mapping[str, Any], folder: Path) -> None:
 
 
 def _holds_numbers(array: Any) -> bool:
-    """In all of its places: not so a masked array."""
+    """Returns true if the array holds a number at each position, which a masked array does not."""
     if not isinstance(array, np.ndarray) or isinstance(array, np.ma.MaskedArray):
         return False
     return array.dtype.kind in NUMBERS

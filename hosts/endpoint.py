@@ -116,7 +116,8 @@ class Endpoint(Protocol):
         integers for floats. The arrays belong to the endpoint until the round is done."""
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
-        """Take the datagrams that came; returns how many were awaited. Call `poll` next."""
+        """Takes the datagrams that came, and returns how many of them were awaited. Call `poll`
+        next."""
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
         """The rows of the outbox to send now, in order, valid until the next call; sets

@@ -45,7 +45,7 @@ class FixedPoint:
     noise_key: int | None = None
 
     def value_bits(self, workers: int) -> int:
-        """b: integers are at most 2^b - 1."""
+        """Returns b, where integers are at most 2^b - 1."""
         most = quantise.value_bits(workers)
         return most if self.bits is None else min(most, self.bits - 1)
 

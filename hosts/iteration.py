@@ -123,14 +123,14 @@ class Iteration:
 
 
 class ChunkCount:
-    """Chunks of a whole iteration, from those of its buckets."""
+    """Computes how many chunks a whole iteration has from those of its buckets."""
 
     def __init__(self) -> None:
         self.before = 0
 
     def of(self, chunks: int, left: Sequence[int]) -> int:
-        """All, where the bucket under way has `chunks`, and so many values are left in it and in
-        those behind it; of the latter it is an estimate."""
+        """Returns how many chunks the iteration has, if the current bucket has `chunks` and so many
+        values are left in it and in those behind it. For the latter it is an estimate."""
         if not left:
             return self.before
         return self.before + chunks + sum(-(-n * chunks // left[0]) for n in left[1:])
@@ -351,7 +351,7 @@ class IteratedWatch:
         return getattr(self._inner, name)
 
     def begin(self, schedule: ReductionSchedule) -> None:
-        """Another round."""
+        """Starts another round."""
         self._schedule, self._count, self.under_way = schedule, ChunkCount(), False
 
     def summed(self) -> None:

@@ -28,7 +28,8 @@ def _sources() -> list[Path]:
 
 
 def _folders() -> list[Path]:
-    """Where headers are looked for: those of systems beside what includes them."""
+    """Returns the folders in which headers are looked for. Those of a system lie beside the files
+    that include them."""
     return [SOURCES, *sorted({source.parent for source in SYSTEMS.glob("*/*.c")})]
 
 

@@ -25,7 +25,8 @@ MAX_WORKERS = 1 << 30
 
 
 def value_bits(workers: int) -> int:
-    """b of the protocol: integers are at most 2^b - 1, so that the sum of `workers` fits int32."""
+    """Returns b of the protocol: integers are at most 2^b - 1, so that the sum of `workers` fits
+    int32."""
     if not 1 <= workers <= MAX_WORKERS:
         raise ValueError(f"workers is {workers}; it must be 1 to {MAX_WORKERS}")
     return 31 - (workers - 1).bit_length()

@@ -84,7 +84,7 @@ class Recorder:
         return len(self._kept) >= KEPT_MAX
 
     def flush(self, counts: NDArray[np.int64]) -> None:
-        """Write what was kept, and the latencies so far."""
+        """Writes the samples that were kept, and the latencies so far."""
         kept, self._kept = self._kept, []
         with self._samples.open("ab") as file:
             file.write(np.array(kept, SAMPLE).tobytes())

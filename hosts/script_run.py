@@ -25,7 +25,7 @@ NICENESS = 5
 
 
 def end_with(parent: int) -> None:
-    """Have the kernel kill this process when its parent has ended."""
+    """Asks the kernel to kill this process when its parent has ended."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:  # it had ended before
         os._exit(1)

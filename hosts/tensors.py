@@ -98,7 +98,8 @@ def make_tensor(
 
 
 def _stream(key: tuple[int, ...], skip: int, count: int) -> NDArray[np.uint32]:
-    """64-bit numbers `skip` to `skip + count` of the generator named by `key`, as 32-bit ones."""
+    """Returns the 64-bit outputs `skip` to `skip + count` of the generator named by `key`, as
+    32-bit numbers."""
     generator = np.random.PCG64(np.random.SeedSequence(key))
     raw: NDArray[np.uint64] = generator.advance(skip).random_raw(count)
     return raw.astype("<u8", copy=False).view("<u4")
@@ -113,8 +114,7 @@ def _shape_floats(
     first: int,
     dense: bool,
 ) -> None:
-    """Make random bits, one row a block from block `first` on, into floats. dense: no row is
-    zero."""
+    """Turns random bits, one row a block from block `first` on, into floats. dense: no row is zero."""
     count = len(bits)
     shared = _stream((seed, job, round), first, count)[::2]
     own = _stream((seed, job, round, rank, 0), first, count)[::2]

@@ -6,7 +6,8 @@ from enum import Enum
 
 
 class Detail(Enum):
-    """Anything but NOTHING costs time on every packet."""
+    """How much the data plane reports of each packet. Anything but NOTHING costs time on every
+    packet."""
 
     NOTHING = 0
     LOG = 1

@@ -103,7 +103,8 @@ class Pipeline:
             self._instance.library.pl_unlock(self.handle)
 
     def process(self, port: int, frame: bytes, now_us: int = 0) -> list[tuple[int, bytes]]:
-        """Run one packet; the (port, frame) copies it leads to, in BMv2's order."""
+        """Processes one packet, and returns the copies that leave as (port, frame), in BMv2's
+        order."""
         if len(frame) > MAX_FRAME:
             raise PipelineError(f"a frame has at most {MAX_FRAME} bytes, not {len(frame)}")
         size = U64()
@@ -128,7 +129,7 @@ class Pipeline:
         return buffer.raw[:size].decode().splitlines()
 
     def drops(self) -> dict[str, int]:
-        """Packets or copies dropped so far, by reason."""
+        """Returns how many packets or copies were dropped so far, by reason."""
         count = self._instance.library.pl_drops(self.handle, None, 0)
         values = (U64 * count)()
         self._instance.library.pl_drops(self.handle, values, count)

@@ -69,7 +69,7 @@ def gain_no_more() -> None:
 
 
 def drop(to: Account) -> None:
-    """Become that user, in all threads, with a cache of compiled programs of its own."""
+    """Changes to that user in all threads, with a cache of compiled programs of its own."""
     runtime_texts()
     cache = _open_cache(to)
     try:

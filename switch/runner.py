@@ -359,7 +359,8 @@ def _statistics(options: Options, loop: PacketLoop, started: float) -> dict[str,
 def _open_stats_file(
     options: Options, stack: contextlib.ExitStack, leftovers: Leftovers
 ) -> IO[str] | None:
-    """Opened while that is allowed, and written in the end."""
+    """Opens the file for statistics while the process is still allowed to; it is written at the
+    end."""
     if options.stats_file is None:
         return None
     try:

@@ -54,7 +54,7 @@ class Tables:
             self._remember_constants(table)
 
     def _remember_constants(self, table: Table) -> None:
-        """Constant entries take the first slots, in the program's order."""
+        """Records the constant entries, which take the first slots in the program's order."""
         for slot, entry in enumerate(table.entries):
             match = decode_match(table, entry.key, entry.mask)
             args = entry.args
@@ -149,7 +149,8 @@ class Tables:
         return self._defaults.get(self.find(table).name)
 
     def entries(self, table: str) -> list[Entry]:
-        """All entries, constant ones first, then in the order they were added."""
+        """Returns all entries: first the constant ones, then the others in the order in which they
+        were added."""
         return list(self._entries[self.find(table).name].values())
 
     def add_indirect(
@@ -196,7 +197,8 @@ class Tables:
 
 
 def check_entry(result: int, table: Table, what: str) -> None:
-    """Raise what a call for a table's entry says; what: that which the table has to have for it."""
+    """Raises the error of a call that concerns a table's entry, if there is one. what: the kind of
+    thing that the table has to have for the call."""
     if result == -errno.EPERM:
         raise PipelineError(f"table '{table.name}' has no {what}")
     check(result, f"table '{table.name}'")

@@ -17,7 +17,7 @@ class ValueSets:
         self._instance = instance
 
     def write(self, name: str, members: Sequence[Sequence[Match]]) -> None:
-        """Set all members of a parser value set, each with a match for every field of the key."""
+        """Sets all members of a parser value set, each with a match for every field of the key."""
         value_set = self._instance.program.value_sets.get(name)
         if value_set is None:
             raise PipelineError(f"no value set is called '{name}'")

@@ -23,7 +23,7 @@ def carrying(resolved: ResolvedScenario) -> frozenset[str]:
 
 
 def choice(resolved: ResolvedScenario) -> dict[str, list[str]]:
-    """Why -> links, for manifest.json; the links that carry buffers are under `carried`."""
+    """Maps reasons to links, for manifest.json; links that carry buffers are under `carried`."""
     found: dict[str, list[str]] = {}
     for link in resolved.graph.links:
         found.setdefault(single(resolved, link) or "carried", []).append(link.name)
@@ -31,7 +31,7 @@ def choice(resolved: ResolvedScenario) -> dict[str, list[str]]:
 
 
 def single(resolved: ResolvedScenario, link: Link) -> str:
-    """Why the link's frames stay single; empty if they need not."""
+    """Returns the reason why the link's frames stay single; empty if they need not."""
     if why := _of_the_run(resolved):
         return why
     frames = _waiting_at_most(resolved)
@@ -70,7 +70,7 @@ def _of_a_way(way: Direction, frame_bytes: int, frames: int) -> str:
 
 
 def _waiting_at_most(resolved: ResolvedScenario) -> int:
-    """Frames that can wait in front of one link: the windows of all whose packets cross it, twice
-    since each may have been sent again or be answered by a frame of the same way."""
+    """Returns how many frames can wait in front of one link: the windows of all whose packets cross
+    it, twice since each may have been sent again or be answered by a frame of the same way."""
     many = resolved.system.abilities.has_servers
     return 2 * sum(job.window * (len(job.hosts) if many else 1) for job in resolved.jobs)

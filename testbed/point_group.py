@@ -37,7 +37,7 @@ class Group:
             return False
 
     def finish(self) -> None:
-        """Its results are all there."""
+        """Called when all results of the point are there."""
         self.folder.write_json(DONE, self._done())
 
     def _done(self) -> dict[str, object]:

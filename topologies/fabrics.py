@@ -100,7 +100,7 @@ def custom(switches: Sequence[str], links: Sequence[tuple[str, str]]) -> Topolog
 
 
 def _homes(switches: set[str], links: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """host -> its switch, hosts in order of appearance."""
+    """Maps each host to its switch; hosts are in order of appearance."""
     homes: dict[str, str] = {}
     for a, b in links:
         if a == b:

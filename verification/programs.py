@@ -12,7 +12,8 @@ from agglab.testbed.systems.base import Source
 
 
 def source(system: str, lanes: int, slots: int) -> Source:
-    """Name and compile-time parameters of the one program that a system's switches run."""
+    """Returns the name and the compile-time parameters of the one program that a system's switches
+    run."""
     found = systems.find(system)
     own = ((found.name, found.options()),) if found.options else ()
     switch = Switch(lanes=lanes, slots=slots)

@@ -32,12 +32,12 @@ def fits(expr: ir.Expr, bounds: Range) -> bool:
 
 
 def constant(value: int, shape: types.Type) -> ir.Const:
-    """value, which is in range already, as a constant of type shape."""
+    """Returns a value, which is in the type's range already, as a constant of that type."""
     return ir.Const(value, scalar_width(shape))
 
 
 def wrap(expr: ir.Expr, width: int, signed: bool = False) -> ir.Expr:
-    """expr modulo 2^width, as a number of that width."""
+    """Returns the expression modulo 2^width, as a number of that width."""
     if width == 0 or fits(expr, width_range(width, signed)):
         return expr
     if isinstance(expr, ir.Const):
@@ -52,7 +52,8 @@ def wrap(expr: ir.Expr, width: int, signed: bool = False) -> ir.Expr:
 
 
 def unwrap(expr: ir.Expr, width: int) -> ir.Expr:
-    """expr without an outermost mask that a store into width unsigned bits does anyway."""
+    """Returns the expression without its outermost mask, if storing it in `width` unsigned bits
+    masks it in the same way."""
     if isinstance(expr, ir.Op) and expr.op == "&" and expr.right == ir.Const(mask(width), width):
         assert expr.left is not None
         return expr.left
@@ -65,7 +66,7 @@ def unsigned(expr: ir.Expr, width: int) -> ir.Expr:
 
 
 def as_boolean(expr: ir.Expr) -> ir.Expr:
-    """Data of one bit as a boolean."""
+    """Returns data of one bit as a boolean."""
     if expr.is_boolean:
         return expr
     if isinstance(expr, ir.Const):
@@ -135,7 +136,7 @@ _COMPARE = {
 
 
 def binary(operator: str, left: ir.Expr, right: ir.Expr, shape: types.Type) -> ir.Expr:
-    """left operator right with the semantics of type shape (P4_16 section 8)."""
+    """Returns `left operator right`, evaluated by the rules for the type `shape` (P4_16 section 8)."""
     width, signed = scalar_width(shape), is_signed(shape)
     if operator in ("<<", ">>"):
         return _shift(operator, left, right, width, signed)
@@ -218,7 +219,7 @@ def unary(operator: str, operand: ir.Expr, shape: types.Type) -> ir.Expr:
 
 
 def concatenate(left: ir.Expr, left_bits: int, right: ir.Expr, right_bits: int) -> ir.Expr:
-    """left ++ right, unsigned."""
+    """Returns `left ++ right` as an unsigned number."""
     high = shift_up(unsigned(left, left_bits), right_bits)
     low = unsigned(right, right_bits)
     if isinstance(high, ir.Const) and isinstance(low, ir.Const):
@@ -235,7 +236,7 @@ def shift_up(expr: ir.Expr, count: int) -> ir.Expr:
 
 
 def slice_bits(expr: ir.Expr, high: int, low: int) -> ir.Expr:
-    """expr[high:low], unsigned."""
+    """Returns `expr[high:low]` as an unsigned number."""
     width = high - low + 1
     if isinstance(expr, ir.Const):
         return ir.Const((expr.value >> low) & mask(width), width)
@@ -244,7 +245,8 @@ def slice_bits(expr: ir.Expr, high: int, low: int) -> ir.Expr:
 
 
 def replace_bits(whole: ir.Expr, width: int, high: int, low: int, part: ir.Expr) -> ir.Expr:
-    """whole, unsigned and width bits wide, with bits high..low taken from part."""
+    """Returns `whole`, an unsigned number of `width` bits, with bits `high` to `low` taken from
+    `part`."""
     hole = mask(width) ^ (mask(high - low + 1) << low)
     kept = ir.Op("&", whole, ir.Const(hole, width)) if hole else ir.Const(0, width)
     return _simplified("|", kept, shift_up(part, low))

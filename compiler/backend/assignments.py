@@ -39,7 +39,7 @@ class Assignments:
         scope.assign = self.assign
 
     def assignment(self, statement: ast.Assignment) -> None:
-        """`left = right` and the compound `left op= right`."""
+        """Lowers `left = right` and the compound `left op= right`."""
         has_call = any(isinstance(n, ast.Call) for n in ast.walk(statement.right))
         target = self.expressions.place(statement.left, freeze=has_call)
         if statement.operator:
@@ -111,7 +111,7 @@ class Assignments:
         self.expressions.select_code(source, lambda place: self.assign(target, place), outside)
 
     def assign(self, target: Place, source: Place) -> None:
-        """Any value into a place of its type."""
+        """Lowers the assignment of any value to a place of its type."""
         if is_scalar(target.type):
             self.store(target, self.expressions.read(source, _at(self.scope)))
         elif isinstance(source, SelectedPlace):

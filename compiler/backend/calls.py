@@ -176,7 +176,8 @@ class Calls:
             frame.objects[declaration] = self.scope.instance_of(bound.value)
 
     def enter_again(self, frame: Frame, arguments: Sequence[BoundArgument]) -> None:
-        """Arguments of a control that is applied more than once: its parameters have own places."""
+        """Copies the arguments of a control that is applied more than once: its parameters have
+        places of their own."""
         frame.copy_outs = []
         for bound in arguments:
             parameter, declaration = bound.parameter, bound.parameter.declaration

@@ -248,7 +248,7 @@ def block_arguments(instance: Instance, info: CallInfo) -> list[BoundArgument]:
 
 
 def block_bindings(instance: Instance) -> types.Bindings:
-    """Type parameter -> argument of a generic parser or control."""
+    """Maps each type parameter of a generic parser or control to its argument."""
     declaration, shape = instance.declaration, instance.type
     parameters = getattr(declaration, "type_parameters", ())
     arguments = getattr(shape, "arguments", ())

@@ -200,12 +200,13 @@ class Expressions:
         return arithmetic.convert(self.value(expression.operand), implied or source, target)
 
     def values(self, expressions: Sequence[ast.Expression]) -> list[ir.Expr]:
-        """Several scalars, left to right; see operands()."""
+        """Evaluates several scalars from left to right (see `operands`)."""
         places = self.operands(expressions)
         return [self.read(p, e) for p, e in zip(places, expressions, strict=True)]
 
     def operands(self, expressions: Sequence[ast.Expression]) -> list[Place]:
-        """Several values, left to right: one is put aside if a later one has side effects."""
+        """Evaluates several values from left to right. A value is kept in a temporary if a later
+        one has side effects."""
         places: list[Place] = []
         marks: list[int] = []
         for expression in expressions:
@@ -228,7 +229,7 @@ class Expressions:
         return copy
 
     def keep(self, expr: ir.Expr, shape: types.Type) -> ir.Expr:
-        """expr, evaluated now into a temporary."""
+        """Evaluates the expression now, into a temporary, and returns that."""
         place = self.scope.temporary(shape)
         assert isinstance(place, Scalar)
         self.scope.emit("assign", place.ref, arithmetic.as_data(expr))
@@ -379,7 +380,7 @@ class Expressions:
         return result
 
     def operand(self, expression: ast.Expression) -> Place:
-        """Any expression as a place; scalars as values, after their implicit cast."""
+        """Returns any expression as a place, and a scalar as a value after its implicit cast."""
         shape = self.operand_type(expression)
         if is_scalar(shape):
             return Value(shape, self.value(expression))
@@ -447,7 +448,7 @@ class Expressions:
         return found
 
     def _element(self, base: Place, index: int | ir.Expr, where: ast.Index) -> Place:
-        """base[index]; an index that is no number is known at run time."""
+        """Returns `base[index]`. An index that is not a constant is known only at run time."""
         shape = self.scope.type_of(where)
         if isinstance(base, SelectedPlace):
             inner = [self._element(a, index, where) for a in base.alternatives]

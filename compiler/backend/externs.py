@@ -111,7 +111,8 @@ class Externs:
             self.assignments.deliver(ref, target)
 
     def _field_for(self, argument: ast.Expression, direction: str) -> tuple[ir.Expr, Place | None]:
-        """output(), with the value that an inout parameter begins with."""
+        """Does what `output` does, and gives the field the value with which an `inout` parameter
+        begins."""
         ref, target = self.assignments.output(argument)
         if target is not None and direction == "inout":
             self.scope.emit(
@@ -207,11 +208,12 @@ class Externs:
         return name
 
     def calculation_input(self, expression: ast.Expression) -> list[ir.Expr]:
-        """Fields, headers and constants; anything computed goes through a temporary."""
+        """Returns the input of a calculation: fields, headers and constants. Whatever is computed
+        goes through a temporary."""
         return [self._simple(e, shape) for e, shape in self.flat_values(expression)]
 
     def flat_values(self, expression: ast.Expression) -> list[tuple[ir.Expr, types.Type]]:
-        """Every scalar and header of a list, tuple or struct, in order."""
+        """Returns all scalars and headers of a list, tuple or struct, in order."""
         return list(self._flat(self.expressions.operand(expression), expression))
 
     def _flat(self, place: Place, where: ast.Node) -> list[tuple[ir.Expr, types.Type]]:
@@ -247,7 +249,7 @@ class Externs:
         return kept
 
     def _members(self, place: Place, where: ast.Node) -> list[tuple[ir.Expr, types.Type]]:
-        """Every scalar of a value, headers opened."""
+        """Returns all scalars of a value, including the fields of its headers."""
         if isinstance(place, StructPlace):
             return [p for m in place.members.values() for p in self._members(m, where)]
         if isinstance(place, WithFields):

@@ -96,7 +96,8 @@ def _sequence(graph: Graph, body: list[ir.Statement], following: Target) -> Targ
 
 
 def _reachable(body: list[ir.Statement]) -> list[ir.Statement]:
-    """body without what follows a jump up to the next label."""
+    """Returns the body without the statements between a jump and the next label, which are never
+    executed."""
     kept: list[ir.Statement] = []
     dead = False
     for statement in body:
@@ -108,7 +109,8 @@ def _reachable(body: list[ir.Statement]) -> list[ir.Statement]:
 
 
 def _groups(unit: Unit, body: list[ir.Statement]) -> list[list[ir.Statement]]:
-    """body cut into runs that can be one action, and single statements that cannot."""
+    """Cuts the body into runs of statements that can be one action, and single statements that
+    cannot be part of one."""
     groups: list[list[ir.Statement]] = []
     run: list[ir.Statement] = []
     for statement in body:
@@ -142,8 +144,8 @@ def _split(
 
 
 def _cut(run: list[ir.Statement], leaving: set[int]) -> list[list[ir.Statement]]:
-    """Statements that touch a label of `leaving` stand alone, and with them what jumps over them;
-    what jumps only within itself, like a loop, stays together."""
+    """Lets statements that touch a label of `leaving` stand alone, and also those that jump over
+    them. A run that jumps only within itself, as a loop does, stays together."""
     groups: list[list[ir.Statement]] = []
     current: list[ir.Statement] = []
     alone = _standing_alone(run, leaving)

@@ -25,7 +25,8 @@ FIELD_ALIASES = (
 
 
 def hexstr(value: int, width: int) -> str:
-    """Whole bytes, as BMv2 wants them for keys and action data; a sign in front if negative."""
+    """Returns hexadecimal digits for whole bytes, as BMv2 wants them for keys and action data, with
+    a sign in front if the number is negative."""
     digits = 2 * max(1, (width + 7) // 8)
     return f"{'-' if value < 0 else ''}0x{abs(value):0{digits}x}"
 
@@ -170,7 +171,8 @@ class Writer:
         return {"op": op.op, "parameters": parameters}
 
     def _parser_operand(self, op: str, expr: ir.Expr) -> Json:
-        """`verify` takes an expression as it is, the others want operators wrapped once more."""
+        """Returns an operand as the parser's operation wants it: `verify` takes an expression as it
+        is, and the others want operators wrapped once more."""
         plain = isinstance(expr, (ir.Const, ir.FieldRef, ir.Lookahead))
         if op == "verify" or (plain and op != "extract_VL"):
             return self.expr(expr)
@@ -426,7 +428,7 @@ class Writer:
 
 
 def _bound(arrays: list[ir.Array]) -> list[ir.Array]:
-    """Without direct counters and meters that no table uses (those have no size)."""
+    """Leaves out direct counters and meters that no table uses, since these have no size."""
     return [a for a in arrays if a.size or a.table is not None]
 
 

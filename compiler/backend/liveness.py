@@ -65,7 +65,8 @@ def _other_expressions(program: ir.Program) -> Iterator[ir.Expr]:
 
 
 def live_ranges_of(action: ir.Action) -> Iterator[LiveRange]:
-    """Variables whose every read follows a write in straight or forward-jumping code."""
+    """Returns the live ranges of those variables that are always written before they are read, in
+    code that jumps only forward."""
     jumps = list(_jumps(action))
     if any(target <= source for source, target in jumps):
         return
@@ -97,7 +98,7 @@ def _only_writes(primitive: ir.Primitive, ref: ir.FieldRef) -> bool:
 
 
 def replaced(expr: ir.Expr, mapping: Mapping[ir.FieldRef, ir.Expr]) -> ir.Expr:
-    """expr with other expressions in place of fields."""
+    """Returns the expression with other expressions in place of fields."""
     if isinstance(expr, ir.FieldRef):
         return mapping.get(expr, expr)
     if isinstance(expr, ir.Op):

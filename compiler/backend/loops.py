@@ -12,7 +12,8 @@ WAY_BITS = 8
 
 
 def contain(unit: Unit, run: list[ir.Statement]) -> list[ir.Statement]:
-    """run with loops whose jumps stay within them: the way out is in a variable behind them."""
+    """Returns the statements with loops that no jump leaves: a variable says, behind the loop,
+    where to go on."""
     contained: list[ir.Statement] = []
     at = 0
     while at < len(run):
@@ -23,7 +24,8 @@ def contain(unit: Unit, run: list[ir.Statement]) -> list[ir.Statement]:
 
 
 def _end_of_loop(run: list[ir.Statement], at: int) -> int:
-    """Behind the last jump back to the label at run[at]; at + 1 if there is none."""
+    """Returns the position behind the last jump back to the label at `run[at]`, or `at + 1` if
+    there is none."""
     label = run[at]
     if not isinstance(label, ir.Label):
         return at + 1

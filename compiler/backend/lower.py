@@ -69,7 +69,7 @@ def find_blocks(work: Compilation) -> None:
 
 
 def allocate_parameters(work: Compilation) -> None:
-    """Headers, user metadata and standard metadata: one place each for the whole program."""
+    """Gives headers, user metadata and standard metadata one place each for the whole program."""
     storage = work.unit.storage
     shape = work.blocks["parser"].type
     assert isinstance(shape, types.Parser)
@@ -83,7 +83,7 @@ def allocate_parameters(work: Compilation) -> None:
 
 
 def collect_numbers(work: Compilation) -> None:
-    """Errors and enums with the numbers that stand for them."""
+    """Collects errors and enums with the numbers that stand for them."""
     typed, program = work.unit.typed, work.unit.program
     program.errors = sorted(
         ((member.name, code) for member, code in typed.error_codes.items()), key=lambda e: e[1]
@@ -183,8 +183,8 @@ def assemble_actions(work: Compilation) -> None:
 
 
 def save_fields(work: Compilation) -> None:
-    """Wide registers are not copied to be read, and short-lived variables of an action use the same
-    fields one after another."""
+    """Saves fields: wide registers are read without a copy, and short-lived variables of an action
+    use the same fields one after another."""
     program = work.unit.program
     scalars = program.header_types[0].fields
     own = {name for name, _, _ in scalars if name.startswith(f"{USER_METADATA}.")}

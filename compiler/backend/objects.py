@@ -24,7 +24,7 @@ V1MODEL_OBJECTS = PROFILE_KINDS | {
 
 
 def extern_instances(instance: Instance) -> Iterator[Instance]:
-    """Every extern object of a block and of the blocks inside it, in order of creation."""
+    """Returns all extern objects of a block and of the blocks inside it, in order of creation."""
     for child in instance.children.values():
         if isinstance(child.type, types.Extern):
             yield child

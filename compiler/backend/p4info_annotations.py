@@ -32,7 +32,7 @@ def annotate(
 
 
 def document(message: Message, annotations: Iterable[ast.Annotation]) -> None:
-    """@brief and @description into message.doc."""
+    """Copies `@brief` and `@description` to the message's documentation."""
     for annotation in annotations:
         given = annotation.arguments[0] if annotation.arguments else None
         if annotation.name in ("brief", "description") and isinstance(given, ast.StringLiteral):

@@ -110,7 +110,8 @@ def written_id(declaration: ast.Declaration | ast.KeyElement | None) -> int | No
 
 
 def member_numbers(written: list[int | None]) -> list[int]:
-    """Numbers of keys or parameters: @id where written, else their place in the order from 1."""
+    """Returns the numbers of keys or parameters: what `@id` says or, without it, their position,
+    from 1."""
     taken = {number for number in written if number is not None}
     numbers: list[int] = []
     following = 1

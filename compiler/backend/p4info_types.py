@@ -149,7 +149,8 @@ def _bits(spec: Message, shape: types.Bits) -> None:
 
 
 def _base(shape: types.Type) -> types.Type:
-    """shape without its layers of `type`; only the outermost one's translation counts."""
+    """Returns the type below all layers of `type`, of which only the outermost one's translation
+    counts."""
     while isinstance(shape, types.NewType):
         shape = shape.underlying
     return shape

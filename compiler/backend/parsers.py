@@ -259,7 +259,7 @@ class ParserBody:
             self._extract_to(place, length)
 
     def _found_header(self, place: HeaderPlace, stack: StackPlace) -> SelectedPlace:
-        """stack[i] as the list of elements that BMv2 needs, whose targets are constant."""
+        """Returns `stack[i]` as the list of all its elements, since BMv2 wants constant targets."""
         assert isinstance(place.expr, ir.Op)
         index = self.expressions.keep(place.expr.right, types.BIT32)
         return SelectedPlace(place.type, index, stack.elements)

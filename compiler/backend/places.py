@@ -32,7 +32,7 @@ def is_scalar(subject: types.Type) -> bool:
 
 
 def scalar_width(subject: types.Type) -> int:
-    """Bits of a scalar type; 0 for `int` of arbitrary precision."""
+    """Returns a scalar type's width in bits, 0 for `int` of arbitrary precision."""
     shape = plain(subject)
     return shape.width if isinstance(shape, types.Bits) else int(isinstance(shape, types.Boolean))
 
@@ -275,7 +275,7 @@ def leaf_count(place: Place) -> int:
 
 
 def bits_of(base: Place, shape: types.Type, high: int, low: int) -> SlicePlace:
-    """Bits high..low of base, which may be a slice itself."""
+    """Returns bits `high` to `low` of a place, which may be a slice itself."""
     if isinstance(base, SlicePlace):
         return SlicePlace(shape, base.base, high + base.low, low + base.low)
     return SlicePlace(shape, base, high, low)

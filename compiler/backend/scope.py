@@ -151,7 +151,7 @@ class Scope:
 
     @contextmanager
     def into(self, code: list[ir.Statement]) -> Iterator[list[ir.Statement]]:
-        """Statements emitted inside go to code."""
+        """Appends the statements that are emitted inside the `with` statement to `code`."""
         outer, self.code = self.code, code
         try:
             yield code
@@ -198,7 +198,7 @@ class Scope:
         return None if isinstance(known, Instance) else known
 
     def evaluated(self, expression: ast.Expression) -> Value | None:
-        """constant(), of expressions built from constructor parameters, too."""
+        """Returns an expression's constant value, also where it is made of constructor parameters."""
         known = self.constant(expression)
         if known is None and self.frame.instance is not None:
             known = evaluate(self.typed, expression, self.frame.instance.constants)

@@ -36,7 +36,8 @@ def share_variables(program: ir.Program, user_fields: set[str]) -> None:
 
 
 def _allocate(live_ranges: list[LiveRange], names: Names) -> Mapping:
-    """Linear scan: a field is free again after its variable's last access."""
+    """Assigns fields to variables by a linear scan: a field is free again after the last access to
+    its variable."""
     slots: dict[tuple[int, bool], list[tuple[int, list[LiveRange]]]] = {}
     for live_range in sorted(live_ranges, key=lambda item: item.first):
         pool = slots.setdefault((live_range.ref.width, live_range.ref.signed), [])

@@ -157,7 +157,7 @@ class Statements:
         self.scope.goto(frame.end)
 
     def _exit(self, statement: ast.Exit) -> None:
-        """Everything being executed ends, after its copy-out."""
+        """Ends everything that is being executed, after outputs have been copied out."""
         frame: Frame | None = self.scope.frame
         while frame is not None:
             if frame.shared and self.scope.frame.in_action:
@@ -267,7 +267,8 @@ class Statements:
     def _for_range_loop(
         self, statement: ast.ForIn, target: Place, low: ir.Expr, high: ir.Expr
     ) -> None:
-        """Tested before the step, so that a range up to the type's largest value ends."""
+        """Lowers a loop over a range. The end is tested before the step, so that a range up to the
+        type's largest value ends, too."""
         shape = target.type
         high, counter = self.expressions.keep(high, shape), self.expressions.keep(low, shape)
         top, step, end = (self.scope.unit.new_label() for _ in range(3))

@@ -78,7 +78,7 @@ class ArgumentChecker:
         return found
 
     def check_loose(self, arguments: tuple[ast.Argument, ...]) -> None:
-        """Types of arguments that fit nothing, so that errors inside them are reported too."""
+        """Checks arguments that fit no parameters, so that errors inside them are reported, too."""
         for argument in arguments:
             if argument.value is not None:
                 self.context.check(argument.value)
@@ -214,7 +214,8 @@ class ArgumentChecker:
 def pair(
     parameters: tuple[types.ParameterType, ...], arguments: tuple[ast.Argument, ...]
 ) -> Pairing | str:
-    """Each parameter with its argument (None: left out), or why they do not fit."""
+    """Returns each parameter with its argument (None where it is left out), or the reason why they
+    do not fit."""
     named = [a for a in arguments if a.name is not None]
     if named and len(named) != len(arguments):
         return "either all arguments are named or none"

@@ -158,7 +158,7 @@ class CallChecker:
         outer: types.Bindings,
         expected: types.Type | None,
     ) -> types.Type:
-        """Type arguments, arguments and result of a chosen function."""
+        """Records the type arguments, the arguments and the result of the chosen function."""
         function, pairs = chosen
         variables = function.type_parameters
         given = tuple(self.resolver.resolve(a) for a in node.type_arguments)

@@ -72,7 +72,7 @@ class Checker:
         return self.context.program
 
     def _check_annotations(self) -> None:
-        """Structured ones: their values, and that no name is given twice."""
+        """Checks the values of structured annotations, and that none of them gives a name twice."""
         for node in ast.walk(self.context.program.tree):
             given: tuple[ast.Annotation, ...] = getattr(node, "annotations", ())
             for annotation in given:
@@ -116,7 +116,8 @@ class Checker:
 
 
 def check(tree: ast.Program, diagnostics: Diagnostics) -> TypedProgram:
-    """Everything typed.py describes; main is None where diagnostics gained errors."""
+    """Checks a program and returns what typed.py describes; `main` is None where errors were
+    reported."""
     program = Checker(tree, diagnostics).run()
     if not diagnostics.failed:
         elaborate(program, diagnostics)

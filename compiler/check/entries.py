@@ -39,7 +39,7 @@ def _check_covered(context: Context, table: ast.TableDeclaration) -> None:
 
 
 def _ternaries(keyset: ast.Expression, count: int, program: TypedProgram) -> list[Ternary]:
-    """Each key of an entry; empty where their number is wrong."""
+    """Returns the keys of an entry, none where their number is wrong."""
     parts: Sequence[ast.Expression] = (keyset,)
     if isinstance(keyset, ast.ListExpression):
         parts = keyset.elements
@@ -91,7 +91,8 @@ def _check_priorities(context: Context, table: ast.TableDeclaration) -> None:
 def _priorities(
     context: Context, table: ast.TableDeclaration, delta: int
 ) -> Iterator[tuple[ast.TableEntry, int]]:
-    """Every entry's priority, as given or counted on (P4_16 section 14.2.1.4); none if none has."""
+    """Returns each entry's priority, as given or as counted on from the one before (P4_16 section
+    14.2.1.4); none if none has."""
     if not any(entry.priority for entry in table.entries):
         return
     priority = 0

@@ -167,7 +167,7 @@ class _Flow:
         return self.target(node.left, path)
 
     def target(self, node: ast.Expression, path: Path) -> Path:
-        """node is assigned to; indices in it are read."""
+        """Notes that a node is assigned to, and that the indices in it are read."""
         while isinstance(node, (ast.Slice, ast.PlusSlice)):
             node = node.base
         place = self.place(node)
@@ -297,7 +297,7 @@ class _Flow:
     # ---- parsers
 
     def parser(self, node: ast.ParserDeclaration) -> None:
-        """Every state with what all ways to it have in common."""
+        """Checks each state of a parser, given what all ways to it have in common."""
         states = {s.name: s for s in node.states}
         entries = self._entries(node, states)
         self.silent = False
@@ -356,7 +356,7 @@ _STATEMENTS: dict[type, Callable[[Any, Any, Path], Path]] = {
 
 
 def check_flow(context: Context) -> None:
-    """Every body of the program; call it on a program without type errors."""
+    """Checks the control flow of all bodies of a program without type errors."""
     for declaration in context.program.tree.declarations:
         _check_declaration(context, declaration)
 

@@ -143,7 +143,7 @@ class MemberChecker:
     # ---- l-values
 
     def lvalue_problem(self, node: ast.Expression) -> str:
-        """Why node cannot be assigned to; empty if it can."""
+        """Returns the reason why a node cannot be assigned to; empty if it can."""
         while True:
             if isinstance(node, ast.NameExpression):
                 return self._name_problem(node)

@@ -433,7 +433,7 @@ def _structural(target: types.Type) -> bool:
 
 
 def _scalar(type_: types.Type) -> types.Type:
-    """type_ without the layers that a cast may add or remove."""
+    """Returns the type below the layers that a cast may add or remove."""
     while isinstance(type_, (types.NewType, types.SerializableEnum)):
         type_ = type_.underlying
     return type_

@@ -12,7 +12,7 @@ from agglab.compiler.typed import TypedProgram
 def same_expression(
     left: ast.Expression | None, right: ast.Expression | None, program: TypedProgram
 ) -> bool:
-    """Equal constants, or the same operators on the same declarations."""
+    """Returns true for equal constants, and for the same operators on the same declarations."""
     if left is None or right is None:
         return left is right
     known = program.const_value.get(left), program.const_value.get(right)

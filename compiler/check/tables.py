@@ -262,7 +262,7 @@ class TableChecker:
     def _split(
         self, keyset: ast.Expression, keys: tuple[types.Type, ...], kinds: list[str]
     ) -> list[tuple[ast.Expression, types.Type, str]]:
-        """Each key's part of an entry's keyset."""
+        """Returns the part of an entry's keyset for each key."""
         parts = keyset.elements if isinstance(keyset, ast.ListExpression) else (keyset,)
         if len(parts) == len(keys):
             return list(zip(parts, keys, kinds, strict=True))

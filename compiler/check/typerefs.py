@@ -162,7 +162,7 @@ class TypeResolver:
     # ---- what may stand where
 
     def definite_type(self, ref: ast.TypeRef) -> types.Type:
-        """resolve(), where nothing could infer a type argument `_`."""
+        """Does what `resolve` does, where nothing could infer a type argument `_`."""
         result = self.resolve(ref)
         if isinstance(result, types.StructLike) and types.DONT_CARE in result.arguments:
             return self.context.error(ref, f"{result} here needs all its type arguments")
@@ -218,14 +218,15 @@ def _arguments(count: int) -> str:
 
 
 def element_problem(type_: types.Type) -> str:
-    """Why a type cannot be part of a tuple, struct or list; empty if it can."""
+    """Returns the reason why a type cannot be part of a tuple, struct or list; empty if it can."""
     if isinstance(type_, (*_OBJECTS, types.Void, types.DontCare)):
         return f"{type_} is not allowed"
     return ""
 
 
 def field_problem(owner: types.StructLike, type_: types.Type) -> str:
-    """Why type_ cannot be a field of owner; empty if it can (P4_16 section 7.2.8)."""
+    """Returns the reason why a type cannot be a field of its owner; empty if it can (P4_16 section
+    7.2.8)."""
     if isinstance(type_, (types.Unknown, types.TypeVariable)):
         return ""
     if isinstance(owner, types.Header):

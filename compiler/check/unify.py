@@ -74,7 +74,8 @@ class Unifier:
         return bound == actual or _converts(bound, actual) or self._refine(variable, bound, actual)
 
     def _refine(self, variable: ast.TypeParameter, bound: types.Type, actual: types.Type) -> bool:
-        """Two tuples that differ in numbers without width: keep the widths either knows."""
+        """Unifies two tuples that differ in numbers without a width: keeps each width that either
+        of them knows."""
         if not (isinstance(bound, types.Tuple) and isinstance(actual, types.Tuple)):
             return False
         if len(bound.elements) != len(actual.elements):

@@ -44,8 +44,8 @@ def _used(program: TypedProgram) -> set[ast.Node]:
 
 
 def _candidates(node: ast.Declaration) -> Iterator[ast.Declaration]:
-    """node and what is declared in it; of parameters only those of actions, since callers prescribe
-    the others."""
+    """Yields a node and what is declared in it. Of parameters it yields only those of actions,
+    since callers prescribe the others."""
     if isinstance(node, (*_PLAIN, *_NAMED)):
         yield node
     if isinstance(node, (ast.ControlDeclaration, ast.ParserDeclaration)):

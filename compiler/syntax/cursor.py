@@ -29,7 +29,7 @@ class SyntaxFailure(Exception):
 
 
 class NestingFailure(SyntaxFailure):
-    """Nested beyond the limit."""
+    """The source is nested more deeply than the limit allows."""
 
 
 def join(first: Position, last: Position) -> Position:
@@ -171,7 +171,8 @@ class Cursor:
     # ---- lists and recovery
 
     def attempt(self, read: Callable[[], T | None]) -> T | None:
-        """read(), or None with nothing consumed if that fails; tried once per place only."""
+        """Calls `read` and returns its result, or None with nothing consumed if that fails. Each
+        place is tried only once."""
         start = self.index
         if start in self.failed_tries:
             return None

@@ -123,7 +123,8 @@ class Lexer:
         return self.tokens
 
     def _end(self) -> Position:
-        """Right behind the last token: the preprocessor may have added lines."""
+        """Returns the place right behind the last token, since the preprocessor may have added
+        lines."""
         if not self.tokens:
             return self._position(0, 1)
         file, line, column, length = self.tokens[-1].position
@@ -159,7 +160,8 @@ class Lexer:
         self.line_start = start + text.rindex("\n") + 1
 
     def _bad(self, text: str, place: Position) -> None:
-        """Left to the parser, since annotations may hold any character."""
+        """Makes a token of a wrong character. The parser reports it, since annotations may hold any
+        character."""
         self.tokens.append(Token(UNEXPECTED, text, place))
 
     def _newline(self, after: int) -> None:
@@ -214,9 +216,9 @@ def _plain_tokens(line: str) -> list[tuple[str, int]]:
 
 
 def _realigned(tokens: list[Token], original: list[tuple[str, int]]) -> list[Token]:
-    """tokens with the columns of the original line's tokens; what a macro expanded to gets the
-    place of the macro's name. What the lines begin and end with alike is matched first: with one
-    macro in the line, only its expansion is left between."""
+    """Returns the tokens with the columns of the original line's tokens. Whatever a macro expanded
+    to gets the place of the macro's name. What the lines begin and end with alike is matched first:
+    with one macro in the line, only its expansion is left between."""
     texts, written = [t.text for t in tokens], [text for text, _ in original]
     shorter = min(len(texts), len(written))
     start = next((i for i in range(shorter) if texts[i] != written[i]), shorter)

@@ -45,7 +45,8 @@ class TypeParser:
         return ast.StackTypeRef(element.position, element, size)
 
     def type_or_void(self) -> ast.TypeRef:
-        """Also a name not known as a type: a type parameter declared further right."""
+        """Reads a type or `void`; also a name not known as a type, which may be a type parameter
+        that is declared further to the right."""
         if self.cursor.at("void"):
             return ast.BaseTypeRef(self.cursor.advance().position, "void")
         return self.type_ref()

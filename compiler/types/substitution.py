@@ -36,7 +36,7 @@ T = TypeVar("T", bound=Type)
 
 
 def substitute(subject: T, bindings: Bindings) -> T:
-    """subject with every type variable that bindings names replaced."""
+    """Returns the type with each type variable that `bindings` names replaced."""
     if not bindings:
         return subject
     return cast(T, _substitute(subject, bindings))
@@ -53,7 +53,7 @@ class _AllUnknown(dict[ast.TypeParameter, Type]):
 
 
 def erase(subject: T) -> T:
-    """subject with every type variable replaced by the type that fits everything."""
+    """Returns the type with each type variable replaced by the type that fits everything."""
     return substitute(subject, _AllUnknown())
 
 

@@ -56,8 +56,8 @@ def check_count(name: str, addresses: Sequence[Address], count: int) -> None:
 def shape_digest(
     elements: int, workers: int, lanes: int, window: int, is_float: bool, servers: int
 ) -> int:
-    """32 bits of what all workers have to agree on before a round. A CRC: shapes that differ in one
-    number, by less than 2^32, never have the same."""
+    """Returns a digest of 32 bits of all that workers have to agree on before a round. A CRC:
+    shapes that differ in one number, by less than 2^32, never have the same."""
     shape = struct.pack("!QIIIII", elements, workers, lanes, window, is_float, servers)
     return zlib.crc32(shape)
 
@@ -82,7 +82,7 @@ def check_finite(result: NDArray, job: int) -> None:
 
 
 def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
-    """First and last of each run of consecutive numbers in ascending ones."""
+    """Returns the first and the last number of each run of consecutive numbers; the numbers ascend."""
     found: list[tuple[int, int]] = []
     for number in numbers:
         if found and found[-1][1] == number - 1:

@@ -145,7 +145,7 @@ class ProcessGroup(distributed.ProcessGroup):
         return start(self._agent, listed, self.size() if is_average else 1)
 
     def _why_by_gloo(self, listed: Sequence[Any], op: Any, is_average: bool) -> str | None:
-        """In one word; None for what goes through the system."""
+        """Returns in one word why Gloo does it, or None for what goes through the system."""
         if not self._is_whole:
             return "group"
         if not is_average and op != distributed.ReduceOp.SUM:

@@ -103,8 +103,8 @@ class Client:
         self._tell_counts()
 
     def close(self) -> None:
-        """Say goodbye. Reductions that nobody has waited for get a moment to be asked for. May be
-        called twice."""
+        """Takes leave of the agent. Reductions that nobody has waited for are given a moment to be
+        asked for. May be called twice."""
         with self._lock:
             first, self._error = self._error is None, self._error or "the process group was closed"
         self._jobs.put(None)
@@ -123,7 +123,7 @@ class Client:
             self._socket.shutdown(socket.SHUT_RDWR)
 
     def drop(self) -> None:
-        """Let go of the socket without a word."""
+        """Closes the socket without telling the agent."""
         self._socket.close()
 
     # The thread that asks.
@@ -202,7 +202,7 @@ class Client:
             self._end(job, error)
 
     def _end(self, job: Job, error: str | None) -> None:
-        """Once, whoever is first."""
+        """Ends the connection; only the first call does anything."""
         with self._lock:
             mine = self._open.pop(id(job), None)
         if mine:

@@ -20,7 +20,7 @@ class Pool:
         self._threads: list[threading.Thread] = []
 
     def run(self, call: Callable[[], None]) -> None:
-        """Begin it, in the order of the `run`s."""
+        """Begins a task; tasks begin in the order of these calls."""
         with self._lock:
             needed = self._idle == 0 and not self._closed
             self._idle -= not needed

@@ -95,14 +95,15 @@ class Sgd:
         return inputs[step * self.batch : (step + 1) * self.batch]
 
     def first_model(self) -> Array:
-        """Flat, of shape (parameters,): the same in every training."""
+        """Returns the initial model, flat, of shape (parameters,). It is the same in every training
+        run."""
         model = _uniform((MODEL,), self.parameters)
         for (start, end), inputs in zip(pairwise(self._ends), self._fan_in, strict=True):
             model[start:end] *= np.sqrt(6 / inputs) if inputs else 0.0
         return model
 
     def gradient(self, model: Array, examples: NDArray[Any]) -> NDArray[Any]:
-        """Mean over the examples: of `dtype`, of shape (parameters,)."""
+        """Returns the mean gradient over the examples, of `dtype` and of shape (parameters,)."""
         x, labels = examples["x"], examples["label"]
         first, _, second, _ = self._layers(model)
         hidden, chances = self._forward(model, x)
@@ -119,7 +120,8 @@ class Sgd:
         return after
 
     def judged(self, model: Array, examples: NDArray[Any]) -> tuple[float, float]:
-        """Mean cross-entropy, and the share of examples whose class is the most likely one."""
+        """Returns the mean cross-entropy, and the share of examples whose class is the most likely
+        one."""
         _, chances = self._forward(model, examples["x"])
         right = chances[np.arange(len(examples)), examples["label"]]
         accuracy = float(np.mean(np.argmax(chances, axis=1) == examples["label"]))
@@ -181,7 +183,7 @@ class Sgd:
 
 
 def _uniform(key: tuple[int, ...], count: int) -> Array:
-    """Numbers from -1 to just below 1."""
+    """Returns numbers from -1 to just below 1."""
     raw = _generator(*key).random_raw(count) >> np.uint64(11)
     return np.ldexp(raw.astype(np.float64), -52) - 1.0
 

@@ -19,8 +19,8 @@ Batch = tuple[Tensor, Tensor]
 
 
 def arguments(**defaults: float) -> argparse.Namespace:
-    """Of the command line: backend, and epochs, batch (of one rank), rate and seed, whose defaults
-    may be given."""
+    """Reads the command line: the backend, and the epochs, batch (of one rank), rate and seed,
+    whose defaults may be given."""
     usual = {"epochs": 3, "batch": 48, "rate": 0.001, "seed": 1, **defaults}
     parser = argparse.ArgumentParser()
     parser.add_argument("--backend", default="agglab")
@@ -37,7 +37,8 @@ class Examples:
         self._inputs, self._targets, self._batch, self._seed = inputs, targets, batch, seed
 
     def batches(self, epoch: int) -> Iterator[Batch]:
-        """Of this rank; every rank has as many, and what is left over is left out."""
+        """Yields the batches of this rank. All ranks have equally many, and examples that do not
+        fill a batch are left out."""
         order = torch.Generator().manual_seed(self._seed * 1000 + epoch)
         places = torch.randperm(len(self._inputs), generator=order)
         rank, ranks = distributed.get_rank(), distributed.get_world_size()
@@ -52,8 +53,8 @@ def train(
     accuracy: Callable[[nn.Module], float],
     asked: argparse.Namespace,
 ) -> None:
-    """All epochs, by Adam on the cross entropy. Joins the other ranks
-    first, and reports every step and epoch."""
+    """Trains for all epochs, by Adam on the cross entropy. Joins the other ranks first, and reports
+    every step and epoch."""
     distributed.init_process_group(asked.backend)
     whole = DistributedDataParallel(model)
     optimiser = torch.optim.Adam(whole.parameters(), asked.rate)
@@ -73,5 +74,5 @@ def train(
 
 
 def share_right(model: nn.Module, inputs: Tensor, targets: Tensor) -> float:
-    """Of the examples, how many the model gets right, from 0 to 1."""
+    """Returns the share of the examples that the model gets right, from 0 to 1."""
     return (model(inputs).argmax(1) == targets).float().mean().item()

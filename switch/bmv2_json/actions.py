@@ -133,7 +133,7 @@ SYNONYMS = {"modify_field": "assign", "copy_header": "assign_header"}
 
 
 def read_actions(root: Node, scope: Scope) -> list[Action]:
-    """All actions, in the JSON's order; the scope gets them by id."""
+    """Reads all actions, in the JSON's order, and adds them to the scope by their ids."""
     actions: list[Action] = []
     seen: set[int] = set()
     for node in root.list("actions"):

@@ -148,7 +148,7 @@ class Reader:
         return found
 
     def read(self, node: Node) -> Expression:
-        """Any expression."""
+        """Reads an expression of any kind."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise node.error(f"is nested more than {MAX_DEPTH} deep")

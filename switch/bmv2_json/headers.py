@@ -13,7 +13,7 @@ MAX_HEADERS = 4096
 
 
 def read_headers(root: Node, scope: Scope) -> None:
-    """Fill the scope with all that holds packet data."""
+    """Reads everything that holds packet data, and adds it to the scope."""
     for node in root.list("header_types"):
         read_header_type(node, scope)
     seen: set[int] = set()
@@ -149,7 +149,8 @@ def read_union_stack(node: Node, scope: Scope) -> None:
 
 
 def read_errors(root: Node, scope: Scope) -> None:
-    """Error codes; core errors the program does not number get the numbers after the largest."""
+    """Reads the error codes. Core errors that the program does not number get the numbers after the
+    largest."""
     for node in root.list("errors"):
         name, value = node.elements(2)
         code = value.integer(0, 2**31 - 2)

@@ -253,7 +253,7 @@ def next_name(node: Node | None) -> str | None:
 
 
 def read_args(node: Node, action: Action) -> tuple[int, ...]:
-    """Arguments of an action: a negative one is taken in two's complement."""
+    """Reads the arguments of an action; a negative one is taken in two's complement."""
     values = []
     for item, param in zip(node.elements(len(action.params)), action.params, strict=True):
         value = item.hex_integer()

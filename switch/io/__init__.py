@@ -42,7 +42,7 @@ class PipelineHandle(Protocol):
         ...
 
     def drops(self) -> dict[str, int]:
-        """Packets the program dropped, by reason."""
+        """Returns how many packets the program dropped, by reason."""
         ...
 
 

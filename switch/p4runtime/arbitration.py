@@ -109,7 +109,8 @@ class Arbitration:
             self._notify(session.role, role.clients)
 
     def check_primary(self, device_id: int, role: str, election_id: int) -> None:
-        """NOT_FOUND for another device or role, PERMISSION_DENIED unless it is the primary's id."""
+        """Raises NOT_FOUND for another device or role, and PERMISSION_DENIED for an election id
+        that is not the primary's."""
         self.check_device(device_id)
         if role and role not in self._roles:
             raise StatusError(Code.NOT_FOUND, f"role {role!r}: no controller has taken it")
@@ -121,7 +122,7 @@ class Arbitration:
             )
 
     def check_device(self, device_id: int) -> None:
-        """NOT_FOUND for another device."""
+        """Raises NOT_FOUND for another device."""
         if device_id != self._device_id:
             raise StatusError(
                 Code.NOT_FOUND, f"device_id {device_id}: this switch is {self._device_id}"

@@ -129,7 +129,7 @@ class Digests:
         return bool(self._streams)
 
     def collect(self) -> list[DigestList]:
-        """Take the samples of the data plane; the lists to be sent now."""
+        """Takes the samples of the data plane, and returns the lists that are to be sent now."""
         now_ns = self._clock_ns()
         by_name = {stream.digest.name: stream for stream in self._streams.values()}
         for name, sample in self._pipeline.digests.take():

@@ -68,7 +68,7 @@ class Links:
                     notices.recv(NOTICE_BYTES)
 
     def close(self) -> None:
-        """Follow no longer."""
+        """Stops watching."""
         self._ending.close()
 
 

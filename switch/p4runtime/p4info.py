@@ -179,7 +179,7 @@ class P4InfoIndex:
                     _check_cells(f"{kind} {thing.name}", thing.size, existing[thing.name].size)
 
     def _narrow(self, program: Program, known: Mapping[str, ProgramAction]) -> None:
-        """Values of translated types are the program's own, in as many bits as it has."""
+        """Converts a value of a translated type to as many bits as the program has for it."""
         for id_, table in self.tables.items():
             keys = program.tables[table.name].keys if table.name in program.tables else ()
             widths = [key.bits for key in keys]

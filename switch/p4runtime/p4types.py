@@ -17,7 +17,8 @@ Encoder = Callable[[Iterator[int]], p4data_pb2.P4Data]
 
 
 def encoder(where: str, spec: p4types_pb2.P4DataTypeSpec, types: p4types_pb2.P4TypeInfo) -> Encoder:
-    """UNIMPLEMENTED names a type that cannot be encoded, `where` the digest."""
+    """Returns the encoder of a type. Raises UNIMPLEMENTED, which names a type that cannot be
+    encoded and the digest (`where`)."""
     kind = spec.WhichOneof("type_spec") or "nothing"
     if kind == "bitstring":
         return _bitstring(where, spec.bitstring)

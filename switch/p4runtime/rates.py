@@ -10,7 +10,7 @@ from agglab.switch.p4runtime.status import invalid
 
 
 def check_counts(where: str, data: CounterData) -> None:
-    """INVALID_ARGUMENT for a count that no counter can hold."""
+    """Raises INVALID_ARGUMENT for a count that no counter can hold."""
     if data.packet_count < 0 or data.byte_count < 0:
         raise invalid(f"{where}: a count is negative")
 

@@ -90,7 +90,7 @@ class Server:
         self._grpc.start()
 
     def _watch(self) -> None:
-        """Send what the program has for controllers until the server stops."""
+        """Sends controllers what the program has for them, until the server stops."""
         watched = False
         while not self._stopping.wait(WATCH_S if watched else IDLE_WATCH_S):
             watched = self._service.send_notices()

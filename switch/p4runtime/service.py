@@ -77,7 +77,7 @@ class P4RuntimeService(p4runtime_pb2_grpc.P4RuntimeServicer):
     def Read(
         self, request: p4runtime_pb2.ReadRequest, context: grpc.ServicerContext
     ) -> Iterator[p4runtime_pb2.ReadResponse]:
-        """Everything that fits the queries, as it is at one moment between two writes."""
+        """Returns everything that fits the queries, as it is at one moment between two writes."""
         with _errors_to(context), self._lock:
             self._arbitration.check_device(request.device_id)
             found = list(self._device.read(list(request.entities)))
@@ -229,7 +229,8 @@ class P4RuntimeService(p4runtime_pb2_grpc.P4RuntimeServicer):
             self._device.current.digests.acknowledge(message)
 
     def send_notices(self) -> bool:
-        """Digests and idle entries go to every primary; whether there may be more soon."""
+        """Sends digests and notices of idle entries to every primary. Returns true if there may be
+        more soon."""
         with self._lock:
             notices = self._device.notices()
             primaries = self._arbitration.primaries()
@@ -267,7 +268,7 @@ class P4RuntimeService(p4runtime_pb2_grpc.P4RuntimeServicer):
 
 
 def _return(request: p4runtime_pb2.StreamMessageRequest, error: p4runtime_pb2.StreamError) -> None:
-    """Put what was refused into the error."""
+    """Adds the updates that were refused to the error."""
     kind = request.WhichOneof("update")
     if kind == "packet":
         error.packet_out.packet_out.CopyFrom(request.packet)

@@ -259,7 +259,7 @@ class TableEntries:
         return stored
 
     def entries(self, table: Table) -> list[Stored]:
-        """All entries of a table but the default."""
+        """Returns all entries of a table except the default entry."""
         return list(self._contents[table.id].entries.values())
 
     def chosen(self, table: Table, query: p4runtime_pb2.TableEntry) -> list[Stored]:
@@ -274,7 +274,8 @@ class TableEntries:
         return Stored(default, DEFAULT_ENTRY)
 
     def read(self, query: p4runtime_pb2.TableEntry) -> Iterator[Entity]:
-        """Entries that fit the query's set fields (P4Runtime 1.4, wildcard reads)."""
+        """Returns the entries that fit those fields of the query that are set (P4Runtime 1.4,
+        wildcard reads)."""
         for table, stored in self._select(query):
             entity = self._answer(table, stored, query)
             if query.HasField("time_since_last_hit"):

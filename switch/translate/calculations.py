@@ -30,7 +30,7 @@ class CalculationWriter:
         """Whether fields are summed where they are, instead of being gathered first."""
 
     def inputs(self) -> list[CalculationInput]:
-        """All but the payload."""
+        """Returns all inputs except the payload."""
         return [i for i in self.calculation.inputs if i.kind != "payload"]
 
     def write(self) -> None:
@@ -164,7 +164,7 @@ class CalculationWriter:
         pieces.clear()
 
     def write_unaligned(self, groups: list[tuple[int, list[CalculationInput]]]) -> None:
-        """Bit by bit; headers and variable fields begin at the next whole byte."""
+        """Writes inputs bit by bit; headers and variable fields begin at the next whole byte."""
         out = self.out
         items = [i for _, group in groups for i in group]
         size = sum(map(input_bits, items)) // 8 + len(items)

@@ -12,7 +12,8 @@ from agglab.switch.translate.writer import Writer, comment
 
 
 def write_deparser(layout: Layout, out: Writer) -> None:
-    """deparse(): checksums and primitives; headers_length() and emit_headers() of the result."""
+    """Writes deparse(), with checksums and primitives, and headers_length() and emit_headers() of
+    the result."""
     deparser = layout.program.deparser
     with out.function("static void deparse(struct pipeline *p, struct packet *k, struct store *s)"):
         out.line("(void)p, (void)k, (void)s;")
@@ -39,7 +40,7 @@ def write_deparser(layout: Layout, out: Writer) -> None:
 
 
 def write_metadata(layout: Layout, out: Writer) -> None:
-    """reset_metadata() and copy_field_list()."""
+    """Writes reset_metadata() and copy_field_list()."""
     with out.function("static inline void reset_metadata(struct packet *k)"):
         out.line("(void)k;")
         for header in layout.program.headers.values():
@@ -64,7 +65,7 @@ def write_metadata(layout: Layout, out: Writer) -> None:
 
 
 def write_samples(layout: Layout, out: Writer) -> None:
-    """learn_list_bytes[] and write_sample(): the fields of a digest."""
+    """Writes learn_list_bytes[] and write_sample(), which are about the fields of a digest."""
     lists = layout.program.learn_lists
     sizes = "".join(f"{sum(f.bytes for _, f in learned.fields)}, " for learned in lists)
     out.line(f"static const uint32_t learn_list_bytes[] = {{{sizes}0}};")

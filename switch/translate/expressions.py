@@ -238,7 +238,7 @@ class Expressions:
         return f"same_{self.layout.types[types[0].name]}({left}, {right})"
 
     def variable(self, data: FieldOf) -> str:
-        """Pointer and length of a field of variable width."""
+        """Returns the pointer and the length of a field of variable width."""
         assert data.field
         header_type = header_type_of(data.header)
         pointer = self.header_access.read(data.header)

@@ -129,6 +129,6 @@ class HeaderAccess:
             self.out.line(f"{other}.valid = false;")
 
     def union_members(self, union: UnionExpression) -> list[HeaderExpression]:
-        """Expressions for all members of a union."""
+        """Returns expressions for all members of a union."""
         count = len(sample_union(union).headers)
         return [UnionMember(union.path, union, i) for i in range(count)]

@@ -26,7 +26,8 @@ class HeaderFunctions:
         return self.layout.length(self.type, field)
 
     def write(self, metadata_only: bool) -> None:
-        """Metadata is never in a packet, so it needs no extract_ and emit_."""
+        """Writes the functions of a header type. Metadata is never in a packet and needs no
+        extract_ and emit_."""
         if not metadata_only:
             self.write_size()
             self.write_extract()
@@ -99,7 +100,7 @@ class HeaderFunctions:
             self.out.line(f"return d + {sum(p.bits for p in pieces) // 8};")
 
     def write_copy(self) -> None:
-        """Assignment of headers: an invalid source only makes the target invalid."""
+        """Writes the assignment of headers: an invalid source only makes the target invalid."""
         with self.out.function(
             f"static inline void copy_{self.name}(struct t_{self.name} *h, {self.store}, "
             f"const struct t_{self.name} *from)"
@@ -120,7 +121,8 @@ class HeaderFunctions:
                     self.out.line(f"h->{member} = w->{member};")
 
     def write_same(self) -> None:
-        """Equality: both valid, all fields equal."""
+        """Writes the comparison of headers: they are the same if both are valid and all their
+        fields are equal."""
         parts = ["a->valid && b->valid"]
         for field in self.type.fields:
             member = self.member(field)

@@ -166,7 +166,8 @@ class Layout:
         out.line()
 
     def calculation_bytes(self) -> int:
-        """Room for the largest input, the payload aside; rounding adds a byte an item at most."""
+        """Returns the room for the largest input without the payload; rounding adds at most one
+        byte for each item."""
         sizes = [
             sum(map(input_bits, c.inputs)) // 8 + len(c.inputs)
             for c in self.program.calculations.values()
@@ -249,7 +250,8 @@ class Layout:
         out.line()
 
     def write_accessors(self, out: Writer) -> None:
-        """set_<name> for all standard fields, get_<name> for those the target reads."""
+        """Writes set_<name> for all standard fields, and get_<name> for those that the target
+        reads."""
         for name in STANDARD_FIELDS:
             self.write_setter(out, name)
         for name in ("egress_spec", "mcast_grp", "priority"):

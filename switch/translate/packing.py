@@ -64,7 +64,7 @@ def byte_runs(pieces: list[Piece]) -> list[list[Piece]]:
 
 
 def joined(run: list[Piece]) -> str:
-    """Narrow pieces side by side as one number."""
+    """Returns narrow pieces, side by side, as one number."""
     left = sum(p.bits for p in run)
     parts = []
     for piece in run:

@@ -126,7 +126,8 @@ class ParserWriter:
             ActionWriter(self.layout, self.out).primitive(op.primitive)
 
     def check_lookahead(self, expression: Expression) -> None:
-        """Reading beyond the end is PacketTooShort (BMv2 reads what lies there)."""
+        """Writes the check of a lookahead: reading beyond the packet's end is PacketTooShort (BMv2
+        reads whatever lies there)."""
         ends = [look.offset + look.bits for look in lookaheads(expression)]
         if ends:
             self.out.line(f"if (len - at < {(max(ends) + 7) // 8})")
@@ -170,7 +171,8 @@ class ParserWriter:
         arrays: list[str],
         expressions: Expressions,
     ) -> None:
-        """Extract into the next element of the first array; the others are its union's members."""
+        """Writes an extraction into the next element of the first array; the other arrays are the
+        members of its union."""
         count = self.layout.next(stack)
         self.out.line(f"if ({count} >= {size})")
         self.out.line(f"\t{self.error('StackOutOfBounds')}")
@@ -232,7 +234,7 @@ class ParserWriter:
             self.out.line(f"\t{self.goto(transition.next)}")
 
     def write_whole_key(self, keys: list[str], bits: tuple[int, ...]) -> None:
-        """`key`: all fields, each padded to bytes."""
+        """Writes `key`, which has all fields, each padded to bytes."""
         sizes = [(b + 7) // 8 for b in bits]
         self.out.array("key", sum(sizes))
         self.out.line()
@@ -315,7 +317,7 @@ def target_name(op: ParserOp) -> tuple[str | OpaqueString, ...]:
 
 
 def lookaheads(expression: Expression) -> list[Lookahead]:
-    """All lookaheads in an expression."""
+    """Returns all lookaheads in an expression."""
     if isinstance(expression, Lookahead):
         return [expression]
     found = []

@@ -41,7 +41,7 @@ def strip_masks(data: Data, bits: int) -> Data:
 
 
 def lane_add(data: Data, bits: int) -> LaneAdd | None:
-    """Recognise `((a & L) + (b & L)) ^ ((a ^ b) & H)`: H is every lane's top bit, L the others."""
+    """Recognises `((a & L) + (b & L)) ^ ((a ^ b) & H)`: H is every lane's top bit, L the others."""
     data = strip_masks(data, bits)
     if not (isinstance(data, Arithmetic) and data.op == "^"):
         return None
@@ -81,7 +81,7 @@ def masks(bits: int, lane_bits: int) -> tuple[int, int]:
 
 
 def split_mask(data: Data, bits: int) -> tuple[Data, int | None]:
-    """x, m of `x & m` with a constant m (taken modulo 2^bits)."""
+    """Returns x and m of `x & m` with a constant m (taken modulo 2^bits)."""
     if isinstance(data, Arithmetic) and data.op == "&":
         for mask, inner in ((data.left, data.right), (data.right, data.left)):
             if isinstance(mask, Const):

@@ -103,7 +103,8 @@ class Ranges:
 
 
 def saturate(found: Range) -> Range:
-    """Far beyond what check_size allows, all ranges are one: keeps hostile programs cheap."""
+    """Replaces every range far beyond what `check_size` allows by one and the same, so that hostile
+    programs take little time."""
     most = 1 << 2 * MAX_BITS
     return Range(max(found.low, -most), min(found.high, most))
 
@@ -121,7 +122,7 @@ def corners(left: Range, right: Range) -> Range:
 
 
 def bits_of(*ranges: Range) -> int:
-    """Bits of the widest magnitude, sign aside."""
+    """Returns the width in bits of the largest magnitude, without the sign."""
     return max(
         max(r.high.bit_length(), (-r.low - 1).bit_length() if r.low < 0 else 0) for r in ranges
     )

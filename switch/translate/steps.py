@@ -48,13 +48,13 @@ class Steps:
         pointer: str,
         header_type: HeaderType,
     ) -> None:
-        """All fields of a header."""
+        """Reports all fields of a header."""
         if self.tracing:
             type_name = self.layout.types[header_type.name]
             self.out.line(f"show_{type_name}(p, {quoted(indent, *name)}, {pointer});")
 
     def write_show(self, header_type: HeaderType) -> None:
-        """show_<type>()."""
+        """Writes show_<type>()."""
         if not self.tracing:
             return
         name = self.layout.types[header_type.name]
@@ -106,7 +106,7 @@ class Steps:
             offset += key.bytes
 
     def found(self, table: Table) -> None:
-        """Hit or miss."""
+        """Reports a table's hit or miss."""
         if not self.tracing:
             return
         slot = "(unsigned int)(((uint8_t *)e - t->slots) / t->stride)"
@@ -128,7 +128,7 @@ class Steps:
     def log(
         self, text: OpaqueString, values: tuple[Data | None, ...], expressions: Expressions
     ) -> None:
-        """log_msg: each {} is the next value."""
+        """Translates log_msg, in whose text each {} stands for the next value."""
         if self.out.detail is Detail.NOTHING:
             self.out.line(";")
             return

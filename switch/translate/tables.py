@@ -33,7 +33,7 @@ def encode_args(params: tuple[Param, ...], args: tuple[int, ...]) -> bytes:
 
 
 def write_shapes(layout: Layout, out: Writer) -> None:
-    """action_shapes[] and table_shapes[]."""
+    """Writes action_shapes[] and table_shapes[]."""
     for action in layout.program.actions:
         bits = ", ".join(str(p.bits) for p in action.params)
         if bits:
@@ -95,7 +95,7 @@ def static_mask(key: Key) -> int:
 
 
 def table_args_bytes(table: Table) -> int:
-    """Room for arguments in an entry: with an action profile they are the member's."""
+    """Returns the room for arguments in an entry; with an action profile they belong to the member."""
     return 0 if table.profile else max((a.args_bytes for a in table.actions), default=0)
 
 
@@ -143,7 +143,7 @@ class TableApply:
         self.out.line(f"{self.layout.function(action)}(p, k, s, (const uint8_t *){args});")
 
     def write_lookup(self) -> None:
-        """Find the entry `e` (NULL: a miss), then `action` and `args`."""
+        """Writes the code that finds the entry `e` (NULL on a miss), and then `action` and `args`."""
         out, table = self.out, self.table
         size = table.key_bytes
         out.line(f"struct table *t = &p->table[{table.index}];")
@@ -172,7 +172,8 @@ class TableApply:
         out.line("(void)args;")
 
     def write_resources(self) -> None:
-        """Counter and meter of the entry, on a miss those of the default entry."""
+        """Writes the updates of the entry's counter and meter or, on a miss, of those of the
+        default entry."""
         if not (self.table.direct_counters or self.table.meter):
             return
         with self.out.block("", "}"):
@@ -198,7 +199,8 @@ class TableApply:
             writer.assign(meter.target, Text("", "colour", Range(0, 2)))
 
     def write_member(self, profile: Profile) -> None:
-        """`action`, so far what the entry refers to, becomes the member's, -1 if there is none."""
+        """Writes the code that replaces `action`, so far what the entry refers to, by the member's
+        action, or -1 if there is none."""
         out = self.out
         chosen = "0"
         if profile.selector:

@@ -258,7 +258,8 @@ class Wide:
         return name
 
     def store(self, data: Data, bits: int, target: str) -> None:
-        """Write the value modulo 2^bits to `target`, which may be where an operand lies."""
+        """Writes the code that stores the value modulo 2^bits to `target`, which may be where an
+        operand lies."""
         data = strip_masks(data, bits)
         size = (bits + 7) // 8
         lanes = lane_add(data, bits)

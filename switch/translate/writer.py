@@ -37,7 +37,7 @@ def quoted(*parts: str | OpaqueString) -> str:
 
 
 def c_bytes(data: bytes) -> str:
-    """Bytes as a C string literal (one NUL longer than the data)."""
+    """Returns bytes as a C string literal, which is one NUL longer than the data."""
     return '"' + "".join(map(_escaped, data)) + '"'
 
 
@@ -72,7 +72,7 @@ class Names:
         self._used: set[str] = set()
 
     def make(self, prefix: str, name: str) -> str:
-        """`<prefix>_p4_<name>`; prefix says what has the name."""
+        """Returns `<prefix>_p4_<name>`; the prefix says what kind of thing has the name."""
         if name not in self._known:
             self._known[name] = self._new(name)
         return f"{prefix}_{self._known[name]}" if prefix else self._known[name]
@@ -140,7 +140,7 @@ class Writer:
         self.line()
 
     def text(self) -> str:
-        """ProgramError if it is more than a compiler should be given."""
+        """Returns the text. Raises ProgramError if it is longer than a compiler should be given."""
         if sum(map(len, self.lines)) > MAX_C_BYTES:
             raise ProgramError("", f"it is more than {MAX_C_BYTES >> 20} MiB as C")
         return "\n".join(self.lines) + "\n"

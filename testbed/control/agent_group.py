@@ -64,7 +64,7 @@ class AgentGroup:
 
     @property
     def dead(self) -> Mapping[int, Event]:
-        """Rank -> the event that reported the end of its program."""
+        """Maps the rank of each dead agent to the event that reported the end of its program."""
         return self._dead
 
     def agent(self, rank: int) -> WorkerId:

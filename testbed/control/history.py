@@ -30,7 +30,7 @@ class FaultState:
     sent: Counter[str] = field(default_factory=Counter)
 
     def __str__(self) -> str:
-        """`link_down h1-s1 at 2 s`."""
+        """Returns a text such as `link_down h1-s1 at 2 s`."""
         trigger = self.fault.trigger
         if isinstance(trigger, AtTime):
             return f"{self.fault.kind} {self.target} at {trigger.seconds:g} s"

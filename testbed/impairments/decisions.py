@@ -92,7 +92,7 @@ class Decider:
         self.address = ctypes.addressof(self._settings)
 
     def __call__(self, k: int, size: int, decision: FrameDecision) -> None:
-        """Add what it does to frame k, of `size` bytes."""
+        """Adds to the decision what this impairment does to frame k, of `size` bytes."""
         library = native.load()
         layout = ctypes.sizeof(_Settings) << 16 | ctypes.sizeof(_Decision)
         assert library.decider_layout() == layout, "decisions.h and decisions.py differ"
@@ -128,7 +128,7 @@ def flip(frame: bytes, bit: int) -> bytes:
 
 
 def _numbers(impairment: Impairment) -> list[int]:
-    """Those that a list names; no frame ever has a larger one than fits."""
+    """Returns the numbers that a list names, except those that no frame can ever have."""
     if not isinstance(impairment, DropList):
         return []
     return [number for number in impairment.numbers if number < NUMBERS]

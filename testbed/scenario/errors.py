@@ -50,7 +50,7 @@ class ScenarioError(Exception):
 
 
 def one_line(text: str, limit: int = 400) -> str:
-    """`text` without line breaks and control characters, cut at `limit` characters."""
+    """Returns the text without line breaks and control characters, cut at `limit` characters."""
     printable = "".join(c if c.isprintable() else " " for c in text)
     return printable if len(printable) <= limit else printable[: limit - 3] + "..."
 
@@ -61,7 +61,7 @@ def quote(text: str, limit: int = 60) -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """`, did you mean 'x'?` for the most similar known word, or nothing."""
+    """Returns `, did you mean 'x'?` for the most similar known word, or an empty text."""
     found = similar(word, known)
     return f", did you mean {quote(found)}?" if found else ""
 

@@ -48,7 +48,8 @@ class Job:
 
     @property
     def all_reduces(self) -> int:
-        """How many a round has, one after the other (Iterated); 1 of other kinds."""
+        """Returns how many all-reduces a round has, one after the other, if its workload is
+        Iterated; 1 for other kinds."""
         return len(self.work.buckets) if isinstance(self.work, Iterated) else 1
 
     def by_all_reduce(self) -> list[Job]:

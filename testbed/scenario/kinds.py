@@ -40,7 +40,7 @@ class Kind(ABC):
 
 
 def integer(text: str) -> int | None:
-    """`1_000`, `-4`; also `1e6` and `2.0`, which are whole."""
+    """Reads an integer such as `1_000` or `-4`; also `1e6` and `2.0`, which are whole numbers."""
     if len(text) > _DIGITS_MAX:
         return None
     if _INTEGER.fullmatch(text):

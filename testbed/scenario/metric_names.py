@@ -217,7 +217,7 @@ _FLAGS = {"ok", "exact", "error.within", "links_as_predicted", "accounts.balance
 
 
 def type_of(pattern: str) -> str:
-    """`list`, `text`, `flag` or `number`."""
+    """Returns the type of a metric: `list`, `text`, `flag` or `number`."""
     pattern = pattern.removeprefix("jobs.*.")
     if pattern in _LISTS or pattern.endswith("_faults"):
         return "list"

@@ -196,7 +196,7 @@ def _names_of(sections: Sequence[Node]) -> tuple[str, ...]:
 
 
 def _elsewhere(name: str) -> str:
-    """`, did you mean 'links.loss'?` for a key that stands in the wrong section."""
+    """Returns `, did you mean 'links.loss'?` for a key that stands in the wrong section."""
     paths = [path for path, _, _ in keys() if path.rpartition(".")[2] == name and "[" not in path]
     return f", did you mean {' or '.join(map(quote, paths))}?" if paths else ""
 

@@ -21,7 +21,7 @@ from agglab.testbed.workloads import KINDS
 
 
 def to_yaml(resolved: ResolvedScenario) -> str:
-    """Every key with its value, defaults included."""
+    """Returns the scenario as YAML: every key with its value, including defaults."""
     programs = {program.path for program in resolved.programs.values()}
     return _dump(_tree(resolved.scenario, programs, resolved.system.abilities.keys))
 

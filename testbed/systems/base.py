@@ -613,7 +613,7 @@ RANGES_MAX = 8
 
 
 def spans(chunks: Iterable[int]) -> str:
-    """`chunk 7`, `chunks 3, 8-12`."""
+    """Returns a text such as `chunk 7` or `chunks 3, 8-12`."""
     runs: list[list[int]] = []
     for chunk in sorted(chunks):
         if runs and chunk == runs[-1][1] + 1:

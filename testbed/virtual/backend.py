@@ -85,7 +85,7 @@ class VirtualBackend:
                 switch.connect(sender.port, out, into)
 
     def tap(self, told: Callable[[bytes], None]) -> None:
-        """Have `told` called with each frame that arrives anywhere."""
+        """Makes the clock call `told` with each frame that arrives anywhere."""
         for direction in self._directions.values():
             direction.tap(told)
 
@@ -105,7 +105,7 @@ class VirtualBackend:
         return self.clock.now_ns
 
     def wait(self, until_ns: int) -> list[Event]:
-        """Let time pass; events as soon as there are any, or none at `until_ns`."""
+        """Lets time pass. Returns events as soon as there are any, or none at `until_ns`."""
         if not self._events:
             limit_ns = until_ns if self._limit_ns is None else min(until_ns, self._limit_ns)
             self._go_on(limit_ns)
@@ -284,5 +284,5 @@ class VirtualBackend:
         return {name: direction.carried_bytes() for name, direction in self._directions.items()}
 
     def usage(self) -> Usage:
-        """None: no program of its own runs here."""
+        """Returns None, since no process of its own runs in virtual time."""
         return usage.NOTHING

@@ -85,13 +85,14 @@ class Causes:
         return self._jobs.get((frame[TARGET], frame[TARGET_PORT]), sender)
 
     def begin(self, job: int | None) -> Disturbance:
-        """Something stops or slows a job's worker, or (None) a switch or link of all, from now."""
+        """Records that from now on something stops or slows a job's worker or, if the job is None,
+        a switch or link that all jobs share."""
         made = Disturbance(job, self.clock.now_ns)
         self._disturbances.append(made)
         return made
 
     def end(self, disturbance: Disturbance) -> None:
-        """It is over."""
+        """Records that it is over."""
         disturbance.end_ns = self.clock.now_ns
 
     def sent_again(self, host: str, job: int, repeat: Repeat, between: Pair) -> None:

@@ -62,7 +62,7 @@ class HostNode:
             self._library.host_free(self.address)
 
     def connect(self, out: LinkDirection, into: LinkDirection) -> None:
-        """Lay the host's link."""
+        """Connects the host to its link."""
         self._out = out
         self._library.host_connect(self.address, out.address)
         into.end_at(self._library.host_receive, self.address, 0)

@@ -87,7 +87,7 @@ class LinkDirection:
         self._library.link_to(self.address, native.address_of(receive), node, port)
 
     def tap(self, told: Callable[[bytes], None]) -> None:
-        """Have `told` called with each frame before it is delivered."""
+        """Calls `told` with each frame before it is delivered."""
         self._clock.answer(ARRIVED, id(self), lambda _, frame: told(frame))
         self._library.link_tap(self.address)
 

@@ -207,7 +207,7 @@ def _has_room(option: bytes) -> bool:
 
 
 def _datagram(packet: Packet) -> Datagram | None:
-    """None where the UDP header or checksum is wrong."""
+    """Returns the datagram, or None where the UDP header or checksum is wrong."""
     data = packet.body
     if len(data) < 8:
         return None

@@ -141,7 +141,7 @@ class SwitchNode:
             self._library.switch_free(self.address)
 
     def connect(self, port: int, out: LinkDirection, into: LinkDirection) -> None:
-        """Lay a link to a port: what leaves by it, and what comes in."""
+        """Connects a port to a link in both directions."""
         self._ports[port] = out
         if not self._library.switch_connect(self.address, port, out.address):
             raise MemoryError
@@ -152,7 +152,7 @@ class SwitchNode:
         self._library.switch_receive_copy(self.address, port, frame, len(frame))
 
     def watch(self, watch: Watch) -> None:
-        """Have `watch` called after each frame that the program has processed."""
+        """Calls `watch` after each frame that the program has processed."""
         emitted: list[tuple[int, bytes]] = []
 
         def processed(port: int, frame: bytes) -> None:
@@ -164,7 +164,7 @@ class SwitchNode:
         self._library.switch_watch(self.address, 1)
 
     def _run(self, pipeline: Pipeline | None) -> None:
-        """Have this instance process what comes, or none."""
+        """Lets this instance of the program process what comes, or drops it if there is none."""
         self._pipeline = pipeline
         if pipeline is None:
             self._library.switch_start(self.address, None, None)
@@ -254,7 +254,7 @@ class SwitchNode:
         return self._pipeline.registers.read_many(name, indices)
 
     def _sent(self) -> dict[str, int]:
-        """Frames by direction, of those by which any left."""
+        """Returns how many frames left by each direction, for those by which any left."""
         sent = {
             out.name: self._library.switch_sent(self.address, port)
             for port, out in self._ports.items()

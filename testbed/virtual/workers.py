@@ -145,7 +145,7 @@ class AgentNode:
 
     @property
     def alive(self) -> bool:
-        """Its program runs."""
+        """Whether its program runs."""
         return bool(self._state.alive)
 
     @property
@@ -166,7 +166,7 @@ class AgentNode:
             self._reconsider()
 
     def pause(self, paused: bool) -> None:
-        """Do nothing from now on; or go on, with what has arrived since."""
+        """Suspends the worker, or lets it continue with what has arrived meanwhile."""
         if not self.alive or paused == self._paused:
             return
         self._paused = paused
@@ -180,7 +180,7 @@ class AgentNode:
         self._reconsider()
 
     def kill(self) -> None:
-        """Gone, with all it held."""
+        """Ends the worker, which loses all that it held."""
         if self.alive:
             self._end(-SIGKILL)
 
@@ -237,7 +237,7 @@ class AgentNode:
         return self._session
 
     def begin_round(self, number: int) -> None:
-        """It ends as the clock goes on."""
+        """Begins a round, which ends as the clock advances."""
         values, work = self._config.inputs(number), self._config.work
         out = values if work.in_place else work.room(values)
         sums = np.empty(out.size, np.int32) if self._core.sums_integers else None
@@ -280,7 +280,8 @@ class AgentNode:
         self._session.network_errors += 1
 
     def _look(self, _: object) -> None:
-        """Take what has gathered, unless there is still a reason not to look."""
+        """Takes the datagrams that have gathered, unless the worker still has a reason to leave
+        them."""
         self._take_gathered()
         self._reconsider()
 
@@ -300,7 +301,8 @@ class AgentNode:
 
     @property
     def _in_use(self) -> bool:
-        """In a round, or of use to others between rounds, which it is not after one that failed."""
+        """Whether the worker is in a round, or still answers others between rounds, which it does
+        not after a round that failed."""
         core = self._core
         listens = self._session.endpoint.listens and not core.broken_off
         return self.alive and (core.round is not None or listens)
@@ -319,7 +321,7 @@ class AgentNode:
             self._poll()
 
     def _poll(self) -> None:
-        """Send what is due, and see to it that the next deadline is not missed."""
+        """Sends what is due, and sets a timer for the next deadline."""
         endpoint = self._session.endpoint
         try:
             rows = endpoint.poll(self._clock.now_ns)

@@ -40,9 +40,9 @@ class PushesAndPulls(Workload):
         number: int,
         received: Mapping[int, Received],
     ) -> Verdict:
-        """Each member has to have, for each of its keys, the sum over all members that pushed that
-        key in this round: what the system makes of tensors that have a place for every key, zero
-        where a member has not pushed it."""
+        """Returns the verdict. Each member has to have, for each of its keys, the sum over all
+        members that pushed that key in this round: what the system makes of tensors that have a
+        place for every key, zero where a member has not pushed it."""
         pushed = {rank: pushes(resolved, job, rank, number) for rank in job.members}
         keys = np.unique(np.concatenate([each["key"] for each in pushed.values()]))
         tensors = [_tensor(keys, each) for each in pushed.values()]

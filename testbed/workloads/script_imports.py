@@ -15,7 +15,8 @@ PACKAGES = {"sklearn": "scikit-learn", "mlxtend": "mlxtend", "PIL": "pillow", "y
 
 
 def lacks(script: Path) -> Iterator[tuple[str, str]]:
-    """PyTorch, and modules that the script imports as its first act: what, and how to get it."""
+    """Returns what is missing of PyTorch and of the modules that the script imports first, and how
+    to get it."""
     wanted = dict.fromkeys(["torch", *imported(script)])
     for module in wanted:
         if _is_there(module, script.parent):

@@ -67,8 +67,9 @@ class SynchronousTraining(Workload):
         number: int,
         received: Mapping[int, Received],
     ) -> Verdict:
-        """Right are sums that the system has to make of the gradients of the models that the sums
-        before them lead to; all members have to have the same."""
+        """Returns the verdict. The sums of a step are right if the system has to make them of the
+        gradients of that model to which the sums of earlier steps lead; all members have to have
+        the same sums."""
         work = job.job.work
         assert isinstance(work, Sgd)
         wrong = _unlike(work, received)
@@ -122,7 +123,8 @@ def _timed(told: Sequence[Mapping[str, Any]], name: str, step_s: float) -> list[
 
 
 def _unlike(work: Sgd, received: Mapping[int, Received]) -> list[Wrong]:
-    """Members that have left no sums of the whole training, or others than the first."""
+    """Returns the members that have left no sums of the whole training, or other sums than the
+    first member."""
     wrong: list[Wrong] = []
     first: Array | None = None
     for rank, one in received.items():

@@ -83,8 +83,9 @@ class TrainingScript(Workload):
         number: int,
         received: Mapping[int, Received],
     ) -> Verdict:
-        """Right are equal results of every reduction at all ranks, sums of a sample as the system
-        has to make them, and equal parameters in the end."""
+        """Returns the verdict. A training run is right if all ranks have equal results of every
+        reduction, if the sampled sums are those that the system has to make, and if all ranks end
+        with equal parameters."""
         trainings, wrong = {}, []
         for rank, one in received.items():
             training = opened(one)
@@ -123,7 +124,7 @@ class Training:
 
     @property
     def sampled(self) -> list[int]:
-        """Numbers of reductions."""
+        """Returns the numbers of the reductions that were sampled."""
         names = (name.partition("-") for name in self.arrays)
         return sorted(int(number) for what, _, number in names if what == RESULT)
 
@@ -137,13 +138,13 @@ class Training:
         ]
 
     def steps_s(self) -> list[float]:
-        """Seconds from one report of a step to the next."""
+        """Returns the seconds from each report of a step to the next."""
         times = [one["t_ns"] for one in self.reports if one.get("step") is not None]
         return [(b - a) / NS_PER_S for a, b in pairwise(times)]
 
 
 def opened(one: Received) -> Training | None:
-    """None where an agent has left no training."""
+    """Returns the training that an agent has left, or None if it has left none."""
     told = one.more.get(TOLD)
     if one.result is None or one.result.dtype != np.uint8 or told is None:
         return None
@@ -231,7 +232,8 @@ def _one_sampled(
 
 
 def measures(trainings: Mapping[int, Training]) -> dict[str, Any]:
-    """`metrics` of one training, by the path without `training.`; None for what no report has."""
+    """Returns the metrics of one training run, by their paths without `training.`; a value that no
+    report has is None."""
     first = trainings[min(trainings)]
     steps, losses, accuracies = first.steps_s(), first.curve("loss"), first.curve("accuracy")
     return {

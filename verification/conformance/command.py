@@ -152,7 +152,7 @@ def _scenarios(here: Sequence[Pair], only: Sequence[str], results: Path) -> int:
 
 
 def _compared(name: str, run: str, ran: Mapping[Pair, ScenarioResult]) -> int:
-    """Say what one run of a scenario was on all pairs."""
+    """Prints the outcome of one run of a scenario on all pairs."""
     found = scenarios.compare(ran)
     run = f" ({run})" if run else ""
     for line in found:

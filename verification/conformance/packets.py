@@ -53,7 +53,7 @@ class Found:
 
 
 def cases() -> list[Case]:
-    """Every program and packet test of the repository."""
+    """Returns all programs and packet tests of the repository."""
     tested = sorted(TESTS.glob("*.p4"))
     programs = [*sorted((REPOSITORY / "p4").glob("*.p4")), *tested]
     return [

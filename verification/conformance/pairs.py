@@ -57,7 +57,8 @@ def broken() -> dict[str, str]:
 
 
 def present(without: Collection[str]) -> list[Pair]:
-    """All pairs of what is there and runs, the reference first. without: peers that do not."""
+    """Returns all pairs of a compiler and a switch that are installed and run, the reference first.
+    without: peers that do not."""
     missing = {*absent(), *without}
     compilers = [name for name in COMPILERS if name not in missing]
     switches = [name for name in SWITCHES if name not in missing]

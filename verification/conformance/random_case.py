@@ -93,8 +93,8 @@ def _compile(compiler: str, program: Path, folder: Path, flags: Sequence[str]) -
 
 
 def _interpret(program: Path, commands: list[Command], names: Path | Outcome | None) -> Outcome:
-    """What the specification says. names: what our compiler made, which has the names that a script
-    may use; without it there is no outcome."""
+    """Returns the outcome that the specification asks for. names: our compiler's output, which has
+    the names that a script may use; without it there is no outcome."""
     if not isinstance(names, Path):
         return Outcome({}, refused="does not compile: there are no names without our compiler")
     diagnostics = Diagnostics()
@@ -145,8 +145,9 @@ def _has_table(binder: Binder, command: Add) -> bool:
 
 
 def _cells(document: dict[str, Any], engine: Engine) -> tuple[tuple[str, int, int], ...]:
-    """Packets and bytes of every counter, and registers, as 0 and their value. Asked only where a
-    script has commands: BMv2's command line takes longer to start than all packets."""
+    """Returns packets and bytes of every counter, and each register as 0 and its value. They are
+    read only where a script has commands: BMv2's command line takes longer to start than all
+    packets."""
     found = []
     for array in document["counter_arrays"]:
         for index in range(0 if array.get("is_direct") else array["size"]):

@@ -97,7 +97,8 @@ def _verdicts(
 
 
 def _build_in(cache: str) -> None:
-    """Nobody wants these programs again."""
+    """Puts compiled programs into a folder that is removed afterwards, since nobody needs these
+    programs again."""
     os.environ["AGGLAB_CACHE"] = cache
 
 
@@ -125,8 +126,8 @@ def judge_seed(seed: int, pairs: Sequence[Pair], results: Path, shrink_s: float)
 
 
 def _judged(outcomes: dict[Pair, Outcome]) -> dict[Pair, Outcome]:
-    """Without peers that could not run, and without p4c where it refuses the program, or BMv2 what
-    p4c made of it: these are p4c's."""
+    """Returns the outcomes that are compared. They exclude peers that could not run, and p4c where
+    it refuses the program or BMv2 refuses p4c's output: such a fault is p4c's own."""
     refused = {
         pair.compiler
         for pair, outcome in outcomes.items()
@@ -156,7 +157,7 @@ def _outcomes(
 
 
 def _save(case: Case, outcomes: dict[Pair, Outcome], results: Path, shrink_s: float) -> list[str]:
-    """Write the case as it is and as small as it gets; lines that say what differs."""
+    """Writes the case as it is and as small as it can be made. Returns lines that say what differs."""
     folder = results / str(case.seed)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "whole.p4").write_text(case.program)

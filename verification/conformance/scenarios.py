@@ -114,7 +114,7 @@ def compare(ran: Mapping[Pair, ScenarioResult]) -> list[str]:
 
 
 def times(ran: Mapping[Pair, ScenarioResult]) -> str:
-    """Seconds of a round, and their ratio to the fastest."""
+    """Returns the seconds of a round, and their ratios to the fastest."""
     known = {pair: one.time_s for pair, one in ran.items() if one.time_s}
     fastest = min(known.values(), default=1.0)
     parts: Sequence[str] = [f"{p} {t:.3f} s ({t / fastest:.2f})" for p, t in known.items()]

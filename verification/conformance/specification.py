@@ -39,7 +39,7 @@ class Specification:
         return out
 
     def wait(self) -> None:
-        """Nothing takes time."""
+        """Returns at once, since nothing takes time here."""
 
     def add(
         self, table: str, keys: list[Match], action: str, args: list[int], priority: int

@@ -124,7 +124,8 @@ def _sparse(chance: Random) -> dict[str, Any]:
 
 
 def _push_pull(chance: Random) -> dict[str, Any]:
-    """Few keys, which all workers have, or more than any draws; seldom the same for long."""
+    """Draws a vocabulary of few keys, which all workers have, or of more keys than any worker
+    draws; the popular keys seldom stay the same for long."""
     return {
         "vocabulary": chance.choice((3, 12, 40, 200)),
         "exponent": chance.choice((0.0, 0.8, 1.3)),
@@ -191,7 +192,7 @@ def _link(chance: Random, graph: Topology) -> str:
 
 
 def _lasting(chance: Random) -> float | None:
-    """Seldom for ever."""
+    """Draws how long a fault lasts; seldom it lasts for ever."""
     return None if chance.random() < 0.1 else chance.choice(LASTING_S)
 
 

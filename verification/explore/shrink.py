@@ -24,10 +24,11 @@ CHANCE = ("loss", "gilbert_elliott", "periodic")
 
 
 def shrink(scenario: Scenario, lost: Callable[[Scenario], Lost], fails: Fails) -> Scenario:
-    """A scenario that fails like this one and has no simpler neighbour that does.
+    """Returns a scenario that fails like this one, such that no simpler neighbour of it fails.
 
-    First with its losses by chance, then with those of them as exact lists that matter. lost: which
-    frames each direction lost in a run of a scenario.
+    The search first leaves random losses as they are, and then replaces them by lists of exactly
+    those frames that matter. lost: returns the frames that each direction lost in a run of a
+    scenario.
     """
     small = _descend(scenario, fails)
     exact = listed(small, lost(small))
@@ -57,7 +58,7 @@ def listed(scenario: Scenario, dropped: Lost) -> Scenario:
 
 
 def sound(scenario: Scenario) -> bool:
-    """Its faults name what is there, at times that come."""
+    """Returns true if the scenario's faults name things that exist, and times that come."""
     try:
         graph = bare(scenario.topology)
     except ValueError:
@@ -69,7 +70,8 @@ def sound(scenario: Scenario) -> bool:
 
 
 def _simpler(scenario: Scenario) -> Iterator[Scenario]:
-    """Large steps first: halves of the faults, single ones, then what the jobs do and where."""
+    """Yields simpler scenarios, with large steps first: without half of the faults, without single
+    ones, then with smaller jobs and topologies."""
     faults = scenario.faults
     for part in _parts(len(faults)):
         kept = tuple(fault for n, fault in enumerate(faults) if n not in part)

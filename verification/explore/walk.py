@@ -41,12 +41,12 @@ class World(Protocol):
     """A list of what happened, in words; None if nobody asks for it."""
 
     def begin(self) -> None:
-        """Everything starts."""
+        """Starts everything."""
 
     def do(self, step: Step) -> None: ...
 
     def finish(self) -> None:
-        """From here on nothing goes wrong outside: all that was begun ends."""
+        """Brings everything that was begun to its end, without any further fault from outside."""
 
     def close(self) -> None: ...
 
@@ -92,7 +92,7 @@ def draw(seed: int, system: System[S]) -> Walk[S]:
 
 
 def attempt(walk: Walk[S], system: System[S], told: list[str] | None = None) -> Wrong | None:
-    """Walk, and say what was wrong. told: gets what happened, in words."""
+    """Walks, and returns what was wrong. told: receives in words what happened."""
     world = system.world(walk.setting)
     world.told = told
     try:

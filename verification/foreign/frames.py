@@ -35,7 +35,7 @@ class ForeignHost:
 
 
 def ends_of(frames: Sequence[bytes]) -> list[End]:
-    """All addresses of UDP from which, and to which, frames go."""
+    """Returns all UDP addresses from which and to which frames go."""
     found: dict[End, None] = {}
     for frame in frames:
         to, source, kind = ETHERNET.unpack_from(frame)
@@ -94,7 +94,7 @@ def _cut(who: ForeignHost) -> bytes:
 
 
 def _changed(who: ForeignHost) -> bytes:
-    """Some bytes of it are others."""
+    """Returns the frame with some of its bytes changed."""
     frame = bytearray(who.chance.choice((_old, _other, _attack))(who))
     for _ in range(who.chance.randint(1, 4)):
         frame[who.chance.randrange(len(frame))] = who.chance.randrange(256)

@@ -57,7 +57,8 @@ def build(system: str, frames: int, seed: int) -> None:
 
 
 def attempt(system: str, frames: int, seed: int) -> ForeignTrafficResult:
-    """Two rounds of the system, during the first of which a stranger sends so many frames."""
+    """Runs two rounds of the system; during the first of them a host outside the job sends so many
+    frames."""
     run = _disturbed(system, frames, seed)
     same = recorded(system)
     others = [frame for name in names() if name != system for frame in recorded(name)]

@@ -59,7 +59,7 @@ def line_tokens(line: str) -> list[str]:
 
 
 def runtime_words() -> list[str]:
-    """Every identifier in the runtime's headers."""
+    """Returns all identifiers in the runtime's headers."""
     found: set[str] = set()
     for path in RUNTIME.glob("*.h"):
         text = _STRINGS.sub(" ", _COMMENTS.sub(" ", path.read_text()))

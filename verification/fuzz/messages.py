@@ -78,7 +78,7 @@ class RuntimeTarget(Target):
         return self.devices[name]
 
     def draw(self, rng: random.Random) -> str:
-        """Name of the program, then updates as text."""
+        """Draws the name of a program, and updates as text."""
         name = rng.choice(PROGRAMS)
         ids = identifiers(self._made(name)[0])
         request = p4runtime_pb2.WriteRequest()
@@ -107,7 +107,7 @@ class RuntimeTarget(Target):
 
 
 def identifiers(info: Message) -> list[int]:
-    """Every id of a P4Info."""
+    """Returns all ids of a P4Info."""
     found: list[int] = []
     for field, value in info.ListFields():
         for item in value if field.is_repeated else [value]:
@@ -119,7 +119,7 @@ def identifiers(info: Message) -> list[int]:
 
 
 def fill_message(rng: random.Random, message: Message, ids: list[int], depth: int) -> None:
-    """Some fields of a message, with ids that exist more often than not."""
+    """Fills some fields of a message; more often than not with ids that exist."""
     chosen = [f for f in message.DESCRIPTOR.fields if rng.random() < (0.5 if depth else 0.15)]
     for field in chosen:
         for _ in range(rng.randrange(1, 4) if field.is_repeated else 1):
@@ -155,7 +155,8 @@ def scalar(rng: random.Random, field: FieldDescriptor, ids: list[int]) -> Any:
 
 
 def guide(rng: random.Random, entity: Any, info: Any) -> None:
-    """Make a table entry nearly right: its table's fields, one of its actions, that one's data."""
+    """Makes a table entry almost right: with its table's fields, one of its actions and data for
+    that action."""
     if not entity.HasField("table_entry") or not info.tables:
         return
     table = rng.choice(info.tables)

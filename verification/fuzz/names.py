@@ -57,7 +57,7 @@ def hostile(rng: random.Random) -> str:
 
 
 def same_tokens(plain: str, hostile_text: str) -> None:
-    """AssertionError where the texts are not the same program under other names."""
+    """Raises AssertionError where the texts are not the same program under other names."""
     assert hostile_text.isascii(), "characters beyond ASCII"
     assert "??" not in hostile_text, "a trigraph"
     lines, others = plain.split("\n"), hostile_text.split("\n")
@@ -119,7 +119,7 @@ class Renamed:
 
 
 def _declared(document: Json) -> Iterator[str]:
-    """Every name that is given somewhere."""
+    """Returns all names that are declared somewhere."""
     for error in document.get("errors", ()):
         yield error[0]
     for header_type in document["header_types"]:
@@ -225,7 +225,8 @@ def variants(document: str) -> list[str]:
 
 
 def run_traced(document: str) -> None:
-    """Compile what says most, and send a packet through; each message stays on its line."""
+    """Compiles the program with the most messages, and sends a packet through; each message has to
+    stay on its line."""
     program = Program.parse(document)
     library = build_library(translate(program, Detail.TRACE, sources=True), quick=True)
     with Pipeline(program, library) as pipeline:
@@ -334,7 +335,7 @@ class AnnotationTarget(Target):
         assert copy.SerializeToString() == info.SerializeToString(), "another P4Info from its text"
 
     def emitted(self, names: list[str]) -> tuple[str, Any] | None:
-        """JSON and P4Info; None if the compiler refuses the names."""
+        """Returns JSON and P4Info, or None if the compiler refuses the names."""
         parts = self.text.split("@@")
         literals = [*map(p4_literal, names), ""]
         text = "".join(a + b for a, b in zip(parts, literals, strict=True))

@@ -73,7 +73,8 @@ def subjects(tests: Path, folder: Path, seeds: range) -> list[Subject]:
 
 
 def _of_systems() -> list[Subject]:
-    """Each program once: several systems' switches only forward."""
+    """Returns the programs of all systems, each once, since the switches of several systems run the
+    same."""
     found: dict[str, Subject] = {}
     for name in sorted(systems.built_in(), key=lambda name: name != systems.default()):
         source, script = programs.source(name, LANES, SLOTS), proofs.of(name).script
@@ -185,7 +186,8 @@ class Sent:
 
 
 def send(subject: Subject, folder: Path, seed: int, first: int, count: int) -> Sent:
-    """Packets first..first+count of a seed; the setup and what was found stay in folder."""
+    """Sends the packets `first` to `first + count` of a seed. The setup and what was found stay in
+    `folder`."""
     try:
         executable, setup = build(subject)
     except (PipelineError, StfError) as error:

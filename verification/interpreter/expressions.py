@@ -147,7 +147,7 @@ class Expressions:
     # ---- operators
 
     def _ends(self, expression: ast.Slice | ast.PlusSlice) -> tuple[int, int]:
-        """(lowest bit, width) of a slice."""
+        """Returns (lowest bit, width) of a slice."""
         if isinstance(expression, ast.PlusSlice):
             return self.number(expression.start), self.number(expression.width)
         low = self.number(expression.low)
@@ -264,7 +264,7 @@ class Expressions:
         return found
 
     def place(self, expression: ast.Expression) -> Place:
-        """Where an expression's value is kept; indices in it are evaluated once."""
+        """Returns the place where an expression's value is kept; indices in it are evaluated once."""
         if isinstance(expression, ast.NameExpression):
             declaration, variables = self.program.decl_of[expression], self.context.variables
             return Place(

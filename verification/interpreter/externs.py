@@ -123,7 +123,7 @@ class Externs:
         return header
 
     def _verify(self, given: Arguments, payload: bytes) -> None:
-        """BMv2 checks nothing in a header that is not valid."""
+        """Verifies a checksum. As in BMv2, nothing is checked in a header that is not valid."""
         target = given["checksum"]
         if not self._header_of(target).valid or not self.expressions.value(given["condition"]):
             return
@@ -166,14 +166,14 @@ class Externs:
             cells[index][1] += self.packet.length_bytes
 
     def _meter_execute_meter(self, meter: Instance, given: Arguments) -> None:
-        """Without rates, every packet is green."""
+        """Returns green for every packet, since the meter has no rates."""
         self.expressions.number(given["index"])
         self.expressions.place(given["result"]).write(0)
 
     # ---- packet_out
 
     def _emit(self, value: Any) -> None:
-        """Valid headers leave, in their order (P4_16 section 15.1)."""
+        """Appends the valid headers to the packet, in their order (P4_16 section 15.1)."""
         if isinstance(value, Header):
             if value.valid:
                 self.packet.emit(*to_bits(value, value.type))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 
 def _words(data: bytes) -> Iterator[int]:
-    """Numbers of 16 bits; a last byte alone is the upper half of one."""
+    """Returns the data as numbers of 16 bits; a single last byte is the upper half of one."""
     padded = data + bytes(len(data) % 2)
     return (int.from_bytes(padded[i : i + 2], "big") for i in range(0, len(padded), 2))
 
@@ -21,7 +21,7 @@ def csum16(data: bytes) -> int:
 
 
 def xor16(data: bytes) -> int:
-    """All words of 16 bits, combined by exclusive or."""
+    """Returns the exclusive or of all words of 16 bits."""
     result = 0
     for word in _words(data):
         result ^= word

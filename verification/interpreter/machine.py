@@ -68,7 +68,7 @@ class Machine:
         return Packet(frame, port, length_bytes, headers, metadata, standard)
 
     def _through(self, packet: Packet) -> None:
-        """Parser, ingress, and what the traffic manager does behind it."""
+        """Runs the parser and ingress, and does what the traffic manager does behind them."""
         self._parse(packet)
         self._control(self._ingress, packet)
         if packet.clone is not None:

@@ -154,8 +154,8 @@ class Statements:
     def bind(
         self, arguments: Sequence[BoundArgument]
     ) -> tuple[dict[ast.Declaration, Any], list[Output]]:
-        """(values of the parameters, where outputs go): arguments are evaluated from left to right,
-        and no parameter has its value before the last one is."""
+        """Returns (values of the parameters, where outputs go). Arguments are evaluated from left
+        to right, and no parameter has its value before the last one is."""
         given: dict[ast.Declaration, Any] = {}
         outputs: list[Output] = []
         for each in arguments:

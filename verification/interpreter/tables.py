@@ -109,7 +109,7 @@ class Tables:
         return chosen is None or bool(self.expressions.value(chosen.value))
 
     def _prefix_bits(self, keyset: ast.Expression) -> int:
-        """How many bits an entry of kind lpm compares."""
+        """Returns how many bits an entry of kind lpm compares."""
         if isinstance(keyset, ast.Mask):
             return self.expressions.number(keyset.mask).bit_count()
         if isinstance(keyset, ast.DefaultKeyset):

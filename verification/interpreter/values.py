@@ -91,8 +91,9 @@ def scalar(kind: types.Type) -> types.Type:
 
 
 def default(kind: types.Type, no_error: Any = None) -> Any:
-    """What a variable without a value has: zeros, false and invalid headers, as v1model gives to
-    metadata. The language leaves it undefined, so nothing may depend on it elsewhere."""
+    """Returns the value of a variable that was given none: zeros, false and invalid headers, as
+    v1model gives to metadata. The language leaves it undefined, so nothing may depend on it
+    elsewhere."""
     kind = scalar(kind)
     if isinstance(kind, (types.Bits, types.Integer)):
         return 0
@@ -167,8 +168,8 @@ def _overwrite_fields(target: dict[str, Any], source: dict[str, Any]) -> None:
 
 
 def equal(left: Any, right: Any) -> bool:
-    """`==`: headers are equal if both are invalid, or both are valid with equal fields (P4_16
-    section 8.17)."""
+    """Returns the result of `==`. Headers are equal if both are invalid, or both are valid with
+    equal fields (P4_16 section 8.17)."""
     if isinstance(left, Header):
         if not (left.valid and right.valid):
             return left.valid == right.valid
@@ -185,8 +186,8 @@ def equal(left: Any, right: Any) -> bool:
 
 
 def to_bits(value: Any, kind: types.Type) -> tuple[int, int]:
-    """(number of bits, the bits as an unsigned number) of a value as a packet has it; fields stand
-    in order, the first at the most significant place."""
+    """Returns (number of bits, the bits as an unsigned number) of a value as it is in a packet.
+    Fields stand in order, the first at the most significant place."""
     kind = scalar(kind)
     if isinstance(kind, types.Bits):
         return kind.width, value % (1 << kind.width)
@@ -208,7 +209,8 @@ def to_bits(value: Any, kind: types.Type) -> tuple[int, int]:
 
 
 def from_bits(kind: types.Type, bits: int, number: int) -> tuple[Any, int]:
-    """(the value of a type without varbit that begins a run of bits, how many bits are left)."""
+    """Returns (the value of a type without varbit that begins a run of bits, how many bits are
+    left)."""
     kind = scalar(kind)
     if isinstance(kind, (types.Struct, types.Header)):
         fields = {}

@@ -128,7 +128,7 @@ def scenario(workspace: Workspace, names: Sequence[str], hint: str = "") -> Foun
 
 
 def _why(results: Path, done: Ended) -> str:
-    """Why a run failed, by its own words."""
+    """Returns the reason why a run failed, in its own words."""
     try:
         metrics = json.loads((results / "latest" / "metrics.json").read_text(encoding="utf-8"))
         return _shortened(metrics["reason"] or f"exit code {done.code}")

@@ -14,7 +14,7 @@ from agglab.verification.explore.search import Subject, try_seed
 
 
 def first_finding(system: str, schedules: int) -> dict[str, object]:
-    """seed and finding; both None where all schedules end as they must."""
+    """Returns the seed and the finding, both None where all schedules end as they must."""
     subject = Subject(system, programs.path(system))
     for seed in range(schedules):
         finding = try_seed(seed, subject).finding

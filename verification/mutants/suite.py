@@ -83,9 +83,9 @@ class Suite:
         self._spaces: queue.SimpleQueue[Workspace] = queue.SimpleQueue()
 
     def run(self, mutants: Sequence[Mutant], keep: Keep = ignore) -> list[Result]:
-        """In the catalogue's order; each is given to `keep` as it comes. Raises ControlFailed and
-        NoRepository; after any exception, an interrupt too, no further mutant begins, and the
-        processes that run and the copies are gone."""
+        """Runs the mutants in the catalogue's order; each result is given to `keep` as it comes.
+        Raises ControlFailed and NoRepository; after any exception, an interrupt too, no further
+        mutant begins, and the processes that run and the copies are gone."""
         with tempfile.TemporaryDirectory(prefix="mut-") as folder:
             root = Path(folder)
             spaces = [
@@ -105,7 +105,7 @@ class Suite:
                     raise
 
     def _control(self, pool: ThreadPoolExecutor, mutants: Sequence[Mutant]) -> None:
-        """Every check that will be run, without a fault. Raises ControlFailed."""
+        """Runs each check that will be needed once without a fault. Raises ControlFailed."""
         tests = list(dict.fromkeys(test for mutant in mutants for test in mutant.tests))
         judged = [mutant for mutant in mutants if SCENARIO in mutant.checks]
         scenarios = list(dict.fromkeys(name for mutant in judged for name in mutant.scenarios))

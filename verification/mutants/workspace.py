@@ -83,7 +83,8 @@ class Workspace:
             self._write(path, original)
 
     def _write(self, path: Path, text: str) -> None:
-        """Python takes a compiled module for current by its source's size and whole seconds."""
+        """Writes a source file with a time of its own: Python takes a compiled module as current if
+        size and time, in whole seconds, of its source are the same."""
         path.write_text(text, encoding="utf-8")
         self._written_s += 2
         os.utime(path, (self._written_s, self._written_s))

@@ -109,7 +109,8 @@ class Controls:
         return action
 
     def _bound(self, action: Action, scope: Scope) -> str | None:
-        """Arguments for the parameters with a direction; None where one has no place."""
+        """Draws arguments for the parameters with a direction; None where there is no place for one
+        of them."""
         given = []
         for direction, kind in action.parameters:
             if direction:
@@ -199,7 +200,8 @@ class Controls:
         return f"{action.name}({', '.join([bound] * bool(bound) + data)})"
 
     def _constant(self, kind: Kind) -> str:
-        """Data of an entry, which is never negative: p4c forgets the sign when it widens data."""
+        """Draws data of an entry, which is never negative since p4c loses the sign when it widens
+        data."""
         if isinstance(kind, Bits) and kind.signed:
             return f"{kind.width}s{self.source.number(kind.width - 1)}"
         return self.statements.expressions.of(kind, Scope(()), 0)

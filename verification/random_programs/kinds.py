@@ -74,7 +74,7 @@ enum bit<8> code_t { ONE = 1, TWO = 2, SIX = 6 }"""
 
 
 def size(kind: Kind) -> int:
-    """Bits of what may stand in a header."""
+    """Returns the size in bits of a type that may stand in a header."""
     if isinstance(kind, Struct):
         return sum(size(k) for _, k in kind.members)
     if isinstance(kind, Bool):

@@ -30,7 +30,7 @@ class Parsers:
         self.assigned = {"meta.a", "meta.b", "meta.n"}  # by loops and lookaheads
 
     def draw(self, scope: Scope) -> Lines:
-        """Declarations and states; scope: metadata and the fields of h."""
+        """Draws declarations and states. scope: metadata and the fields of h."""
         self.scope = scope
         pieces = [p for p in PIECES if self.source.chance(0.6)]
         self.random.shuffle(pieces)
@@ -56,7 +56,7 @@ class Parsers:
         return lines
 
     def _taken(self, variable: Variable) -> bool:
-        """It, a part of it or what it is a part of is assigned somewhere."""
+        """Whether it is assigned somewhere, or a part of it, or something of which it is a part."""
         text = variable.text
         return any(
             f"{n}.".startswith(f"{text}.") or f"{text}.".startswith(f"{n}.") for n in self.assigned
@@ -159,7 +159,8 @@ class Parsers:
         return lines
 
     def _varbit(self, behind: Lines) -> Lines:
-        """Up to 72 bits into a place for 64: HeaderTooShort."""
+        """Draws the extraction of up to 72 bits into a field of at most 64, which may lead to
+        HeaderTooShort."""
         eighths = self.random.choice(
             [
                 "((bit<32>)hdr.h.sel & 7) << 3",

@@ -156,7 +156,8 @@ class _Draw:
         return bits // 8 + 2 * VARIABLE_BYTES
 
     def _metadata_text(self) -> Lines:
-        """Some of it is in the field list of copies; `again` keeps them from coming back twice."""
+        """Returns the metadata's declaration. Some fields are in the field list of copies; `again`
+        keeps copies from coming back twice."""
         lines = ["struct m_t {", f"@field_list({FIELD_LIST})", "bit<8> again;"]
         for name, kind in self.types["meta"].members:
             if not isinstance(kind, Struct) and self.source.chance(0.4):
@@ -165,7 +166,7 @@ class _Draw:
         return [*lines, "}"]
 
     def _dumped(self) -> list[tuple[str, Scalar]]:
-        """Metadata that a header can show."""
+        """Returns the metadata that a header can show."""
         leaves = self.types["meta"].leaves("meta")
         return [(t, k) for t, k in leaves if k not in (COLOUR, ERROR)]
 
@@ -216,7 +217,7 @@ class _Draw:
     # ----------------------------------------------------------------- controls
 
     def _settle(self) -> Lines:
-        """h and t are valid from here on."""
+        """Returns statements after which h and t are valid."""
         lines: Lines = []
         targets = [("hdr.h", self.types["h"])]
         targets += [(f"hdr.t[{i}]", self.types["t"]) for i in range(STACK)]
@@ -290,7 +291,7 @@ class _Draw:
         return lines
 
     def _checksums(self, verify: bool) -> Lines:
-        """Over fields of h, which is valid when a packet leaves."""
+        """Draws checksums over fields of h, which is valid when a packet leaves."""
         lines = []
         verb = "verify_checksum" if verify else "update_checksum"
         pairs = [("sum", ("csum16", "xor16", "crc16")), ("crc", ("crc32",))]

@@ -15,7 +15,7 @@ OPERATOR = re.compile(r" (?:[-+*/%&|^]|<<|>>|==|!=|<=?|>=?|&&|\|\||\+\+|\|\+\||\
 
 
 def shrink_lines(text: str, test: Test) -> str:
-    """Leave out lines, largest parts first, while `test` holds; braces stay in balance."""
+    """Leaves out lines, the largest parts first, while `test` holds; braces stay balanced."""
     lines = text.splitlines()
     size = max(1, len(lines) // 2)
     while size:
@@ -45,7 +45,7 @@ def shrink_program(text: str, test: Test) -> str:
 
 
 def _try_each(text: str, candidates: Callable[[str], Iterator[str]], test: Test) -> str:
-    """Take candidates that hold; after each go on behind the place where it was."""
+    """Takes the candidates that hold; after each it continues behind that place."""
     number, found = 0, True
     while found:
         found = False
@@ -104,7 +104,8 @@ def _groups(line: str) -> Iterator[tuple[int, int]]:
 
 
 def _simpler(text: str) -> Iterator[str]:
-    """Each parenthesised expression as one of its operands, or as what is cast."""
+    """Yields the text with each parenthesised expression replaced by one of its operands, or a cast
+    by its operand."""
     lines = text.splitlines()
     for number, line in enumerate(lines):
         for start, end in sorted(_groups(line), key=lambda g: g[0] - g[1]):

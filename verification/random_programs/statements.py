@@ -186,7 +186,7 @@ class Statements:
     # ------------------------------------------------------------------ headers
 
     def fill(self, target: str, kind: Struct, scope: Scope) -> Lines:
-        """Values for all fields of a header that was just made valid."""
+        """Draws values for all fields of a header that was just made valid."""
         return [
             f"{path} = {self.expression(leaf, scope, 1)};" for path, leaf in kind.leaves(target)
         ]

@@ -213,7 +213,7 @@ class Bmv2:
 
 
 def _priority(keys: list[Match], priority: int) -> str:
-    """BMv2: the smaller number wins."""
+    """Returns the priority as BMv2 counts it: the smaller number wins."""
     ordered = any(k.kind in ("ternary", "range", "optional") for k in keys)
     return f" {PRIORITY_MAX - priority}" if ordered else ""
 
@@ -229,7 +229,8 @@ def _key(match: Match) -> str:
 
 
 def _free_port() -> int:
-    """Below the ports that the kernel gives to others, and another for every process of ours."""
+    """Returns a port below those that the kernel gives to others, and a different one for each of
+    our processes."""
     for port in range(FIRST_PORT + os.getpid() * PORT_STEP % PORT_COUNT, FIRST_EPHEMERAL_PORT):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

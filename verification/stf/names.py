@@ -75,8 +75,8 @@ class Binder:
         return full, [given[n] for n, _ in wanted]
 
     def matches(self, table: dict[str, Any], keys: Iterable[Key], line: int) -> list[Match]:
-        """Every key of the table in its order; a key the script leaves out matches anything
-        (zero, when it is exact)."""
+        """Returns the matches of a table's keys in their order. A key that the script leaves out
+        matches anything, or 0 if its match is exact."""
         columns = {k.get("name") or ".".join(k["target"]): k for k in table["key"]}
         written: dict[str, Key] = {}
         for key in keys:
@@ -105,7 +105,8 @@ def _by_suffix(name: str, known: Iterable[str], what: str, line: int) -> str:
 
 
 def _key_name(written: str, columns: Iterable[str], table: str, line: int) -> str:
-    """`extra$0.h` is `extra[0].h`; validity is `h.$valid$`, `h.valid` or just `h`."""
+    """Returns the name of a key: `extra$0.h` stands for `extra[0].h`, and validity is `h.$valid$`,
+    `h.valid` or just `h`."""
     name = re.sub(r"\$(\d+)", r"[\1]", written)
     spellings = [name, name + "$", name + ".$valid$", re.sub(r"\bvalid$", "$valid$", name)]
     for spelling in spellings:
@@ -141,8 +142,9 @@ def _bind_key(key: Key | None, kind: str, bits: int, line: int) -> Match:
 
 
 def _digits(text: str, bits: int) -> tuple[int, int]:
-    """Value and mask. As in p4c's runner, `0x25**` compares the digits that are written, no others
-    (so 0x25 on 16 bits compares 8 of them in a ternary key); a decimal number compares all bits."""
+    """Returns value and mask. As in p4c's runner, `0x25**` compares the digits that are written, no
+    others (so 0x25 on 16 bits compares 8 of them in a ternary key); a decimal number compares all
+    bits."""
     base = {"0x": 16, "0b": 2, "0o": 8}.get(text[:2].lower())
     if base is None:
         return int(text), (1 << bits) - 1

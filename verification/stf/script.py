@@ -203,7 +203,8 @@ DIRECT = {
 
 
 def parse(text: str) -> list[Command]:
-    """Every command of a script, in order; raises StfError at the first line that is not one."""
+    """Returns all commands of a script, in order. Raises StfError at the first line that is not a
+    command."""
     commands = []
     for number, raw in enumerate(text.splitlines(), 1):
         words = raw.split("#", 1)[0].split(None, 1)

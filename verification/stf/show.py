@@ -13,7 +13,7 @@ def spaced(nibbles: str) -> str:
 
 
 def side_by_side(expect: Expect, frame: bytes) -> list[str]:
-    """Eight bytes a line, expected on the left; `^^` under the bytes that differ."""
+    """Shows eight bytes a line, the expected ones on the left, with `^^` under bytes that differ."""
     want, got = expect.nibbles or "", frame.hex()
     length = max(len(want), len(got) if expect.exact else 0)
     lines = [f"  {'':6}{'expected':26}actual"]
@@ -49,7 +49,7 @@ def differing_fields(binder: Binder, expect: Expect, frame: bytes) -> list[str]:
 
 
 def _bits(nibbles: str, at: int, count: int) -> str | None:
-    """Bits as a string of 0, 1 and `*`; None where the packet is too short."""
+    """Returns bits as a string of 0, 1 and `*`, or None where the packet is too short."""
     cells = "".join(
         "****" if n == "*" else f"{int(n, 16):04b}"
         for n in nibbles[at // 4 : (at + count + 3) // 4]

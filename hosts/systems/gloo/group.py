@@ -116,7 +116,7 @@ class Group:
         return found
 
     def _open_connections(self) -> list[tcp.Connection]:
-        """Gloo's, of this process; it has one session at a time."""
+        """Returns Gloo's open connections of this process, which has one session at a time."""
         own = self._part.rank
         others = [host for rank, (host, _) in enumerate(self._peers) if rank != own]
         found = tcp.connections(others, but_port=self._peers[0][1])

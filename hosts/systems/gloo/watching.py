@@ -44,7 +44,7 @@ class Watched:
         self._under_way = True
 
     def look(self) -> int:
-        """Take notice of what the connections did; returns the bytes that they have moved."""
+        """Records what the connections did, and returns how many bytes they have moved."""
         infos = self.infos().values()
         for info in infos:
             if info.unacked:
@@ -61,11 +61,11 @@ class Watched:
 
     @staticmethod
     def _moved(infos: Iterable[Info]) -> tuple[int, int]:
-        """Bytes acknowledged by peers, and received."""
+        """Returns how many bytes peers have acknowledged, and how many were received."""
         return sum(i.bytes_acked for i in infos), sum(i.bytes_received for i in infos)
 
     def infos(self) -> Mapping[int, Info]:
-        """Rank -> its connection now."""
+        """Maps each rank to the present state of its connection."""
         return {rank: each.info() for rank, each in self._group.connections.items()}
 
     def closed(self) -> list[int]:

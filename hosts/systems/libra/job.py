@@ -64,11 +64,13 @@ class LibraJob:
         return self.hot // self.servers + (server < self.hot % self.servers)
 
     def pages_of(self, server: int) -> int:
-        """In how many packets it tells them, and workers push them if there are as many."""
+        """Returns in how many packets a server announces its hot keys, and in how many workers push
+        as many keys."""
         return -(-self.hot_of(server) // self.lanes)
 
     def digest(self, hot: Sequence[Keys]) -> int:
-        """32 bits of what all agree on in a round: the shape, and each server's hot keys."""
+        """Returns a digest of 32 bits of all that agents have to agree on in a round: the shape,
+        and each server's hot keys."""
         shape = shared.shape_digest(
             self.hot, self.workers, self.lanes, self.slots, self.is_float, self.servers
         )

@@ -103,7 +103,7 @@ class LibraServer:
         self._address = ctypes.addressof(self._state)
 
     def _kept(self, array: NDArray) -> int:
-        """Its address; it stays for as long as the server."""
+        """Returns the array's address, and keeps the array for as long as the server lives."""
         self._memory.append(array)
         address: int = array.ctypes.data
         return address
@@ -152,7 +152,8 @@ class LibraServer:
         return awaited
 
     def _round_over(self) -> None:
-        """All workers have pushed all: after a sample, choose the keys that are hot from now on."""
+        """Called when all workers have pushed everything. After a sample it chooses the keys that
+        are hot from now on."""
         state = self._state
         state.choose = 0
         if not self.job.is_sample(state.round):

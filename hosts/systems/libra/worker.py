@@ -297,7 +297,7 @@ def _from(array: NDArray, at: int) -> int:
 
 
 def _padded(keys: Keys, lanes: int) -> Keys:
-    """Whole groups of `lanes` keys."""
+    """Pads keys to whole groups of `lanes`."""
     padded: Keys = np.full(-(-keys.size // lanes) * lanes, wire.NO_KEY, np.uint64)
     padded[: keys.size] = keys
     return padded

@@ -148,6 +148,6 @@ class GroupSum:
         self._incomplete -= self._present[chunk] == wanted
 
     def missing_of(self, member: Member) -> list[int]:
-        """Chunks in which a member's values have not come."""
+        """Returns the chunks in which a member's values have not arrived."""
         bit = 1 << member.rank
         return [chunk for chunk in member.chunks if not self._present[chunk] & bit]

@@ -41,7 +41,8 @@ class Policy:
     divergence: int
 
     def refused(self, member: Member, version: int) -> Reason | None:
-        """Why an update must not be sent that would be the next to be committed after `version`."""
+        """Returns the reason why an update must not be sent, if it would be the next to be
+        committed after `version`."""
         if self.bound and version - member.read > self.bound:
             return Reason.STALE
         if self.divergence and member.norm > self.divergence:

@@ -70,7 +70,7 @@ class Post:
         self.outbox = _outbox([(0, bytes(self.longest_bytes))] * (4 * WINDOW), self.longest_bytes)
 
     def begin(self, now_ns: int) -> None:
-        """Called at first, whatever comes first."""
+        """Called before anything else is done; later calls change nothing."""
         if not self._began:
             self._began = True
             self._incarnation = now_ns // 1000 % 2**32
@@ -80,7 +80,7 @@ class Post:
         self._channels[peer].put(self._header(kind) + body)
 
     def send_once(self, peer: int, kind: Kind, body: bytes) -> None:
-        """Nobody will know whether it has arrived."""
+        """Queues a message that is sent only once; nobody will know whether it has arrived."""
         self._once.append((peer, self._header(kind) + body))
 
     def _header(self, kind: Kind, attempt: int = 0, number: int = 0) -> bytes:
@@ -174,7 +174,7 @@ class Post:
 
     @property
     def has_news(self) -> bool:
-        """Something is to be sent at once."""
+        """Returns true if something is to be sent at once."""
         return bool(self._once) or any(one.queued for one in self._channels)
 
     @property

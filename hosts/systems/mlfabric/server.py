@@ -162,7 +162,7 @@ class Server:
             self._quiet_since_ns = now_ns
 
     def _keep(self, group: int, message: Message) -> None:
-        """Its grant is on its way."""
+        """Keeps an update whose grant is on its way."""
         if group >= self._next_group + GROUPS_AHEAD or self._early_count >= EARLY_MAX:
             self.post.refuse()
             return
@@ -192,7 +192,8 @@ class Server:
     # Commits.
 
     def _commit(self, now_ns: int) -> None:
-        """All that is complete, in the order of the grants, as far as the replica allows."""
+        """Commits all updates that are complete, in the order of their grants, as far as the
+        replica allows."""
         while (group_sum := self._group_sums.get(self._next_group)) is not None:
             if not group_sum.is_complete or group_sum.grant.base != self.store.version:
                 return
@@ -231,8 +232,8 @@ class Server:
     # What did not come.
 
     def tick(self, now_ns: int) -> None:
-        """Use spare bandwidth; ask for what is missing of the next group, when nothing has come for
-        a while."""
+        """Uses spare bandwidth, and asks for what is missing of the next group when nothing has
+        come for a while."""
         self._serve()
         self._replicate()
         group_sum = self._group_sums.get(self._next_group)
@@ -304,7 +305,7 @@ class Server:
             self.post.send(self._other, Kind.REPLICATED, numbers(0, self.store.version))
 
     def _promoted(self, message: Message) -> None:
-        """Be in charge from now on. What came of a transfer that is not whole is thrown away."""
+        """Takes charge from now on. What came of a transfer that is not whole is thrown away."""
         if self.job.index != message.epoch:
             self.post.refuse()
             return

@@ -24,7 +24,7 @@ class Store:
         self.clear()
 
     def clear(self) -> None:
-        """Version 0 again."""
+        """Goes back to version 0."""
         self.version = 0
         self.values: NDArray[np.int32] = np.zeros((self.chunks, self.lanes), np.int32)
         self.log: list[NDArray[np.void]] = []
@@ -33,7 +33,7 @@ class Store:
 
     @property
     def model(self) -> NDArray[np.int32]:
-        """Without the filling."""
+        """Returns the model without its padding."""
         return self.values.reshape(-1)[: self.elements]
 
     def add(

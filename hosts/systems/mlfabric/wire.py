@@ -41,7 +41,7 @@ class Kind(enum.IntEnum):
 
 
 class Reason(enum.IntEnum):
-    """Why a DROP."""
+    """Reasons for a DROP."""
 
     STALE = 1
     LARGE = 2

@@ -135,7 +135,7 @@ class NetRpcWorker:
         return taken
 
     def _go_on(self) -> None:
-        """Let the application go on as far as answers allow."""
+        """Lets the application continue as far as the answers allow."""
         while self._operation is not None and self._operation.step():
             if self._operation is self._opening and not self._opening.agreed:
                 self._operation = FailedOperation(self._mismatch())

@@ -32,14 +32,15 @@ class PlaceCache:
         self._places.update(zip(entries["key"].tolist(), entries["place"].tolist(), strict=True))
 
     def of(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Known places."""
+        """Returns the places of keys, all of which are known."""
         return np.array([self._places[key] for key in keys.tolist()], np.int64)
 
 
 class PlaceAllocator:
-    """A server's: in each of so many banks, who comes first has a place, as long as there are any.
-    Which bank is a key's follows from the key alone, so that what packets a worker sends depends on
-    nobody's order while all keys have places. cells: places of a bank."""
+    """Gives keys their places, at a server: in each bank, keys get places in the order in which
+    they come, as long as there are any. A key's bank follows from the key alone. While all keys
+    have places, the packets that a worker sends therefore do not depend on the order in which
+    others came. cells: places of a bank."""
 
     def __init__(self, cells: int, banks: int) -> None:
         self._cells = cells

@@ -140,7 +140,7 @@ class NetRpcServer:
             self._queue.append(row)
 
     def _map_access(self, number: int, entry: np.void) -> None:
-        """What the method does to one key; the entry becomes what the answer says."""
+        """Does what the method does to one key, and puts into the entry what the answer says."""
         key = int(entry["key"])
         if number == PLACE_VALUES.number:
             entry["place"] = self._values_at.of(key)

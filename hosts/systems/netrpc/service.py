@@ -72,7 +72,7 @@ class Method:
 
     @property
     def gathers(self) -> bool:
-        """Answered to all once all have called."""
+        """Whether a call is answered to all workers once all of them have called."""
         return self.forward is not None and self.forward.to == ALL
 
     @property

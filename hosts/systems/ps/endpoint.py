@@ -143,7 +143,7 @@ class _Job:
 
     @property
     def slots(self) -> int:
-        """Chunks that a worker has in flight to one server."""
+        """Returns how many chunks a worker may have in flight to one server."""
         return -(-self.window // self.servers)
 
 

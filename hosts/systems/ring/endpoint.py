@@ -324,7 +324,7 @@ class RingWorker:
         return (rank - 1) % workers, (rank + 1) % workers
 
     def _missing(self) -> list[tuple[int, int]]:
-        """Incoming packets within a window of the first that is missing."""
+        """Returns the packets that are still missing, within a window of the first of them."""
         state = self._state
         bits = np.unpackbits(self._taken.astype("<u8").view(np.uint8), bitorder="little")
         first, end = state.taken_below, min(state.total, state.taken_below + self.job.window)

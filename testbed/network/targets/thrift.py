@@ -169,13 +169,13 @@ class ProgramNames:
         }
 
     def array(self, kind: str, name: str) -> tuple[str, int]:
-        """Full name and number of cells of a counter or register."""
+        """Returns the full name and the number of cells of a counter or register."""
         full = full_name(self._arrays[kind], name, kind)
         return _spoken(full), self._arrays[kind][full]
 
     def entry(self, entry: TableEntry) -> tuple[str, str, str, str]:
-        """Table, match, action and arguments, as simple_switch_CLI takes them; ValueError names
-        what the program does not have."""
+        """Returns table, match, action and arguments as simple_switch_CLI takes them. Raises
+        ValueError, which names what the program does not have."""
         table = self._tables[full_name(self._tables, entry.table, "table")]
         action = full_name(table["actions"], entry.action, f"action of table {entry.table}")
         action_id = table["action_ids"][table["actions"].index(action)]

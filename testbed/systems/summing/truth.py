@@ -72,8 +72,8 @@ def _step_error(workers: int) -> float:
 
 
 def chunk_scales(inputs: Sequence[Array], lanes: int, bits: int) -> Array:
-    """Power of two per chunk: 2^(b - (E - 126)), b bits, E the largest exponent field, at least
-    1."""
+    """Returns each chunk's scale, 2^(b - (E - 126)), for integers of b bits; E is the chunk's
+    largest exponent field, or 1 if that is less."""
     chunks = -(-inputs[0].size // lanes)
     largest = np.ones(chunks, np.int64)
     for x in inputs:

@@ -63,7 +63,7 @@ def keys_of(scenario: Scenario) -> SwitchmlKeys:
 
 
 def check(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
-    """Only floats of Agglab's own workers have a scaling factor."""
+    """Refuses a scaling factor for anything but floats of Agglab's own workers."""
     if keys_of(scenario) == PLAIN:
         return
     for i, job in enumerate(stated(scenario)):
@@ -88,7 +88,7 @@ def settings(own: SwitchmlKeys, seed: int, job: int, rank: int) -> dict[str, Any
 
 
 def noise_key(seed: int, job: int, rank: int) -> int:
-    """64 bits, not 0, that differ between runs, jobs and ranks."""
+    """Returns a key of 64 bits, not 0, that differs between runs, jobs and ranks."""
     digest = hashlib.sha256(f"rounding {seed} {job} {rank}".encode()).digest()
     return int.from_bytes(digest[:8], "little") | 1
 
@@ -123,7 +123,7 @@ def _truth(
 
 
 def value_bits(own: SwitchmlKeys, workers: int) -> int:
-    """b: an integer that a float becomes is at most 2^b - 1."""
+    """Returns b, where each float becomes an integer of at most 2^b - 1."""
     room = quantise_bits(workers)
     return room if own.bits is None else min(room, own.bits - 1)
 

@@ -10,7 +10,7 @@ AGGREGATOR, WORKER_IP, WORKER_MAC = 0x0A00FFFE, 0x0A000001, 0x020000000001
 
 
 def script(lanes: int) -> str:
-    """Its text, for a program of so many lanes and 8 slots or more."""
+    """Returns the script's text, for a program of so many lanes and at least 8 slots."""
     lines = []
     for rank in range(2):
         given = "job_index:0, all_workers:3, first_slot:0, slots:8, group:1, parent:511"

@@ -64,7 +64,8 @@ def contribution(
 
 
 def body(chance: Random, kind: int, lanes: int) -> bytes:
-    """Values that carry, or any; shapes that are alike but for a byte, or any."""
+    """Draws a body: values that carry from lane to lane, or any; shapes that differ in one byte, or
+    any."""
     size = packets.body_bytes(kind, lanes)
     if kind == OPENING and chance.random() < 0.7:
         shape = bytearray(size // 2)
@@ -125,7 +126,7 @@ def _more(at: int) -> Callable[[Random, bytearray], None]:
 
 
 def _longer(chance: Random, frame: bytearray) -> None:
-    """Bytes behind the end, with or without lengths that cover them."""
+    """Adds bytes behind the end, with or without lengths that cover them."""
     count = chance.choice((1, 2, 4, 6, 16))
     frame += chance.randbytes(count)
     covered = chance.randrange(3)
@@ -161,7 +162,7 @@ def _wrapped(chance: Random, frame: bytearray) -> None:
 
 
 def _in_ipv6(chance: Random, frame: bytearray) -> None:
-    """IPv6 whose addresses hold the IPv4 ones, or nearly."""
+    """Draws an IPv6 frame whose addresses hold the IPv4 ones, or almost."""
     source, target = frame[26:30], frame[30:34]
     head = bytearray(b"\x60\0\0\0" + (len(frame) - 34).to_bytes(2, "big") + bytes([17, 64]))
     head += packets.MAPPED + source + packets.MAPPED + target
@@ -171,7 +172,7 @@ def _in_ipv6(chance: Random, frame: bytearray) -> None:
 
 
 def _plain(chance: Random, frame: bytearray) -> None:
-    """Ordinary traffic, between two hosts or through the switch's own address."""
+    """Draws ordinary traffic, between two hosts or through the switch's own address."""
     frame[30:34] = bytes([10, 0, chance.randrange(3), chance.randrange(1, 4)])
     frame[:6] = chance.choice((bytes([2, 0, 0, 0, *frame[32:34]]), packets.AGGREGATOR_MAC))
     if frame[26:30] == packets.AGGREGATOR_IP:

@@ -124,7 +124,7 @@ class Model:
         self._inputs = values
 
     def start(self) -> State:
-        """All workers have sent their first packets."""
+        """Returns the state in which all workers have sent their first packets."""
         bag: list[int] = []
         workers = []
         for rank, worker in enumerate(self._real):
@@ -158,7 +158,7 @@ class Model:
         return switch, workers, self.with_more(_without(bag, number), sent)
 
     def with_more(self, bag: Bag, numbers: Bag) -> Bag:
-        """More packets; of each no more copies than the case allows."""
+        """Adds packets, but of each no more copies than the case allows."""
         more = [n for n in numbers if bag.count(n) < self._case.copies]
         return tuple(sorted([*bag, *more])) if more else bag
 
@@ -209,7 +209,7 @@ class Model:
                     raise InvariantViolated(f"worker {rank} has a wrong sum in chunk {chunk}")
 
     def awaited(self, workers: tuple[int, ...]) -> list[int]:
-        """Packets whose results the workers wait for."""
+        """Returns the packets whose results the workers wait for."""
         found: list[int] = []
         for rank, worker in enumerate(workers):
             known = self._awaited.get((rank, worker))
@@ -265,7 +265,7 @@ class Enumeration:
         self._ends_well: set[State] = set()
 
     def walk(self, depth: int) -> Enumerated:
-        """All sequences of so many steps."""
+        """Follows all sequences of so many steps."""
         level = self._start()
         ended = 0
         for _ in range(depth):
@@ -343,7 +343,7 @@ class Enumeration:
 
 
 def exhaust(program: Path, depth: int, out: TextIO) -> None:
-    """All cases, the widest to so many steps. Raises InvariantViolated."""
+    """Follows all cases, the widest of them to so many steps. Raises InvariantViolated."""
     print("two workers: loss, duplication and delay", file=out)
     for case in (WIDE, ONE_CHUNK, TWO_SLOTS, SET_AGAIN):
         begun = time.monotonic()

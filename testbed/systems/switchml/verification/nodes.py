@@ -49,7 +49,7 @@ class SwitchPair:
         self._handles: list[tuple[str, int]] = []
 
     def write_entries(self, entries: Entries, duties: Mapping[int, JobRole]) -> None:
-        """Other entries instead of all that were there; registers stay."""
+        """Replaces all entries; registers stay as they are."""
         tables = self._compiled.program.tables
         for table, handle in self._handles:
             self._pipeline.tables.delete(full_name(tables, table, "table"), handle)
@@ -65,7 +65,7 @@ class SwitchPair:
         self.model.duties = dict(duties)
 
     def restart(self) -> None:
-        """Empty, with its entries."""
+        """Restarts the switch with empty registers and with its entries."""
         self.check_counters()
         self._pipeline.close()
         self._pipeline = self._compiled.pipeline(seed=1)
@@ -91,7 +91,8 @@ class SwitchPair:
         return outs
 
     def _check_believed(self, outs: Sequence[Out]) -> None:
-        """Whatever the model says, nothing that is forwarded may pass for the aggregator's."""
+        """Checks that nothing that is forwarded could be taken for the aggregator's, whatever the
+        model says."""
         for out, copy in outs:
             if out in self._below and packets.AGGREGATOR_IP in packets.addresses(copy):
                 raise Wrong(
@@ -99,7 +100,7 @@ class SwitchPair:
                 )
 
     def check_counters(self) -> None:
-        """Packets and bytes of every counter that the model knows."""
+        """Compares packets and bytes of each counter that the model knows."""
         indices = [duty.index for duty in self.model.duties.values()]
         for last in COUNTERS:
             name = full_name(self._compiled.program.counters, last, "counter")

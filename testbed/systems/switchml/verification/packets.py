@@ -187,13 +187,14 @@ def mend(frame: bytearray, end: int) -> None:
 
 
 def ones_sum(data: bytes | bytearray) -> int:
-    """Ones' complement sum of big-endian words, modulo 0xffff; an odd byte is an upper half."""
+    """Returns the ones' complement sum of big-endian words, modulo 0xffff; an odd byte is an upper
+    half."""
     value = int.from_bytes(data, "big")
     return (value << 8 if len(data) & 1 else value) % ONES
 
 
 def body_bytes(kind: int, lanes: int) -> int:
-    """Length of what follows the header."""
+    """Returns the length of what follows the header."""
     if kind & ~RESULT == OPENING:
         return 2 * SHAPE.size
     return 4 * lanes if kind & ~RESULT in (INT32, SCALED) else 0

@@ -62,7 +62,7 @@ class Setting:
 
 
 def draw(chance: Random) -> Setting:
-    """Any of them."""
+    """Draws any of the settings."""
     kind = chance.choice(("rack", "rack", "two_tier", "leaf_spine", "ring_of_racks"))
     racks = {"rack": 1, "ring_of_racks": chance.randint(3, 5)}.get(kind, chance.randint(1, 3))
     most = {"rack": 4, "ring_of_racks": 1}.get(kind, 2)
@@ -100,7 +100,7 @@ def _job(chance: Random, lawless: bool, number: int) -> JobSetting:
 
 
 def _elements(chance: Random, window: int) -> int:
-    """Often about a whole number of windows."""
+    """Draws a number of elements, often close to a whole number of windows."""
     if chance.random() < 0.3:
         near = chance.randint(1, 3) * window * LANES + chance.choice((-1, 0, 1))
         return max(1, min(near, ELEMENTS_MAX))

@@ -286,7 +286,7 @@ class SwitchWorld:
     # Jobs.
 
     def _write_entries(self) -> None:
-        """Entries for the members that are left, at every switch."""
+        """Writes the entries for the remaining members at every switch."""
         jobs = [
             plan.PlacedJob(
                 job.setting.number, tuple(job.members), job.setting.first_slot, job.setting.slots
@@ -316,7 +316,7 @@ class SwitchWorld:
         return JobRole(number, job.index, *slots, members, parent)
 
     def _age(self, job: JobState, behind: int, chance: Random) -> None:
-        """Bring all cells of a job to a tag near `behind`, as rounds before would have."""
+        """Brings all cells of a job to a tag near `behind`, as earlier rounds would have done."""
         for switch in self._switches.values():
             duty = switch.model.duties.get(job.setting.number)
             if duty is None:
@@ -390,7 +390,7 @@ class SwitchWorld:
         return known
 
     def _round(self, job: JobState, host: str, number: int) -> tuple[int, bool]:
-        """Elements, and whether they are floats."""
+        """Draws a round: its number of elements, and whether they are floats."""
         elements, floats = job.setting.rounds[number]
         if job.odd == host and number == len(job.setting.rounds) - 1:
             if job.setting.odd == "elements":
@@ -453,7 +453,7 @@ class SwitchWorld:
             self._fire(*chance.choice(waiting))
 
     def _fire(self, job: JobState, host: str) -> None:
-        """Time goes on to a worker's deadline; whoever else is due acts as well."""
+        """Advances time to a worker's deadline; all others that are due act as well."""
         self._now_ns = max(self._now_ns, job.workers[host].deadline_ns)
         self._tell(f"the timer of {job.workers[host].name}")
         for each, other in self._waiting():
@@ -461,7 +461,7 @@ class SwitchWorld:
                 self._sent(each, other, each.workers[other].poll(self._now_ns))
 
     def _storm(self, chance: Random) -> None:
-        """All is lost for so long that attempts come to their limit."""
+        """Loses all packets for so long that the number of attempts reaches its limit."""
         waiting = self._waiting()
         if waiting:
             job, host = chance.choice(waiting)
@@ -477,7 +477,7 @@ class SwitchWorld:
                 self._sent(job, host, job.workers[host].poll(self._now_ns))
 
     def _gather(self, chance: Random) -> None:
-        """Everything on its way to a host comes at once."""
+        """Delivers everything that is on its way to a host at once."""
         hosts = sorted({flight.node for flight in self._bag} & self._ends.keys())
         if hosts:
             host = chance.choice(hosts)
@@ -489,7 +489,7 @@ class SwitchWorld:
             self._hear(host, [flight.frame for flight in ours])
 
     def _fake(self, chance: Random) -> None:
-        """Datagrams that are no awaited results reach a worker, perhaps behind one that is."""
+        """Lets datagrams that are not awaited results reach a worker, perhaps behind one that is."""
         hosts = sorted({host for _, host in self._waiting()})
         if not hosts:
             return
@@ -500,7 +500,7 @@ class SwitchWorld:
             self._bag.remove(flight)
 
         def extra(worker: WorkerPair) -> list[bytes]:
-            """Only what the protocol has a worker ignore."""
+            """Returns extra datagrams, of a kind that the protocol makes workers ignore."""
             made = [_faked(chance, worker, self._setting) for _ in range(chance.randint(1, 3))]
             return [each for each in made if worker.model.judge(each) != "awaited"]
 
@@ -544,7 +544,7 @@ class SwitchWorld:
             self._begin(*chance.choice(idle))
 
     def _new_session(self, job: JobState) -> None:
-        """All begin again, ahead of every tag so far."""
+        """Lets all workers begin again, with tags beyond all earlier ones."""
         job.first_tag = (((job.first_tag + 1000) // SESSION + 1) * SESSION + 1) % 2**32
         self._tell(f"job {job.setting.number}: a new session, tag {job.first_tag}")
         if job.broken:
@@ -561,7 +561,7 @@ class SwitchWorld:
         self._start(job)
 
     def _restart_switch(self, chance: Random) -> None:
-        """It loses what it held; jobs that it served begin a new session."""
+        """Restarts a switch, which loses its state; the jobs that it served begin a new session."""
         name = chance.choice(list(self._switches))
         switch = self._switches[name]
         self._tell(f"{name} restarts")
@@ -601,7 +601,7 @@ def _tensor(chance: Random, elements: int, floats: bool) -> NDArray:
 
 
 def _faked(chance: Random, worker: WorkerPair, chosen: Setting) -> bytes:
-    """Like the result of a slot, with something that is not."""
+    """Makes a datagram like the result of a slot, but with one thing wrong."""
     slot = chance.randrange(len(worker.model.slots) + 1)
     like = worker.model.slots[min(slot, len(worker.model.slots) - 1)]
     kind = like.kind if chance.random() < 0.7 else chance.choice((0, 1, 2, 3, 127))
