@@ -130,7 +130,8 @@ def _tables(folder: Path) -> Iterator[Row]:
 
 
 def _table_costs(program: Path, kind: str, count: int) -> tuple[float, float]:
-    """Returns the seconds of processor time to add an entry, and to process a packet that hits one."""
+    """Returns the seconds of processor time to add an entry, and to process a packet that hits
+    one."""
     rng = random.Random(kind)
     drawn = [_entry(rng, kind, number) for number in range(count)]
     with Pipeline.load(program) as pipeline:

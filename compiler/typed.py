@@ -156,7 +156,8 @@ class Instance:
 
 
 def qualified(prefix: str, declaration: ast.Declaration) -> str:
-    """Returns `prefix.name`. `@name` replaces the name, and with a leading dot the prefix as well."""
+    """Returns `prefix.name`. `@name` replaces the name, and with a leading dot the prefix as
+    well."""
     name = declaration.name
     annotation = declaration.annotation("name")
     if annotation and annotation.arguments:

@@ -114,7 +114,8 @@ def _shape_floats(
     first: int,
     dense: bool,
 ) -> None:
-    """Turns random bits, one row a block from block `first` on, into floats. dense: no row is zero."""
+    """Turns random bits, one row a block from block `first` on, into floats. dense: no row is
+    zero."""
     count = len(bits)
     shared = _stream((seed, job, round), first, count)[::2]
     own = _stream((seed, job, round, rank, 0), first, count)[::2]

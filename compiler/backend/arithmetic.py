@@ -136,7 +136,8 @@ _COMPARE = {
 
 
 def binary(operator: str, left: ir.Expr, right: ir.Expr, shape: types.Type) -> ir.Expr:
-    """Returns `left operator right`, evaluated by the rules for the type `shape` (P4_16 section 8)."""
+    """Returns `left operator right`, evaluated by the rules for the type `shape` (P4_16 section
+    8)."""
     width, signed = scalar_width(shape), is_signed(shape)
     if operator in ("<<", ">>"):
         return _shift(operator, left, right, width, signed)

@@ -29,7 +29,8 @@ class Comparisons:
         scope.equal = self.equal
 
     def equal(self, left: Place, right: Place, where: ast.Node) -> ir.Expr:
-        """Compares member by member. Headers are also equal when both are invalid (section 8.17)."""
+        """Compares member by member. Headers are also equal when both are invalid (section
+        8.17)."""
         if isinstance(left, InvalidPlace) or isinstance(right, InvalidPlace):
             other = right if isinstance(left, InvalidPlace) else left
             return arithmetic.negate(self.is_valid(other, where))

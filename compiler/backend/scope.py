@@ -198,7 +198,8 @@ class Scope:
         return None if isinstance(known, Instance) else known
 
     def evaluated(self, expression: ast.Expression) -> Value | None:
-        """Returns an expression's constant value, also where it is made of constructor parameters."""
+        """Returns an expression's constant value, also where it is made of constructor
+        parameters."""
         known = self.constant(expression)
         if known is None and self.frame.instance is not None:
             known = evaluate(self.typed, expression, self.frame.instance.constants)

@@ -82,7 +82,8 @@ def check_finite(result: NDArray, job: int) -> None:
 
 
 def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
-    """Returns the first and the last number of each run of consecutive numbers; the numbers ascend."""
+    """Returns the first and the last number of each run of consecutive numbers; the numbers
+    ascend."""
     found: list[tuple[int, int]] = []
     for number in numbers:
         if found and found[-1][1] == number - 1:

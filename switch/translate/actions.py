@@ -90,7 +90,8 @@ class ActionWriter:
         self.steps.assigned(primitive)
 
     def check(self, primitive: Primitive) -> None:
-        """Translates an assertion. BMv2 aborts when one fails; here the failure is only reported."""
+        """Translates an assertion. BMv2 aborts when one fails; here the failure is only
+        reported."""
         if self.out.detail is Detail.NOTHING:
             self.out.line(";")
             return

@@ -95,7 +95,8 @@ def static_mask(key: Key) -> int:
 
 
 def table_args_bytes(table: Table) -> int:
-    """Returns the room for arguments in an entry; with an action profile they belong to the member."""
+    """Returns the room for arguments in an entry; with an action profile they belong to the
+    member."""
     return 0 if table.profile else max((a.args_bytes for a in table.actions), default=0)
 
 
@@ -143,7 +144,8 @@ class TableApply:
         self.out.line(f"{self.layout.function(action)}(p, k, s, (const uint8_t *){args});")
 
     def write_lookup(self) -> None:
-        """Writes the code that finds the entry `e` (NULL on a miss), and then `action` and `args`."""
+        """Writes the code that finds the entry `e` (NULL on a miss), and then `action` and
+        `args`."""
         out, table = self.out, self.table
         size = table.key_bytes
         out.line(f"struct table *t = &p->table[{table.index}];")

@@ -157,7 +157,8 @@ def _outcomes(
 
 
 def _save(case: Case, outcomes: dict[Pair, Outcome], results: Path, shrink_s: float) -> list[str]:
-    """Writes the case as it is and as small as it can be made. Returns lines that say what differs."""
+    """Writes the case as it is and as small as it can be made. Returns lines that say what
+    differs."""
     folder = results / str(case.seed)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "whole.p4").write_text(case.program)

@@ -264,7 +264,8 @@ class Expressions:
         return found
 
     def place(self, expression: ast.Expression) -> Place:
-        """Returns the place where an expression's value is kept; indices in it are evaluated once."""
+        """Returns the place where an expression's value is kept; indices in it are evaluated
+        once."""
         if isinstance(expression, ast.NameExpression):
             declaration, variables = self.program.decl_of[expression], self.context.variables
             return Place(

@@ -13,7 +13,8 @@ def spaced(nibbles: str) -> str:
 
 
 def side_by_side(expect: Expect, frame: bytes) -> list[str]:
-    """Shows eight bytes a line, the expected ones on the left, with `^^` under bytes that differ."""
+    """Shows eight bytes a line, the expected ones on the left, with `^^` under bytes that
+    differ."""
     want, got = expect.nibbles or "", frame.hex()
     length = max(len(want), len(got) if expect.exact else 0)
     lines = [f"  {'':6}{'expected':26}actual"]

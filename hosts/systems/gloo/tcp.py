@@ -152,7 +152,8 @@ def _tcp_socket(descriptor: int) -> socket.socket | None:
 
 
 def _ends(connected: socket.socket) -> tuple[tuple[str, int], tuple[str, int]] | None:
-    """Returns the own and the peer's address and port, or None for a socket that is not connected."""
+    """Returns the own and the peer's address and port, or None for a socket that is not
+    connected."""
     try:
         return connected.getsockname(), connected.getpeername()
     except OSError:

@@ -489,7 +489,8 @@ class SwitchWorld:
             self._hear(host, [flight.frame for flight in ours])
 
     def _fake(self, chance: Random) -> None:
-        """Lets datagrams that are not awaited results reach a worker, perhaps behind one that is."""
+        """Lets datagrams that are not awaited results reach a worker, perhaps behind one that
+        is."""
         hosts = sorted({host for _, host in self._waiting()})
         if not hosts:
             return
