@@ -13,8 +13,16 @@ from agglab.hosts import quantise, wire
 from agglab.hosts.errors import NotFinite, RoundTimeout, ShapeMismatch, check_range
 from agglab.hosts.wire import Kind, Shape
 
-DTYPES: Mapping[int, str] = {Kind.INT32: "int32", Kind.SCALED: "float32", Kind.HALF: "float16"}
-KINDS = {np.dtype(name): Kind(kind) for kind, name in DTYPES.items()}
+KINDS = {
+    np.dtype(np.int32): Kind.INT32,
+    np.dtype(np.float32): Kind.SCALED,
+    np.dtype(np.float16): Kind.HALF,
+}
+"""The kind of the contributions of each type, unless they are narrow."""
+DTYPES: Mapping[int, str] = {
+    **{kind: str(dtype) for dtype, kind in KINDS.items()},
+    **{kind: f"float32 (as {bits} bits)" for bits, kind in wire.NARROW.items()},
+}
 DETAILS = {name: name for name in ("lanes", "window", "workers")} | {"round": "round (modulo 256)"}
 """The names, in errors about shapes, of the fields beside elements and dtype."""
 MAX_RANGES = 8
@@ -23,7 +31,7 @@ MAX_RANGES = 8
 @dataclass(frozen=True)
 class Job:
     """The settings that all workers of a job must agree on. `window` is the number of slots in use
-    at once.
+    at once; `wire_bits`: the bits of a float in a contribution, 16, 8 or 4, or None for 32.
 
     Raises ValueError for numbers that do not fit the wire format.
     """
@@ -34,6 +42,7 @@ class Job:
     slots: int
     window: int
     first_tag: int = 1
+    wire_bits: int | None = None
 
     def __post_init__(self) -> None:
         check_range("job", self.job, 0, 65535)
@@ -42,16 +51,33 @@ class Job:
         check_range("slots", self.slots, 1, 65535)
         check_range("window", self.window, 1, self.slots)
         check_range("first_tag", self.first_tag, 0, 2**32 - 1)
+        if self.wire_bits is not None:
+            self._check_wire_bits(self.wire_bits)
+
+    def _check_wire_bits(self, bits: int) -> None:
+        if bits not in wire.NARROW:
+            raise ValueError(f"wire_bits is {bits}; it must be 16, 8 or 4")
+        if self.lanes % 2:
+            raise ValueError(f"lanes is {self.lanes}; with wire_bits it must be even")
+        check_range("workers", self.workers, 1, 2**bits + 1)
 
     def shape(self, values: NDArray, rounds: int) -> Shape:
         """Returns the shape of a round that reduces `values`; the session has had this many rounds
         before."""
-        kind = KINDS[values.dtype]
+        kind = self.kind(values.dtype)
         return Shape(values.size, self.workers, self.lanes, self.window, kind, rounds % 256)
+
+    def kind(self, dtype: np.dtype) -> Kind:
+        """Returns the kind of contributions of values of that type."""
+        if self.wire_bits is not None and dtype == np.float32:
+            return wire.NARROW[self.wire_bits]
+        return KINDS[dtype]
 
     def values_per_chunk(self, dtype: np.dtype) -> int:
         """Returns the number of values of that type in a packet: a lane holds two of half
-        precision."""
+        precision, or narrow sums."""
+        if self.wire_bits is not None and dtype == np.float32:
+            return wire.narrow_values(self.lanes, self.wire_bits)
         return self.lanes * wire.VALUE_BYTES // dtype.itemsize
 
 
@@ -94,9 +120,10 @@ def _check_inputs_finite(job: Job, exponents: NDArray[np.uint8], values: NDArray
         return
     first = int(bad[0])
     message = f"Inf or NaN in chunk {first} of job {job.job}"
+    per_chunk = job.values_per_chunk(values.dtype)
     for chunk in bad.tolist():
-        start = chunk * job.lanes
-        index = quantise.first_not_finite(values[start : start + job.lanes])
+        start = chunk * per_chunk
+        index = quantise.first_not_finite(values[start : start + per_chunk])
         if index is not None:
             raise NotFinite(f"{message}: this worker's index {start + index}")
     raise NotFinite(f"{message}: not at this worker, but at another of the job's")
@@ -105,9 +132,10 @@ def _check_inputs_finite(job: Job, exponents: NDArray[np.uint8], values: NDArray
 def _check_sums_finite(job: Job, exponents: NDArray[np.uint8], out: NDArray) -> None:
     """Only the top log2(workers) exponents can overflow."""
     top = quantise.EXPONENT_NOT_FINITE - (31 - quantise.value_bits(job.workers))
+    per_chunk = job.values_per_chunk(out.dtype)
     for chunk in np.flatnonzero(exponents >= top).tolist():
-        start = chunk * job.lanes
-        index = quantise.first_not_finite(out[start : start + job.lanes])
+        start = chunk * per_chunk
+        index = quantise.first_not_finite(out[start : start + per_chunk])
         if index is not None:
             raise NotFinite(
                 f"the sum at index {start + index} (chunk {chunk} of job {job.job}) "

@@ -30,12 +30,20 @@ RESULT = 0x80
 
 
 class Kind(enum.IntEnum):
-    """The type of a packet's values: bits 0-6 of the field `kind`."""
+    """The type of a packet's values: bits 0-6 of the field `kind`. The narrow kinds are those of
+    contributions; their sums are `SCALED`."""
 
     INT32 = 0
     SCALED = 1
     OPENING = 2
     HALF = 3
+    NARROW16 = 4
+    NARROW8 = 5
+    NARROW4 = 6
+
+
+NARROW = {16: Kind.NARROW16, 8: Kind.NARROW8, 4: Kind.NARROW4}
+"""The narrow kind for each number of bits of a value in a contribution."""
 
 
 HEADER = np.dtype(
@@ -83,6 +91,17 @@ def datagram_bytes(lanes: int) -> int:
 def longest_datagram_bytes(lanes: int) -> int:
     """Length of the longest legal UDP payload."""
     return max(datagram_bytes(lanes), OPENING_BYTES)
+
+
+def narrow_datagram_bytes(lanes: int) -> int:
+    """Length of the UDP payload of a contribution of a narrow kind."""
+    return HEADER_BYTES + VALUE_BYTES * lanes // 2
+
+
+def narrow_values(lanes: int, bits: int) -> int:
+    """Returns the number of values of a narrow kind in a packet: a lane holds the sums of one or
+    more, which have twice as many bits."""
+    return lanes * 8 * VALUE_BYTES // (2 * bits)
 
 
 def frame_bytes(lanes: int) -> int:
@@ -143,6 +162,8 @@ class Batch(Inbox):
         headers, lengths = self.headers, self.lengths[: self.count]
         kinds = headers["kind"] & ~np.uint8(RESULT)
         expected = np.where(kinds == Kind.OPENING, OPENING_BYTES, datagram_bytes(self.lanes))
+        is_narrow = np.isin(kinds, tuple(NARROW.values()))
+        expected = np.where(is_narrow, narrow_datagram_bytes(self.lanes), expected)
         legal = (headers["version"] == VERSION) & (kinds <= max(Kind))
         return legal & (lengths == expected)
 
@@ -203,7 +224,8 @@ class Chunk:
             middle = HEADER_BYTES + SHAPE_BYTES
             shapes = Shape.parse(datagram[HEADER_BYTES:middle]), Shape.parse(datagram[middle:])
         else:
-            values = tuple(batch.values[0].tolist())
+            words = (len(datagram) - HEADER_BYTES) // VALUE_BYTES
+            values = tuple(batch.values[0, :words].tolist())
         return cls(kind, values=values, shapes=shapes, result=result, **fields)
 
     def emit(self) -> bytes:

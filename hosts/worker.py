@@ -74,7 +74,7 @@ class _State(ctypes.Structure):
         *[(name, ctypes.c_uint8 * wire.SHAPE_BYTES) for name in ("shape", "smallest", "largest")],
         *[
             (name, ctypes.c_uint32)
-            for name in ("disagreed", "kind", "chunks", "chunks_done", "queued")
+            for name in ("disagreed", "kind", "workers", "chunks", "chunks_done", "queued")
         ],
         *[
             (name, ctypes.c_uint64)
@@ -97,6 +97,7 @@ class Worker:
         aggregator: Address = wire.AGGREGATOR,
         floats: FixedPoint = BY_CHUNK,
     ) -> None:
+        assert job.wire_bits is None or (floats.bits or 33) <= job.wire_bits
         self.job, self.timing = job, timing
         self.peers = (aggregator,)
         self._native = library.load()
@@ -112,6 +113,7 @@ class Worker:
             lanes=job.lanes,
             window=job.window,
             value_bits=floats.value_bits(job.workers),
+            workers=job.workers,
             recovery=Recovery.of(timing),
             fixed_point=floats.state(job.workers),
             slots=self.slots.ctypes.data,
@@ -141,7 +143,7 @@ class Worker:
         """
         assert self.done, "a round is under way"
         self._state.chunks = self.rounds.begin(values, out, sums)
-        self._state.kind = KINDS[values.dtype]
+        self._state.kind = self.job.kind(values.dtype)
         self._native.worker_begin(self.address, now_ns)
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:

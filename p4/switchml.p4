@@ -1,7 +1,7 @@
 // SwitchML-style aggregation (docs/protocol.md): a pool of slots, each with two sets, sums one chunk a slot over the
 // children of this switch in a job: workers, or switches below. A switch with a parent sends its partial sum up and
 // hands the final sum down. Compile-time parameters: LANES (32-bit values a packet carries), SLOTS (slots of all jobs),
-// FLOAT16 (defined: it sums halves too, two a lane).
+// FLOAT16 (defined: it sums halves too, two a lane), WIRE_BITS (defined: it takes contributions of so many bits a value).
 //
 // BMv2 locks registers for one action at a time and ignores @atomic, so all aggregation state lives in ingress and each
 // register is read, changed and written within one action.
@@ -11,6 +11,10 @@
 #ifdef FLOAT16
 #include "include/lanes.p4"
 #include "include/half.p4"
+#endif
+#ifdef WIRE_BITS
+#include "include/lanes.p4"
+#include "include/narrow.p4"
 #endif
 #include "include/headers.p4"
 #include "include/metadata.p4"
@@ -32,6 +36,9 @@ const bit<32> NO_JOB = JOBS;  // where packets are counted that belong to no job
 const bit<16> HEADERS_LENGTH = 20 + 8 + 12;
 const bit<16> OPENING_LENGTH = HEADERS_LENGTH + 2 * 18;
 const bit<16> VALUES_LENGTH = HEADERS_LENGTH + 4 * LANES;
+#ifdef WIRE_BITS
+const bit<16> NARROW_LENGTH = HEADERS_LENGTH + 2 * LANES;
+#endif
 
 const bit<32> INSTANCE_REPLICATION = 5;
 const port_t  NO_PARENT = 511;
@@ -69,6 +76,9 @@ parser SwitchmlParser(packet_in packet, out headers_t hdr, inout metadata_t meta
             HALF: parse_halves;
             HALF | RESULT: parse_halves;
 #endif
+#ifdef WIRE_BITS
+            NARROW: parse_narrow;
+#endif
             OPENING: parse_opening;
             OPENING | RESULT: parse_opening;
             default: accept;
@@ -88,6 +98,13 @@ parser SwitchmlParser(packet_in packet, out headers_t hdr, inout metadata_t meta
 #ifdef FLOAT16
     state parse_halves {
         packet.extract(hdr.halves);
+        transition accept;
+    }
+#endif
+
+#ifdef WIRE_BITS
+    state parse_narrow {
+        packet.extract(hdr.narrow);
         transition accept;
     }
 #endif
@@ -288,6 +305,17 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
     }
 #endif
 
+#ifdef WIRE_BITS
+    action widen() {
+        hdr.values.setValid();
+        EACH_WORD(WIDEN)
+        hdr.narrow.setInvalid();
+        hdr.aggregation.kind = SCALED;
+        hdr.udp.len = VALUES_LENGTH - 20;
+        hdr.ipv4.total_len = VALUES_LENGTH;
+    }
+#endif
+
     action answer_all() {
         hdr.aggregation.kind = hdr.aggregation.kind | RESULT;
         standard_metadata.mcast_grp = meta.group;
@@ -310,11 +338,22 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
     apply {
         members.apply();
         bit<8> kind = hdr.aggregation.kind;
+#ifdef WIRE_BITS
+        if (hdr.narrow.isValid() && hdr.ipv4.total_len == NARROW_LENGTH
+            && hdr.udp.len + 20 == hdr.ipv4.total_len) {
+            widen();
+        }
+#endif
+        // A packet of an unknown kind, or of a wrong length where a kind has another one on arrival, has no body here.
+        bool has_body = hdr.values.isValid() || hdr.opening.isValid();
+#ifdef FLOAT16
+        has_body = has_body || hdr.halves.isValid();
+#endif
         if (meta.all_workers == 0
             || standard_metadata.parser_error != error.NoError
             || standard_metadata.checksum_error == 1
             || hdr.aggregation.version != VERSION
-            || (kind & ~RESULT) > LAST_KIND
+            || !has_body
             || ((kind & RESULT) != 0) != (meta.worker == 0)
             || hdr.aggregation.slot >= meta.slots
             || meta.cell >= CELLS

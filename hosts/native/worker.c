@@ -8,9 +8,23 @@
 #include "wire.h"
 #include "worker.h"
 
-/* A lane holds two values of half precision, one of any other type. */
+/* The bits of an integer in a contribution of a narrow kind; 0 for other kinds. */
+static uint32_t narrow_bits(uint32_t kind)
+{
+	return kind >= WIRE_NARROW16 && kind <= WIRE_NARROW4 ? 16u >> (kind - WIRE_NARROW16) : 0;
+}
+
+/* Whether the round's floats travel as integers with an agreed exponent. */
+static int is_scaled(const struct worker *w)
+{
+	return w->kind == WIRE_SCALED || narrow_bits(w->kind);
+}
+
+/* A lane holds two values of half precision, one or more sums of narrow integers, one value of any other type. */
 static uint64_t values_per_chunk(const struct worker *w)
 {
+	if (narrow_bits(w->kind))
+		return narrow_values(w->lanes, narrow_bits(w->kind));
 	return w->kind == WIRE_HALF ? 2 * (uint64_t)w->lanes : w->lanes;
 }
 
@@ -67,17 +81,36 @@ static void put_values(struct worker *w, const struct slot *slot, uint32_t *payl
 	memset(payload + count, 0, (w->lanes - count) * sizeof(*payload));
 }
 
+static void put_narrow(struct worker *w, const struct slot *slot, uint8_t *payload)
+{
+	uint32_t integers[NARROW_GROUP_VALUES_MAX], bits = narrow_bits(slot->kind);
+	uint64_t first = first_element(w, slot->chunk), left = chunk_elements(w, slot->chunk);
+
+	for (uint32_t lane = 0; lane < w->lanes; lane += NARROW_GROUP_LANES) {
+		uint32_t lanes = w->lanes - lane < NARROW_GROUP_LANES ? w->lanes - lane : NARROW_GROUP_LANES;
+		uint64_t values = narrow_values(lanes, bits), count = left < values ? left : values;
+
+		quantise_fixed(&w->fixed_point, (const float *)w->values + first, first, count,
+			       w->exponents[slot->chunk], w->value_bits, integers);
+		narrow_pack(integers, count, values, bits, payload + 2 * (uint64_t)lane);
+		first += count;
+		left -= count;
+	}
+}
+
 /* "The agreed exponent of chunk c travels one window ahead, in the packet of chunk c - W." */
 static uint8_t exponent_to_announce(const struct worker *w, const struct slot *slot)
 {
-	if (w->kind != WIRE_SCALED)
+	if (!is_scaled(w))
 		return 0;
 	return own_exponent(w, (uint64_t)slot->chunk + (slot->kind == WIRE_OPENING ? 0 : w->window));
 }
 
 static uint32_t body_bytes(const struct worker *w, uint8_t kind)
 {
-	return kind == WIRE_OPENING ? 2 * WIRE_SHAPE_BYTES : w->lanes * 4;
+	if (kind == WIRE_OPENING)
+		return 2 * WIRE_SHAPE_BYTES;
+	return narrow_bits(kind) ? w->lanes * 2 : w->lanes * 4;
 }
 
 /* Lays out the slot's next packet and puts the slot on the queue. */
@@ -100,6 +133,8 @@ static void prepare(struct worker *w, uint32_t index)
 		shapes_put(&w->shapes, frame + WIRE_HEADER_BYTES);
 	else if (slot->kind == WIRE_HALF)
 		put_halves(w, slot, (uint16_t *)(frame + WIRE_HEADER_BYTES));
+	else if (narrow_bits(slot->kind))
+		put_narrow(w, slot, frame + WIRE_HEADER_BYTES);
 	else
 		put_values(w, slot, (uint32_t *)(frame + WIRE_HEADER_BYTES));
 	slot->pending.weight = slot->kind != WIRE_OPENING;
@@ -118,9 +153,26 @@ void worker_begin(struct worker *w, int64_t now_ns)
 	recovery_begin(&w->recovery, now_ns);
 	for (uint32_t index = 0; index < used; index++) {
 		w->slots[index].chunk = index;
-		w->slots[index].kind = w->kind == WIRE_SCALED || index == 0 ? WIRE_OPENING : (uint8_t)w->kind;
+		w->slots[index].kind = is_scaled(w) || index == 0 ? WIRE_OPENING : (uint8_t)w->kind;
 		prepare(w, index);
 	}
+}
+
+static void take_narrow(struct worker *w, const struct slot *slot, const uint8_t *payload)
+{
+	uint32_t sums[NARROW_GROUP_VALUES_MAX], bits = narrow_bits(slot->kind);
+	uint64_t first = first_element(w, slot->chunk), count = chunk_elements(w, slot->chunk);
+	uint8_t exponent = w->exponents[slot->chunk];
+
+	for (uint64_t done = 0, some; done < count; done += some) {
+		some = count - done < NARROW_GROUP_VALUES_MAX ? count - done : NARROW_GROUP_VALUES_MAX;
+		narrow_sums(payload, done, some, bits, w->workers, sums);
+		if (exponent != EXPONENT_NOT_FINITE)
+			dequantise(sums, some, exponent, w->value_bits, (float *)w->out + first + done, 0);
+		if (w->sums)
+			memcpy(w->sums + first + done, sums, some * sizeof(*sums));
+	}
+	w->chunks_done++;
 }
 
 static void take_values(struct worker *w, const struct slot *slot, const uint8_t *datagram)
@@ -167,6 +219,12 @@ static int well_formed(const struct worker *w, const struct wire_header *header,
 	       be16toh(header->job) == w->job && be16toh(header->slot) < w->window;
 }
 
+/* A switch widens narrow integers before it adds them. */
+static uint8_t kind_of_answer(uint8_t kind)
+{
+	return (narrow_bits(kind) ? WIRE_SCALED : kind) | WIRE_RESULT;
+}
+
 /* The slot whose awaited result this is, or NULL, counted. */
 static struct slot *awaiting(struct worker *w, const struct wire_header *header, uint32_t length)
 {
@@ -178,7 +236,7 @@ static struct slot *awaiting(struct worker *w, const struct wire_header *header,
 		return NULL;
 	}
 	slot = &w->slots[be16toh(header->slot)];
-	fits = (header->kind ^ WIRE_RESULT) == slot->kind;
+	fits = header->kind == kind_of_answer(slot->kind);
 	return is_awaited(&w->unawaited, &slot->pending, slot->tag, be32toh(header->tag), fits) ? slot : NULL;
 }
 
@@ -205,7 +263,9 @@ uint32_t worker_results(struct worker *w, int64_t now_ns, const uint8_t *rows, u
 		 * the result tells which transmission of this worker's it answers. */
 		rtt_ns = recovery_answered(&w->recovery, &slot->pending, header.attempt, now_ns);
 		longest_ns = rtt_ns > longest_ns ? rtt_ns : longest_ns;
-		if (slot->kind != WIRE_OPENING)
+		if (narrow_bits(slot->kind))
+			take_narrow(w, slot, datagram + WIRE_HEADER_BYTES);
+		else if (slot->kind != WIRE_OPENING)
 			take_values(w, slot, datagram);
 		else if (!shapes_take(&w->shapes, datagram + WIRE_HEADER_BYTES))
 			break;

@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "narrow.h"
 #include "quantise.h"
 #include "recovery.h"
 #include "shapes.h"
@@ -42,7 +43,8 @@ struct worker {
 	uint8_t *exponents; /* agreed, one a chunk */
 	uint64_t elements;
 	struct shapes shapes; /* the round's */
-	uint32_t kind; /* of the round's values: INT32, SCALED or HALF */
+	uint32_t kind; /* of the round's contributions: any but OPENING */
+	uint32_t workers;
 	uint32_t chunks;
 	uint32_t chunks_done;
 	uint32_t queued;

@@ -9,9 +9,6 @@ const bit<8> SCALED  = 1;
 const bit<8> OPENING = 2;
 #ifdef FLOAT16
 const bit<8> HALF    = 3;
-#define LAST_KIND HALF
-#else
-#define LAST_KIND OPENING
 #endif
 
 struct headers_t {
@@ -26,10 +23,15 @@ struct headers_t {
 #ifdef FLOAT16
     halves_t        halves;
 #endif
+#ifdef WIRE_BITS
+    narrow_t        narrow;
+#endif
 }
 
 #ifdef FLOAT16
 #define UDP_CHECKED { HEADERS_CHECKED, BODY_CHECKED EACH_QUAD(QUAD_CHECKED) }
+#elif defined(WIRE_BITS)
+#define UDP_CHECKED { HEADERS_CHECKED, BODY_CHECKED EACH_WORD(NARROW_CHECKED) }
 #else
 #define UDP_CHECKED { HEADERS_CHECKED, BODY_CHECKED }
 #endif

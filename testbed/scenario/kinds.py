@@ -88,6 +88,23 @@ class Whole(Kind):
 
 
 @dataclass(frozen=True)
+class OneOf(Kind):
+    """One of a few whole numbers."""
+
+    options: tuple[int, ...]
+
+    @property
+    def allowed(self) -> str:  # type: ignore[override]
+        return ", ".join(map(str, self.options))
+
+    def read(self, scalar: Scalar) -> int:
+        value = integer(_plain(scalar, "a number"))
+        if value not in self.options:
+            raise Wrong(f"{quote(scalar.text)} is none of these")
+        return value
+
+
+@dataclass(frozen=True)
 class Quantity(Kind):
     """A number with a unit of bits per second, seconds or bytes."""
 

@@ -1,6 +1,6 @@
 """SwitchML's workers. Settings: lanes, slots, window (null: by the link's rate), first_tag,
 aggregator ([address, port]), and fixed_point where not each chunk's exponent alone decides how its
-floats become integers: the keys of hosts.fixed_point.FixedPoint."""
+floats become integers: the keys of hosts.fixed_point.FixedPoint. wire_bits: see hosts.slots.Job."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def endpoint(part: Part) -> Worker:
     timing = Timing(
         initial_rto_ns=round(first_s * NS_PER_S), give_up_ns=round(part.give_up_s * NS_PER_S)
     )
-    job = Job(part.job, part.workers, has["lanes"], has["slots"], window, has["first_tag"])
+    shared = part.job, part.workers, has["lanes"], has["slots"], window, has["first_tag"]
+    job = Job(*shared, has.get("wire_bits"))
     host, port = has["aggregator"]
     return Worker(job, timing, (host, port), FixedPoint(**has.get("fixed_point", {})))
 

@@ -26,11 +26,15 @@ impossible."""
 class Load:
     """What a round without loss puts on the links of a job's tree. sent: bytes by direction;
     chunks: how many are summed in switches; steps: the largest number of them that are summed one
-    after the other in one slot."""
+    after the other in one slot. value_bytes: the bytes of a value on the slowest link if they are
+    not those of its type; frame_bytes: those of the shortest frame that carries a chunk, if some
+    are shorter than a chunk's sums."""
 
     sent: Mapping[str, int]
     chunks: int
     steps: int
+    value_bytes: float | None = None
+    frame_bytes: int | None = None
 
 
 def tree_directions(graph: Topology, tree: Tree) -> Iterator[tuple[str, str, int | None]]:
@@ -45,7 +49,8 @@ def tree_directions(graph: Topology, tree: Tree) -> Iterator[tuple[str, str, int
 def bounds(resolved: ResolvedScenario, job: Job, tree: Tree, load: Load, sizes: Sizes) -> Bounds:
     """Returns the bounds of a single job on the network: each link carries its bytes once in each
     direction."""
-    graph, frame = resolved.graph, sizes.full(resolved.lanes)
+    graph, frame = resolved.graph, load.frame_bytes or sizes.full(resolved.lanes)
+    value_bytes = load.value_bytes or np.dtype(job.dtype).itemsize
     rates = {name: rate for _, name, rate in tree_directions(graph, tree) if rate}
     slowest_bps = min(rates.values())
     trip_s = _trip_s(graph, tree, frame)
@@ -53,7 +58,7 @@ def bounds(resolved: ResolvedScenario, job: Job, tree: Tree, load: Load, sizes: 
     trips_s = load.steps * trip_s + _trip_s(graph, tree, sizes.opening)
     filled = job.window * frame * 8 / slowest_bps / trip_s if load.chunks > job.window else 1.0
     return Bounds(
-        job.elements * np.dtype(job.dtype).itemsize * 8 / slowest_bps,
+        job.elements * value_bytes * 8 / slowest_bps,
         max(crossing_s.values()),
         _lossy_s(graph, tree, crossing_s, trips_s),
         min(1.0, filled),

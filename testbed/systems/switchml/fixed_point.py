@@ -17,7 +17,7 @@ import numpy.typing as npt
 from agglab.testbed.scenario import Scenario
 from agglab.testbed.scenario.jobs import Finding, stated
 from agglab.testbed.scenario.key import key
-from agglab.testbed.scenario.kinds import AutoOr, Choice, Whole
+from agglab.testbed.scenario.kinds import AutoOr, Choice, OneOf, Whole
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import ActiveJob, Array, Truth, TruthOf
 from agglab.testbed.systems.summing.truth import FLOAT64_SLACK, chunk_scales, quantise_bits
@@ -27,6 +27,7 @@ DTYPE = "float32"
 SCALE_MIN, SCALE_MAX = -64, 64
 BITS_MIN, BITS_MAX = 2, 32
 NEAREST, STOCHASTIC = "nearest", "stochastic"
+FULL_BITS = 32
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class SwitchmlKeys:
     )
     bits: int | None = key(
         "bits",
-        AutoOr(Whole(BITS_MIN, BITS_MAX), "as many as leave room for the sum in 32"),
+        AutoOr(Whole(BITS_MIN, BITS_MAX), "as many as `wire_bits` and the sum leave room for"),
         None,
         "an integer that a float32 becomes has so many bits at most, with its sign",
     )
@@ -50,6 +51,12 @@ class SwitchmlKeys:
         Choice((NEAREST, STOCHASTIC)),
         NEAREST,
         "`stochastic`: up or down at random, more often to the nearer integer",
+    )
+    wire_bits: int = key(
+        "wire_bits",
+        OneOf((FULL_BITS, 16, 8, 4)),
+        FULL_BITS,
+        "the bits of a value in a worker's packets; below 32, results have twice as many",
     )
 
 
@@ -82,9 +89,14 @@ def settings(own: SwitchmlKeys, seed: int, job: int, rank: int) -> dict[str, Any
     drawn = own.rounding == STOCHASTIC
     return {
         "scale_log2": own.scale_log2,
-        "bits": own.bits,
+        "bits": bits_of(own),
         "noise_key": noise_key(seed, job, rank) if drawn else None,
     }
+
+
+def bits_of(own: SwitchmlKeys) -> int | None:
+    """Returns the most bits of an integer, or None for as many as the sum leaves room for."""
+    return own.wire_bits if own.bits is None and own.wire_bits < FULL_BITS else own.bits
 
 
 def noise_key(seed: int, job: int, rank: int) -> int:
@@ -93,22 +105,22 @@ def noise_key(seed: int, job: int, rank: int) -> int:
     return int.from_bytes(digest[:8], "little") | 1
 
 
-def truth_of(own: SwitchmlKeys, lanes: int, seed: int, job: ActiveJob) -> TruthOf:
-    """See System.truth; the first element of a block is the first of a chunk.
+def truth_of(own: SwitchmlKeys, per_chunk: int, seed: int, job: ActiveJob) -> TruthOf:
+    """See System.truth; the first element of a block is the first of a chunk of so many values.
 
     A result may be off by what rounding does at each worker, half a step or, at random, a step; by
     what was cut; and by its own rounding to float32.
     """
     drawn = own.rounding == STOCHASTIC
     keys = [noise_key(seed, job.job.number, rank) if drawn else 0 for rank in job.members]
-    return lambda start, inputs: _truth(own, lanes, keys, start, inputs)
+    return lambda start, inputs: _truth(own, per_chunk, keys, start, inputs)
 
 
 def _truth(
-    own: SwitchmlKeys, lanes: int, keys: Sequence[int], start: int, inputs: Sequence[Array]
+    own: SwitchmlKeys, per_chunk: int, keys: Sequence[int], start: int, inputs: Sequence[Array]
 ) -> Truth:
     limit = 2.0 ** value_bits(own, len(inputs)) - 1
-    scale = _scale(own, lanes, inputs)
+    scale = _scale(own, per_chunk, inputs)
     values, total, beyond = (np.zeros(inputs[0].size) for _ in range(3))
     for noise, x in zip(keys, inputs, strict=True):
         scaled = x.astype(np.float64) * scale
@@ -124,16 +136,16 @@ def _truth(
 
 def value_bits(own: SwitchmlKeys, workers: int) -> int:
     """Returns b, where each float becomes an integer of at most 2^b - 1."""
-    room = quantise_bits(workers)
-    return room if own.bits is None else min(room, own.bits - 1)
+    room, bits = quantise_bits(workers), bits_of(own)
+    return room if bits is None else min(room, bits - 1)
 
 
-def _scale(own: SwitchmlKeys, lanes: int, inputs: Sequence[Array]) -> Array:
+def _scale(own: SwitchmlKeys, per_chunk: int, inputs: Sequence[Array]) -> Array:
     """Returns the factor that each element is multiplied by."""
     if own.scale_log2 is not None:
         return np.full(inputs[0].size, 2.0**own.scale_log2)
-    chunks = chunk_scales(inputs, lanes, value_bits(own, len(inputs)))
-    return np.repeat(chunks, lanes)[: inputs[0].size]
+    chunks = chunk_scales(inputs, per_chunk, value_bits(own, len(inputs)))
+    return np.repeat(chunks, per_chunk)[: inputs[0].size]
 
 
 def _rounded(key: int, start: int, scaled: Array, x: Array) -> Array:

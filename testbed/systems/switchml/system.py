@@ -14,6 +14,7 @@ from agglab.testbed.systems.base import (
     SHARED_KEYS,
     Abilities,
     ActiveJob,
+    Again,
     Agent,
     Choices,
     Combine,
@@ -27,7 +28,11 @@ from agglab.testbed.systems.summing.attack import Aim
 from agglab.testbed.systems.summing.base import Summing
 from agglab.testbed.systems.summing.bounds import Load
 from agglab.testbed.systems.summing.sizes import Sizes
-from agglab.testbed.systems.switchml import attack, fixed_point, halves
+from agglab.testbed.systems.switchml import attack, fixed_point, halves, narrow
+
+
+def _takes_pairs_of_lanes(scenario: Scenario) -> bool:
+    return halves.used(scenario) or narrow.bits_of(scenario) is not None
 
 
 class SwitchML(Summing):
@@ -50,19 +55,29 @@ class SwitchML(Summing):
         yield from super().check(scenario, trust)
         yield from halves.check(scenario, trust)
         yield from fixed_point.check(scenario, trust)
+        yield from narrow.check(scenario, trust)
 
     def lanes(self, scenario: Scenario) -> int:
         lanes = super().lanes(scenario)
-        return halves.even(lanes) if halves.used(scenario) else lanes
+        return halves.even(lanes) if _takes_pairs_of_lanes(scenario) else lanes
 
     def resolve(self, scenario: Scenario, slowest_bps: int) -> Choices:
-        if halves.used(scenario):
+        if _takes_pairs_of_lanes(scenario):
             lanes = self.lanes(scenario)
             scenario = replace(scenario, switch=replace(scenario.switch, lanes=lanes))
         return super().resolve(scenario, slowest_bps)
 
     def chunks(self, scenario: Scenario, job: Job) -> int:
-        return -(-job.elements // halves.values_per_chunk(self.lanes(scenario), job.dtype))
+        return -(-job.elements // self._values_per_chunk(scenario, self.lanes(scenario), job.dtype))
+
+    def _values_per_chunk(self, scenario: Scenario, lanes: int, dtype: str) -> int:
+        plain = halves.values_per_chunk(lanes, dtype)
+        return narrow.values_per_chunk(scenario, lanes, dtype) or plain
+
+    def block(self, resolved: ResolvedScenario) -> int:
+        """Returns a number of values that is a whole number of chunks for each type."""
+        scenario, lanes = resolved.scenario, resolved.lanes
+        return self._values_per_chunk(scenario, lanes, fixed_point.DTYPE)
 
     def memory_bytes(self, resolved: ResolvedScenario) -> int:
         sums = super().memory_bytes(resolved)
@@ -72,17 +87,23 @@ class SwitchML(Summing):
         parameters = {"LANES": self.lanes(scenario), "SLOTS": scenario.switch.slots}
         if halves.used(scenario):
             parameters["FLOAT16"] = 1
+        if (bits := narrow.bits_of(scenario)) is not None:
+            parameters["WIRE_BITS"] = bits
         return everywhere(Source(self.name, parameters))
 
     def agents(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Agent]:
         own, plain = fixed_point.keys_of(resolved.scenario), super().agents(resolved, job)
         if own == fixed_point.PLAIN:
             return plain
-        number = job.job.number
+        number, bits = job.job.number, narrow.bits_of(resolved.scenario)
+        shared = {} if bits is None else {"wire_bits": bits}
         return [
             with_settings(
                 agent,
-                {"fixed_point": fixed_point.settings(own, resolved.seed, number, agent.rank)},
+                {
+                    "fixed_point": fixed_point.settings(own, resolved.seed, number, agent.rank),
+                    **shared,
+                },
             )
             for agent in plain
         ]
@@ -92,7 +113,7 @@ class SwitchML(Summing):
             return halves.truth_of(trees.tree_of(resolved.graph, job), job)
         own = fixed_point.keys_of(resolved.scenario)
         if own != fixed_point.PLAIN:
-            return fixed_point.truth_of(own, resolved.lanes, resolved.seed, job)
+            return fixed_point.truth_of(own, self.block(resolved), resolved.seed, job)
         return super().truth(resolved, job, combine)
 
     def load(self, resolved: ResolvedScenario, job: ActiveJob, number: int) -> Load:
@@ -101,8 +122,26 @@ class SwitchML(Summing):
         window, chunks = job.job.window, resolved.chunks(job.job)
         openings = min(chunks, window) if job.job.dtype == "float32" else 1
         size = chunks * self.sizes.full(resolved.lanes) + openings * self.sizes.opening
-        directions = trees.directions(trees.tree_of(resolved.graph, job))
-        return Load(dict.fromkeys(directions, size), chunks, -(-chunks // window))
+        tree, steps = trees.tree_of(resolved.graph, job), -(-chunks // window)
+        bits = narrow.bits_of(resolved.scenario)
+        if bits is None:
+            return Load(dict.fromkeys(trees.directions(tree), size), chunks, steps)
+        sent = narrow.sent(tree, size, self.sizes, resolved.lanes, chunks)
+        shortest = narrow.narrow_frame_bytes(self.sizes, resolved.lanes)
+        return Load(sent, chunks, steps, 2 * bits / 8, shortest)
+
+    def extra_bytes(
+        self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
+    ) -> Again:
+        if narrow.bits_of(resolved.scenario) is None:
+            return super().extra_bytes(resolved, job, host, counts)
+        sizes = self.sizes.opening, narrow.narrow_frame_bytes(self.sizes, resolved.lanes)
+        return Again(*(counts["retransmitted"] * size for size in sorted(sizes)))
+
+    def answers(self, resolved: ResolvedScenario, packets: int, size: int) -> Again:
+        if narrow.bits_of(resolved.scenario) is None:
+            return super().answers(resolved, packets, size)
+        return narrow.answers(self.sizes, resolved.lanes, packets, size)
 
     def forge(self, aim: Aim, result: int, overhead: int) -> bytes:
         return attack.forge(aim, result, overhead)

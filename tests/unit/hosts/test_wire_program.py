@@ -140,7 +140,10 @@ KINDS = {
         "p4/netrpc.p4",
         {kind.name: kind.value for kind in netrpc.Kind if kind != netrpc.Kind.KEYS},
     ),
-    "switchml": ("p4/include/headers.p4", {kind.name: kind.value for kind in wire.Kind}),
+    "switchml": (
+        "p4/include/headers.p4",
+        {kind.name: kind.value for kind in wire.Kind if kind not in wire.NARROW.values()},
+    ),
     "omnireduce": (
         "p4/omnireduce.p4",
         {
@@ -157,3 +160,9 @@ def test_kinds_have_the_same_numbers(program):
     path, kinds = KINDS[program]
     found = re.findall(r"^const bit<8> +(\w+) += (\w+);", (ROOT / path).read_text(), re.MULTILINE)
     assert {name: int(number, 0) for name, number in found} == kinds
+
+
+def test_narrow_kinds_have_the_same_numbers():
+    text = (ROOT / "p4/include/narrow.p4").read_text()
+    found = re.findall(r"WIRE_BITS == (\d+)\nconst bit<8> +NARROW = (\d+);", text)
+    assert {int(bits): int(kind) for bits, kind in found} == wire.NARROW
