@@ -91,8 +91,8 @@ class Pipeline:
         return address
 
     def set_limits(self, drop_port: int = 511, priority_queues: int = 1) -> None:
-        """Sets the egress_spec that means drop, and the number of priority queues. Call it before
-        packets are processed."""
+        """Sets the egress_spec that means drop, and the number of priority queues. Packets whose
+        priority has no queue are dropped."""
         self._instance.library.pl_set_limits(self.handle, drop_port, priority_queues)
 
     @contextmanager

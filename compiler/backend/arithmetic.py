@@ -1,6 +1,6 @@
 """P4's fixed-width arithmetic on BMv2's unbounded integers.
 
-Every function returns an expression whose value is in the range of the P4 type; a mask or a
+Every function returns an expression whose value is in the range of the P4 type. A mask or a
 `two_comp_mod` is left out where the operands' ranges show that nothing can overflow.
 """
 

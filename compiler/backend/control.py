@@ -251,7 +251,7 @@ def block_arguments(instance: Instance, info: CallInfo) -> list[BoundArgument]:
 
 
 def block_bindings(instance: Instance) -> types.Bindings:
-    """Maps each type parameter of a generic parser or control to its argument."""
+    """Returns the argument of each type parameter of a generic parser or control."""
     declaration, shape = instance.declaration, instance.type
     parameters = getattr(declaration, "type_parameters", ())
     arguments = getattr(shape, "arguments", ())

@@ -1,10 +1,11 @@
 """Reads wide registers where their value is used, without a variable in between.
 
 `r.read(x, i)` copies a register into a field of metadata, which BMv2 and our switch carry along
-with every packet. Inside an expression, both can read the register itself. Only reads wider than 64
-bits are moved, for two reasons: narrow fields cost little, and an index out of range inside an
-expression ends a BMv2 that was built with assertions. There, `register_read` only leaves the
-variable as it is.
+with every packet. Inside an expression, both can read the register itself.
+
+Only reads wider than 64 bits are moved, for two reasons. Narrow fields cost little. An index out of
+range inside an expression ends a BMv2 that was built with assertions, whereas `register_read` with
+such an index only leaves the variable as it is.
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ T = TypeVar("T")
 
 
 class SyntaxFailure(Exception):
-    """A construct that cannot be parsed to its end. It has been reported, except during
-    `attempt`."""
+    """A construct that cannot be parsed to its end. It has been reported, unless the parser was
+    only trying whether the construct fits (`Cursor.trying`)."""
 
 
 class NestingFailure(SyntaxFailure):

@@ -126,7 +126,7 @@ class Forwarding:
         return [None] * len(updates)
 
     def read(self, query: Entity) -> Iterator[Entity]:
-        """Returns everything that fits one query."""
+        """Yields everything that fits one query."""
         name = _entity_name(query)
         # Clients that clear a switch ask for every kind; where a program has none there is nothing.
         if name in _UNSUPPORTED and not getattr(self.config.p4info, _UNSUPPORTED[name]):

@@ -78,7 +78,8 @@ class CalculationWriter:
         return sum(self.bits(i) for i in items)
 
     def bits(self, item: CalculationInput) -> int:
-        """Returns the width modulo whole bytes: headers and fields of variable width count as 0."""
+        """Returns the width of an input in bits. Headers and fields of variable width count as 0,
+        because they are whole bytes."""
         if item.kind == "header":
             return 0
         if item.kind == "constant":

@@ -125,7 +125,7 @@ class HeaderAccess:
         ]
 
     def mark_valid(self, header: HeaderExpression, place: Place) -> None:
-        """Makes a header valid. At most one member of a union is valid."""
+        """Writes code that makes a header valid and the other members of its union invalid."""
         self.out.line(f"{access(place.header, 'valid')} = true;")
         for other in self.siblings(header, place):
             self.out.line(f"{other}.valid = false;")

@@ -170,8 +170,8 @@ class Layout:
         out.line()
 
     def calculation_bytes(self) -> int:
-        """Returns the size in bytes of the largest input without the payload. Rounding adds at most
-        one byte for each item."""
+        """Returns the bytes of room for the largest input without the payload. Rounding adds at
+        most one byte for each item."""
         sizes = [
             sum(map(input_bits, c.inputs)) // 8 + len(c.inputs)
             for c in self.program.calculations.values()

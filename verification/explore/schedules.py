@@ -127,7 +127,8 @@ def _sparse(chance: Random) -> dict[str, Any]:
 
 def _push_pull(chance: Random) -> dict[str, Any]:
     """Draws the vocabulary of a push-and-pull workload. It has few keys, which all workers have, or
-    more keys than any worker draws. The popular keys often change."""
+    more keys than any worker draws. In half of the cases, the popular keys change after each one or
+    two rounds."""
     return {
         "vocabulary": chance.choice((3, 12, 40, 200)),
         "exponent": chance.choice((0.0, 0.8, 1.3)),

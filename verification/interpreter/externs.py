@@ -166,7 +166,7 @@ class Externs:
             cells[index][1] += self.packet.length_bytes
 
     def _meter_execute_meter(self, meter: Instance, given: Arguments) -> None:
-        """Returns green for every packet, since the meter has no rates."""
+        """Makes the result green for every packet, since the meter has no rates."""
         self.expressions.number(given["index"])
         self.expressions.place(given["result"]).write(0)
 

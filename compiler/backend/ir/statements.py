@@ -39,7 +39,7 @@ class Label(Statement):
 
 @dataclass
 class Exit(Statement):
-    """Ends the pipeline for this packet."""
+    """A statement that ends the pipeline for this packet."""
 
 
 @dataclass
