@@ -1,8 +1,8 @@
 """From structured code to a pipeline's graph of tables and conditionals.
 
-Statements that touch no table are gathered into one action, called by a table without keys, because
-each table costs time on BMv2 and each primitive does not. Control flow is built backwards, so that
-a node's successors have names before the node itself.
+Statements that touch no table are gathered into one action, called by a table without keys. The
+reason is that BMv2's time depends on the number of tables and not on the number of primitives.
+Control flow is built backwards, so that a node's successors have names before the node itself.
 """
 
 from __future__ import annotations

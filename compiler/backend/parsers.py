@@ -119,7 +119,7 @@ class ParserBody:
 
     def target(self, reference: ast.StateRef) -> str | None:
         """Returns the name of the state to which a transition goes, or None for the end of parsing.
-        `reject` ends it, too, because BMv2 has no reject, and carries no error there."""
+        BMv2 has no reject, so `reject` also ends parsing and sets no error."""
         if reference.name == "accept":
             return self.parser.accept
         if reference.name != "reject":

@@ -6,8 +6,9 @@ The front end (parser and type checker) is the compiler's own. The meaning is th
 specification, and that of BMv2's v1model where the specification leaves it to the architecture.
 
 values -> expressions -> statements, tables, parser, externs -> machine: one program that processes
-packets. Unknown constructs raise UnknownConstruct, which names them. May import: agglab.compiler's
-front end, and nothing else of ours.
+packets. Unknown constructs raise UnknownConstruct, which names them.
+
+May import: agglab.compiler's front end, and nothing else of ours.
 """
 
 from agglab.verification.interpreter.machine import Machine

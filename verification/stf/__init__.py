@@ -2,8 +2,9 @@
 expects.
 
 script (text as values) -> names (resolved in the program) -> engine (a switch) -> run, show.
-`python -m agglab.verification stf PROG.p4|PROG.json TEST.stf` and tests/packets both use it. May
-import: compiler, switch.
+`python -m agglab.verification stf PROG.p4|PROG.json TEST.stf` and tests/packets both use it.
+
+May import: compiler, switch.
 """
 
 from agglab.verification.stf.command import main, run_stf
