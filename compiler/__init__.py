@@ -1,4 +1,6 @@
-"""P4_16 (v1model) to BMv2 JSON and P4Info: `python -m agglab.compiler prog.p4 -o prog.json`.
+"""The compiler from P4_16 (v1model) to BMv2 JSON and P4Info: `python -m agglab.compiler prog.p4 -o
+prog.json`.
 
-source, diagnostics -> ast -> preprocess, lexer, parser -> types, typed, check -> backend.
+The packages and modules build on each other in this order: source, diagnostics -> ast ->
+preprocess, lexer, parser -> types, typed, check -> backend.
 """

@@ -1,4 +1,4 @@
-"""The command `agglab-p4c`, and `python -m agglab.compiler`: the compiler's driver."""
+"""The compiler's driver: the command `agglab-p4c`, and `python -m agglab.compiler`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ P4INFO_HEADING = "# proto-file: p4/config/v1/p4info.proto\n# proto-message: p4.c
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Returns the exit status: 0, 1 on errors in the program or its files, 2 on wrong usage."""
+    """Returns the exit status: 0 for success, 1 for errors in the program or its files, 2 for wrong
+    usage."""
     parser = build_parser()
     try:
         given = parser.parse_args(complete(sys.argv[1:] if arguments is None else arguments))
@@ -126,7 +127,8 @@ def _serialize(p4info: Any, format_: str) -> bytes:
 
 
 def _write(name: str, content: bytes, diagnostics: Diagnostics) -> None:
-    """Writes a file completely or not at all, by way of a temporary file next to it."""
+    """Writes a file completely or not at all: first to a temporary file next to it, which is then
+    renamed."""
     path = Path(name)
     if name == "/dev/stdout" or (path.exists() and not path.is_file()):
         partial = path

@@ -1,4 +1,4 @@
-"""Diagnostics as data, the list that gathers them, and the one printer that draws them."""
+"""Diagnostics as data, the list that gathers them, and the printer that shows them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_LINE_WIDTH = 160
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One thing to tell the user; level is "error" or "warning", hint the remedy if known."""
+    """One message to the user. level: "error" or "warning". hint: the remedy, if known."""
 
     level: str
     position: Position
@@ -28,9 +28,9 @@ class Diagnostic:
 
 @dataclass(slots=True)
 class Diagnostics:
-    """Everything reported so far, each (place, message) once.
+    """Everything reported so far. Each pair of place and message is kept only once.
 
-    disabled: the kinds of warnings not wanted; promoted: those that count as errors.
+    disabled: the kinds of warnings to leave out. promoted: the kinds that count as errors.
     """
 
     entries: list[Diagnostic] = field(default_factory=list)
@@ -44,14 +44,15 @@ class Diagnostics:
         self._add(Diagnostic(ERROR, position, message, hint))
 
     def warning(self, position: Position, message: str, hint: str = "", kind: str = "") -> None:
-        """kind: the name by which `--Wdisable=kind` and `--Werror=kind` know it."""
+        """Adds a warning. kind: the name by which `--Wdisable=kind` and `--Werror=kind` select
+        it."""
         if kind in self.disabled:
             return
         promoted = self.all_warnings_are_errors or kind in self.promoted
         self._add(Diagnostic(ERROR if promoted else WARNING, position, message, hint, kind))
 
     def unsupported(self, position: Position, construct: str, hint: str = "") -> None:
-        """An error that names a construct this compiler knows but cannot translate yet."""
+        """Adds an error about a construct that this compiler knows but cannot translate."""
         self.error(position, f"not supported yet: {construct}", hint)
 
     @property
@@ -71,9 +72,10 @@ class Diagnostics:
 
 
 def render(entries: Iterable[Diagnostic], sources: dict[str, str] | None = None) -> str:
-    """The text for a terminal: `file:line:col: level: message`, source line, caret, hint.
+    """Returns the text for a terminal: `file:line:col: level: message`, the source line, a caret
+    and the hint.
 
-    sources: file name -> text, for files not on disk (stdin, tests).
+    sources: file name -> text, for files that are not on disk (stdin, tests).
     """
     lines_of: dict[str, Sequence[str]] = {
         name: text.split("\n") for name, text in (sources or {}).items()
@@ -85,8 +87,8 @@ def render(entries: Iterable[Diagnostic], sources: dict[str, str] | None = None)
 
 
 def _shown(line: str) -> str:
-    """A line with a mark in place of each character that a terminal would act on, or does not
-    show; columns stay."""
+    """Returns a line with a mark in place of each character that is not printable or that a
+    terminal would act on. The columns stay the same."""
     return "".join(c if c == "\t" or c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line)
 
 
@@ -119,7 +121,8 @@ def _read_lines(name: str) -> Sequence[str]:
 
 
 def _cropped(line: str, caret: str) -> list[str]:
-    """The part of a long line around its caret, under marks of what is left out."""
+    """Returns the part of a long line around its caret, with marks where text is left out, and the
+    caret's line."""
     if len(line) <= MAX_LINE_WIDTH:
         return [line, caret]
     start = max(0, len(caret) - len(caret.lstrip()) - MAX_LINE_WIDTH // 2)
@@ -129,7 +132,7 @@ def _cropped(line: str, caret: str) -> list[str]:
 
 
 def _caret(line: str, position: Position) -> str:
-    """Spaces (tabs kept as tabs, so that columns align) and a run of carets."""
+    """Returns spaces and a run of carets. Tabs of the line stay tabs, so that the columns align."""
     start = min(position.column - 1, len(line))
     indent = re.sub(r"[^\t]", " ", line[:start])
     return indent + "^" * max(1, min(position.length, len(line) - start))
@@ -141,7 +144,7 @@ def summary(diagnostics: Diagnostics) -> str:
 
 
 def print_all(diagnostics: Diagnostics, stream: TextIO, max_errors: int = MAX_ERRORS) -> None:
-    """Prints all warnings and the first `max_errors` errors; the rest are only counted."""
+    """Prints all warnings and the first `max_errors` errors. Further errors are only counted."""
     errors = 0
     shown: list[Diagnostic] = []
     for entry in diagnostics.entries:

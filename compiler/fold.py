@@ -14,11 +14,12 @@ MAX_INTEGER_BITS = 1 << 17
 
 
 class FoldError(Exception):
-    """The operation has no result; the message says why."""
+    """An operation without a result. The message says why."""
 
 
 def wrap(value: int, target: types.Type) -> int:
-    """Returns the value modulo the range of a type; a type without a width keeps it as it is."""
+    """Returns the value modulo the range of a type, or the value itself for a type without a
+    width."""
     if not isinstance(target, types.Bits):
         return value
     if target.width == 0:
@@ -34,7 +35,7 @@ def fits(value: int, target: types.Bits) -> bool:
 
 
 def limits(target: types.Bits) -> tuple[int, int]:
-    """The smallest and the largest value."""
+    """Returns the smallest and the largest value of a type."""
     if target.signed:
         return -(1 << (target.width - 1)), (1 << (target.width - 1)) - 1
     return 0, (1 << target.width) - 1
@@ -51,7 +52,8 @@ def unary(operator: str, value: Value, result: types.Type) -> Value:
 def binary(
     operator: str, left: Value, right: Value, left_type: types.Type, right_type: types.Type
 ) -> Value:
-    """The value of `left operator right`; both already have the types that the operator needs."""
+    """Returns the value of `left operator right`. Both must already have the types that the
+    operator needs."""
     if operator in ("==", "!="):
         return (left == right) == (operator == "==")
     if operator in ("&&", "||"):
@@ -131,7 +133,7 @@ def slice_bits(value: int, high: int, low: int) -> int:
 def cast(
     value: Value, target: types.Type, enum_values: Mapping[ast.EnumMember, int]
 ) -> Value | None:
-    """Returns the value converted to a type, or None where that is not a scalar conversion."""
+    """Returns the value converted to a type, or None if that is not a scalar conversion."""
     while isinstance(target, types.NewType):
         target = target.underlying
     if isinstance(target, types.SerializableEnum):
@@ -150,7 +152,7 @@ def cast(
 def _to_enum(
     value: Value, target: types.SerializableEnum, enum_values: Mapping[ast.EnumMember, int]
 ) -> Value | None:
-    """The member with that number; a number without member stays a number."""
+    """Returns the enum's member with that number, or the number itself if no member has it."""
     if isinstance(value, ast.EnumMember):
         return value
     if not isinstance(value, int):
@@ -163,10 +165,10 @@ def _to_enum(
 def evaluate(
     program: TypedProgram, expression: ast.Expression, constants: Constants
 ) -> Value | None:
-    """The compile-time value of a checked expression, or None where it is not known.
+    """Returns the compile-time value of a checked expression, or None where it is not known.
 
-    constants: the values of some declarations (constructor parameters of an instance, as in
-    Instance.constants).
+    constants: the values of some declarations, such as an instance's constructor parameters in
+    Instance.constants.
     """
     known = program.const_value.get(expression)
     if known is not None:

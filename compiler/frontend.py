@@ -1,4 +1,4 @@
-"""The front end as one function a stage: text -> tokens -> tree -> typed program."""
+"""The front end with one function for each stage: text -> tokens -> tree -> typed program."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _this_thread = threading.local()
 
 
 def parse_text(text: str, file: str, diagnostics: Diagnostics) -> ast.Program | None:
-    """The tree of preprocessed text; None after errors."""
+    """Returns the tree of preprocessed text, or None after errors."""
     return _on_deep_stack(lambda: _parse_text(text, file, diagnostics), file, diagnostics)
 
 
 def check_text(text: str, file: str, diagnostics: Diagnostics) -> TypedProgram | None:
-    """The typed program of preprocessed text; None after errors."""
+    """Returns the typed program of preprocessed text, or None after errors."""
     return _on_deep_stack(lambda: _check_text(text, file, diagnostics), file, diagnostics)
 
 
 def compile_file(path: str, options: Options, diagnostics: Diagnostics) -> TypedProgram | None:
-    """The typed program of a P4 file; None after errors, which are in diagnostics."""
+    """Returns the typed program of a P4 file, or None after errors, which are in diagnostics."""
     text = preprocess(path, options, diagnostics)
     return None if text is None else check_text(text, path, diagnostics)
 

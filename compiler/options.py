@@ -1,4 +1,4 @@
-"""The command line: p4c-bm2-ss's options and `--show`."""
+"""The command line: the options of p4c-bm2-ss, and `--show`."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ _EPILOG += ", ".join(WARNING_KINDS)
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A command line that makes sense."""
+    """A valid command line."""
 
     program: str
     preprocessing: Options
@@ -87,12 +87,13 @@ class Request:
 
 
 class UsageError(Exception):
-    """The command line makes no sense; the message says why."""
+    """An invalid command line. The message says why."""
 
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        """One line, without the list of flags before it."""
+        """Ends the program with one line, without the list of flags that argparse writes before
+        it."""
         self.exit(2, f"{self.prog}: error: {message} (--help lists the flags)\n")
 
 
@@ -151,7 +152,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _add_dependencies(parser: argparse.ArgumentParser) -> None:
-    """The preprocessor's flags for make's rules, and its warnings."""
+    """Adds the preprocessor's flags for make's rules, and those for its warnings."""
     for flag in DEPENDENCY_FLAGS:
         parser.add_argument(
             flag,
@@ -199,9 +200,9 @@ def _add_warnings(parser: argparse.ArgumentParser) -> None:
 
 def complete(arguments: Sequence[str]) -> list[str]:
     """Returns the arguments, with a value for each flag that may be given without one (`--Werror`
-    is `--Werror=all`).
+    means `--Werror=all`).
 
-    Raises UsageError for a flag that cannot have its meaning here.
+    Raises UsageError for flags that are not supported.
     """
     out: list[str] = []
     for index, argument in enumerate(arguments):
@@ -219,7 +220,7 @@ def complete(arguments: Sequence[str]) -> list[str]:
 def read(
     arguments: argparse.Namespace,
 ) -> Request:
-    """The request behind parsed arguments; raises UsageError."""
+    """Returns the request that parsed arguments make. Raises UsageError."""
     if arguments.std == "p4-14" or arguments.p4v == "14":
         raise UsageError("P4_14 is not supported; translate the program to P4_16")
     if arguments.target not in ("bmv2", "simple_switch"):
@@ -254,7 +255,8 @@ def _preprocessor_flags(arguments: argparse.Namespace) -> tuple[str, ...]:
 
 
 def _json_file(arguments: argparse.Namespace) -> str | None:
-    """-o, which may name a folder."""
+    """Returns the file of `-o`. If `-o` names a folder, the file is in it and is named after the
+    program."""
     name: str | None = arguments.json_file
     if name is None or not (name.endswith("/") or Path(name).is_dir()):
         return name
@@ -262,7 +264,7 @@ def _json_file(arguments: argparse.Namespace) -> str | None:
 
 
 def _p4info_files(arguments: argparse.Namespace) -> tuple[tuple[str, str], ...]:
-    """Returns (file, format) of every P4Info file asked for."""
+    """Returns (file, format) of every P4Info file that was requested."""
     found: list[tuple[str, str]] = []
     for name in filter(None, arguments.p4runtime_files.split(",")):
         suffix = name.rpartition(".")[2]
@@ -276,7 +278,7 @@ def _p4info_files(arguments: argparse.Namespace) -> tuple[tuple[str, str], ...]:
 
 
 def diagnostics_for(arguments: argparse.Namespace) -> Diagnostics:
-    """An empty list of diagnostics that treats warnings as the command line says."""
+    """Returns an empty list of diagnostics that treats warnings as the command line says."""
     return Diagnostics(
         disabled={kind.replace("_", "-") for kind in arguments.Wdisable},
         promoted={kind.replace("_", "-") for kind in arguments.Werror} - {"all"},

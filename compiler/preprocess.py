@@ -1,4 +1,5 @@
-"""The C preprocessor over P4 source, through the system's C compiler, as the field does it."""
+"""Preprocesses P4 source with the C preprocessor of the system's C compiler, as other P4 compilers
+do."""
 
 from __future__ import annotations
 
@@ -31,8 +32,9 @@ _PROGRAM = re.compile(r"[\w.+-]+: (?:fatal )?error: (?P<text>.*)")
 class Options:
     """The command line's options for preprocessing, each in the order given.
 
-    defines: `NAME` or `NAME=value`; undefines: `NAME`; includes: folders to search before ours;
-    preprocessed: the file is taken as it is; flags: more of the preprocessor's own.
+    defines: `NAME` or `NAME=value`. undefines: `NAME`. includes: folders to search before ours.
+    preprocessed: whether the file is taken as it is. flags: further flags of the preprocessor's
+    own.
     """
 
     includes: tuple[str, ...] = ()
@@ -43,7 +45,8 @@ class Options:
 
 
 def preprocess(path: str, options: Options, diagnostics: Diagnostics) -> str | None:
-    """The text of path after preprocessing, with `# line "file"` markers; None on errors."""
+    """Returns the text of a file after preprocessing, with `# line "file"` markers, or None on
+    errors."""
     if not _readable(path, diagnostics):
         return None
     if options.preprocessed:

@@ -1,4 +1,4 @@
-"""What `--show` prints: the value of a stage as text."""
+"""The output of `--show`: the result of a stage as text."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from agglab.compiler.typed import Instance, TypedProgram
 
 
 def tokens(found: Iterable[Token]) -> str:
-    """One token a line: place, kind where it is not the text itself, text."""
+    """Returns one line for each token: its place, its kind if that is not the text itself, and its
+    text."""
     return "".join(
         f"{t.position}: {t.text if t.kind == t.text else f'{t.kind} {t.text}'}\n" for t in found
     )
 
 
 def tree(program: ast.Program) -> str:
-    """One node a line, indented by depth, with its plain fields and place."""
+    """Returns one line for each node, indented by depth, with its plain fields and place."""
     return "".join(f"{line}\n" for line in _tree_lines(program))
 
 
@@ -52,8 +53,8 @@ def _plain_fields(node: ast.Node) -> str:
 
 
 def typed(program: TypedProgram) -> str:
-    """Shows expressions with their types, their constant values and what they refer to, and then
-    the instances."""
+    """Returns the expressions with their types, constant values and the declarations that they
+    name, and then the instances."""
     lines = [
         _expression_line(program, node)
         for node in ast.walk(program.tree)

@@ -1,4 +1,4 @@
-"""Source text: how it is read, and places in it, the value every token and node carries."""
+"""How source text is read, and places in it, which every token and node carries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ MAX_TEXT_BYTES = 64 << 20
 
 
 class Position(NamedTuple):
-    """A run of `length` characters; line and column count from 1, file is as the user named it."""
+    """A run of `length` characters. line and column: counted from 1. file: its name as the user
+    gave it."""
 
     file: str
     line: int
@@ -26,8 +27,11 @@ NOWHERE = Position("<compiler>", 0, 0)
 
 
 def read_source(path: str) -> str:
-    """The text of a file. Raises OSError for anything but a regular file of at most MAX_TEXT_BYTES:
-    a pipe may never end, and a `# line` marker may name any file of the machine."""
+    """Returns the text of a file.
+
+    Raises OSError for anything but a regular file of at most MAX_TEXT_BYTES: a pipe may never end,
+    and a `# line` marker may name any file of the machine.
+    """
     # O_NONBLOCK: opening a pipe that nobody writes to must not wait; regular files ignore it.
     with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):

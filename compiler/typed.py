@@ -1,22 +1,23 @@
-"""TypedProgram: the syntax tree plus everything the front end found out about it.
+"""TypedProgram: the syntax tree with everything that the front end found out about it.
 
-The tree itself is not rewritten. All maps are keyed by node (nodes hash by identity), so a back
-end walks `program.tree` and looks things up:
+The tree itself is not rewritten. All maps have nodes as keys, which hash by identity. A back end
+walks over `program.tree` and looks up what it needs:
 
 type_of[expression] -> Type
-    For every expression that was checked, after inference: a literal `5` used as `bit<8>` has type
-    `bit<8>`, a list `{a, b}` assigned to a struct has the struct's type. Inside generic functions
-    types may contain TypeVariables; substitute(type, bindings) with the call's bindings. Types
-    `Integer` remain only where the program has arbitrary-precision constants.
+    The type of every checked expression, after inference. A literal `5` used as `bit<8>` has type
+    `bit<8>`, and a list `{a, b}` assigned to a struct has the struct's type. Inside generic
+    functions, types may contain TypeVariables: call substitute(type, bindings) with the call's
+    bindings. Types `Integer` remain only where the program has arbitrary-precision constants.
 type_at[type_ref] -> Type
-    Every written type: of variables, parameters, fields, casts, type arguments.
+    The type of every written type: of variables, parameters, fields, casts and type arguments.
 type_of_declaration[declaration] -> Type
-    Variables, constants, parameters, fields, instantiations (the instance's type), tables
-    (types.Table), actions (types.Action), functions (types.Function), value sets (types.Set), and
-    for declarations of types the type declared (typedefs: what they stand for).
+    The type of each variable, constant, parameter, field, instantiation (the instance's type),
+    table (types.Table), action (types.Action), function (types.Function) and value set
+    (types.Set). For declarations of types, the type that they declare; for a typedef, the type
+    that it stands for.
 implicit_cast[expression] -> Type
-    The expression's value must be converted from type_of[expression] to this type (serializable
-    enum to its bits, for instance). Constants never need it: they are retyped in place.
+    The type to which the expression's value must be converted from type_of[expression], as from a
+    serializable enum to its bits. Constants never need it: they are retyped in place.
 decl_of[node] -> Declaration
     NameExpression: Parameter, Variable, Constant, Instantiation, TableDeclaration,
     ActionDeclaration, FunctionDeclaration (overloads: the one called), ValueSet, EnumMember (a
@@ -25,32 +26,35 @@ decl_of[node] -> Declaration
     ParserState ("accept" and "reject" have no entry). ActionRef: ActionDeclaration. Switch labels
     on action_run: ActionDeclaration. NamedTypeRef: the type's declaration (TypeParameter too).
 const_value[expression] -> Value
-    Present exactly where the value is known at compile time in every instance. bool, int (within
-    the range of the type), str, EnumMember (enum, error, match_kind; for a serializable enum the
-    member's number is enum_values[member]), tuple of Values (lists, tuples; structs in field
-    order). A Constant's value is const_value[constant.value]. Constructor parameters are known
-    per instance only: evaluate(expression, instance.constants) gives those.
+    The value of an expression, present exactly where it is known at compile time in every
+    instance: bool, int (within the range of the type), str, EnumMember (enum, error, match_kind;
+    for a serializable enum the member's number is enum_values[member]), or a tuple of Values
+    (lists, tuples; structs in field order). A Constant's value is const_value[constant.value].
+    Constructor parameters are only known for each instance: evaluate(program, expression,
+    instance.constants) gives their values.
 enum_values[EnumMember] -> int
-    Members of serializable enums.
+    The numbers of the members of serializable enums.
 error_codes[EnumMember] -> int
-    Members of `error`, numbered in order of appearance from 0 (core.p4's first: NoError is 0).
+    The numbers of the members of `error`, counted from 0 in order of appearance. Those of core.p4
+    come first: NoError is 0.
 calls[Call] -> CallInfo
-    What is called, on what, with which type arguments, and each parameter's argument.
+    The function called, the object, the type arguments, and each parameter's argument.
 actions[ActionRef] -> tuple[BoundArgument, ...]
-    In a table's action list: arguments bound to the action's directed parameters. In entries and
-    default actions: those and the control-plane (directionless) ones, one for each parameter.
+    In a table's action list: the arguments of the action's parameters with a direction. In entries
+    and default actions: also those of the control-plane (directionless) parameters, so that every
+    parameter has one.
 constructions[Instantiation | ConstructorCall] -> ConstructionInfo
-    What is constructed, with type and arguments. Direct applications (`Inner.apply(x)`) have
-    an entry under their Call: a ConstructionInfo without arguments.
+    The object that is constructed, with type and arguments. Direct applications
+    (`Inner.apply(x)`) have an entry under their Call: a ConstructionInfo without arguments.
 parser_reachable[ParserDeclaration] -> set of ParserState names reachable from start.
 full_name[declaration] -> str
-    Name within the source: `Ingress.table`, `Ingress.action`; @name applied. Instances of nested
-    controls need the instance's path instead: Instance.name_of(declaration).
+    The name within the source: `Ingress.table`, `Ingress.action`, with @name applied. Instances of
+    nested controls need the instance's path, which Instance.name_of(declaration) uses.
 globals[Instantiation] -> Instance
     The extern objects declared outside of all blocks.
 main -> Instance | None
-    The package instance called main, elaborated: every constructor argument evaluated, every block
-    with its own Instance, children by the node that creates them.
+    The package instance called main, elaborated: every constructor argument is evaluated, every
+    block has its own Instance, and children are found by the node that creates them.
 """
 
 from __future__ import annotations
@@ -65,7 +69,8 @@ Value = Union[bool, int, str, ast.EnumMember, tuple["Value", ...], "Instance"]
 
 
 class CallKind(Enum):
-    """The kinds of call. The comments say what `target` and `receiver` of CallInfo are for each."""
+    """The kind of a call. The comments say what `target` and `receiver` of CallInfo are for each
+    kind."""
 
     ACTION = "action"  # target ActionDeclaration
     FUNCTION = "function"  # target FunctionDeclaration with a body
@@ -83,10 +88,10 @@ class CallKind(Enum):
 
 @dataclass(slots=True)
 class BoundArgument:
-    """One parameter with what it was given.
+    """One parameter with its argument.
 
-    value None: `_`, or an optional parameter left out; a default value is given as value (it
-    belongs to the declaration then, and is typed there).
+    value: None for `_` and for an optional parameter that is left out. For another parameter that
+    is left out it is the default value, which belongs to the declaration and is typed there.
     """
 
     parameter: types.ParameterType
@@ -95,11 +100,11 @@ class BoundArgument:
 
 @dataclass(slots=True)
 class CallInfo:
-    """A resolved call. Parameter types have type arguments substituted.
+    """A resolved call. Type arguments are substituted in the types of its parameters.
 
     method: the name called (`extract`, `apply`, `setValid`, `hash`, ...). receiver: the expression
     before the dot, None for plain calls and for direct applications of a type. bindings: type
-    parameter -> type, the extern object's own parameters included.
+    parameter -> type, including the parameters of the extern object itself.
     """
 
     kind: CallKind
@@ -112,15 +117,16 @@ class CallInfo:
     result: types.Type
 
     def argument(self, name: str) -> ast.Expression | None:
-        """The expression given for the parameter called name."""
+        """Returns the expression given for the parameter called `name`, or None."""
         return next((a.value for a in self.arguments if a.parameter.name == name), None)
 
 
 @dataclass(slots=True)
 class ConstructionInfo:
-    """A resolved constructor call; type is Extern, Parser, Control or Package.
+    """A resolved constructor call. type: an Extern, Parser, Control or Package.
 
-    target: its declaration; constructor: the extern constructor chosen among overloads.
+    target: the declaration of what is constructed. constructor: the extern constructor that was
+    chosen among overloads.
     """
 
     type: types.Type
@@ -131,14 +137,14 @@ class ConstructionInfo:
 
 @dataclass(eq=False, slots=True)
 class Instance:
-    """One object of the elaborated program: package, parser, control or extern.
+    """One object of the elaborated program: a package, parser, control or extern.
 
-    name: full control-plane name (`MyIngress`, `MyIngress.inner`, `MyIngress.reg`); the blocks
-    given to the package are named by their type's own name, whatever its @name.
-    arguments: constructor parameter -> evaluated value (an Instance for blocks and externs;
-    parameters left out are missing). constants: the same, keyed by ast.Parameter, for
-    TypedProgram.evaluate. children: the node that creates it (Instantiation, ConstructorCall, or
-    Call for a direct application) -> Instance. node: that node for this one.
+    name: the full control-plane name (`MyIngress`, `MyIngress.inner`, `MyIngress.reg`). A block
+    given to the package has the name of its type, whatever its @name. arguments: constructor
+    parameter -> evaluated value, which is an Instance for blocks and externs; parameters left out
+    are missing. constants: the same values with ast.Parameter as key, for fold.evaluate. children:
+    the node that creates a child (Instantiation, ConstructorCall, or Call for a direct application)
+    -> Instance. node: the node that creates this object.
     """
 
     name: str
@@ -151,13 +157,13 @@ class Instance:
     parent: Instance | None = None
 
     def name_of(self, declaration: ast.Declaration) -> str:
-        """The control-plane name of a table, action, ... declared in this block."""
+        """Returns the control-plane name of a table, action or other declaration in this block."""
         return qualified(self.name, declaration)
 
 
 def qualified(prefix: str, declaration: ast.Declaration) -> str:
-    """Returns `prefix.name`. `@name` replaces the name, and with a leading dot the prefix as
-    well."""
+    """Returns `prefix.name`. `@name` replaces the name. If it begins with a dot, it replaces the
+    prefix as well."""
     name = declaration.name
     annotation = declaration.annotation("name")
     if annotation and annotation.arguments:
@@ -171,7 +177,7 @@ def qualified(prefix: str, declaration: ast.Declaration) -> str:
 
 @dataclass(slots=True)
 class TypedProgram:
-    """See the module's docstring for the maps."""
+    """A checked program. The module's docstring describes the maps."""
 
     tree: ast.Program
     type_of: dict[ast.Expression, types.Type] = field(default_factory=dict)

@@ -1,4 +1,5 @@
-"""BMv2 JSON as native code: `Pipeline` runs a program, `Program` is the JSON as read."""
+"""BMv2 JSON as native code: `Pipeline` runs a program, and `Program` is the JSON after it was
+read."""
 
 from agglab.switch.detail import Detail
 from agglab.switch.errors import PipelineError, ProgramError

@@ -1,4 +1,4 @@
-"""`python -m agglab.switch`: the software switch as a program, as `agglab-switch` is."""
+"""Runs the software switch by `python -m agglab.switch`, which does the same as `agglab-switch`."""
 
 import sys
 

@@ -13,7 +13,7 @@ from agglab.switch.tables import Tables, check_entry
 
 
 class Counters:
-    """Counters, and those of table entries; `pipeline.counters`."""
+    """The counters of an instance, including those of table entries; `pipeline.counters`."""
 
     def __init__(self, instance: Instance, tables: Tables) -> None:
         self._instance = instance
@@ -40,7 +40,7 @@ class Counters:
         return packets.value, size.value
 
     def write(self, name: str, index: int, packets: int, bytes_: int) -> None:
-        """Set one cell; the index into a direct counter is an entry's handle."""
+        """Sets one cell. The index into a direct counter is an entry's handle."""
         direct = self._instance.program.direct_counters.get(name)
         if direct and direct.table:
             self.write_entry(direct.table, index, packets, bytes_)
@@ -50,7 +50,7 @@ class Counters:
         check(result, f"counter '{name}'")
 
     def read_entry(self, table: str, handle: int) -> tuple[int, int]:
-        """Returns (packets, bytes) of a table entry; the table must have direct counters."""
+        """Returns (packets, bytes) of a table entry. The table must have direct counters."""
         found = self._tables.find(table)
         packets, size = U64(), U64()
         result = self._instance.call("pl_entry_counter_read", found.index, handle, packets, size)
@@ -58,14 +58,14 @@ class Counters:
         return packets.value, size.value
 
     def write_entry(self, table: str, handle: int, packets: int, bytes_: int) -> None:
-        """Set the counter of a table entry."""
+        """Sets the counter of a table entry."""
         found = self._tables.find(table)
         result = self._instance.call("pl_entry_counter_write", found.index, handle, packets, bytes_)
         check_entry(result, found, "direct counters")
 
 
 class Registers:
-    """Registers; `pipeline.registers`."""
+    """The registers of an instance; `pipeline.registers`."""
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
@@ -79,7 +79,7 @@ class Registers:
         return register
 
     def read(self, name: str, index: int) -> int:
-        """The value of one register cell."""
+        """Returns the value of one register cell."""
         register = self._register(name, index)
         value = ctypes.create_string_buffer(register.bytes)
         result = self._instance.call("pl_register_read", register.index, index, value)
@@ -87,7 +87,7 @@ class Registers:
         return int.from_bytes(value.raw, "big")
 
     def read_many(self, name: str, indices: Sequence[int]) -> list[int]:
-        """The values of many cells of one register, one after the other."""
+        """Returns the values of many cells of one register, in the order of the indices."""
         if not indices:
             return []
         register = self._register(name, max(indices))
@@ -101,7 +101,7 @@ class Registers:
         return [int.from_bytes(raw[at : at + size], "big") for at in range(0, size * count, size)]
 
     def write(self, name: str, index: int, value: int) -> None:
-        """Set one register cell, cut to its width."""
+        """Sets one register cell. The value is cut to the register's width."""
         register = self._register(name, index)
         data = (value % (1 << register.bits)).to_bytes(register.bytes, "big")
         result = self._instance.call("pl_register_write", register.index, index, data)

@@ -1,4 +1,4 @@
-"""How a program's C is compiled: into a library, or into an executable with sanitizers."""
+"""Compiles a program's C, into a library or into an executable with sanitizers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agglab.switch.errors import PipelineError
 
 RUNTIME = Path(__file__).resolve().parent / "runtime"
 PART = "switch"
-"""The folder of the cache that has programs and the packet loop."""
+"""The folder of the cache that holds programs and the packet loop."""
 OPTIMISED = ("-O3", NATIVE)
 QUICK = ("-O0", NATIVE)
 SANITIZED = ("-O0", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
@@ -29,20 +29,23 @@ STRICT = ("-Wall", "-Wextra", "-Werror", *(f"-Wno-{name}" for name in USELESS))
 
 @lru_cache(maxsize=1)
 def runtime_texts() -> dict[str, bytes]:
-    """The runtime's sources, which every program includes, by name. Kept: a switch that has dropped
-    its privileges may not be able to open them any more."""
+    """Returns the runtime's sources, which every program includes, by name. They are kept in
+    memory, because a switch that has dropped its privileges may not be able to open them any
+    more."""
     return c_build.read(RUNTIME.glob("*.[ch]"))
 
 
 @lru_cache(maxsize=1)
 def runtime_digest() -> str:
-    """A hash of the runtime's sources."""
+    """Returns a hash of the runtime's sources."""
     return c_build.digest(runtime_texts())
 
 
 def build_library(source: str, strict: bool = False, quick: bool = False) -> Path:
-    """The shared object of a program's C text, from the cache if it is there. quick: made in a
-    quarter of the time, for a few packets."""
+    """Returns the shared object of a program's C text, from the cache if it is there.
+
+    quick: whether to compile in a quarter of the time, which pays off if only a few packets follow.
+    """
     warnings = STRICT if strict else QUIET
     flags = (
         *(QUICK if quick else OPTIMISED),
@@ -56,17 +59,18 @@ def build_library(source: str, strict: bool = False, quick: bool = False) -> Pat
 
 
 def build_program(source: str) -> Path:
-    """An executable with address and undefined-behaviour sanitizers; `source` has a main()."""
+    """Returns an executable with address and undefined-behavior sanitizers. The source must have a
+    main()."""
     return build(source, (*SANITIZED, *COMMON, *STRICT), "")
 
 
 def build_fuzzer(source: str) -> Path:
-    """Returns the same as build_program, slightly optimised."""
+    """Returns the same as build_program, but slightly optimized."""
     return build(source, (*FUZZED, *COMMON, *QUIET), "")
 
 
 def build(source: str, flags: tuple[str, ...], suffix: str) -> Path:
-    """Compiles a program's C text and keeps the text beside the result. Raises PipelineError."""
+    """Compiles a program's C text and keeps the text next to the result. Raises PipelineError."""
     texts = {"program.c": source.encode(), **runtime_texts()}
     content = source + runtime_digest()
     try:

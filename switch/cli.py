@@ -1,4 +1,4 @@
-"""Runs the switch as its command line says (options.py)."""
+"""Runs the switch with the options of its command line (options.py)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agglab.switch.options import EXIT_PROGRAM, EXIT_USAGE, Options, UsageError,
 
 
 def show_c(options: Options) -> int:
-    """Print the C that a program is translated to."""
+    """Prints the C to which a program is translated."""
     from agglab.switch.errors import PipelineError
     from agglab.switch.program import Program
     from agglab.switch.translate import translate
@@ -27,7 +27,7 @@ def show_c(options: Options) -> int:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the switch until a signal; returns the exit code."""
+    """Runs the switch until a signal and returns the exit code."""
     try:
         options = parse(arguments)
     except UsageError as error:

@@ -6,11 +6,11 @@ from enum import Enum
 
 
 class Detail(Enum):
-    """How much the data plane reports of each packet. Anything but NOTHING costs time on every
-    packet."""
+    """The amount of detail that the data plane reports about each packet. Any level except NOTHING
+    costs time for every packet."""
 
     NOTHING = 0
     LOG = 1
-    """`log_msg`, and `assert` and `assume` that fail."""
+    """The level that reports `log_msg`, and each `assert` and `assume` that fails."""
     TRACE = 2
-    """Each step of each packet as well."""
+    """The level that also reports each step of each packet."""

@@ -1,4 +1,4 @@
-"""Digests that an instance's packets have made."""
+"""The digests that an instance's packets have made."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import struct
 from agglab.switch.library import Instance
 
 DIGEST_ROOM = 1 << 18
-"""DIGEST_ROOM of state.h: what waits to be taken never has more bytes."""
+"""The largest number of bytes that can wait to be taken; DIGEST_ROOM of state.h."""
 LIST = struct.Struct("=H")
 
 
 class Digests:
-    """The digests that wait to be taken, as `pipeline.digests`."""
+    """The digests of an instance that wait to be taken; `pipeline.digests`."""
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
 
     def take(self) -> list[tuple[str, tuple[int, ...]]]:
-        """Returns the (name, fields) of the digests since the last call, in order. When 256 KiB
+        """Returns the (name, fields) of the digests since the last call, in order. While 256 KiB
         wait to be taken, further digests are dropped and counted as `digest`."""
         if not self._instance.program.learn_lists:
             return []

@@ -1,4 +1,5 @@
-"""Matches and arguments as the bytes of pipeline.h, checked against the program."""
+"""Encodes matches and arguments as the bytes that pipeline.h takes, after checks against the
+program."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from agglab.switch.model import Action, Key, Table, ValueSet
 
 
 def encode_match(table: Table, match: Sequence[Match]) -> tuple[bytes, bytes]:
-    """Returns (key, mask) of an entry: the mask of a range is its upper end."""
+    """Returns (key, mask) of an entry. The mask of a range is its upper end."""
     if len(match) != len(table.keys):
         raise PipelineError(
             f"table '{table.name}': a key has {len(table.keys)} fields, not {len(match)}"
@@ -24,8 +25,8 @@ def encode_field(table: Table, key: Key, match: Match) -> tuple[bytes, bytes]:
 
 
 def encode_number(where: str, name: str, kind: str, bits: int, match: Match) -> tuple[bytes, bytes]:
-    """Encodes a match as one number. Another kind of match is accepted where it means the same as
-    the key's own kind."""
+    """Returns (value, mask) of a match, as bytes. Another kind of match is accepted if it has the
+    same meaning as one of the key's own kind."""
     full, size = (1 << bits) - 1, (bits + 7) // 8
     value, mask = plain(name, kind, bits, match)
     for number in (value, mask):
@@ -53,7 +54,7 @@ def plain(name: str, kind: str, bits: int, match: Match) -> tuple[int, int]:
 
 
 def encode_value_set(value_set: ValueSet, match: Sequence[Match]) -> bytes:
-    """A member of a value set: its key and its mask."""
+    """Returns a member of a value set as bytes: its key, followed by its mask."""
     if len(match) != len(value_set.bits):
         raise PipelineError(
             f"value set '{value_set.name}': a member has {len(value_set.bits)} fields,"
@@ -67,7 +68,7 @@ def encode_value_set(value_set: ValueSet, match: Sequence[Match]) -> bytes:
 
 
 def decode_match(table: Table, key: bytes, mask: bytes) -> tuple[Match, ...]:
-    """The reverse of encode_match."""
+    """Returns the match that `encode_match` has encoded as this key and mask."""
     found: list[Match] = []
     at = 0
     for field in table.keys:
@@ -86,7 +87,7 @@ def decode_match(table: Table, key: bytes, mask: bytes) -> tuple[Match, ...]:
 
 
 def encode_action(action: Action, args: Sequence[int]) -> bytes:
-    """An action's arguments."""
+    """Returns an action's arguments as bytes."""
     if len(args) != len(action.params):
         raise PipelineError(
             f"action '{action.name}' has {len(action.params)} arguments, not {len(args)}"

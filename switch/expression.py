@@ -9,7 +9,7 @@ from agglab.switch.storage import Field, Header, Register, Stack, Union, UnionSt
 
 @dataclass(frozen=True, eq=False)
 class Expression:
-    """A node; `path` is where it stands in the JSON."""
+    """A node of the tree. path: its place in the JSON."""
 
     path: str
 
@@ -26,7 +26,7 @@ class Bool(Expression):
 
 @dataclass(frozen=True, eq=False)
 class HeaderExpression(Expression):
-    """A header; all it may turn out to be have one type."""
+    """A header. All headers that it may stand for have the same type."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class Const(Data):
 
 @dataclass(frozen=True, eq=False)
 class Local(Data):
-    """Parameter `index` of the enclosing action."""
+    """The parameter `index` of the enclosing action."""
 
     index: int
     bits: int
@@ -50,7 +50,7 @@ class RegisterCell(Data):
 
 @dataclass(frozen=True, eq=False)
 class FieldOf(Data):
-    """A field of a header; `field` None is the hidden `$valid$`."""
+    """A field of a header. field: None for the hidden field `$valid$`."""
 
     header: HeaderExpression
     field: Field | None
@@ -58,7 +58,8 @@ class FieldOf(Data):
 
 @dataclass(frozen=True, eq=False)
 class Lookahead(Data):
-    """`bits` bits of the packet, `offset` bits after what has been parsed (parsers only)."""
+    """Bits of the packet: `bits` of them, `offset` bits after what has been parsed (parsers
+    only)."""
 
     offset: int
     bits: int
@@ -66,7 +67,8 @@ class Lookahead(Data):
 
 @dataclass(frozen=True, eq=False)
 class StackCount(Data):
-    """The number of headers in a stack (`size_stack`), less `minus` (1: `last_stack_index`)."""
+    """The number of headers in a stack (`size_stack`), less `minus`, which is 1 for
+    `last_stack_index`."""
 
     stack: Stack | UnionStack
     minus: int
@@ -74,7 +76,8 @@ class StackCount(Data):
 
 @dataclass(frozen=True, eq=False)
 class Arithmetic(Data):
-    """`+ - * / % << >> & | ^`, and the casts two_comp_mod, usat_cast, sat_cast (right: width)."""
+    """`+ - * / % << >> & | ^`, or a cast (two_comp_mod, usat_cast, sat_cast), whose right operand
+    is the width."""
 
     op: str
     left: Data
@@ -175,7 +178,8 @@ class HeaderRef(HeaderExpression):
 
 @dataclass(frozen=True, eq=False)
 class StackElement(HeaderExpression):
-    """The element at a computed index; one outside the stack reads 0 and swallows writes."""
+    """The element of a stack at a computed index. An element outside the stack is read as 0, and
+    writes to it do nothing."""
 
     stack: Stack
     index: Data

@@ -1,5 +1,5 @@
-"""Files that a user names: regular ones of a sane size. A pipe would be waited for without end, a
-device such as /dev/zero be read until the memory is full."""
+"""Reads files that a user names. Only regular files up to a size limit are read: reading a pipe may
+never end, and a device such as /dev/zero would fill the memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SIZE_MAX_BYTES = 256 << 20
 
 
 def read_bytes(path: str | Path, size_max_bytes: int = SIZE_MAX_BYTES) -> bytes:
-    """The contents of a regular file. Raises OSError with a reason for anything else."""
+    """Returns the contents of a regular file. Raises OSError with a reason for anything else."""
     # O_NONBLOCK: opening a pipe that nobody writes to must not wait; regular files ignore it.
     with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
         found = os.fstat(file.fileno())

@@ -1,8 +1,10 @@
-"""Removes what a switch leaves at paths: its sockets, and the file for statistics if still empty.
+"""Removes what a switch leaves at paths: its sockets, and the file for statistics if it is still
+empty.
 
-A switch that has dropped its privileges may not remove what it made before. A process that keeps
-them does it when the switch has ended, whatever way. It is told the paths before they are dropped,
-and listens to nothing afterwards.
+A switch that has dropped its privileges may not be allowed to remove what it made before. A
+separate process that keeps the privileges therefore removes it after the switch has ended, for
+whatever reason. It is told the paths before the switch drops its privileges, and accepts nothing
+afterwards.
 """
 
 from __future__ import annotations
@@ -18,8 +20,8 @@ from agglab.common.contexts import Closing
 
 
 class Leftovers(Closing):
-    """Sockets and files to remove at the end. With `apart`, a separate process removes them; it
-    must be started before any thread."""
+    """The sockets and files to remove at the end. apart: whether a separate process removes them,
+    which must be started before any thread."""
 
     def __init__(self, apart: bool) -> None:
         self._made: list[tuple[str, int, int]] = []
@@ -45,12 +47,13 @@ class Leftovers(Closing):
             self._made.append((os.path.abspath(path), found.st_dev, found.st_ino))
 
     def complete(self) -> None:
-        """Says that nothing more will be added, so that privileges may be dropped."""
+        """Tells the separate process that nothing more will be added. After this call, privileges
+        may be dropped."""
         if self._child:
             _write_all(self._writer, json.dumps(self._made).encode() + b"\n")
 
     def close(self) -> None:
-        """Remove everything now."""
+        """Removes everything now."""
         for made in self._made:
             with contextlib.suppress(PermissionError):
                 _remove(*made)
@@ -62,7 +65,7 @@ class Leftovers(Closing):
 
 def _wait_and_remove(reader: int) -> None:
     """Runs in the separate process: reads one line of paths, waits until the switch has ended, and
-    removes them."""
+    removes the paths."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     # Whoever waits for the end of the switch's output must not wait for this process.
@@ -77,7 +80,7 @@ def _wait_and_remove(reader: int) -> None:
 
 
 def _remove(path: str, device: int, inode: int) -> None:
-    """Removes the path unless something else has taken its place or it is a file with contents."""
+    """Removes the path, unless something else has taken its place or it is a file with contents."""
     with contextlib.suppress(FileNotFoundError):
         found = os.lstat(path)
         ours = (found.st_dev, found.st_ino) == (device, inode)

@@ -1,4 +1,4 @@
-"""The functions of runtime/pipeline.h, as ctypes sees them."""
+"""The functions of runtime/pipeline.h, declared for ctypes."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ ERRORS = {
 
 
 class Replica(ctypes.Structure):
-    """struct pl_replica"""
+    """`struct pl_replica` of pipeline.h."""
 
     _fields_ = (("port", ctypes.c_uint16), ("rid", ctypes.c_uint16))
 
 
 class Rate(ctypes.Structure):
-    """struct pl_rate"""
+    """`struct pl_rate` of pipeline.h."""
 
     _fields_ = (("per_us", ctypes.c_double), ("burst", ctypes.c_uint64))
 
 
 @dataclass
 class Instance:
-    """A loaded program with its own state; what the parts of a Pipeline work on."""
+    """A loaded program with its own state, which the parts of a Pipeline share."""
 
     program: Program
     library: ctypes.CDLL
     handle: int
-    """The `struct pipeline *`, as an integer address; 0 once it is closed."""
+    """The `struct pipeline *`, as an integer address. It is 0 once the instance is closed."""
 
     def call(self, function: str, *arguments: Any) -> int:
-        """The result of a function of pipeline.h that takes the pipeline first."""
+        """Returns the result of a function of pipeline.h whose first parameter is the pipeline."""
         result: int = getattr(self.library, function)(self.handle, *arguments)
         return result
 
@@ -100,7 +100,8 @@ PROTOTYPES: dict[str, tuple[object, tuple[object, ...]]] = {
 
 @functools.cache
 def load_library(path: Path) -> ctypes.CDLL:
-    """The shared object with the prototypes of pipeline.h; one for all instances of a program."""
+    """Returns the shared object with the prototypes of pipeline.h. All instances of a program share
+    it."""
     library = ctypes.CDLL(str(path))
     for name, (result, arguments) in PROTOTYPES.items():
         function = getattr(library, name)
@@ -110,7 +111,7 @@ def load_library(path: Path) -> ctypes.CDLL:
 
 
 def check(result: int, what: str) -> None:
-    """Raise PipelineError for a negative errno."""
+    """Raises PipelineError for a negative errno."""
     if result:
         reason = ERRORS.get(-result, errno.errorcode.get(-result))
         raise PipelineError(f"{what}: {reason}")

@@ -1,5 +1,5 @@
-"""The kinds of match of a key field (values are unsigned and as wide as the field), and the targets
-that an entry of a table with an action profile refers to."""
+"""The kinds of match of a key field, and the targets of entries in a table with an action profile.
+Values are unsigned and as wide as the field."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from agglab.switch.errors import PipelineError
 
 @dataclass(frozen=True)
 class Exact:
-    """Equal to `value`."""
+    """A match of fields equal to `value`."""
 
     value: int
 
 
 @dataclass(frozen=True)
 class Lpm:
-    """The top `prefix_len` bits equal those of `value`."""
+    """A match of fields whose top `prefix_len` bits equal those of `value`."""
 
     value: int
     prefix_len: int
@@ -25,7 +25,7 @@ class Lpm:
 
 @dataclass(frozen=True)
 class Ternary:
-    """`field & mask == value & mask`; mask 0 matches anything."""
+    """A match by `field & mask == value & mask`. With mask 0 it matches anything."""
 
     value: int
     mask: int
@@ -33,7 +33,7 @@ class Ternary:
 
 @dataclass(frozen=True)
 class Range:
-    """`low <= field <= high`."""
+    """A match by `low <= field <= high`."""
 
     low: int
     high: int
@@ -56,7 +56,7 @@ class Group:
 Match = Exact | Lpm | Ternary | Range
 
 GROUP_BIT = 1 << 31
-"""PL_GROUP of pipeline.h."""
+"""The bit that marks a group's number; PL_GROUP of pipeline.h."""
 
 
 def target_number(target: Member | Group) -> int:

@@ -11,7 +11,8 @@ PERIOD_S = 0.02
 
 
 class MessageLog:
-    """Stands before `set_pipeline`: takes the last messages of a pipeline before it is replaced."""
+    """A log of a program's messages. Its `set_pipeline` wraps that of the data plane, and takes the
+    last messages of a pipeline before it is replaced."""
 
     def __init__(
         self, set_pipeline: Callable[[Pipeline | None], None], write: Callable[[str], None]
@@ -24,19 +25,19 @@ class MessageLog:
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def set_pipeline(self, pipeline: Pipeline | None) -> None:
-        """Make the data plane run another program."""
+        """Makes the data plane run another program."""
         with self._lock:
             self._set_pipeline(pipeline)
             self._take()
             self._pipeline = pipeline
 
     def start(self) -> MessageLog:
-        """Write messages from now on."""
+        """Starts writing messages."""
         self._thread.start()
         return self
 
     def stop(self) -> None:
-        """Write what is left and end."""
+        """Writes the remaining messages and stops."""
         self._stopping.set()
         self._thread.join()
 

@@ -1,4 +1,4 @@
-"""Meters of an instance and their rates."""
+"""The meters of an instance and their rates."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ MAX_BURST = (1 << 64) - 1
 
 @dataclass(frozen=True)
 class MeterRates:
-    """A meter's two rates, in packets or bytes: above peak red, above committed yellow."""
+    """A meter's two rates, in packets or bytes. Traffic above the peak rate is red, and other
+    traffic above the committed rate is yellow."""
 
     committed_per_s: float
     committed_burst: int
@@ -26,7 +27,7 @@ class MeterRates:
 
 
 class Meters:
-    """Meters, and those of table entries; `pipeline.meters`."""
+    """The meters of an instance, including those of table entries; `pipeline.meters`."""
 
     def __init__(self, instance: Instance, tables: Tables) -> None:
         self._instance = instance
@@ -41,13 +42,14 @@ class Meters:
         return meter
 
     def write(self, name: str, index: int, rates: MeterRates | None) -> None:
-        """Set a meter; its buckets begin full. None: all packets are green, as at the start."""
+        """Sets a meter, whose buckets are full at first. With None all packets are green, as at the
+        start."""
         meter = self._meter(name, index)
         result = self._instance.call("pl_meter_set", meter.index, index, encode_rates(rates))
         check(result, f"meter '{name}'")
 
     def read(self, name: str, index: int) -> MeterRates | None:
-        """A meter's rates, None if it has none."""
+        """Returns a meter's rates, or None if it has none."""
         meter = self._meter(name, index)
         rates, configured = (Rate * 2)(), U32()
         result = self._instance.call("pl_meter_read", meter.index, index, rates, configured)
@@ -55,13 +57,13 @@ class Meters:
         return decode_rates(rates) if configured.value else None
 
     def write_entry(self, table: str, handle: int, rates: MeterRates | None) -> None:
-        """Set the meter of a table entry."""
+        """Sets the meter of a table entry."""
         found = self._tables.find(table)
         result = self._instance.call("pl_entry_meter_set", found.index, handle, encode_rates(rates))
         check_entry(result, found, "direct meters")
 
     def read_entry(self, table: str, handle: int) -> MeterRates | None:
-        """The rates of a table entry's meter."""
+        """Returns the rates of a table entry's meter, or None if it has none."""
         found = self._tables.find(table)
         rates, configured = (Rate * 2)(), U32()
         result = self._instance.call("pl_entry_meter_read", found.index, handle, rates, configured)

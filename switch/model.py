@@ -1,4 +1,4 @@
-"""The program that BMv2 JSON describes, as values that the reader makes for the translator."""
+"""The program that BMv2 JSON describes, as values that the reader creates for the translator."""
 
 from __future__ import annotations
 
@@ -22,18 +22,20 @@ class Param:
 
 @dataclass(eq=False)
 class Primitive:
-    """One step of an action: `op` with checked arguments (see switch/bmv2_json/actions.py)."""
+    """One step of an action. op: its operation, with checked arguments (see
+    switch/bmv2_json/actions.py)."""
 
     op: str
     args: tuple[Argument, ...]
     path: str
     source: str = ""
-    """The P4 text it comes from, as Node.source gives it; so everywhere here."""
+    """The P4 text from which the step comes, as Node.source gives it. Members of this name have the
+    same meaning everywhere in this module."""
 
 
 @dataclass(eq=False)
 class Action:
-    """An action; `index` is its position in the JSON (names may repeat, indexes do not)."""
+    """An action. index: its position in the JSON (names may repeat, indexes do not)."""
 
     name: str
     index: int
@@ -48,7 +50,7 @@ class Action:
 
 @dataclass(frozen=True)
 class Key:
-    """One field of a table's key; `kind` is exact, lpm, ternary, range or valid."""
+    """One field of a table's key. kind: exact, lpm, ternary, range or valid."""
 
     name: str
     kind: str
@@ -63,7 +65,7 @@ class Key:
 
 @dataclass(frozen=True)
 class ConstEntry:
-    """An entry of the program itself; key and mask are laid out as pipeline.h says."""
+    """An entry that the program itself contains. key, mask: bytes in the layout of pipeline.h."""
 
     key: bytes
     mask: bytes
@@ -74,23 +76,24 @@ class ConstEntry:
 
 @dataclass(eq=False)
 class Profile:
-    """An action profile, with a selector if groups of members can be made."""
+    """An action profile. It has a selector if groups of members can be made."""
 
     name: str
     index: int
     id: int
     selector: Calculation | None = None
     actions: tuple[Action, ...] = ()
-    """The actions that its members can hold: those of all its tables, one of each name."""
+    """The actions that its members can hold: those of all its tables, with one action for each
+    name."""
 
     def action(self, name: str) -> Action | None:
-        """The action of that name."""
+        """Returns the action of that name, or None."""
         return next((a for a in self.actions if a.name == name), None)
 
 
 @dataclass(eq=False)
 class Table:
-    """A match-action table; `index` is what pipeline.h calls `table`."""
+    """A match-action table. index: the number that pipeline.h calls `table`."""
 
     name: str
     index: int
@@ -108,22 +111,22 @@ class Table:
     default_action: Action | None = None
     default_args: tuple[int, ...] = ()
     next_by_action: dict[int, str | None] = field(default_factory=dict)
-    """Action index -> next node."""
+    """The next node for each index of an action."""
     hit_miss: tuple[str | None, str | None] | None = None
-    """(next after a hit, next after a miss) where the program asks for them."""
+    """The (next node after a hit, next node after a miss), if the program branches on hits."""
     base_default_next: str | None = None
     path: str = ""
     source: str = ""
     meter: Meter | None = None
     profile: Profile | None = None
-    """The action profile whose members or groups its entries refer to, if it has one."""
+    """The action profile to whose members or groups the table's entries refer, if it has one."""
 
     @property
     def key_bytes(self) -> int:
         return sum(k.bytes for k in self.keys)
 
     def action(self, name: str) -> Action | None:
-        """The table's action of that name."""
+        """Returns the table's action of that name, or None."""
         return next((a for a in self.actions if a.name == name), None)
 
     def outcomes(self) -> dict[int, Action]:
@@ -156,7 +159,7 @@ class ActionCall:
 
 @dataclass(eq=False)
 class Control:
-    """A control flow (`ingress`, `egress`): nodes by name, none of which can be reached twice."""
+    """A control flow (`ingress`, `egress`): nodes by name. No packet reaches a node twice."""
 
     name: str
     first: str | None
@@ -165,7 +168,7 @@ class Control:
 
 @dataclass(frozen=True)
 class Counter:
-    """An array of `size` packet-and-byte counters, or the direct counter of `table`."""
+    """An array of `size` counters of packets and bytes, or the direct counter of `table`."""
 
     name: str
     index: int
@@ -176,7 +179,8 @@ class Counter:
 
 @dataclass(frozen=True)
 class Meter:
-    """An array of `size` meters, or the direct meter of `table`, whose colour goes to `target`."""
+    """An array of `size` meters, or the direct meter of `table`, whose color is written to
+    `target`."""
 
     name: str
     index: int
@@ -199,7 +203,7 @@ class LearnList:
 
 @dataclass(eq=False)
 class ValueSet:
-    """A parser value set; `bits` are the widths of the fields it is compared with."""
+    """A parser value set. bits: the widths of the fields that are compared with it."""
 
     name: str
     index: int
@@ -223,7 +227,7 @@ class Calculation:
 
 @dataclass(frozen=True)
 class CalculationInput:
-    """`kind` is field, constant, header or payload."""
+    """One input of a calculation. kind: field, constant, header or payload."""
 
     kind: str
     header: Header | None = None
@@ -234,7 +238,7 @@ class CalculationInput:
 
 @dataclass(eq=False)
 class Checksum:
-    """A calculation verified after parsing and/or written before deparsing."""
+    """A calculation whose result is verified after parsing, written before deparsing, or both."""
 
     name: str
     header: Header
@@ -255,7 +259,8 @@ class FieldList:
 
 @dataclass(eq=False)
 class ParserOp:
-    """`op`: extract, set, verify, shift, advance, primitive; which members count depends on it."""
+    """An operation of a parser state. op: extract, set, verify, shift, advance or primitive, which
+    also determines the members that are used."""
 
     op: str
     path: str
@@ -269,7 +274,8 @@ class ParserOp:
 
 @dataclass(frozen=True)
 class Transition:
-    """`value` and `mask` are the key's bytes; value None: the key, masked, is in the value set."""
+    """A transition of a parser state. value, mask: the bytes compared with the key. value is None
+    if the masked key has to be in the value set."""
 
     value: bytes | None
     mask: bytes | None
@@ -279,7 +285,7 @@ class Transition:
 
 @dataclass(eq=False)
 class State:
-    """A parser state; `default` is where no transition matches."""
+    """A parser state. default: the next state if no transition matches."""
 
     name: str
     ops: tuple[ParserOp, ...]
@@ -292,7 +298,7 @@ class State:
 
 @dataclass(eq=False)
 class Parser:
-    """A parser: states by name."""
+    """A parser. states: its states by name."""
 
     first: str | None
     states: dict[str, State]
@@ -300,7 +306,8 @@ class Parser:
 
 @dataclass(eq=False)
 class Deparser:
-    """Headers in the order they leave, after the deparser's own primitives."""
+    """The headers in the order in which they are sent, and the primitives that the deparser runs
+    before."""
 
     headers: tuple[Header, ...]
     primitives: tuple[Primitive, ...]

@@ -1,4 +1,4 @@
-"""A JSON value that knows its path, so that whatever is wrong with it can be named."""
+"""A JSON value that knows its path, so that error messages can name it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ MAX_HEX_DIGITS = 20_000
 
 
 class Node:
-    """One value of the document; accessors check its type and raise ProgramError with its path."""
+    """One value of the document. Its methods check its type, and raise ProgramError with its
+    path."""
 
     __slots__ = ("path", "value")
 
@@ -24,14 +25,14 @@ class Node:
         return ProgramError(self.path, message)
 
     def __getitem__(self, key: str) -> Node:
-        """The member `key` of an object, which must be there."""
+        """Returns the member `key` of an object, which must be present."""
         members = self.members()
         if key not in members:
             raise self.error(f"lacks '{key}'")
         return members[key]
 
     def get(self, key: str) -> Node | None:
-        """The member `key`, or None when it is absent or null."""
+        """Returns the member `key`, or None if it is absent or null."""
         if not isinstance(self.value, dict):
             raise self.error("must be an object")
         if self.value.get(key) is None:
@@ -45,7 +46,7 @@ class Node:
         return {key: Node(value, prefix + key) for key, value in self.value.items()}
 
     def elements(self, count: int | None = None) -> list[Node]:
-        """The elements of an array, `count` of them if given."""
+        """Returns the elements of an array. With `count`, there must be exactly so many of them."""
         if not isinstance(self.value, list):
             raise self.error("must be an array")
         if count is not None and len(self.value) != count:
@@ -53,12 +54,13 @@ class Node:
         return [Node(value, f"{self.path}[{i}]") for i, value in enumerate(self.value)]
 
     def list(self, key: str) -> list[Node]:
-        """The elements of the array member `key`; an absent one is empty."""
+        """Returns the elements of the array member `key`, or an empty list if it is absent."""
         member = self.get(key)
         return [] if member is None else member.elements()
 
     def source(self) -> str:
-        """The P4 text that a node comes from, "prog.p4:12 x = y;", or nothing."""
+        """Returns the P4 text from which a node comes, as in "prog.p4:12 x = y;", or an empty
+        string."""
         members = self.value.get("source_info") if isinstance(self.value, dict) else None
         if not isinstance(members, dict):
             return ""
@@ -76,7 +78,7 @@ class Node:
         return self.value
 
     def truth(self) -> bool:
-        """A boolean that p4c also writes as 0 or 1."""
+        """Returns a boolean, which p4c may also write as 0 or 1."""
         return bool(self.integer(0, 1)) if isinstance(self.value, int) else self.boolean()
 
     def flag(self, key: str, default: bool = False) -> bool:
@@ -84,7 +86,7 @@ class Node:
         return default if member is None else member.boolean()
 
     def integer(self, low: int, high: int) -> int:
-        """An integer in low..high (true and false count as 1 and 0)."""
+        """Returns an integer from `low` to `high` (true and false count as 1 and 0)."""
         if not isinstance(self.value, int):
             raise self.error("must be an integer")
         if not low <= self.value <= high:
@@ -92,14 +94,14 @@ class Node:
         return int(self.value)
 
     def hex_integer(self) -> int:
-        """A hexadecimal string such as "0x0800" or "-0x1"."""
+        """Returns the value of a hexadecimal string such as "0x0800" or "-0x1"."""
         text = self.text()
         if len(text) > MAX_HEX_DIGITS or not HEX.match(text):
             raise self.error("must be a hexadecimal string")
         return int(text, 16)
 
     def hex_bytes(self, length: int) -> bytes:
-        """A hexadecimal string of exactly `length` bytes."""
+        """Returns the bytes of a hexadecimal string, which must be exactly `length`."""
         text = self.text()
         digits = text[2:] if text[:2] in ("0x", "0X") else text
         if not HEX.match(text) or text.startswith("-") or (len(digits) + 1) // 2 != length:

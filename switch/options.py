@@ -15,9 +15,9 @@ VERSION = "0.1.0"
 JSON_VERSION = "2.24"
 DROP_PORT = 511
 MAX_PORT = 511
-"""v1model's ports are 9 bits wide."""
+"""The highest port number; ports of v1model are 9 bits wide."""
 MAX_QUEUES = 8
-"""v1model's priority is 3 bits wide."""
+"""The highest number of queues; v1model's priority is 3 bits wide."""
 MAX_RING_FRAMES = 1 << 16
 LOG_LEVELS = ("trace", "debug", "info", "warn", "error", "off")
 
@@ -56,13 +56,13 @@ IGNORED_FLAGS = {
 
 
 class UsageError(Exception):
-    """The command line is wrong: one line."""
+    """A wrong command line. The message is one line."""
 
 
 @dataclass(frozen=True)
 class TlsFiles:
-    """Files in PEM form. `cacert` is of who signs clients' certificates: without it clients need
-    none."""
+    """The files for TLS, in PEM form. cacert: the certificate of the authority that signs clients'
+    certificates. Without it, clients need no certificate."""
 
     cert: Path
     key: Path
@@ -78,7 +78,7 @@ class Options:
     p4info: Path | None
     device_id: int
     grpc_address: str | None
-    """None: a Unix socket in a folder of the user's own."""
+    """The address to listen on. None stands for a Unix socket in a folder of the user's own."""
     tls: TlsFiles | None
     cpu_port: int | None
     drop_port: int
@@ -119,7 +119,8 @@ def _port(text: str) -> int:
 
 
 def _loss(text: str) -> Loss:
-    """PORT:in|out:KEY:THRESHOLD; key and threshold in hexadecimal, the threshold up to 2^64."""
+    """Reads PORT:in|out:KEY:THRESHOLD. Key and threshold are hexadecimal, and the threshold is at
+    most 2^64."""
     words = text.split(":")
     if len(words) == 4 and words[1] in ("in", "out"):
         key, threshold = (_hexadecimal(word) for word in words[2:])
@@ -257,7 +258,7 @@ def _target_parser() -> _Parser:
 
 
 def parse(arguments: Sequence[str]) -> Options:
-    """Read the command line; raises UsageError, and SystemExit(0) after --help and --version."""
+    """Reads the command line. Raises UsageError, and SystemExit(0) after --help and --version."""
     general, target = _split(arguments)
     given = _general_parser().parse_args(general)
     wanted = _target_parser().parse_args(target)
@@ -330,8 +331,8 @@ def _check(
 
 
 def _tls(wanted: argparse.Namespace) -> TlsFiles | None:
-    """Reads the options for TLS. An incomplete set of them is refused, because it would be less
-    safe than it looks."""
+    """Reads the options for TLS. Incomplete options are refused, because they would be less safe
+    than they look."""
     cert, key, cacert = (
         wanted.grpc_server_cert,
         wanted.grpc_server_key,

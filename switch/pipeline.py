@@ -1,4 +1,5 @@
-"""One instance of a compiled program: packets in and out, tables, counters, registers (ctypes)."""
+"""One instance of a compiled program (through ctypes): it processes packets, and has tables,
+counters and registers."""
 
 from __future__ import annotations
 
@@ -62,8 +63,8 @@ class Pipeline:
 
     @classmethod
     def load(cls, path: str | Path, seed: int = 0, detail: Detail = Detail.NOTHING) -> Pipeline:
-        """Read BMv2 JSON, compile it (cached) and make an instance; `seed` feeds `random()`, and
-        `detail` is what `take_messages` tells."""
+        """Reads BMv2 JSON, compiles it (or takes it from the cache) and makes an instance. seed:
+        the seed of `random()`. detail: the messages that `take_messages` returns."""
         return cls.of(Program.read(path), seed, detail)
 
     @classmethod
@@ -72,7 +73,7 @@ class Pipeline:
         return cls(program, build_library(translate(program, detail)), seed)
 
     def close(self) -> None:
-        """Free the instance; nothing may use `handle` afterwards."""
+        """Frees the instance. Nothing may use `handle` afterwards."""
         if self.handle:
             self._instance.library.pl_free(self.handle)
             self._instance.handle = 0
@@ -84,13 +85,14 @@ class Pipeline:
         self.close()
 
     def function_address(self, name: str) -> int:
-        """The address of an exported function of pipeline.h, such as `pl_process`."""
+        """Returns the address of an exported function of pipeline.h, such as `pl_process`."""
         address = ctypes.cast(getattr(self._instance.library, name), ctypes.c_void_p).value
         assert address
         return address
 
     def set_limits(self, drop_port: int = 511, priority_queues: int = 1) -> None:
-        """The egress_spec that means drop, and the number of priorities before packets drop."""
+        """Sets the egress_spec that means drop, and the number of priority queues. Packets whose
+        priority has no queue are dropped."""
         self._instance.library.pl_set_limits(self.handle, drop_port, priority_queues)
 
     @contextmanager
@@ -103,7 +105,7 @@ class Pipeline:
             self._instance.library.pl_unlock(self.handle)
 
     def process(self, port: int, frame: bytes, now_us: int = 0) -> list[tuple[int, bytes]]:
-        """Processes one packet, and returns the copies that leave as (port, frame), in BMv2's
+        """Processes one packet, and returns the copies that are sent, as (port, frame) in BMv2's
         order."""
         if len(frame) > MAX_FRAME:
             raise PipelineError(f"a frame has at most {MAX_FRAME} bytes, not {len(frame)}")
@@ -122,8 +124,8 @@ class Pipeline:
         return copies
 
     def take_messages(self) -> list[str]:
-        """The lines that the program has said since the last call (see Detail); what is not taken
-        before 1 MiB waits is lost."""
+        """Returns the lines that the program has reported since the last call (see Detail). While 1
+        MiB waits to be taken, further lines are lost."""
         buffer = ctypes.create_string_buffer(MESSAGE_ROOM)
         size = self._instance.library.pl_take_messages(self.handle, buffer, MESSAGE_ROOM)
         return buffer.raw[:size].decode().splitlines()

@@ -1,7 +1,7 @@
 """Gives up root's privileges once everything that needs them is open.
 
-From then on the process is another user, for good: what is compiled and run on behalf of whoever
-speaks P4Runtime, or sends packets, cannot do what root can.
+From then on, the process is another user and cannot go back. Code that is compiled and run for
+P4Runtime clients or for packets can therefore not do what root can.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ PR_SET_NO_NEW_PRIVS = 38  # linux/prctl.h
 
 
 class PrivilegeError(Exception):
-    """The privileges cannot be given up as asked: one line."""
+    """Privileges that cannot be given up as requested. The message is one line."""
 
 
 @dataclass(frozen=True)
 class Account:
-    """The user that the switch runs as after it has dropped its privileges."""
+    """The user as whom the switch runs after it has dropped its privileges."""
 
     name: str
     uid: int
@@ -34,9 +34,12 @@ class Account:
 
 
 def account(name: str | None) -> Account | None:
-    """Returns the user to switch to: `name`, or `nobody` by default. Returns None where there are
-    no privileges to drop: for an ordinary user, and for the root of a user namespace that maps no
-    other user, who has no privileges outside it."""
+    """Returns the user to switch to: `name`, or `nobody` by default.
+
+    Returns None if there are no privileges to drop. This is so for an ordinary user. It is also so
+    for the root of a user namespace that maps no other user, who has no privileges outside the
+    namespace.
+    """
     wanted = NOBODY if name is None else name
     try:
         found = pwd.getpwnam(wanted)
@@ -69,7 +72,7 @@ def gain_no_more() -> None:
 
 
 def drop(to: Account) -> None:
-    """Changes to that user in all threads, with a cache of compiled programs of its own."""
+    """Changes to that user in all threads, with a separate cache of compiled programs."""
     runtime_texts()
     cache = _open_cache(to)
     try:
@@ -84,8 +87,11 @@ def drop(to: Account) -> None:
 
 
 def _open_cache(to: Account) -> int:
-    """The user's folder below root's cache. Nobody but root can get there by its path, so that no
-    other process of that user can leave a library to be loaded here; this process has it open."""
+    """Opens the user's folder below root's cache and returns its descriptor.
+
+    Only root can reach the folder by its path. No other process of that user can therefore leave a
+    library there for this process to load. This process itself keeps the folder open.
+    """
     folder = cache_folder().absolute() / "dropped"
     try:
         make_private(folder)

@@ -1,4 +1,4 @@
-"""Action profiles of an instance: members and groups."""
+"""The action profiles of an instance: members and groups."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from agglab.switch.model import Action, Profile
 
 
 class Profiles:
-    """Members and groups; `pipeline.profiles`. Entries refer to them by Tables.add_indirect."""
+    """The members and groups of an instance; `pipeline.profiles`. Tables.add_indirect makes entries
+    that refer to them."""
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
@@ -34,7 +35,7 @@ class Profiles:
         return action
 
     def add_member(self, profile: str, action: str, args: Sequence[int] = ()) -> Member:
-        """Add a member, an action with its arguments."""
+        """Adds a member, which is an action with its arguments."""
         found = self._profile(profile)
         chosen = self._member_action(found, action)
         data = encode_action(chosen, args)
@@ -46,7 +47,7 @@ class Profiles:
     def modify_member(
         self, profile: str, member: Member, action: str, args: Sequence[int] = ()
     ) -> None:
-        """Change what a member does, also for the entries and groups that refer to it."""
+        """Changes what a member does, also for the entries and groups that refer to it."""
         found = self._profile(profile)
         chosen = self._member_action(found, action)
         data = encode_action(chosen, args)
@@ -55,14 +56,14 @@ class Profiles:
         check(result, f"action profile '{profile}', {member}")
 
     def delete_member(self, profile: str, member: Member) -> None:
-        """Remove a member; no entry or group may refer to it."""
+        """Removes a member. No entry or group may refer to it."""
         found = self._profile(profile)
         result = self._instance.call("pl_member_delete", found.index, target_number(member))
         check(result, f"action profile '{profile}', {member}")
 
     def add_group(self, profile: str, members: Sequence[Member] = ()) -> Group:
-        """Add a group, of which packets choose the (hash % n)-th member by ascending number; one
-        that is given k times is chosen k times as often."""
+        """Adds a group of n members. Packets choose member number (hash % n), in ascending order of
+        their numbers. A member that is given k times is chosen k times as often."""
         found = self._profile(profile)
         number = U32()
         result = self._instance.call("pl_group_add", found.index, number)
@@ -78,7 +79,7 @@ class Profiles:
         return group
 
     def set_group(self, profile: str, group: Group, members: Sequence[Member]) -> None:
-        """Set all members of a group; without any, its entries do nothing."""
+        """Sets all members of a group. Entries of a group without members do nothing."""
         found = self._profile(profile)
         numbers = (U32 * len(members))(*[target_number(m) for m in members])
         number = group.number
@@ -86,7 +87,7 @@ class Profiles:
         check(result, f"action profile '{profile}', {group} or one of its members")
 
     def delete_group(self, profile: str, group: Group) -> None:
-        """Remove a group; no entry may refer to it."""
+        """Removes a group. No entry may refer to it."""
         found = self._profile(profile)
         result = self._instance.call("pl_group_delete", found.index, group.number)
         check(result, f"action profile '{profile}', {group}")

@@ -1,4 +1,4 @@
-"""BMv2 JSON read and validated: `Program.read` gives a value that the translator can trust."""
+"""Reads and validates BMv2 JSON: `Program.read` returns a value that the translator can trust."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ VERSION = (2, 24)
 MAX_STATE_BYTES = 4 << 30
 MAX_PACKET_BYTES = 1 << 20
 FIELD_BYTES, COUNTER_BYTES, METER_BYTES = 16, 16, 72
-"""At most, in an instance."""
+"""The largest number of bytes in an instance for each field, counter and meter."""
 REQUIRED_FIELDS = ("ingress_port", "packet_length", "instance_type", "egress_spec", "egress_port")
 
 
 @dataclass(eq=False)
 class Program:
-    """A whole program. The dictionaries are keyed by full name; lists are in the JSON's order."""
+    """A whole program. The keys of dictionaries are full names; lists are in the JSON's order."""
 
     name: str
     tables: dict[str, Table]
@@ -78,7 +78,7 @@ class Program:
 
     @classmethod
     def read(cls, path: str | Path) -> Program:
-        """Read a file; raises ProgramError naming the path of the first node that is wrong."""
+        """Reads a file. Raises ProgramError with the path of the first node that is wrong."""
         try:
             return cls.of_file(path, files.read_bytes(path))
         except OSError as error:
@@ -87,7 +87,7 @@ class Program:
 
     @classmethod
     def of_file(cls, path: str | Path, content: bytes) -> Program:
-        """Makes a program of what has been read from the file already."""
+        """Makes a program of a file's content that has already been read."""
         try:
             return cls.parse(content.decode())
         except UnicodeDecodeError as error:
@@ -105,7 +105,8 @@ class Program:
         return read_program(Node(document))
 
     def standard_field(self, name: str) -> tuple[Header, Field] | None:
-        """A field by the name the target knows it by, such as "intrinsic_metadata.mcast_grp"."""
+        """Returns a field by the name that the target uses for it, such as
+        "intrinsic_metadata.mcast_grp"."""
         if name in self.aliases:
             return self.aliases[name]
         header_name, field_name = name.rsplit(".", 1)
@@ -125,7 +126,7 @@ def check_version(root: Node) -> None:
 
 
 def read_program(root: Node) -> Program:
-    """The order follows what refers to what."""
+    """Reads the whole document. Objects are read before those that refer to them."""
     root.members()
     check_version(root)
     scope = Scope()
@@ -178,7 +179,7 @@ def read_program(root: Node) -> Program:
 
 
 def the_one(root: Node, key: str, name: str) -> Node:
-    """The element of an array that has the name the target asks for."""
+    """Returns the element of an array with the name that the target requires."""
     found = [n for n in root.list(key) if n["name"].text() == name]
     if len(found) != 1:
         raise Node(None, key).error(f"must have exactly one element called '{name}'")

@@ -1,4 +1,4 @@
-"""Multicast groups and clone sessions of an instance, which say where copies of a packet go."""
+"""The multicast groups and clone sessions of an instance, which say where copies of a packet go."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from agglab.switch.library import Instance, Replica, check
 
 
 class Replication:
-    """Multicast groups and clone sessions; `pipeline.replication`."""
+    """The multicast groups and clone sessions of an instance; `pipeline.replication`."""
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
 
     def set_multicast_group(self, group: int, replicas: Sequence[tuple[int, int]]) -> None:
-        """Set a group's (port, rid) copies; an empty list deletes it."""
+        """Sets a group's copies as (port, rid). An empty list deletes the group."""
         result = self._instance.call(
             "pl_multicast_group", group % (1 << 32), *self._replicas(replicas)
         )
@@ -24,8 +24,8 @@ class Replication:
     def set_clone_session(
         self, session: int, replicas: Sequence[tuple[int, int]], max_bytes: int = 0
     ) -> None:
-        """Set a clone session's (port, rid) copies; an empty list deletes it. With max_bytes no
-        copy leaves longer than that."""
+        """Sets a clone session's copies as (port, rid). An empty list deletes the session.
+        max_bytes: the length to which copies are cut, 0 for no limit."""
         result = self._instance.call(
             "pl_clone_session", session % (1 << 32), *self._replicas(replicas), max_bytes
         )

@@ -1,4 +1,5 @@
-"""Runs the switch: program, interfaces, P4Runtime server, until a signal; errors to exit codes."""
+"""Runs the switch with its program, interfaces and P4Runtime server until a signal, and turns
+errors into exit codes."""
 
 from __future__ import annotations
 
@@ -54,7 +55,7 @@ OPEN_TO_ALL = (
 
 
 class StartError(Exception):
-    """The switch cannot start: an exit code and one line."""
+    """A switch that cannot start. It has an exit code and one line of text."""
 
     def __init__(self, exit_code: int, message: str) -> None:
         super().__init__(message)
@@ -62,11 +63,11 @@ class StartError(Exception):
 
 
 class _Stopped(BaseException):
-    """A signal came while starting."""
+    """A signal that came during the start."""
 
 
 def run(options: Options) -> int:
-    """Start, forward until SIGINT or SIGTERM, stop; returns the exit code."""
+    """Starts the switch, forwards until SIGINT or SIGTERM, stops, and returns the exit code."""
     for number in STOP_SIGNALS:
         signal.signal(number, _stop_starting)
     try:
@@ -88,8 +89,8 @@ def _stop_starting(number: int, frame: FrameType | None) -> None:
 
 
 class OneLine(logging.Formatter):
-    """Formats each log record as one line, without control characters: names and requests come from
-    outside and must neither end the line nor reach a terminal as commands."""
+    """A formatter that writes each log record on one line, without control characters. Names and
+    requests come from outside: they must neither end the line nor reach a terminal as commands."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         record.message = printable(record.message)
@@ -166,7 +167,8 @@ def _run(options: Options, stack: contextlib.ExitStack) -> None:
 
 @contextlib.contextmanager
 def _stopped_by_signals() -> Iterator[None]:
-    """Lets a signal end the block at once; for work that takes long and leaves nothing behind."""
+    """Lets a signal end the block at once. The block may only hold long work that leaves nothing
+    behind."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
     try:
         yield
@@ -194,7 +196,7 @@ def _become(whom: Account) -> None:
 
 @dataclass(frozen=True)
 class _Sources:
-    """The contents of the command line's files, not yet interpreted."""
+    """The contents of the files that the command line names, before they are interpreted."""
 
     json: bytes | None
     p4info: bytes | None
@@ -212,7 +214,7 @@ def _read_sources(options: Options) -> _Sources:
 
 
 def _load(options: Options, sources: _Sources, device: Any) -> None:
-    """Compile the command line's program and let the device run it."""
+    """Compiles the command line's program and lets the device run it."""
     if sources.json is None:
         return
     assert options.json is not None
@@ -229,15 +231,15 @@ def _load(options: Options, sources: _Sources, device: Any) -> None:
 
 
 def detail(options: Options) -> Detail:
-    """Returns the program's level of detail: a log at level debug has its log_msg, a log at level
-    trace has everything."""
+    """Returns the program's level of detail. A log at level debug has its log_msg, and a log at
+    level trace has everything."""
     if options.trace or options.log_level == "trace":
         return Detail.TRACE
     return Detail.LOG if options.log_level == "debug" else Detail.NOTHING
 
 
 def make_pipeline(options: Options, program: Program) -> Pipeline:
-    """An instance with the limits that the command line sets."""
+    """Returns an instance with the limits that the command line sets."""
     pipeline = Pipeline.of(program, options.seed, detail(options))
     pipeline.set_limits(options.drop_port, options.priority_queues)
     return pipeline
@@ -287,7 +289,8 @@ def _describe(options: Options, p4info: bytes, config: bytes, device: Any) -> No
 
 
 def _address(options: Options) -> str:
-    """The one asked for, or a Unix socket in a folder that only this user can enter."""
+    """Returns the address that the command line gives or, by default, a Unix socket in a folder
+    that only this user can enter."""
     if options.grpc_address is not None:
         return options.grpc_address
     folder = state_folder()
@@ -359,8 +362,8 @@ def _statistics(options: Options, loop: PacketLoop, started: float) -> dict[str,
 def _open_stats_file(
     options: Options, stack: contextlib.ExitStack, leftovers: Leftovers
 ) -> IO[str] | None:
-    """Opens the file for statistics while the process is still allowed to; it is written at the
-    end."""
+    """Opens the file for statistics while the process still has its privileges. The statistics are
+    written at the end."""
     if options.stats_file is None:
         return None
     try:

@@ -1,7 +1,8 @@
-"""The switch where a toolkit expects BMv2: `agglab.switch` that listens at --thrift-port too.
+"""The switch in place of BMv2 for other toolkits: `agglab.switch` that also listens at
+--thrift-port.
 
-p4-utils takes a switch for started when something listens at its Thrift port. Thrift is not spoken
-here: whoever connects is told by the end of the connection.
+p4-utils considers a switch started when something listens at its Thrift port. This program does not
+speak Thrift: it closes each connection at once.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ ADDRESS_TAKEN = 6
 
 
 def thrift_port(words: Sequence[str]) -> int | None:
-    """The port that `--thrift-port N` or `--thrift-port=N` asks for."""
+    """Returns the port in `--thrift-port N` or `--thrift-port=N`, or None."""
     port = None
     for i, word in enumerate(words):
         name, equals, value = word.partition("=")
@@ -28,7 +29,7 @@ def thrift_port(words: Sequence[str]) -> int | None:
 
 
 def listen(port: int) -> None:
-    """Listens at that port of loopback, where p4-utils looks, for as long as the process lives."""
+    """Listens at that port of loopback, where p4-utils looks, as long as the process lives."""
     server = socket.create_server(("127.0.0.1", port))
     threading.Thread(target=_hang_up, args=(server,), daemon=True).start()
 
@@ -40,7 +41,7 @@ def _hang_up(server: socket.socket) -> None:
 
 
 def run(words: list[str]) -> int:
-    """The exit code of the switch; 6 when the Thrift port is taken."""
+    """Runs the switch and returns its exit code, or 6 if the Thrift port is taken."""
     port = thrift_port(words)
     if port is not None:
         try:
@@ -52,7 +53,8 @@ def run(words: list[str]) -> int:
 
 
 def command() -> int:
-    """The command `agglab-switch`: runs the switch with the process's arguments until a signal."""
+    """Runs the switch with the process's arguments until a signal. This is the command
+    `agglab-switch`."""
     return run(sys.argv[1:])
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Field:
-    """A field of a header type; `bits` of a variable field (varbit) is its largest width."""
+    """A field of a header type. bits: its width, or the largest width of a variable field
+    (varbit)."""
 
     name: str
     index: int
@@ -22,7 +23,8 @@ class Field:
 
     @property
     def wide(self) -> bool:
-        """Wider than a machine word (or of variable width): kept as bytes, not as an integer."""
+        """Whether the field is kept as bytes and not as an integer: it is wider than a machine word
+        or has a variable width."""
         return self.bits > 64 or self.variable
 
 
@@ -53,7 +55,8 @@ class HeaderType:
 
 @dataclass(eq=False)
 class Header:
-    """A header instance; an element of a stack or a member of a union knows its place."""
+    """A header instance. A header that is an element of a stack or a member of a union knows its
+    position there."""
 
     name: str
     index: int
@@ -78,7 +81,7 @@ class Stack:
 
 @dataclass(eq=False)
 class Union:
-    """A header union; an element of a union stack knows its place."""
+    """A header union. A union that is an element of a union stack knows its position there."""
 
     name: str
     index: int

@@ -1,4 +1,4 @@
-"""Tables of an instance: entries and defaults."""
+"""The tables of an instance: entries and defaults."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from agglab.switch.matches import Group, Match, Member, target_number
 from agglab.switch.model import Action, Table
 
 DEFAULT_ENTRY = (1 << 64) - 1
-"""The handle that stands for the default entry's counter and meter (PL_DEFAULT_ENTRY of
-pipeline.h)."""
+"""The handle of the default entry, for its counter and meter; PL_DEFAULT_ENTRY of pipeline.h."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +28,12 @@ class Entry:
     priority: int
     const: bool
     target: Member | Group | None = None
-    """Instead of an action, in a table with an action profile."""
+    """The member or group of an action profile that the entry has in place of an action."""
 
 
 class Encoded(NamedTuple):
-    """An entry of a table that can be added to any instance of a program. words: what pl_table_add
-    takes of it; the entry's own handle means nothing."""
+    """An entry in a form that can be added to any instance of a program. words: the arguments of
+    pl_table_add. The handle in `entry` has no meaning."""
 
     table: str
     entry: Entry
@@ -42,7 +41,7 @@ class Encoded(NamedTuple):
 
 
 class Tables:
-    """Entries and defaults; `pipeline.tables`."""
+    """The entries and defaults of an instance; `pipeline.tables`."""
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
@@ -54,7 +53,8 @@ class Tables:
             self._remember_constants(table)
 
     def _remember_constants(self, table: Table) -> None:
-        """Records the constant entries, which take the first slots in the program's order."""
+        """Records the constant entries, which take the first slots in the program's order, and the
+        default."""
         for slot, entry in enumerate(table.entries):
             match = decode_match(table, entry.key, entry.mask)
             args = entry.args
@@ -84,7 +84,7 @@ class Tables:
         args: Sequence[int] = (),
         priority: int = 0,
     ) -> int:
-        """Add an entry and return its handle; larger priority wins (ternary, range)."""
+        """Adds an entry and returns its handle. The largest priority wins (ternary, range)."""
         return self.add_encoded(self.encode(table, match, action, args, priority))
 
     def encode(
@@ -95,7 +95,7 @@ class Tables:
         args: Sequence[int] = (),
         priority: int = 0,
     ) -> Encoded:
-        """An entry, checked, that any instance of the same program can add."""
+        """Returns a checked entry that any instance of the same program can add."""
         found = self.find(table)
         chosen = self._action(found, action)
         key, mask = encode_match(found, match)
@@ -104,7 +104,7 @@ class Tables:
         return Encoded(table, entry, words)
 
     def add_encoded(self, encoded: Encoded) -> int:
-        """Add an entry and return its handle."""
+        """Adds an entry and returns its handle."""
         handle = U64()
         result = self._instance.call("pl_table_add", *encoded.words, handle)
         check(result, f"table '{encoded.table}'")
@@ -115,7 +115,7 @@ class Tables:
         return handle.value
 
     def modify(self, table: str, handle: int, action: str, args: Sequence[int] = ()) -> None:
-        """Replace an entry's action and arguments."""
+        """Replaces an entry's action and arguments."""
         found = self.find(table)
         chosen = self._action(found, action)
         data = encode_action(chosen, args)
@@ -127,7 +127,7 @@ class Tables:
         )
 
     def delete(self, table: str, handle: int) -> None:
-        """Remove an entry."""
+        """Removes an entry."""
         found = self.find(table)
         check(
             self._instance.call("pl_table_delete", found.index, handle),
@@ -136,7 +136,7 @@ class Tables:
         del self._entries[table][handle]
 
     def set_default(self, table: str, action: str, args: Sequence[int] = ()) -> None:
-        """Set what a miss does."""
+        """Sets the action of a miss."""
         found = self.find(table)
         chosen = self._action(found, action)
         data = encode_action(chosen, args)
@@ -145,7 +145,7 @@ class Tables:
         self._defaults[table] = (action, tuple(args))
 
     def default(self, table: str) -> tuple[str, tuple[int, ...]] | None:
-        """The action and arguments of a miss, or None when the table has none."""
+        """Returns the action and arguments of a miss, or None if the table has none."""
         return self._defaults.get(self.find(table).name)
 
     def entries(self, table: str) -> list[Entry]:
@@ -156,7 +156,7 @@ class Tables:
     def add_indirect(
         self, table: str, match: Sequence[Match], target: Member | Group, priority: int = 0
     ) -> int:
-        """Add an entry to a table with an action profile and return its handle."""
+        """Adds an entry to a table with an action profile and returns its handle."""
         found = self.find(table)
         key, mask = encode_match(found, match)
         number = target_number(target)
@@ -170,7 +170,7 @@ class Tables:
         return handle.value
 
     def modify_indirect(self, table: str, handle: int, target: Member | Group) -> None:
-        """Make an entry refer to another member or group."""
+        """Makes an entry refer to another member or group."""
         found = self.find(table)
         number = target_number(target)
         result = self._instance.call("pl_table_modify_indirect", found.index, handle, number)
@@ -181,14 +181,14 @@ class Tables:
         )
 
     def set_default_indirect(self, table: str, target: Member | Group) -> None:
-        """Set the member or group that a miss takes."""
+        """Sets the member or group to which a miss leads."""
         found = self.find(table)
         number = target_number(target)
         result = self._instance.call("pl_table_set_default_indirect", found.index, number)
         check(result, f"table '{table}', {target}")
 
     def take_hit(self, table: str, handle: int) -> bool:
-        """Whether a packet has matched an entry since the last call; the table must have
+        """Whether a packet has matched an entry since the last call. The table must have
         support_timeout."""
         found = self.find(table)
         hit = int(self._instance.call("pl_entry_take_hit", found.index, handle))
@@ -197,8 +197,8 @@ class Tables:
 
 
 def check_entry(result: int, table: Table, what: str) -> None:
-    """Raises the error of a call that concerns a table's entry, if there is one. what: the kind of
-    thing that the table has to have for the call."""
+    """Raises PipelineError if a call for a table's entry failed. what: the kind of objects that the
+    table must have for this call."""
     if result == -errno.EPERM:
         raise PipelineError(f"table '{table.name}' has no {what}")
     check(result, f"table '{table.name}'")

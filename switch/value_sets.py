@@ -1,4 +1,4 @@
-"""Value sets of an instance's parser."""
+"""The value sets of an instance's parser."""
 
 from __future__ import annotations
 

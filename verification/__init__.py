@@ -1,1 +1,2 @@
-"""What proves compiler, switch and protocols. Imports `testbed`; nothing imports it."""
+"""Checks of the compiler, the switch and the protocols. This package imports `testbed`, and nothing
+imports it."""

@@ -1,4 +1,4 @@
-"""`python -m agglab.verification COMMAND`: what proves compiler, switch and protocols."""
+"""Checks the compiler, the switch and the protocols: `python -m agglab.verification COMMAND`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ USAGE = """usage: python -m agglab.verification COMMAND ...
 
 
 def main(words: list[str]) -> int:
-    """The exit code of a command; what a command raises is one line on stderr."""
+    """Returns the exit code of a command. An exception of the command becomes one line on
+    stderr."""
     return cli.guarded(_dispatch, words)
 
 

@@ -1,4 +1,4 @@
-"""The P4 programs of systems, at sizes that whoever tests them chooses."""
+"""The P4 programs of systems, compiled at sizes that their tests choose."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def source(system: str, lanes: int, slots: int) -> Source:
 
 
 def path(system: str) -> Path:
-    """The P4 file. Its sizes do not decide which it is."""
+    """Returns the system's P4 file, which does not depend on the sizes."""
     return P4_FOLDER / f"{source(system, lanes=1, slots=1).name}.p4"
 
 
 def compiled(system: str, lanes: int, slots: int, compiler: str = "agglab") -> Program:
-    """Compiles a system's program by one of the compilers of `switch.compiler`. Raises what
-    compile_program raises."""
+    """Compiles a system's program with one of the compilers of `switch.compiler`. Raises the same
+    errors as compile_program."""
     return compile_program(path(system), compiler, source(system, lanes, slots).parameters)

@@ -1,8 +1,8 @@
-"""A system's contribution to its own verification, beside the methods that the testbed calls.
+"""A system's contribution to its own verification, besides the methods that the testbed calls.
 
-It lies in the system's place, `testbed/systems/<name>/verification/`: if that is a package, which
-nothing of the testbed imports, it has a Proofs as `PROOFS`; a system without is tried by scenarios
-alone. `mutants/*.yaml` in it are faults of that system (mutants/catalogue.py).
+It is in `testbed/systems/<name>/verification/`. If that is a package, which nothing of the testbed
+imports, it has an object `PROOFS` of class Proofs. A system without one is only tried by scenarios.
+The files `mutants/*.yaml` in the same folder are faults of that system (mutants/catalogue.py).
 """
 
 from __future__ import annotations
@@ -22,11 +22,14 @@ from agglab.verification.explore import walk
 
 @dataclass(frozen=True)
 class Proofs:
-    """walks: makes worlds for the compiled program, beside models of the protocol, which `explore`
-    moves. exhaust: (P4 program, steps, where to print) follows every order of events of small
-    cases; raises walk.Wrong. script: makes, for a number of lanes, a packet test whose entries and
-    frames `fuzz` starts from. options: draws the system's own keys, an object of its class
-    `options`, for `explore`; without it schedules have their defaults."""
+    """The contribution of one system.
+
+    walks: makes worlds for the compiled program, with models of the protocol, which `explore`
+    moves. exhaust: tries every order of events of small cases, given (P4 program, steps, where to
+    print), and raises walk.Wrong. script: makes, for a number of lanes, a packet test whose entries
+    and frames `fuzz` starts from. options: draws the system's own keys for `explore`, as an object
+    of the system's class `options`. Without it, schedules use the default values.
+    """
 
     walks: Callable[[CompiledProgram], walk.System[Any]] | None = None
     exhaust: Callable[[Path, int, TextIO], None] | None = None
@@ -35,7 +38,7 @@ class Proofs:
 
 
 def folder(system: str) -> Path:
-    """Returns the folder for it, whether it exists or not."""
+    """Returns the folder of a system's contribution, whether it exists or not."""
     return Path(systems.__file__).parent / system / "verification"
 
 

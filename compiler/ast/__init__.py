@@ -1,7 +1,8 @@
-"""The syntax tree of P4_16, one class for each construct; no meaning, no imports but positions.
+"""The syntax tree of P4_16, with one class for each construct. The classes say nothing about
+meaning, and import only positions.
 
-Nodes compare and hash by identity, so that they can be keys of the maps in `typed.py`.
-A node's `position` is the place a diagnostic about it should point to.
+Nodes compare and hash by identity, so that they can be keys of the maps in `typed.py`. A node's
+`position` is the place to which a diagnostic about the node points.
 """
 
 from agglab.compiler.ast.blocks import (

@@ -1,4 +1,4 @@
-"""Parsers, controls, tables and what they are made of; the whole program."""
+"""The nodes of parsers, controls and tables with their parts, and of the whole program."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from agglab.compiler.ast.node import Node
 
 @dataclass(eq=False, slots=True)
 class SelectCase(Node):
-    """keyset: one expression, or a parenthesized ListExpression for several keys."""
+    """One case of a `select`. keyset: one expression, or a parenthesized ListExpression for several
+    keys."""
 
     keyset: Expression
     target: StateRef
@@ -25,14 +26,15 @@ class SelectCase(Node):
 
 @dataclass(eq=False, slots=True)
 class StateRef(Node):
-    """The name of a state to go to; "accept" and "reject" included."""
+    """The name of a state to go to, which may be "accept" or "reject"."""
 
     name: str
 
 
 @dataclass(eq=False, slots=True)
 class Transition(Node):
-    """`transition target;` (subject empty) or `transition select(subject) { cases }`."""
+    """`transition target;`, in which case subject is empty, or `transition select(subject) { cases
+    }`."""
 
     target: StateRef | None
     subject: tuple[Expression, ...] = ()
@@ -41,7 +43,8 @@ class Transition(Node):
 
 @dataclass(eq=False, slots=True)
 class ParserState(Declaration):
-    """transition None: implicit `transition reject`."""
+    """A state of a parser. transition: None where it is not written, which means `transition
+    reject`."""
 
     statements: tuple[Statement | Declaration, ...]
     transition: Transition | None
@@ -86,7 +89,7 @@ class KeyElement(Node):
 class ActionRef(Node):
     """`name` or `name(arguments)` in a table's action list, entries and default action.
 
-    arguments None: written without parentheses.
+    arguments: None where the reference has no parentheses.
     """
 
     name: str

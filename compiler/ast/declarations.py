@@ -1,4 +1,5 @@
-"""Declarations but for parsers and controls; statements, which hold them and are held by them."""
+"""The nodes of statements, and of all declarations except parsers and controls. They share a file
+because each kind can contain the other."""
 
 from __future__ import annotations
 
@@ -11,12 +12,13 @@ from agglab.compiler.source import Position
 
 @dataclass(eq=False, slots=True)
 class Statement(Node):
-    """Declarations that may stand among statements derive from Declaration instead."""
+    """A statement. Declarations that may stand among statements derive from Declaration, not from
+    this."""
 
 
 @dataclass(eq=False, slots=True)
 class Assignment(Statement):
-    """`left operator= right`; operator is "" for plain `=`, else `+`, `|+|`, `<<`, ..."""
+    """`left operator= right`. operator: "" for plain `=`, otherwise `+`, `|+|`, `<<` and so on."""
 
     left: Expression
     operator: str
@@ -69,7 +71,8 @@ class Continue(Statement):
 
 @dataclass(eq=False, slots=True)
 class SwitchCase(Node):
-    """label is DefaultKeyset for `default`; body None falls through to the next case."""
+    """One case of a `switch`. label: a DefaultKeyset for `default`. body: None where the case falls
+    through to the next one."""
 
     label: Expression
     body: Block | None
@@ -107,19 +110,19 @@ class ForIn(Statement):
 
 @dataclass(eq=False, slots=True)
 class Declaration(Node):
-    """Anything with a name; position is the name's place."""
+    """A declaration of anything with a name. position: the place of the name."""
 
     name: str
     annotations: tuple[Annotation, ...]
 
     def annotation(self, name: str) -> Annotation | None:
-        """The first annotation called name, if any."""
+        """Returns the first annotation called `name`, or None if there is none."""
         return next((a for a in self.annotations if a.name == name), None)
 
 
 @dataclass(eq=False, slots=True)
 class Parameter(Declaration):
-    """direction: "", "in", "out", "inout"."""
+    """A parameter. direction: "", "in", "out" or "inout"."""
 
     direction: str
     type_ref: TypeRef
@@ -149,7 +152,7 @@ class Variable(Declaration):
 
 @dataclass(eq=False, slots=True)
 class Instantiation(Declaration):
-    """`Type(arguments) name;`; initializer holds abstract methods' bodies `= { ... }`."""
+    """`Type(arguments) name;`. initializer: the bodies of abstract methods in `= { ... }`."""
 
     type_ref: TypeRef
     arguments: tuple[Argument, ...]
@@ -163,7 +166,7 @@ class StructField(Declaration):
 
 @dataclass(eq=False, slots=True)
 class StructDeclaration(Declaration):
-    """kind: "struct", "header" or "header_union"."""
+    """The declaration of a struct-like type. kind: "struct", "header" or "header_union"."""
 
     kind: str
     type_parameters: tuple[TypeParameter, ...]
@@ -172,14 +175,15 @@ class StructDeclaration(Declaration):
 
 @dataclass(eq=False, slots=True)
 class EnumMember(Declaration):
-    """A member of an enum, of `error` or of `match_kind`; value only in serializable enums."""
+    """A member of an enum, of `error` or of `match_kind`. value: only present in serializable
+    enums."""
 
     value: Expression | None = None
 
 
 @dataclass(eq=False, slots=True)
 class EnumDeclaration(Declaration):
-    """underlying None: plain enum; else a serializable one."""
+    """An enum. underlying: the type of a serializable enum, None for a plain enum."""
 
     underlying: TypeRef | None
     members: tuple[EnumMember, ...]
@@ -187,14 +191,14 @@ class EnumDeclaration(Declaration):
 
 @dataclass(eq=False, slots=True)
 class ErrorDeclaration(Declaration):
-    """One `error { ... }`; name is "error". All of a program's are merged."""
+    """One `error { ... }`, whose name is "error". All those of a program are merged."""
 
     members: tuple[EnumMember, ...]
 
 
 @dataclass(eq=False, slots=True)
 class MatchKindDeclaration(Declaration):
-    """One `match_kind { ... }`; name is "match_kind". All of a program's are merged."""
+    """One `match_kind { ... }`, whose name is "match_kind". All those of a program are merged."""
 
     members: tuple[EnumMember, ...]
 
@@ -209,7 +213,7 @@ class TypedefDeclaration(Declaration):
 
 @dataclass(eq=False, slots=True)
 class FunctionDeclaration(Declaration):
-    """A function; body None: extern function or method. A constructor has no return type."""
+    """A function or method. body: None for those of externs. A constructor has no return type."""
 
     return_type: TypeRef | None
     type_parameters: tuple[TypeParameter, ...]
@@ -220,7 +224,7 @@ class FunctionDeclaration(Declaration):
 
 @dataclass(eq=False, slots=True)
 class ExternDeclaration(Declaration):
-    """Constructors are the methods that bear the extern's own name."""
+    """An extern object. Its constructors are the methods that have the extern's own name."""
 
     type_parameters: tuple[TypeParameter, ...]
     methods: tuple[FunctionDeclaration, ...]

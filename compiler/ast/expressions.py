@@ -1,4 +1,4 @@
-"""Expressions, the types and annotations that contain them, all as written."""
+"""The nodes of expressions, and of the types and annotations that contain expressions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agglab.compiler.source import Position
 
 @dataclass(eq=False, slots=True)
 class TypeRef(Node):
-    """A type as written."""
+    """A type as the source writes it."""
 
 
 @dataclass(eq=False, slots=True)
@@ -22,7 +22,7 @@ class BaseTypeRef(TypeRef):
 
 @dataclass(eq=False, slots=True)
 class BitsTypeRef(TypeRef):
-    """`bit`, `bit<W>`, `int<W>`, `varbit<W>`: kind is the keyword; width None means 1."""
+    """`bit`, `bit<W>`, `int<W>` or `varbit<W>`. kind: the keyword. width: None means 1."""
 
     kind: str
     width: Expression | None
@@ -73,10 +73,10 @@ class DontCareTypeRef(TypeRef):
 
 @dataclass(eq=False, slots=True)
 class Annotation(Node):
-    """`@name`, `@name(...)`, `@name[...]`; `@pragma name ...` is an annotation as well.
+    """`@name`, `@name(...)` or `@name[...]`; `@pragma name ...` is an annotation as well.
 
-    arguments: the body read as an expression list (empty when it is none); pairs: the body
-    read as `key = value` list; text: the body's tokens, as written.
+    arguments: the body as an expression list, empty if the body is not one. pairs: the body as a
+    list of `key = value`. text: the body's tokens, as written.
     """
 
     name: str
@@ -93,7 +93,8 @@ class Expression(Node):
 
 @dataclass(eq=False, slots=True)
 class IntLiteral(Expression):
-    """width None: arbitrary precision; else `8w255` (signed False) or `8s255` (signed True)."""
+    """An integer literal. width: None for arbitrary precision. `8w255` has width 8, and so has
+    `8s255`, which is signed."""
 
     value: int
     width: int | None = None
@@ -112,7 +113,7 @@ class StringLiteral(Expression):
 
 @dataclass(eq=False, slots=True)
 class NameExpression(Expression):
-    """`x` or `.x` where x is not a type."""
+    """`x` or `.x`, where x is not a type."""
 
     name: str
     absolute: bool = False
@@ -127,12 +128,13 @@ class TypeExpression(Expression):
 
 @dataclass(eq=False, slots=True)
 class ThisExpression(Expression):
-    """`this` in the functions of an extern instance's initializer."""
+    """`this`, in the functions of an extern instance's initializer."""
 
 
 @dataclass(eq=False, slots=True)
 class Member(Expression):
-    """`base.member`; position is all of it where it is on one line, member_position the name."""
+    """`base.member`. position: the whole expression if it is on one line. member_position: the
+    place of the member's name."""
 
     base: Expression
     member: str
@@ -158,7 +160,7 @@ class Slice(Expression):
 
 @dataclass(eq=False, slots=True)
 class PlusSlice(Expression):
-    """`base[start +: width]`: the width bits from bit start up; start need not be constant."""
+    """`base[start +: width]`: `width` bits from bit `start` upwards. start need not be constant."""
 
     base: Expression
     start: Expression
@@ -167,7 +169,7 @@ class PlusSlice(Expression):
 
 @dataclass(eq=False, slots=True)
 class Argument(Node):
-    """`value`, `name = value`; value None stands for `_`."""
+    """`value` or `name = value`. value: None for `_`."""
 
     name: str | None
     value: Expression | None
@@ -175,7 +177,8 @@ class Argument(Node):
 
 @dataclass(eq=False, slots=True)
 class Call(Expression):
-    """`callee<type_arguments>(arguments)`: function, method, action, apply."""
+    """`callee<type_arguments>(arguments)`: a call of a function, method or action, or an
+    `apply`."""
 
     callee: Expression
     type_arguments: tuple[TypeRef, ...]
@@ -192,7 +195,7 @@ class ConstructorCall(Expression):
 
 @dataclass(eq=False, slots=True)
 class Unary(Expression):
-    """operator: `-`, `+`, `~`, `!`."""
+    """A unary operator with its operand. operator: `-`, `+`, `~` or `!`."""
 
     operator: str
     operand: Expression
@@ -200,7 +203,8 @@ class Unary(Expression):
 
 @dataclass(eq=False, slots=True)
 class Binary(Expression):
-    """operator: + - |+| |-| * / % << >> & | ^ ++ == != < > <= >= && ||."""
+    """A binary operator with its operands. operator: + - |+| |-| * / % << >> & | ^ ++ == != < > <=
+    >= && ||."""
 
     operator: str
     left: Expression
@@ -217,7 +221,8 @@ class Cast(Expression):
 
 @dataclass(eq=False, slots=True)
 class Conditional(Expression):
-    """`condition ? then : otherwise`; parenthesized: between parentheses of its own."""
+    """`condition ? then : otherwise`. parenthesized: whether the expression has parentheses of its
+    own."""
 
     condition: Expression
     then: Expression
@@ -227,7 +232,8 @@ class Conditional(Expression):
 
 @dataclass(eq=False, slots=True)
 class ListExpression(Expression):
-    """`{ a, b, c }`; has_dots for a final `...`; also a keyset tuple `(a, b)` (parenthesized)."""
+    """`{ a, b, c }`, or a keyset tuple `(a, b)`, which is parenthesized. has_dots: whether the list
+    ends with `...`."""
 
     elements: tuple[Expression, ...]
     has_dots: bool = False
@@ -236,7 +242,8 @@ class ListExpression(Expression):
 
 @dataclass(eq=False, slots=True)
 class StructExpression(Expression):
-    """`{ a = x, b = y }`; has_dots for a final `...`; members' order is as written."""
+    """`{ a = x, b = y }`, with the members in the order written. has_dots: whether it ends with
+    `...`."""
 
     members: tuple[StructMember, ...]
     has_dots: bool = False
@@ -257,7 +264,7 @@ class InvalidHeader(Expression):
 
 @dataclass(eq=False, slots=True)
 class DefaultInitializer(Expression):
-    """`...`: the default value of whatever type is expected here."""
+    """`...`: the default value of the type that is expected here."""
 
 
 @dataclass(eq=False, slots=True)
@@ -278,6 +285,6 @@ class Mask(Expression):
 
 @dataclass(eq=False, slots=True)
 class DefaultKeyset(Expression):
-    """`default` or `_` in keysets and switch labels; written is which of the two."""
+    """`default` or `_` in keysets and switch labels. written: which of the two it is."""
 
     written: str = "default"

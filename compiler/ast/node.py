@@ -1,4 +1,4 @@
-"""What all nodes of the tree are, and how to walk over them."""
+"""The base class of all nodes of the tree, and functions that walk over nodes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Node:
 
 
 def children(node: Node) -> Iterator[Node]:
-    """The nodes directly below node, in the order of their fields."""
+    """Yields the nodes directly below a node, in the order of its fields."""
     for entry in fields(node):
         yield from _nodes_in(getattr(node, entry.name))
 
@@ -28,7 +28,7 @@ def _nodes_in(value: object) -> Iterator[Node]:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """node and everything below it, parents first, without recursion."""
+    """Yields a node and everything below it, parents first, without recursion."""
     stack = [node]
     while stack:
         current = stack.pop()

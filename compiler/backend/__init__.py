@@ -1,7 +1,7 @@
-"""Typed P4_16 (v1model) to BMv2 JSON and P4Info.
+"""The back end: from typed P4_16 (v1model) to BMv2 JSON and P4Info.
 
-lower (storage, expressions, statements, tables, parsers, checks) -> ir -> graph -> assemble ->
-json_output; p4info reads the typed program and the tables that lowering found.
+The stages are: lower (storage, expressions, statements, tables, parsers, checks) -> ir -> graph ->
+assemble -> json_output. p4info reads the typed program and the tables that lowering found.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def emit(
 ) -> tuple[dict[str, Any], Any] | None:
     """Returns (BMv2 JSON, p4.config.v1.P4Info), or None after errors, which are in diagnostics.
 
-    emit_externs: extern functions and objects that v1model does not declare are left to modules
-    that BMv2 loads.
+    emit_externs: whether extern functions and objects that v1model does not declare are left to
+    modules that BMv2 loads.
     """
     return with_deep_stack(lambda: _emit(program, diagnostics, emit_externs))
 
@@ -45,7 +45,7 @@ def _emit(
 def show_ir(
     program: TypedProgram, diagnostics: Diagnostics, emit_externs: bool = False
 ) -> str | None:
-    """The program after lowering, as text; None after errors."""
+    """Returns the program after lowering as text, or None after errors."""
     return with_deep_stack(lambda: _show_ir(program, diagnostics, emit_externs))
 
 

@@ -1,6 +1,6 @@
 """P4's fixed-width arithmetic on BMv2's unbounded integers.
 
-Every function returns an expression whose value is in the range of the P4 type; a mask or a
+Every function returns an expression whose value is in the range of the P4 type. A mask or a
 `two_comp_mod` is left out where the operands' ranges show that nothing can overflow.
 """
 
@@ -32,7 +32,7 @@ def fits(expr: ir.Expr, bounds: Range) -> bool:
 
 
 def constant(value: int, shape: types.Type) -> ir.Const:
-    """Returns a value, which is in the type's range already, as a constant of that type."""
+    """Returns a value as a constant of a type. The value must be in the type's range already."""
     return ir.Const(value, scalar_width(shape))
 
 
@@ -53,7 +53,7 @@ def wrap(expr: ir.Expr, width: int, signed: bool = False) -> ir.Expr:
 
 def unwrap(expr: ir.Expr, width: int) -> ir.Expr:
     """Returns the expression without its outermost mask, if storing it in `width` unsigned bits
-    masks it in the same way."""
+    masks it in the same way. Otherwise returns it unchanged."""
     if isinstance(expr, ir.Op) and expr.op == "&" and expr.right == ir.Const(mask(width), width):
         assert expr.left is not None
         return expr.left
@@ -61,7 +61,7 @@ def unwrap(expr: ir.Expr, width: int) -> ir.Expr:
 
 
 def unsigned(expr: ir.Expr, width: int) -> ir.Expr:
-    """The bits of a signed or unsigned number as an unsigned one."""
+    """Returns the bits of a signed or unsigned number as an unsigned number."""
     return wrap(expr, width)
 
 
@@ -77,7 +77,7 @@ def as_boolean(expr: ir.Expr) -> ir.Expr:
 
 
 def as_data(expr: ir.Expr) -> ir.Expr:
-    """A boolean as data of one bit."""
+    """Returns a boolean as data of one bit."""
     if not expr.is_boolean:
         return expr
     if isinstance(expr, ir.BoolConstant):
@@ -254,7 +254,7 @@ def replace_bits(whole: ir.Expr, width: int, high: int, low: int, part: ir.Expr)
 
 
 def convert(expr: ir.Expr, source: types.Type, target: types.Type) -> ir.Expr:
-    """A cast between scalar types (P4_16 section 8.11.1)."""
+    """Returns the value cast from one scalar type to another (P4_16 section 8.11.1)."""
     start, end = plain(source), plain(target)
     if start == end or isinstance(end, types.Integer):
         return expr

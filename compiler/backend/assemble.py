@@ -8,7 +8,8 @@ END_OF_ACTION = 0
 
 
 def assemble(body: list[ir.Statement]) -> list[ir.Primitive]:
-    """The primitives of an action. Offsets are absolute indices; one past the end is the end."""
+    """Returns the primitives of an action. The offsets of jumps are absolute indices; the index
+    behind the last primitive ends the action."""
     return _Assembler().run(body)
 
 
@@ -82,7 +83,8 @@ class _Assembler:
             self.offsets[other] = len(self.primitives)
 
     def _thread_jumps(self) -> None:
-        """A jump to a jump goes where that one goes (loops of nothing but jumps excepted)."""
+        """Makes a jump to another jump go directly to the other one's target. Loops that consist of
+        jumps alone stay as they are."""
         for index, label in self.jumps.items():
             seen = {label}
             target = self.offsets[label]
@@ -95,7 +97,7 @@ class _Assembler:
                 target = self.offsets[label]
 
     def _drop_idle_jumps(self) -> None:
-        """Jumps to the very next primitive do nothing."""
+        """Removes jumps to the very next primitive, which do nothing."""
         idle = [i for i in sorted(self.jumps, reverse=True) if self._is_idle(i)]
         for index in idle:
             del self.primitives[index]

@@ -1,4 +1,5 @@
-"""Stores: from any value into any place, member by member where BMv2 has no whole-value copy."""
+"""Stores of any value into any place. A value that BMv2 cannot copy as a whole is stored member by
+member."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ from agglab.compiler.backend.scope import Scope
 
 
 class Assignments:
-    """Assignments of values of all types, and what out parameters deliver."""
+    """The part that lowers assignments of values of all types and the delivery of `out`
+    arguments."""
 
     def __init__(self, scope: Scope, expressions: Expressions, comparisons: Comparisons) -> None:
         self.scope = scope
@@ -58,7 +60,7 @@ class Assignments:
         self.store(target, arithmetic.binary(statement.operator, left, right, shape))
 
     def store(self, target: Place, expr: ir.Expr) -> None:
-        """A scalar into its place, truncated by the field's own width."""
+        """Stores a scalar in its place. The field's own width truncates it."""
         if isinstance(target, SlicePlace):
             self._store_slice(target, expr)
             return
@@ -84,7 +86,7 @@ class Assignments:
         self.store(base, arithmetic.wrap(merged, width, is_signed(base.type)))
 
     def _store_moving(self, target: MovingSlicePlace, expr: ir.Expr) -> None:
-        """The bits at start are cleared and set; what lies beyond the end of base is dropped."""
+        """Replaces the bits from `start` upwards. Bits beyond the end of the base are dropped."""
         base, shape = target.base, types.Bits(scalar_width(target.base.type))
         whole = arithmetic.unsigned(self.expressions.read(base, _at(self.scope)), shape.width)
         part = arithmetic.unsigned(arithmetic.as_data(expr), scalar_width(target.type))
@@ -104,8 +106,8 @@ class Assignments:
         self.expressions.select_code(target, lambda place: self.store(place, value), [])
 
     def _assign_selected(self, target: Place, source: SelectedPlace) -> None:
-        """Assigns from the element that an index picks. An element beyond the last one is
-        invalid."""
+        """Assigns the element that an index picks. If the index is beyond the last element, the
+        headers of `target` become invalid."""
         with self.scope.into([]) as outside:
             self.invalidate(target)
         self.expressions.select_code(source, lambda place: self.assign(target, place), outside)
@@ -139,9 +141,12 @@ class Assignments:
             self.assign(to, given)
 
     def detached(self, target: Place, source: StructPlace) -> list[Place]:
-        """Returns source's members. Values that are computed from target itself are put aside
-        first, and so are those that depend on which headers are valid, since an assignment to a
-        header makes it valid and other members of its union invalid."""
+        """Returns the members of `source`, some of them as copies.
+
+        A member is copied first if it is computed from `target` itself. It is also copied if it
+        depends on which headers are valid, since an assignment to a header makes it valid and the
+        other members of its union invalid.
+        """
         covered = set(footprint(target))
         return [self._detached(covered, part) for part in source.members.values()]
 
@@ -197,8 +202,8 @@ class Assignments:
             raise self.scope.unsupported(_at(self.scope), "this assignment to a header union")
 
     def invalidate(self, place: Place) -> None:
-        """Makes all headers in `place` invalid, as happens to `out` parameters on entering a block
-        (section 6.8)."""
+        """Makes all headers in `place` invalid. This happens to `out` parameters when a block is
+        entered (section 6.8)."""
         if isinstance(place, HeaderPlace):
             self.scope.emit("remove_header", place.expr)
         elif isinstance(place, StructPlace):
@@ -214,7 +219,7 @@ class Assignments:
             self.expressions.select_code(place, self.invalidate, [])
 
     def output(self, expression: ast.Expression) -> tuple[ir.Expr, Place | None]:
-        """Returns a field that an extern can write a scalar to. If the real target is not a field,
+        """Returns a field to which an extern can write a scalar. If the real target is not a field,
         also returns that target, for deliver()."""
         target = self.expressions.place(expression, freeze=True)
         if isinstance(target, Scalar) and isinstance(target.ref, ir.FieldRef):
@@ -224,7 +229,7 @@ class Assignments:
         return temporary.ref, target
 
     def deliver(self, ref: ir.Expr, target: Place | None) -> None:
-        """The second half of output(): from the field to the real target."""
+        """Copies the field that output() returned to the real target, if there is one."""
         if target is None:
             return
         boolean = isinstance(plain(target.type), types.Boolean)

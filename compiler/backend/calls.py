@@ -1,7 +1,7 @@
 """Calls of actions, functions and sub-controls, inlined with P4's copy-in and copy-out.
 
-An argument stands for its parameter itself where nothing else the callee can reach overlaps it
-(section 6.8 allows no observable difference then); otherwise it is copied.
+An argument takes the place of its parameter where nothing else that the callee can reach overlaps
+it, since section 6.8 then allows no observable difference. Otherwise it is copied.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _REFUSED = {
 
 @dataclass
 class Passed:
-    """An argument, and what evaluating it or writing to it touches in the caller."""
+    """An argument, and the variables of the caller that evaluating it or writing to it touches."""
 
     bound: BoundArgument
     touches: Effects
 
 
 class Calls:
-    """Calls, inlined: how arguments come in and go out."""
+    """The part that inlines calls: it passes arguments in and results out."""
 
     def __init__(self, scope: Scope, expressions: Expressions, assignments: Assignments) -> None:
         self.scope = scope
@@ -50,7 +50,7 @@ class Calls:
         scope.calls[CallKind.FUNCTION] = self._function
 
     def call_value(self, call: ast.Call) -> Place | None:
-        """Lowers a call; the place of its result, None for void."""
+        """Lowers a call and returns the place of its result, or None for void."""
         info = self.scope.typed.calls[call]
         if info.kind is CallKind.STATIC_ASSERT:
             return Value(types.BOOLEAN, ir.BoolConstant(True))
@@ -88,7 +88,8 @@ class Calls:
         self.run_body(frame, action.body.statements)
 
     def lexical_of(self, declaration: ast.Declaration) -> Frame:
-        """The frame of the block that declares an action: the innermost that is no action."""
+        """Returns the frame of the block that declares an action: the innermost frame that is not
+        an action's."""
         frame = self.scope.frame
         while frame.lexical is not None:
             frame = frame.lexical
@@ -117,7 +118,8 @@ class Calls:
         return frame.result
 
     def run_body(self, frame: Frame, body: Sequence[ast.Statement | ast.Declaration]) -> None:
-        """The callee's statements, its end label, and what it copies out."""
+        """Emits the callee's statements, its end label if anything jumps to it, and its copies to
+        the caller."""
         self.guard_recursion(frame)
         self.scope.unit.inlined += 1
         if self.scope.unit.inlined > MAX_INLINED + 1:
@@ -153,7 +155,8 @@ class Calls:
         arguments: Sequence[BoundArgument],
         reach: Effects,
     ) -> None:
-        """Binds the callee's parameters in frame; reach: what its body does by other names."""
+        """Binds the callee's parameters in `frame`. reach: the variables that the callee's body
+        touches by other names."""
         passed = [
             Passed(bound, effects(self.scope.typed, bound.value) if bound.value else Effects())
             for bound in arguments
@@ -170,14 +173,15 @@ class Calls:
     def _bind_object(
         self, frame: Frame, declaration: ast.Declaration, bound: BoundArgument
     ) -> None:
-        """packet_in and packet_out are known by their type, other objects by their instance."""
+        """Binds an extern object to its parameter. packet_in and packet_out need no binding,
+        because their type identifies them."""
         assert isinstance(bound.parameter.type, types.Extern)
         if bound.value is not None and bound.parameter.type.name not in PACKETS:
             frame.objects[declaration] = self.scope.instance_of(bound.value)
 
     def enter_again(self, frame: Frame, arguments: Sequence[BoundArgument]) -> None:
-        """Copies the arguments of a control that is applied more than once: its parameters have
-        places of their own."""
+        """Copies the arguments of a control that is applied more than once. The parameters of such
+        a control have places of their own."""
         frame.copy_outs = []
         for bound in arguments:
             parameter, declaration = bound.parameter, bound.parameter.declaration
@@ -273,13 +277,13 @@ class Calls:
 
 
 def _is_costly(place: Place) -> bool:
-    """Whether computing the value again at every use would cost more than a variable."""
+    """Whether computing the value again at every use would cost more than a variable does."""
     expr = place.expr if isinstance(place, Value) else None
     return isinstance(expr, ir.Op) and expr.depth > 2
 
 
 def _strip_tail(code: list[ir.Statement], label: int) -> None:
-    """Removes jumps to label from the end of code, where control goes there anyway."""
+    """Removes jumps to `label` from the end of the code, where control goes to the label anyway."""
     last = code[-1] if code else None
     if isinstance(last, ir.Goto) and last.label == label:
         code.pop()
@@ -293,7 +297,7 @@ def _strip_tail(code: list[ir.Statement], label: int) -> None:
 
 
 def _can_stand(target: Place, shape: types.Type) -> bool:
-    """Whether target can be used as it is under the parameter's name."""
+    """Whether the target can be used itself under the parameter's name, without a copy."""
     if isinstance(target, SlicePlace):
         return False
     if is_scalar(shape):

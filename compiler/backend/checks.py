@@ -1,4 +1,4 @@
-"""Checksum controls and the deparser: the blocks that BMv2 takes as lists, not as code."""
+"""Checksum controls and the deparser: the blocks that BMv2 takes as lists and not as code."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from agglab.compiler.typed import CallInfo, CallKind, Instance
 
 
 class ListBody:
-    """A control made of calls only, possibly inside `if`s; condition: what holds at a call."""
+    """The body of a control that consists of calls only, possibly inside `if`s. condition: the
+    condition under which the current call runs."""
 
     def __init__(self, parts: Parts) -> None:
         self.scope = parts.scope
@@ -40,7 +41,7 @@ class ListBody:
             raise Unsupported(statement.position, f"a computation in {control.name}")
 
     def control_call(self, call: ast.Call, info: CallInfo) -> Place | None:
-        """A sub-control, whose calls are as good as those of this one."""
+        """Lowers a sub-control. Its calls are treated like those of the control that applies it."""
         instance = self.scope.called_instance(call, info)
         control = instance.declaration
         assert isinstance(control, ast.ControlDeclaration)
@@ -70,7 +71,7 @@ class ListBody:
 
 
 class ChecksumCalls:
-    """The calls of a checksum control, each of which becomes a checksum of the program."""
+    """The calls of a checksum control. Each of them becomes a checksum of the program."""
 
     def __init__(self, parts: Parts, body: ListBody) -> None:
         self.scope = parts.scope
@@ -115,7 +116,7 @@ class ChecksumCalls:
 
 
 class DeparserCalls:
-    """The calls of the deparser: the headers it emits, in order."""
+    """The calls of the deparser. They give the headers that it emits, in order."""
 
     def __init__(self, parts: Parts, body: ListBody) -> None:
         self.scope = parts.scope
@@ -147,7 +148,7 @@ class DeparserCalls:
 
 
 def lower_checksums(unit: Unit, instance: Instance, block: str, arguments: Sequence[Place]) -> None:
-    """block: "verify" or "update"."""
+    """Lowers a checksum control. block: "verify" or "update"."""
     _lower_list(unit, instance, block, arguments, ChecksumCalls)
 
 

@@ -1,4 +1,5 @@
-"""Equality of what is no scalar, member by member, and the validity of headers and unions."""
+"""Equality of values that are not scalars, member by member, and the validity of headers and
+unions."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from agglab.compiler.backend.scope import Scope
 
 
 class Comparisons:
-    """Equality and validity of values that have members."""
+    """The part that lowers equality and validity of values that have members."""
 
     def __init__(self, scope: Scope, expressions: Expressions) -> None:
         self.scope = scope
@@ -29,8 +30,8 @@ class Comparisons:
         scope.equal = self.equal
 
     def equal(self, left: Place, right: Place, where: ast.Node) -> ir.Expr:
-        """Compares member by member. Headers are also equal when both are invalid (section
-        8.17)."""
+        """Returns whether two values are equal, compared member by member. Two invalid headers are
+        also equal (section 8.17)."""
         if isinstance(left, InvalidPlace) or isinstance(right, InvalidPlace):
             other = right if isinstance(left, InvalidPlace) else left
             return arithmetic.negate(self.is_valid(other, where))
@@ -53,7 +54,8 @@ class Comparisons:
         )
 
     def _settled(self, place: Place) -> Place:
-        """A copy of an aggregate picked at run time, anything else as it is."""
+        """Returns a copy of an aggregate that is picked at run time, and any other place
+        unchanged."""
         if isinstance(place, LastHeader):
             return self.last_as_header(place)
         picked = isinstance(place, SelectedPlace) and not is_scalar(place.type)

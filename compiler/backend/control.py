@@ -1,4 +1,4 @@
-"""Ingress and egress: table applications, hit/miss/action_run, and controls inside controls."""
+"""Ingress and egress: applications of tables and their results, and controls inside controls."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class BuiltTable:
 
 
 class ControlBody:
-    """Lowers one pipeline's control into pipeline.body and pipeline.tables."""
+    """The part that lowers one pipeline's control into pipeline.body and pipeline.tables."""
 
     def __init__(self, unit: Unit, frame: Frame, pipeline: ir.Pipeline) -> None:
         parts = Parts(unit, frame)
@@ -44,7 +44,7 @@ class ControlBody:
         self.scope.apply_result = self.apply_result
 
     def run(self, control: ast.ControlDeclaration) -> None:
-        """The whole control; statements end in pipeline.body."""
+        """Lowers the whole control. Its statements are appended to pipeline.body."""
         self.scope.position = control.position
         with self.scope.into(self.tables.pipeline.body):
             self.run_control(self.scope.frame, control)
@@ -57,7 +57,7 @@ class ControlBody:
         self.calls.run_body(frame, control.body.statements)
 
     def _local_variable(self, declaration: ast.Variable) -> None:
-        """A control's variable keeps its place when the control is applied again."""
+        """Lowers a control's variable. It keeps its place when the control is applied again."""
         place = self.scope.frame.env.get(declaration)
         if place is None:
             self.statements.statement(declaration)
@@ -124,7 +124,8 @@ class ControlBody:
         return None if receiver is None else self.scope.typed.decl_of.get(receiver)
 
     def _action(self, call: ast.Call, info: CallInfo) -> Place | None:
-        """An action called in an apply block is one of the control plane's, too."""
+        """Lowers the call of an action in an apply block. Such an action belongs to the control
+        plane's view, too."""
         assert isinstance(info.target, ast.ActionDeclaration)
         if not self.scope.frame.in_action and self.scope.frame.called is None:
             name = self.tables.action_name(self.scope.frame, info.target)
@@ -139,7 +140,7 @@ class ControlBody:
         return None
 
     def application(self, info: CallInfo) -> ir.Apply:
-        """Evaluates the keys; the Apply is for the caller to complete and append."""
+        """Evaluates the keys and returns the Apply, which the caller completes and appends."""
         assert isinstance(info.target, ast.TableDeclaration)
         declaration = info.target
         if self.tables.building_action:
@@ -178,7 +179,8 @@ class ControlBody:
         return Value(types.BOOLEAN, arithmetic.as_boolean(result.ref))
 
     def _if(self, statement: ast.If) -> None:
-        """`if (t.apply().hit)` needs no variable: it is the table's own next."""
+        """Lowers an `if`. `if (t.apply().hit)` needs no variable, because the table itself branches
+        on a hit."""
         condition, negated = statement.condition, False
         while isinstance(condition, ast.Unary) and condition.operator == "!":
             condition, negated = condition.operand, not negated
@@ -240,7 +242,8 @@ def has_tables(instance: Instance) -> bool:
 
 
 def block_arguments(instance: Instance, info: CallInfo) -> list[BoundArgument]:
-    """The call's arguments, bound to the parameters of the block that instance really is."""
+    """Returns the call's arguments, bound to the parameters of the block that the instance really
+    is."""
     shape = instance.type
     assert isinstance(shape, types.Block)
     pairs = zip(shape.parameters, info.arguments, strict=True)
@@ -248,7 +251,7 @@ def block_arguments(instance: Instance, info: CallInfo) -> list[BoundArgument]:
 
 
 def block_bindings(instance: Instance) -> types.Bindings:
-    """Maps each type parameter of a generic parser or control to its argument."""
+    """Returns the argument of each type parameter of a generic parser or control."""
     declaration, shape = instance.declaration, instance.type
     parameters = getattr(declaration, "type_parameters", ())
     arguments = getattr(shape, "arguments", ())
@@ -258,7 +261,7 @@ def block_bindings(instance: Instance) -> types.Bindings:
 def lower_control(
     unit: Unit, instance: Instance, name: str, arguments: Sequence[Place]
 ) -> ir.Pipeline:
-    """ingress or egress; arguments: the places of the control's parameters, in order."""
+    """Lowers ingress or egress. arguments: the places of the control's parameters, in order."""
     control = instance.declaration
     assert isinstance(control, ast.ControlDeclaration)
     pipeline = ir.Pipeline(name, control.position)

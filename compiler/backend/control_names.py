@@ -8,7 +8,8 @@ from agglab.compiler.typed import TypedProgram
 
 
 def given_name(declaration: ast.Declaration | None, default: str = "") -> str:
-    """@name of a parameter, field or type; else its own name."""
+    """Returns the @name of a parameter, field or type if it has one, otherwise its own name.
+    Without a declaration, returns `default`."""
     if declaration is None:
         return default
     return _annotated(declaration.annotations) or declaration.name
@@ -24,12 +25,12 @@ def _annotated(annotations: tuple[ast.Annotation, ...]) -> str | None:
 
 
 def key_name(typed: TypedProgram, element: ast.KeyElement) -> str:
-    """@name, or the expression as written."""
+    """Returns the key's @name if it has one, otherwise the expression as written."""
     return _annotated(element.annotations) or written(typed, element.expression)
 
 
 def written(typed: TypedProgram, expression: ast.Expression) -> str:
-    """An expression's text with the control-plane names of fields, as p4c names keys."""
+    """Returns an expression's text with the control-plane names of fields, as p4c names keys."""
     if isinstance(expression, ast.NameExpression):
         return expression.name
     if isinstance(expression, ast.Member):

@@ -1,6 +1,7 @@
-"""Which variables a piece of the tree reads and writes, as paths of declaration and members.
+"""The variables that a piece of the tree reads and writes, as paths of a declaration and its
+members.
 
-Used to decide whether an argument can stand for its parameter or has to be copied.
+They decide whether an argument can take the place of its parameter or has to be copied.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def any_overlap(left: set[Path], right: set[Path]) -> bool:
 
 
 def path_of(typed: TypedProgram, expression: ast.Expression) -> Path | None:
-    """The path of an l-value; None where expression is not one."""
+    """Returns the path of an l-value, or None if the expression is not an l-value."""
     if isinstance(expression, ast.NameExpression):
         declaration = typed.decl_of.get(expression)
         return (declaration,) if declaration is not None else None
@@ -47,13 +48,12 @@ def path_of(typed: TypedProgram, expression: ast.Expression) -> Path | None:
 
 
 def _cut(path: Path) -> Path:
-    """A path without what follows an index."""
+    """Returns the path up to its first index."""
     return path[: path.index("[]")] if "[]" in path else path
 
 
 def effects(typed: TypedProgram, root: ast.Node) -> Effects:
-    """Returns what `root` reads and writes, including what the actions that it calls read and
-    write."""
+    """Returns the variables that `root` and the actions that it calls read and write."""
     found = Effects()
     _gather(typed, root, found, set())
     return found
@@ -77,7 +77,7 @@ def _gather(typed: TypedProgram, node: ast.Node, found: Effects, seen: set[ast.N
 
 
 def _indices(node: ast.Expression) -> Iterator[ast.Expression]:
-    """The index expressions inside an l-value."""
+    """Yields the index expressions inside an l-value."""
     while isinstance(node, (ast.Member, ast.Index, ast.Slice)):
         if isinstance(node, ast.Index):
             yield node.index

@@ -47,7 +47,8 @@ Made = TypeVar("Made")
 
 
 class Expressions:
-    """value() gives scalars, place() everything that has members or can be assigned."""
+    """The part that lowers expressions: value() for scalars, place() for whatever has members or
+    can be assigned to."""
 
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
@@ -57,7 +58,7 @@ class Expressions:
     # ------------------------------------------------------------------ scalars
 
     def value(self, expression: ast.Expression) -> ir.Expr:
-        """A scalar expression, statements it needs emitted before it."""
+        """Returns a scalar expression. The statements that it needs are emitted before it."""
         shape = self.scope.type_of(expression)
         known = self.scope.constant(expression)
         if known is not None:
@@ -83,7 +84,8 @@ class Expressions:
         raise self.scope.unsupported(where, f"a constant of type {shape} here")
 
     def enum_number(self, member: ast.EnumMember, shape: types.Type) -> int:
-        """Enums without underlying type are numbered from 0 in order of declaration."""
+        """Returns the number of an enum's member. The members of an enum without an underlying type
+        are numbered from 0 in order of declaration."""
         if member in self.scope.typed.enum_values:
             return self.scope.typed.enum_values[member]
         if member in self.scope.typed.error_codes:
@@ -111,7 +113,7 @@ class Expressions:
         return self.read(self.place(expression), expression)
 
     def read(self, place: Place, where: ast.Node) -> ir.Expr:
-        """The scalar that place holds; booleans come as boolean expressions."""
+        """Returns the scalar that a place holds. A boolean is returned as a boolean expression."""
         if isinstance(place, Scalar):
             if isinstance(plain(place.type), types.Boolean):
                 return arithmetic.as_boolean(place.ref)
@@ -135,7 +137,8 @@ class Expressions:
         return arithmetic.wrap(shifted, scalar_width(place.type))
 
     def _selected(self, place: SelectedPlace, where: ast.Node) -> ir.Expr:
-        """The value of the alternative that the index picks, 0 beyond the last."""
+        """Returns the value of the alternative that the index picks, or 0 if the index is beyond
+        the last one."""
         boolean = isinstance(plain(place.type), types.Boolean)
         nothing: ir.Expr = ir.Const(0, max(1, scalar_width(place.type)))
         data = self.select(
@@ -153,8 +156,12 @@ class Expressions:
         outside: Made,
         join: Callable[[ir.Expr, Made, Made], Made],
     ) -> Made:
-        """A tree of comparisons over what leaf makes of each alternative; join: (condition, then,
-        otherwise) -> their choice."""
+        """Returns a tree of comparisons of the index, with the result of `leaf` for each
+        alternative.
+
+        outside: the result for an index beyond the last alternative. join: returns the choice
+        between two results, given (condition, then, otherwise).
+        """
 
         def tree(low: int, high: int) -> Made:
             if high - low == 1:
@@ -176,7 +183,8 @@ class Expressions:
     def select_code(
         self, place: SelectedPlace, branch: Callable[[Place], None], outside: list[ir.Statement]
     ) -> None:
-        """Emits code for each alternative; that of the one that the index picks is executed."""
+        """Emits code for each alternative. Only the code of the alternative that the index picks is
+        executed."""
 
         def leaf(one: Place) -> list[ir.Statement]:
             with self.scope.into([]) as body:
@@ -200,13 +208,14 @@ class Expressions:
         return arithmetic.convert(self.value(expression.operand), implied or source, target)
 
     def values(self, expressions: Sequence[ast.Expression]) -> list[ir.Expr]:
-        """Evaluates several scalars from left to right (see `operands`)."""
+        """Returns the values of several scalar expressions, evaluated from left to right (see
+        `operands`)."""
         places = self.operands(expressions)
         return [self.read(p, e) for p, e in zip(places, expressions, strict=True)]
 
     def operands(self, expressions: Sequence[ast.Expression]) -> list[Place]:
-        """Evaluates several values from left to right. A value is kept in a temporary if a later
-        one has side effects."""
+        """Returns the values of several expressions, evaluated from left to right. A value is
+        copied to a temporary if a later expression has side effects."""
         places: list[Place] = []
         marks: list[int] = []
         for expression in expressions:
@@ -221,7 +230,7 @@ class Expressions:
         return places
 
     def set_aside(self, place: Place) -> Place:
-        """A copy of what place holds now."""
+        """Returns a copy of the value that a place holds now."""
         if isinstance(place, Value):
             return Value(place.type, self.keep(place.expr, place.type))
         copy = self.scope.temporary(place.type)
@@ -229,7 +238,7 @@ class Expressions:
         return copy
 
     def keep(self, expr: ir.Expr, shape: types.Type) -> ir.Expr:
-        """Evaluates the expression now, into a temporary, and returns that."""
+        """Evaluates the expression now, into a temporary, and returns the temporary."""
         place = self.scope.temporary(shape)
         assert isinstance(place, Scalar)
         self.scope.emit("assign", place.ref, arithmetic.as_data(expr))
@@ -300,7 +309,7 @@ class Expressions:
 
     def place(self, expression: ast.Expression, freeze: bool = False) -> Place:
         """Returns the place that `expression` stands for. With `freeze`, an index in it is
-        evaluated once, here."""
+        evaluated here and only once."""
         shape = self.scope.type_of(expression)
         known = self.scope.constant(expression)
         if known is not None:
@@ -380,7 +389,7 @@ class Expressions:
         return result
 
     def operand(self, expression: ast.Expression) -> Place:
-        """Returns any expression as a place, and a scalar as a value after its implicit cast."""
+        """Returns an expression as a place. A scalar becomes a value, after its implicit cast."""
         shape = self.operand_type(expression)
         if is_scalar(shape):
             return Value(shape, self.value(expression))
@@ -411,13 +420,13 @@ class Expressions:
         raise self.scope.unsupported(expression, f"member {name} of this value")
 
     def last_union_member(self, stack: StackPlace, name: str, where: ast.Member) -> Place:
-        """`stack.last.member` of a stack of unions."""
+        """Returns the place of `stack.last.member`, for a stack of unions."""
         index = self.keep(ir.Op("last_stack_index", None, stack.expr), types.BIT32)
         shape = self.scope.type_of(where)
         return SelectedPlace(shape, index, [member_of(e, name) for e in stack.elements])
 
     def refused_apply_result(self, expression: ast.Member) -> Place:
-        """`t.apply().hit` and `.miss` where there are no tables."""
+        """Refuses `t.apply().hit` and `.miss` in blocks that have no tables."""
         raise self.scope.unsupported(expression, f"{expression.member} of a table here")
 
     def _stack_property(self, stack: StackPlace, name: str, where: ast.Expression) -> Place:
@@ -448,7 +457,8 @@ class Expressions:
         return found
 
     def _element(self, base: Place, index: int | ir.Expr, where: ast.Index) -> Place:
-        """Returns `base[index]`. An index that is not a constant is known only at run time."""
+        """Returns the place of `base[index]`. An index that is not a constant is only known at run
+        time."""
         shape = self.scope.type_of(where)
         if isinstance(base, SelectedPlace):
             inner = [self._element(a, index, where) for a in base.alternatives]
@@ -488,6 +498,6 @@ class Expressions:
 
 
 def _filled(shape: types.Type, given: dict[str, Place]) -> StructPlace:
-    """The members given, and what `...` stands for in place of the others."""
+    """Returns the given members together with the default values that `...` gives to the others."""
     members = listed_members(shape, len(given))
     return StructPlace(shape, {n: given[n] if n in given else default_place(t) for n, t in members})

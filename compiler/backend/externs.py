@@ -41,7 +41,7 @@ HASHES = frozenset(
 
 
 class Externs:
-    """Calls of v1model's extern functions and objects."""
+    """The part that lowers calls of v1model's extern functions and objects."""
 
     def __init__(self, scope: Scope, expressions: Expressions, assignments: Assignments) -> None:
         self.scope = scope
@@ -89,7 +89,8 @@ class Externs:
     def _module_primitive(
         self, call: ast.Call, info: CallInfo, op: str, *operands: ir.Expr
     ) -> None:
-        """A primitive that a module gives to BMv2; what it writes to is a field or a header."""
+        """Emits a primitive that a loaded module adds to BMv2. Such a primitive can only write to
+        fields and headers."""
         if not isinstance(info.result, types.Void):
             raise self.scope.unsupported(
                 call, f"the result of {info.method}", "use an out parameter"
@@ -111,7 +112,7 @@ class Externs:
             self.assignments.deliver(ref, target)
 
     def _field_for(self, argument: ast.Expression, direction: str) -> tuple[ir.Expr, Place | None]:
-        """Does what `output` does, and gives the field the value with which an `inout` parameter
+        """Returns what `output` returns. Gives the field the value with which an `inout` parameter
         begins."""
         ref, target = self.assignments.output(argument)
         if target is not None and direction == "inout":
@@ -149,13 +150,14 @@ class Externs:
         self.assignments.deliver(ref, target)
 
     def direct_count(self, instance: Instance, info: CallInfo) -> None:
-        """BMv2 counts every hit of the table by itself."""
+        """Notes that a direct counter is used. BMv2 itself counts every hit of the table."""
         self.scope.unit.direct_uses.append(
             (counter_of(self.scope.unit, instance), self.scope.position)
         )
 
     def direct_read(self, instance: Instance, info: CallInfo) -> None:
-        """BMv2 executes a direct meter on every hit and puts the colour in result_target."""
+        """Sets the field for a direct meter's color. BMv2 executes the meter on every hit and
+        writes the color to result_target."""
         target = self.expressions.place(self.argument(info, 0))
         if not isinstance(target, Scalar) or not isinstance(target.ref, ir.FieldRef):
             raise self.scope.unsupported(self.argument(info, 0), "a direct meter's result here")
@@ -208,8 +210,8 @@ class Externs:
         return name
 
     def calculation_input(self, expression: ast.Expression) -> list[ir.Expr]:
-        """Returns the input of a calculation: fields, headers and constants. Whatever is computed
-        goes through a temporary."""
+        """Returns the input of a calculation: fields, headers and constants. A computed value is
+        put into a temporary."""
         return [self._simple(e, shape) for e, shape in self.flat_values(expression)]
 
     def flat_values(self, expression: ast.Expression) -> list[tuple[ir.Expr, types.Type]]:
@@ -259,8 +261,8 @@ class Externs:
         return [(arithmetic.as_data(self.expressions.read(place, where)), place.type)]
 
     def _sample(self, expr: ir.Expr, shape: types.Type) -> ir.Expr:
-        """A digest's member as it is now: BMv2 reads fields, and fields only, when ingress has
-        ended."""
+        """Returns a copy of a digest's member as it is now. BMv2 reads digests when ingress has
+        ended, and only from fields."""
         kept = self.expressions.keep(
             expr, types.Bits(1) if isinstance(plain(shape), types.Boolean) else shape
         )
@@ -304,7 +306,8 @@ class Externs:
         self.scope.emit(op, ir.Const(identifier, 32))
 
     def _kept_fields(self, method: str, kept: ast.Expression | None) -> int:
-        """The list of metadata that survives: by `@field_list` index, or as given in the call."""
+        """Returns the identifier of the list of metadata that survives. The call gives either the
+        index of a `@field_list` or the fields themselves."""
         if kept is None:
             return self.field_list(None)
         if method.endswith("_preserving_field_list"):
@@ -325,7 +328,8 @@ class Externs:
         return index
 
     def field_list(self, index: int | None) -> int:
-        """The identifier of `@field_list(index)`'s list; one without fields where index is None."""
+        """Returns the identifier of the list of `@field_list(index)`, or of a list without fields
+        if the index is None."""
         key = -1 if index is None else index
         known = self.scope.unit.field_lists
         if key not in known:
@@ -336,7 +340,7 @@ class Externs:
         return known[key]
 
     def primitive(self, call: ast.Call, info: CallInfo) -> None:
-        """A function that is a primitive of the same name, with its arguments."""
+        """Lowers a function to the primitive of the same name, with the same arguments."""
         self._module_primitive(call, info, info.method)
 
     def log_msg(self, call: ast.Call, info: CallInfo) -> None:

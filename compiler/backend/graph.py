@@ -1,8 +1,8 @@
 """From structured code to a pipeline's graph of tables and conditionals.
 
-Statements that touch no table are gathered into one action, called by a table without keys: BMv2
-pays for each table, not for each primitive. Control flow is built backwards: a node's successors
-have names before the node itself.
+Statements that touch no table are gathered into one action, called by a table without keys. The
+reason is that BMv2's time depends on the number of tables and not on the number of primitives.
+Control flow is built backwards, so that a node's successors have names before the node itself.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from agglab.compiler.source import Position
 
 @dataclass
 class Target:
-    """A place that control goes to: a node's name, the end (None), or wherever another target
-    goes."""
+    """A place to which control goes: a node's name, the end (None), or the place of another
+    target."""
 
     name: str | None = None
     link: Target | None = None
@@ -43,7 +43,7 @@ CALLER_BITS = 16
 
 @dataclass
 class Site:
-    """One application of a table, with where it leads."""
+    """One application of a table, and where control goes from it."""
 
     apply: ir.Apply
     branches: dict[str, Target]
@@ -89,7 +89,7 @@ def build_graph(unit: Unit, pipeline: ir.Pipeline) -> None:
 
 
 def _sequence(graph: Graph, body: list[ir.Statement], following: Target) -> Target:
-    """The first node of body; control goes to following after it."""
+    """Returns the first node of the body. After the body, control goes to `following`."""
     for group in reversed(_groups(graph.unit, _reachable(body))):
         following = _group(graph, group, following)
     return following
@@ -109,8 +109,8 @@ def _reachable(body: list[ir.Statement]) -> list[ir.Statement]:
 
 
 def _groups(unit: Unit, body: list[ir.Statement]) -> list[list[ir.Statement]]:
-    """Cuts the body into runs of statements that can be one action, and single statements that
-    cannot be part of one."""
+    """Cuts the body into runs of statements. A run becomes one action; a statement that cannot be
+    part of an action stands alone."""
     groups: list[list[ir.Statement]] = []
     run: list[ir.Statement] = []
     for statement in body:
@@ -129,7 +129,8 @@ def _has_apply(statement: ir.Statement) -> bool:
 def _split(
     unit: Unit, run: list[ir.Statement], body: list[ir.Statement]
 ) -> list[list[ir.Statement]]:
-    """A run without tables, cut where jumps leave it or come into it from elsewhere."""
+    """Cuts a run without tables at the jumps that leave it and at the labels to which jumps come
+    from elsewhere."""
     if not run:
         return []
     inside = {id(s) for s in ir.flatten(run)}
@@ -144,8 +145,9 @@ def _split(
 
 
 def _cut(run: list[ir.Statement], leaving: set[int]) -> list[list[ir.Statement]]:
-    """Lets statements that touch a label of `leaving` stand alone, and also those that jump over
-    them. A run that jumps only within itself, as a loop does, stays together."""
+    """Cuts a run into groups. Statements that have or jump to a label of `leaving` stand alone, and
+    so do statements that jump over these. A run that jumps only within itself, as a loop does,
+    stays together."""
     groups: list[list[ir.Statement]] = []
     current: list[ir.Statement] = []
     alone = _standing_alone(run, leaving)
@@ -160,7 +162,8 @@ def _cut(run: list[ir.Statement], leaving: set[int]) -> list[list[ir.Statement]]
 
 
 def _standing_alone(run: list[ir.Statement], leaving: set[int]) -> set[int]:
-    """Grows until no jump leads from one group into another."""
+    """Returns the indices of the statements that must stand alone. Adds to them until no jump leads
+    from one group into another."""
     touched = [_labels_of(statement) for statement in run]
     places: dict[int, list[int]] = {}
     for index, labels in enumerate(touched):
@@ -177,7 +180,8 @@ def _standing_alone(run: list[ir.Statement], leaving: set[int]) -> set[int]:
 
 
 def _labels_of(statement: ir.Statement) -> set[int]:
-    """Labels that a statement has or jumps to, but for those that are its own affair."""
+    """Returns the labels that a statement has or jumps to, without those of jumps within the
+    statement."""
     inside = list(ir.flatten([statement]))
     jumps = {s.label for s in inside if isinstance(s, ir.Goto)}
     labels = {s.label for s in inside if isinstance(s, ir.Label)}
@@ -220,7 +224,8 @@ def _conditional(graph: Graph, statement: ir.If, following: Target) -> Target:
 
 
 def _call(graph: Graph, group: list[ir.Statement], following: Target) -> Target:
-    """A table without keys whose only action is the group; none if the group does nothing."""
+    """Adds a table without keys whose only action is the group, and returns it. A group that does
+    nothing needs no table."""
     if not assemble(group):
         return following
     where = group[0].position
@@ -255,8 +260,8 @@ def _apply(graph: Graph, statement: ir.Apply, following: Target) -> Target:
 
 
 def _connect_table(graph: Graph, table: ir.Table, sites: list[Site]) -> None:
-    """Connects a table to its successors. A table applied in several places is followed by a test
-    of which of them applied it."""
+    """Connects a table to its successors. If the table is applied in several places, a test of a
+    variable follows it, which tells the place."""
     kinds = {site.apply.kind for site in sites}
     if kinds >= {"hit", "action"}:
         graph.unit.diagnostics.unsupported(
@@ -297,7 +302,8 @@ def _dispatch(graph: Graph, sites: list[Site], leads: tuple[str | None, ...]) ->
 
 
 def _mark_callers(graph: Graph) -> None:
-    """A table applied at several places is told by a variable from which."""
+    """Gives each table that is applied in several places a variable that tells it from which place
+    it is applied."""
     places: dict[str, list[tuple[list[ir.Statement], ir.Apply]]] = {}
     for body, apply in _applications(graph.pipeline.body, set()):
         places.setdefault(apply.table, []).append((body, apply))
@@ -329,7 +335,8 @@ def _applications(
 
 
 def _refuse_cycles(graph: Graph) -> None:
-    """BMv2 has no loops over tables: each is applied once on any way through the pipeline."""
+    """Refuses loops over tables, which BMv2 does not have: each table is applied once at most on
+    any path through the pipeline."""
     following: dict[str, list[str]] = {}
     for table in graph.pipeline.tables:
         following[table.name] = [n for n in table.next_tables.values() if n is not None]

@@ -1,9 +1,11 @@
-"""Wide registers that are read into a variable of their own are read where the variable is used.
+"""Reads wide registers where their value is used, without a variable in between.
 
 `r.read(x, i)` copies a register into a field of metadata, which BMv2 and our switch carry along
-with every packet; inside an expression both take the register itself. Only reads wider than 64 bits
-are moved: what is narrow costs little, and BMv2 built with assertions ends on an index out of range
-inside an expression, where `register_read` only leaves the variable as it is.
+with every packet. Inside an expression, both can read the register itself.
+
+Only reads wider than 64 bits are moved, for two reasons. Narrow fields cost little. An index out of
+range inside an expression ends a BMv2 that was built with assertions, whereas `register_read` with
+such an index only leaves the variable as it is.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ TRANSPARENT = frozenset({*DESTINATIONS, *VALUES, "_jump", "count", "log_msg"})
 
 
 def read_registers_in_place(program: ir.Program, user_fields: set[str]) -> None:
-    """user_fields: names of scalars that belong to the program's own metadata."""
+    """Moves reads of wide registers to where the values are used. user_fields: names of scalars
+    that belong to the program's own metadata."""
     private = private_fields(program, user_fields)
     gone: set[str] = set()
     for action in program.actions:
@@ -43,7 +46,7 @@ def read_registers_in_place(program: ir.Program, user_fields: set[str]) -> None:
 
 
 def _may_move(code: list[ir.Primitive], live_range: LiveRange) -> bool:
-    """Whether a live range begins with a read that may happen where its variable is used."""
+    """Whether a live range begins with a read that may be done where its variable is used."""
     read = code[live_range.first]
     if read.op != "register_read" or live_range.ref.width <= NARROW_BITS or live_range.ref.signed:
         return False
@@ -58,7 +61,8 @@ def _may_move(code: list[ir.Primitive], live_range: LiveRange) -> bool:
 
 
 def _may_change(primitive: ir.Primitive, array: ir.Expr, index: ir.Expr) -> bool:
-    """Whether a primitive may change the register or what its index is made of."""
+    """Whether a primitive may change the register or anything that the register's index depends
+    on."""
     if primitive.op not in TRANSPARENT:
         return True
     if primitive.op == "register_write":
@@ -68,7 +72,7 @@ def _may_change(primitive: ir.Primitive, array: ir.Expr, index: ir.Expr) -> bool
 
 
 def _reads(expr: ir.Expr, written: ir.Expr) -> bool:
-    """Whether expr may read what is written: two different fields are known to be apart."""
+    """Whether an expression may read what is written. Two different fields never overlap."""
     parts = [e for e in ir.walk(expr) if not isinstance(e, (ir.Const, ir.ActionData, ir.Op))]
     plain = all(isinstance(e, ir.FieldRef) for e in (*parts, written))
     return bool(parts) and (not plain or written in parts)

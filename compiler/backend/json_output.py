@@ -25,14 +25,15 @@ FIELD_ALIASES = (
 
 
 def hexstr(value: int, width: int) -> str:
-    """Returns hexadecimal digits for whole bytes, as BMv2 wants them for keys and action data, with
-    a sign in front if the number is negative."""
+    """Returns hexadecimal digits for whole bytes, in BMv2's form for keys and action data. A
+    negative number has a sign in front."""
     digits = 2 * max(1, (width + 7) // 8)
     return f"{'-' if value < 0 else ''}0x{abs(value):0{digits}x}"
 
 
 class Writer:
-    """Turns the program's objects into JSON values; sources maps a file to its lines."""
+    """A writer that turns the program's objects into JSON values. lines_of: returns the lines of a
+    source file."""
 
     def __init__(self, program: ir.Program, lines_of: Callable[[str], Sequence[str]]) -> None:
         self._program = program
@@ -171,8 +172,8 @@ class Writer:
         return {"op": op.op, "parameters": parameters}
 
     def _parser_operand(self, op: str, expr: ir.Expr) -> Json:
-        """Returns an operand as the parser's operation wants it: `verify` takes an expression as it
-        is, and the others want operators wrapped once more."""
+        """Returns an operand in the form that the parser's operation needs. `verify` takes an
+        expression as it is, and the other operations need operators wrapped once more."""
         plain = isinstance(expr, (ir.Const, ir.FieldRef, ir.Lookahead))
         if op == "verify" or (plain and op != "extract_VL"):
             return self.expr(expr)
@@ -297,7 +298,8 @@ class Writer:
         }
 
     def parameter(self, expr: ir.Expr) -> Json:
-        """A primitive's parameter: operators are wrapped once more than inside expressions."""
+        """Returns a primitive's parameter. Its operators are wrapped once more than inside
+        expressions."""
         if isinstance(expr, ir.ActionData):
             return {"type": "runtime_data", "value": expr.index}
         if isinstance(expr, ir.Text):
@@ -428,7 +430,8 @@ class Writer:
 
 
 def _bound(arrays: list[ir.Array]) -> list[ir.Array]:
-    """Leaves out direct counters and meters that no table uses, since these have no size."""
+    """Returns the arrays without direct counters and meters that no table uses, since these have no
+    size."""
     return [a for a in arrays if a.size or a.table is not None]
 
 

@@ -1,4 +1,5 @@
-"""Keysets of a select as values with masks; ranges become as many masked values as they need."""
+"""The keysets of a select as values with masks. A range becomes as many masked values as it
+needs."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ Masked = tuple[int, int]
 
 @dataclass
 class Choice:
-    """One alternative: (value, mask) for each key, or the name of a value set."""
+    """One alternative of a keyset: (value, mask) for each key, or the name of a value set."""
 
     parts: tuple[Masked, ...] = ()
     value_set: str | None = None
@@ -26,7 +27,7 @@ class Choice:
 def choices_of(
     expressions: Expressions, keyset: ast.Expression, widths: Sequence[int]
 ) -> Iterator[Choice]:
-    """The alternatives a keyset stands for, in order."""
+    """Yields the alternatives for which a keyset stands, in order."""
     if isinstance(keyset, ast.DefaultKeyset):
         yield Choice(tuple((0, 0) for _ in widths))
         return
@@ -62,7 +63,8 @@ def _masked(expressions: Expressions, keyset: ast.Expression, width: int) -> Ite
 
 
 def range_masks(low: int, high: int, width: int) -> Iterator[Masked]:
-    """The fewest masked values that cover low..high."""
+    """Yields the fewest masked values that cover the numbers from `low` to `high`, both
+    included."""
     full = arithmetic.mask(width)
     while low <= high:
         size = low & -low or 1 << width
@@ -80,7 +82,7 @@ def _number(expressions: Expressions, expression: ast.Expression, full: int) -> 
 
 
 def value_set(expressions: Expressions, declared: ast.ValueSet) -> str:
-    """The value set's name; it is entered in the program at its first use."""
+    """Returns the value set's name. The first use of a value set enters it in the program."""
     scope = expressions.scope
     unit = scope.unit
     assert scope.frame.instance is not None

@@ -1,4 +1,5 @@
-"""Variables of actions: which are an action's own, and from where to where each is alive."""
+"""The variables of actions: which of them belong to one action alone, and from where to where each
+is alive."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ JUMPS = ("_jump", "_jump_if_zero")
 
 @dataclass
 class LiveRange:
-    """A variable's first and last access, as indices of the action's primitives."""
+    """The range from a variable's first access to its last one, as indices of the action's
+    primitives."""
 
     ref: ir.FieldRef
     first: int
@@ -30,7 +32,7 @@ class LiveRange:
 
 
 def private_fields(program: ir.Program, user_fields: set[str]) -> set[str]:
-    """Scalars that a single action uses and nothing else does."""
+    """Returns the names of the scalars that a single action uses and nothing else does."""
     users: Counter[str] = Counter()
     for action in program.actions:
         names = {r.field for p in action.primitives for e in p.parameters for r in _scalars(e)}
@@ -65,8 +67,8 @@ def _other_expressions(program: ir.Program) -> Iterator[ir.Expr]:
 
 
 def live_ranges_of(action: ir.Action) -> Iterator[LiveRange]:
-    """Returns the live ranges of those variables that are always written before they are read, in
-    code that jumps only forward."""
+    """Yields the live ranges of the variables that are always written before they are read. Yields
+    none for an action that jumps backwards."""
     jumps = list(_jumps(action))
     if any(target <= source for source, target in jumps):
         return
@@ -98,7 +100,7 @@ def _only_writes(primitive: ir.Primitive, ref: ir.FieldRef) -> bool:
 
 
 def replaced(expr: ir.Expr, mapping: Mapping[ir.FieldRef, ir.Expr]) -> ir.Expr:
-    """Returns the expression with other expressions in place of fields."""
+    """Returns the expression with the mapped fields replaced by the expressions they map to."""
     if isinstance(expr, ir.FieldRef):
         return mapping.get(expr, expr)
     if isinstance(expr, ir.Op):

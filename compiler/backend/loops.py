@@ -1,5 +1,8 @@
-"""Loops that are left from within, for the graph: inside an action a jump may go back, among the
-graph's nodes it may not. What leaves a loop goes to the loop's end and from there to its place."""
+"""Loops that contain jumps to statements outside them.
+
+Inside an action, a jump may go backwards; among the nodes of the graph it may not. A jump that
+leaves a loop is therefore replaced by one to the loop's end, and a second one goes on from there.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,8 @@ WAY_BITS = 8
 
 
 def contain(unit: Unit, run: list[ir.Statement]) -> list[ir.Statement]:
-    """Returns the statements with loops that no jump leaves: a variable says, behind the loop,
-    where to go on."""
+    """Returns the statements, changed so that no jump leaves a loop. A variable tells behind the
+    loop where control goes on."""
     contained: list[ir.Statement] = []
     at = 0
     while at < len(run):
@@ -62,7 +65,8 @@ def _closed(unit: Unit, loop: list[ir.Statement]) -> list[ir.Statement]:
 
 
 def _redirect(body: list[ir.Statement], ways: dict[int, int], way: ir.FieldRef, end: int) -> None:
-    """Jumps to labels of `ways`, in place: each notes where it would have gone."""
+    """Redirects jumps to labels of `ways` to `end`, in place. Each of them first stores the number
+    of its label in `way`."""
     for index in reversed(range(len(body))):
         statement = body[index]
         if isinstance(statement, ir.Goto) and statement.label in ways:

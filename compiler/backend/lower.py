@@ -42,14 +42,14 @@ class Compilation:
     standard: Place | None = None
 
     def shared(self) -> list[Place]:
-        """The places of (hdr, meta, standard_metadata), which all blocks share."""
+        """Returns the places of (hdr, meta, standard_metadata), which all blocks share."""
         places = [self.headers, self.metadata, self.standard]
         assert all(p is not None for p in places)
         return [p for p in places if p is not None]
 
 
 def find_blocks(work: Compilation) -> None:
-    """The six blocks of V1Switch."""
+    """Finds the six blocks of V1Switch."""
     typed = work.unit.typed
     main = typed.main
     if main is None:
@@ -111,8 +111,8 @@ def lower_pipelines(work: Compilation) -> None:
 
 
 def check_direct_objects(work: Compilation) -> None:
-    """BMv2 counts and meters by table: each needs one, whose size it gets, a meter also a place
-    for its result."""
+    """Checks direct counters and meters, which BMv2 binds to tables. Each needs a table, from which
+    it gets its size; a meter also needs a place for its result."""
     unit = work.unit
     for array, where in unit.direct_uses:
         if array.table is None and array in unit.program.counters:
@@ -131,7 +131,7 @@ def check_direct_objects(work: Compilation) -> None:
 
 
 def lower_lists(work: Compilation) -> None:
-    """Checksums and deparser, which BMv2 takes as lists."""
+    """Lowers the checksums and the deparser, which BMv2 takes as lists."""
     places = work.shared()
     lower_checksums(work.unit, work.blocks["verify"], "verify", places[:2])
     lower_checksums(work.unit, work.blocks["update"], "update", places[:2])
@@ -139,7 +139,8 @@ def lower_lists(work: Compilation) -> None:
 
 
 def fill_field_lists(work: Compilation) -> None:
-    """`@field_list(n)` on metadata fields, for what clone, resubmit and recirculate keep."""
+    """Fills the lists of metadata that clone, resubmit and recirculate keep, from `@field_list(n)`
+    on fields."""
     lists = {f.name: f for f in work.unit.program.field_lists}
     if lists and work.metadata is not None:
         _fill(work.unit.typed, work.metadata, (), lists)
@@ -183,8 +184,8 @@ def assemble_actions(work: Compilation) -> None:
 
 
 def save_fields(work: Compilation) -> None:
-    """Saves fields: wide registers are read without a copy, and short-lived variables of an action
-    use the same fields one after another."""
+    """Reduces the number of fields. Wide registers are read without a copy, and short-lived
+    variables of an action use the same fields one after another."""
     program = work.unit.program
     scalars = program.header_types[0].fields
     own = {name for name, _, _ in scalars if name.startswith(f"{USER_METADATA}.")}
@@ -216,7 +217,7 @@ PASSES: tuple[Callable[[Compilation], None], ...] = (
 def lower(
     typed: TypedProgram, diagnostics: Diagnostics, emit_externs: bool = False
 ) -> Compilation | None:
-    """Runs the passes; None if any of them reported an error."""
+    """Runs the passes. Returns None if any of them reported an error."""
     program = ir.Program(typed.tree.position.file)
     work = Compilation(Unit(typed, diagnostics, program, Storage(program), emit_externs))
     for run in PASSES:

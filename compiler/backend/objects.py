@@ -1,4 +1,4 @@
-"""Extern objects as BMv2 arrays and action profiles, and the names that digests get."""
+"""Extern objects as BMv2 arrays and action profiles, and the names of digests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ V1MODEL_OBJECTS = PROFILE_KINDS | {
 
 
 def extern_instances(instance: Instance) -> Iterator[Instance]:
-    """Returns all extern objects of a block and of the blocks inside it, in order of creation."""
+    """Yields all extern objects of a block and of the blocks inside it, in order of creation."""
     for child in instance.children.values():
         if isinstance(child.type, types.Extern):
             yield child
@@ -33,7 +33,8 @@ def extern_instances(instance: Instance) -> Iterator[Instance]:
 
 
 def declare_externs(unit: Unit, instances: Iterable[Instance]) -> None:
-    """Arrays exist whether or not the program uses them: the control plane may."""
+    """Declares the arrays of extern objects, including those that the program does not use, because
+    the control plane may use them."""
     for instance in instances:
         try:
             declare_extern(unit, instance)
@@ -56,7 +57,7 @@ def declare_extern(unit: Unit, instance: Instance) -> None:
 
 
 def _declare_module_object(unit: Unit, instance: Instance) -> None:
-    """An object that a module of BMv2's makes from the constructor's arguments."""
+    """Declares an object that a module loaded by BMv2 makes from the constructor's arguments."""
     kind, where = instance.declaration.name, position_of(instance)
     if not unit.emit_externs:
         raise Unsupported(where, f"the extern object {kind}", EMIT_EXTERNS)
@@ -99,7 +100,8 @@ def register_of(unit: Unit, instance: Instance) -> ir.Array:
 
 
 def scalar_width_or_fail(instance: Instance) -> int:
-    """The width of a register's cells; aggregates are not something BMv2 can store."""
+    """Returns the width of a register's cells. Raises Unsupported for aggregates, which BMv2 cannot
+    store."""
     assert isinstance(instance.type, types.Extern)
     element = instance.type.arguments[0]
     if types.width_bits(element) is None and not isinstance(element, (types.Enum, types.Error)):
@@ -128,14 +130,15 @@ def meter_of(unit: Unit, instance: Instance) -> ir.Array:
 
 
 def bind_direct(array: ir.Array, table: ir.Table) -> None:
-    """Attaches a direct counter or meter; BMv2 allows it one table."""
+    """Attaches a direct counter or meter to a table. BMv2 allows only one table for each."""
     if array.table not in (None, table.name):
         raise Unsupported(table.position, f"{array.name} attached to more than one table")
     array.table = table.name
 
 
 def digest_name(shape: types.Type, number: int) -> str:
-    """Digests are named by their struct type, those of other types by their number."""
+    """Returns a digest's name: that of its struct type, or one made from its number if the type is
+    not a struct."""
     if isinstance(shape, types.StructLike):
         return control_plane_name(shape)
     return f"digest_{number}"

@@ -31,7 +31,8 @@ PROFILE_ANNOTATIONS = frozenset({"max_group_size", "selector_size_semantics", "m
 
 
 def p4info(typed: TypedProgram, work: Compilation) -> Message:
-    """The P4Info message; what it cannot express is reported in the unit's diagnostics."""
+    """Returns the P4Info message. What the message cannot express is reported in the unit's
+    diagnostics."""
     builder = Builder(typed, work)
     try:
         builder.build()
@@ -92,7 +93,7 @@ class Builder:
         ]
 
     def _package(self) -> None:
-        """Returns the package's description from `@pkginfo(...)`, `@brief` and `@description` on
+        """Fills in the package's description from `@pkginfo(...)`, `@brief` and `@description` on
         main."""
         node = self.typed.main.node if self.typed.main is not None else None
         annotations = getattr(node, "annotations", ())
@@ -358,7 +359,8 @@ def _extern_kind(instance: Instance) -> str:
 
 
 def _match_annotation(field: types.Field) -> str:
-    """`@match(kind)` on a field of a value set's struct."""
+    """Returns the kind that `@match(kind)` gives to a field of a value set's struct, by default
+    "exact"."""
     annotation = field.declaration.annotation("match") if field.declaration else None
     return annotation.text[0] if annotation and annotation.text else "exact"
 

@@ -1,4 +1,4 @@
-"""What P4Info carries of a program's annotations: as text, as structures, and as documentation."""
+"""The annotations of a program in P4Info: as text, as structures and as documentation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def annotate(
     annotations: Iterable[ast.Annotation],
     hidden: frozenset[str] = frozenset(),
 ) -> None:
-    """Adds annotations to a message that has fields for them, all but the hidden ones."""
+    """Adds annotations to a message that has fields for them, except those that are hidden or that
+    other fields of P4Info express."""
     for annotation in annotations:
         if annotation.name in SAID_ELSEWHERE or annotation.name in hidden:
             continue
@@ -40,7 +41,8 @@ def document(message: Message, annotations: Iterable[ast.Annotation]) -> None:
 
 
 def string_pairs(annotation: ast.Annotation) -> list[tuple[str, str]]:
-    """Returns (key, string) of each `key = "string"` in either form of annotation."""
+    """Returns (key, string) for each `key = "string"` in either form of annotation, `(...)` or
+    `[...]`."""
     pairs = [(k, v.value) for k, v in annotation.pairs if isinstance(v, ast.StringLiteral)]
     words = annotation.text
     for key, equals, value in zip(words, words[1:], words[2:], strict=False):
@@ -50,7 +52,7 @@ def string_pairs(annotation: ast.Annotation) -> list[tuple[str, str]]:
 
 
 def _text(annotation: ast.Annotation) -> str:
-    """An annotation as P4Info carries it: `@name` or `@name(body)`."""
+    """Returns an annotation in P4Info's form: `@name` or `@name(body)`."""
     if not annotation.text:
         return f"@{annotation.name}"
     return f"@{annotation.name}({' '.join(annotation.text)})"

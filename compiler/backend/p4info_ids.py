@@ -1,7 +1,8 @@
-"""Identifiers and aliases of P4Info: P4Runtime's prefix byte, and a hash of the name below it.
+"""The identifiers and aliases of P4Info. An identifier is P4Runtime's prefix byte with a hash of
+the name below it.
 
-The hash is Jenkins's one-at-a-time, and colliding names take the next free number in the order of
-their names, so that the numbers are those that p4c gives to the same program.
+The hash is Jenkins's one-at-a-time. Names with the same hash take the next free numbers, in the
+order of the names. The numbers are therefore those that p4c gives to the same program.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def one_at_a_time(name: str) -> int:
 
 @dataclass
 class Symbols:
-    """Names by kind; numbers are given out once all names are known."""
+    """The names of a P4Info by kind. They are numbered once all names are known."""
 
     names: dict[str, dict[str, int | None]] = field(default_factory=dict)
     _taken: set[int] = field(default_factory=set)
@@ -55,7 +56,8 @@ class Symbols:
             symbols[name] = self._written(kind, declaration)
 
     def _written(self, kind: str, declaration: ast.Declaration | None) -> int | None:
-        """The number that `@id(n)` asks for, with the kind's prefix."""
+        """Returns the number that `@id(n)` asks for, with the kind's prefix, or None without
+        `@id`."""
         number = written_id(declaration)
         if number is None or declaration is None:
             return None
@@ -91,7 +93,8 @@ class Symbols:
         return number
 
     def alias(self, name: str) -> str:
-        """The shortest suffix of whole components that no other object's name ends with."""
+        """Returns the shortest suffix of the name that consists of whole components and ends no
+        other object's name."""
         parts = name.split(".")
         for start in reversed(range(len(parts))):
             suffix = ".".join(parts[start:])
@@ -110,8 +113,8 @@ def written_id(declaration: ast.Declaration | ast.KeyElement | None) -> int | No
 
 
 def member_numbers(written: list[int | None]) -> list[int]:
-    """Returns the numbers of keys or parameters: what `@id` says or, without it, their position,
-    from 1."""
+    """Returns the numbers of keys or parameters: the one in `@id` or, without it, the position
+    counted from 1."""
     taken = {number for number in written if number is not None}
     numbers: list[int] = []
     following = 1

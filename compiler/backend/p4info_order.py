@@ -1,7 +1,8 @@
-"""The tables and actions of P4Info: which are told of, and in which order.
+"""The tables and actions that P4Info lists, and their order.
 
-The order is that of the declarations, as p4c lists them: what a control instantiates stands in the
-instance's place, what it applies without one at its end, and actions from outside before it.
+The order is that of the declarations, as p4c lists them. The declarations of a control stand where
+its instance is declared, or at the end of the block that applies it without an instance. Actions
+declared outside come before these.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ Actions = dict[str, ast.ActionDeclaration | None]
 
 
 def visible(declaration: ast.Declaration | None) -> bool:
-    """Returns whether the control plane sees a declaration: all are visible but those marked
+    """Whether the control plane sees a declaration: all are visible except those marked
     `@hidden`."""
     return declaration is None or declaration.annotation("hidden") is None
 
 
 def in_order(typed: TypedProgram, unit: Unit) -> tuple[list[TableSite], Actions]:
-    """The tables and the actions, by full name, that the control plane sees."""
+    """Returns the tables and the actions, by full name, that the control plane sees."""
     sites = {site.table.name: site for site in unit.tables}
     blocks = typed.main.arguments.values() if typed.main is not None else ()
     named = [n for b in blocks if isinstance(b, Instance) for n in _named(b, sites)]
@@ -45,7 +46,8 @@ def _named(block: Instance, sites: dict[str, TableSite]) -> Iterator[Named]:
 
 
 def _global_actions(block: Instance, sites: dict[str, TableSite]) -> Iterator[Named]:
-    """The actions from outside that tables of a control, and of those inside it, name."""
+    """Yields the actions declared outside that the tables of a control, and of the controls inside
+    it, list."""
     if isinstance(block.declaration, ast.ControlDeclaration):
         locals_ = block.declaration.locals
         own = {block.name_of(node) for node in locals_ if isinstance(node, ast.ActionDeclaration)}

@@ -16,7 +16,7 @@ Message = Any
 
 
 class TypeSpecs:
-    """Fills the P4TypeInfo of a P4Info with every named type it is asked about."""
+    """A builder of the P4TypeInfo of a P4Info. It adds every named type about which it is asked."""
 
     def __init__(self, info: Message, typed: TypedProgram) -> None:
         self._p4info = info
@@ -29,12 +29,11 @@ class TypeSpecs:
         return self._p4info.type_info
 
     def announce(self) -> None:
-        """Makes P4Info say that there are types. p4c writes an empty type_info, too, if all types
-        are plain."""
+        """Adds a type_info to P4Info. p4c also writes an empty one if all types are plain."""
         self._info.SetInParent()
 
     def spec(self, shape: types.Type, where: Position) -> Message:
-        """A P4DataTypeSpec."""
+        """Returns the P4DataTypeSpec of a type, and adds the named types in it to the type_info."""
         spec = new_message("P4DataTypeSpec")
         self._fill(spec, shape, where)
         return spec
@@ -100,7 +99,7 @@ class TypeSpecs:
         return name
 
     def errors(self) -> None:
-        """Names every member of `error`."""
+        """Adds the names of all members of `error` to the type_info, once."""
         if not self._info.HasField("error"):
             self._info.error.members.extend(member.name for member in self._errors)
 
@@ -149,7 +148,7 @@ def _bits(spec: Message, shape: types.Bits) -> None:
 
 
 def _base(shape: types.Type) -> types.Type:
-    """Returns the type below all layers of `type`, of which only the outermost one's translation
+    """Returns the type below all layers of `type`. Only the translation of the outermost layer
     counts."""
     while isinstance(shape, types.NewType):
         shape = shape.underlying
@@ -157,9 +156,10 @@ def _base(shape: types.Type) -> types.Type:
 
 
 def translation_of(shape: types.NewType) -> tuple[str, int | None] | None:
-    """Returns (uri, bits on the controller's side; None for a string) of @p4runtime_translation.
+    """Returns (uri, width) of @p4runtime_translation, or None without this annotation.
 
-    The second part is written `32`, `bit<32>` or `string`.
+    width: the number of bits on the controller's side, or None for a string. The annotation writes
+    it as `32`, `bit<32>` or `string`.
     """
     annotation = shape.declaration.annotation("p4runtime_translation")
     if annotation is None:
@@ -176,7 +176,7 @@ def translation_of(shape: types.NewType) -> tuple[str, int | None] | None:
 
 
 def bitwidth(shape: types.Type) -> int:
-    """The width the controller sees; 0 for a string."""
+    """Returns the width that the controller sees, 0 for a string."""
     translation = translation_of(shape) if isinstance(shape, types.NewType) else None
     if translation is not None:
         return translation[1] or 0

@@ -34,7 +34,8 @@ from agglab.compiler.typed import CallInfo, CallKind, Instance
 
 @dataclass
 class ParserFrame:
-    """One inlined parser: where its `accept` leads (None: the end of parsing) and its states."""
+    """One inlined parser with its states. accept: the state to which its `accept` leads, None for
+    the end of parsing."""
 
     frame: Frame
     declaration: ast.ParserDeclaration
@@ -43,7 +44,7 @@ class ParserFrame:
 
 
 class SubParser(ir.Statement):
-    """A sub-parser's place in the code: control goes to `start` and comes back to `resume`."""
+    """The place of a sub-parser in the code: control goes to `start` and comes back to `resume`."""
 
     def __init__(self, position: Position, start: str, resume: str) -> None:
         super().__init__(position)
@@ -52,7 +53,7 @@ class SubParser(ir.Statement):
 
 
 class ParserBody:
-    """Lowers a parser into program.parser_states."""
+    """The part that lowers a parser into program.parser_states."""
 
     def __init__(self, unit: Unit, parser: ParserFrame) -> None:
         parts = Parts(unit, parser.frame)
@@ -72,7 +73,7 @@ class ParserBody:
     # ------------------------------------------------------------------- parsers
 
     def run(self) -> str | None:
-        """Lowers every reachable state; the name of the first."""
+        """Lowers every reachable state and returns the name of the first one."""
         parser = self.parser
         reachable = self.scope.typed.parser_reachable.get(parser.declaration)
         states = [s for s in parser.declaration.states if reachable is None or s.name in reachable]
@@ -90,13 +91,15 @@ class ParserBody:
         return start
 
     def _state_name(self, state: ast.ParserState) -> str:
-        """Names of the top parser's states are as written; a sub-parser's have its path."""
+        """Returns a state's name. States of the top parser keep their names; those of a sub-parser
+        have its path before them."""
         if self.parser.frame.caller is None:
             return state.name
         return f"{self.parser.frame.prefix}.{state.name}"
 
     def _initial_state(self, code: list[ir.Statement], start: str | None) -> str:
-        """Local variables are set once, even if the parser comes back to `start`."""
+        """Adds a state that sets the local variables once, even if the parser comes back to
+        `start`."""
         name = self.scope.unit.names.unique(f"{self.parser.frame.prefix}.locals")
         where = self.parser.declaration.position
         self._emit_states(name, where, code, [ir.Transition("default", start)], [])
@@ -115,7 +118,8 @@ class ParserBody:
             self.scope.unit.report(problem)
 
     def target(self, reference: ast.StateRef) -> str | None:
-        """BMv2 has no reject: parsing ends (explicit rejects carry no error on BMv2)."""
+        """Returns the name of the state to which a transition goes, or None for the end of parsing.
+        BMv2 has no reject, so `reject` also ends parsing and sets no error."""
         if reference.name == "accept":
             return self.parser.accept
         if reference.name != "reject":
@@ -162,7 +166,8 @@ class ParserBody:
         return self.expressions.keep(arithmetic.unsigned(expr, bits.width), bits)
 
     def _last_union_member(self, stack: StackPlace, name: str, where: ast.Member) -> Place:
-        """A select's key may be a field of the last union; elsewhere the element is looked for."""
+        """Returns the place of `stack.last.member`. As a key of a select, it is a field of the last
+        union; elsewhere the element is searched for."""
         if self._bare_key:
             return LastUnionMember(self.scope.type_of(where), stack, name)
         return self.expressions.last_union_member(stack, name, where)
@@ -259,13 +264,15 @@ class ParserBody:
             self._extract_to(place, length)
 
     def _found_header(self, place: HeaderPlace, stack: StackPlace) -> SelectedPlace:
-        """Returns `stack[i]` as the list of all its elements, since BMv2 wants constant targets."""
+        """Returns the element that `stack[i]` picks, as a choice among all elements, because BMv2
+        only extracts to constant targets."""
         assert isinstance(place.expr, ir.Op)
         index = self.expressions.keep(place.expr.right, types.BIT32)
         return SelectedPlace(place.type, index, stack.elements)
 
     def _extract_selected(self, place: SelectedPlace, length: ir.Expr | None) -> None:
-        """A state for each element; an index beyond the last is an error, as with `next`."""
+        """Emits an extraction for each element, of which the index picks one. An index beyond the
+        last element is an error, as with `next`."""
         if length is not None and not isinstance(length, ir.Const):
             length = self.expressions.keep(length, types.BIT32)
         with self.scope.into([]) as outside:
@@ -309,7 +316,7 @@ class ParserBody:
         return target
 
     def _look(self, target: Place, shape: types.Type, offset: int, where: ast.Node) -> int:
-        """Fills target from the packet; the offset behind it."""
+        """Fills `target` from the packet and returns the offset behind the bits that were read."""
         if isinstance(target, Scalar):
             width = scalar_width(shape)
             self.scope.emit("assign", target.ref, ir.Lookahead(offset, width))
@@ -342,7 +349,8 @@ class ParserBody:
         transitions: list[ir.Transition],
         keys: list[ir.Expr],
     ) -> None:
-        """One P4 state; branches, jumps and sub-parsers in it make states of their own."""
+        """Adds the state or states that one P4 state becomes. Branches, jumps and sub-parsers in it
+        need states of their own."""
         state: ir.ParserState | None = self._new_state(name, where)
         for statement in code:
             if isinstance(statement, ir.Label):
@@ -377,7 +385,8 @@ class ParserBody:
         return self.label_states[label]
 
     def _divert(self, state: ir.ParserState, statement: ir.Statement) -> ir.ParserState:
-        """A branch: a key of one bit, a state for each side, and the state where they meet."""
+        """Lowers a branch to a key of one bit, a state for each side, and the state where the sides
+        meet."""
         assert isinstance(statement, ir.If), statement
         flag = self.scope.temporary(types.Bits(1))
         assert isinstance(flag, Scalar)
@@ -429,7 +438,8 @@ def _lead(state: ir.ParserState | None, following: str) -> None:
 
 
 def lower_parser(unit: Unit, instance: Instance, arguments: Sequence[Place | None]) -> None:
-    """arguments: the places of the parser's parameters, in order; None for packet_in."""
+    """Lowers the parser. arguments: the places of its parameters, in order, with None for
+    packet_in."""
     declaration = instance.declaration
     assert isinstance(declaration, ast.ParserDeclaration)
     frame = Frame(instance, "parser", instance.name, bindings=block_bindings(instance))

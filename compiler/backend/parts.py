@@ -12,7 +12,7 @@ from agglab.compiler.backend.statements import Statements
 
 
 class Parts:
-    """Makes the parts for one block, each with those that it needs."""
+    """The parts for one block, each of which is given the parts that it needs."""
 
     def __init__(self, unit: Unit, frame: Frame) -> None:
         self.scope = scope = Scope(unit, frame)

@@ -1,4 +1,4 @@
-"""Where P4 values live on BMv2: fields, headers, stacks, unions, and structs made of those."""
+"""The places of P4 values on BMv2: fields, headers, stacks, unions, and structs made of those."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ ERROR_BITS = 32
 
 
 def plain(subject: types.Type) -> types.Type:
-    """The type that holds a value of subject: enums and errors are numbers of 32 bits."""
+    """Returns the type that holds a value of `subject`. Errors and enums without an underlying type
+    are held as plain numbers."""
     while isinstance(subject, types.NewType):
         subject = subject.underlying
     if isinstance(subject, types.SerializableEnum):
@@ -53,7 +54,8 @@ def members_of(subject: types.Type) -> tuple[tuple[str, types.Type], ...]:
 
 
 def listed_members(subject: types.Type, count: int) -> tuple[tuple[str, types.Type], ...]:
-    """members_of, also of a list, whose type does not say that it has count elements."""
+    """Returns the same as members_of, and also accepts a list, whose type does not say that it has
+    `count` elements."""
     if isinstance(subject, types.List):
         return tuple((str(index), subject.element) for index in range(count))
     return members_of(plain(subject))
@@ -66,21 +68,21 @@ class Place:
 
 @dataclass
 class Scalar(Place):
-    """A value of bits or a boolean that can be assigned; booleans are one bit wide."""
+    """A place of bits or a boolean that can be assigned to. A boolean is one bit wide."""
 
     ref: ir.Expr
 
 
 @dataclass
 class Value(Place):
-    """A value that cannot be assigned: data, or a boolean expression."""
+    """A value that cannot be assigned to: data, or a boolean expression."""
 
     expr: ir.Expr
 
 
 @dataclass
 class SlicePlace(Place):
-    """Bits high..low of base, counted from 0 at the right."""
+    """Bits `high` to `low` of the base, counted from 0 at the right."""
 
     base: Place
     high: int
@@ -89,7 +91,7 @@ class SlicePlace(Place):
 
 @dataclass
 class MovingSlicePlace(Place):
-    """Bits of base from bit start up, which is known at run time."""
+    """Bits of the base from bit `start` upwards, which is only known at run time."""
 
     base: Place
     start: ir.Expr
@@ -97,7 +99,8 @@ class MovingSlicePlace(Place):
 
 @dataclass
 class SelectedPlace(Place):
-    """The one of alternatives that index, a field, picks at run time; nothing beyond the last."""
+    """The alternative that an index, which is a field, picks at run time. An index beyond the last
+    alternative picks nothing."""
 
     index: ir.Expr
     alternatives: list[Place]
@@ -113,7 +116,8 @@ class VarbitPlace(Place):
 
 @dataclass
 class StructPlace(Place):
-    """Structs, tuples and arrays (members named by position), in the order of their members."""
+    """A struct, tuple or array, with its members in order. Members of tuples and arrays are named
+    by their positions."""
 
     members: dict[str, Place] = field(default_factory=dict)
 
@@ -140,11 +144,11 @@ class WithFields(Place, ABC):
 
     @abstractmethod
     def _reference(self, field_name: str, shape: types.Type) -> ir.Expr:
-        """The scalar field of that name."""
+        """Returns the scalar field of that name."""
 
     @abstractmethod
     def _variable(self, field_name: str, shape: types.Type, width: int) -> Place:
-        """The varbit field of that name."""
+        """Returns the varbit field of that name."""
 
     def fields(self) -> list[Place]:
         return [self.member(name) for name, _ in members_of(self.type)]
@@ -152,7 +156,8 @@ class WithFields(Place, ABC):
 
 @dataclass
 class HeaderPlace(WithFields):
-    """A header: an instance by name, or one found at run time by an expression in a stack."""
+    """A header: an instance by its name, or an element of a stack that an expression finds at run
+    time."""
 
     expr: ir.Expr
     stack: StackPlace | None = None
@@ -177,7 +182,7 @@ class HeaderPlace(WithFields):
 
 @dataclass
 class LastHeader(WithFields):
-    """`stack.last` in a parser; its fields are read through the stack."""
+    """`stack.last` in a parser. Its fields are read through the stack."""
 
     stack: StackPlace
 
@@ -190,7 +195,7 @@ class LastHeader(WithFields):
 
 @dataclass
 class LastUnionMember(WithFields):
-    """`stack.last.member` of a stack of unions: its fields are keys of a select, nothing else."""
+    """`stack.last.member` of a stack of unions. Its fields can only be keys of a select."""
 
     stack: StackPlace
     member_name: str
@@ -205,7 +210,8 @@ class LastUnionMember(WithFields):
 
 @dataclass
 class Unreadable(Place):
-    """Something BMv2 has no way to name, like a variable field of a header found at run time."""
+    """A place that BMv2 has no way to name, such as a variable field of a header found at run
+    time."""
 
 
 @dataclass
@@ -245,15 +251,16 @@ class StackPlace(Place):
 
 @dataclass
 class UnionPlace(Place):
-    """A union by name with its members, or one found at run time by an expression."""
+    """A union with its members: an instance by its name, or one that an expression finds at run
+    time."""
 
     expr: ir.Expr
     members: dict[str, Place] = field(default_factory=dict)
 
 
 def default_place(shape: types.Type) -> Place:
-    """Returns the value that `...` stands for (section 7.3): zero, false, the first member, invalid
-    headers."""
+    """Returns the value for which `...` stands (section 7.3): zero, false, an enum's first member
+    or an invalid header."""
     actual = plain(shape)
     if isinstance(actual, types.Boolean):
         return Value(shape, ir.BoolConstant(False))
@@ -282,7 +289,7 @@ def bits_of(base: Place, shape: types.Type, high: int, low: int) -> SlicePlace:
 
 
 def member_of(place: Place, name: str) -> Place:
-    """The member of a struct, union or header by its name."""
+    """Returns the member of a struct, union or header by its name."""
     if isinstance(place, WithFields):
         return place.member(name)
     assert isinstance(place, (StructPlace, UnionPlace)), place
@@ -290,7 +297,8 @@ def member_of(place: Place, name: str) -> Place:
 
 
 def leaves(subject: types.Type) -> Iterator[tuple[str, types.Type]]:
-    """Yields (dotted name, type) of every field of a header or struct, nested structs opened."""
+    """Yields (dotted name, type) of every field of a header or struct, including those of nested
+    structs."""
     for name, shape in members_of(subject):
         if isinstance(plain(shape), (types.Struct, types.Tuple, types.Stack)):
             for below, inner in leaves(plain(shape)):
@@ -300,7 +308,8 @@ def leaves(subject: types.Type) -> Iterator[tuple[str, types.Type]]:
 
 
 def leaf_fields(subject: types.StructLike) -> Iterator[tuple[str, types.Field]]:
-    """Yields (dotted name, field) of every field of a header or struct, nested structs opened."""
+    """Yields (dotted name, field) of every field of a header or struct, including those of nested
+    structs."""
     for found in subject.fields:
         held = plain(found.type)
         if isinstance(held, types.Struct):
@@ -311,7 +320,8 @@ def leaf_fields(subject: types.StructLike) -> Iterator[tuple[str, types.Field]]:
 
 
 def footprint(place: Place) -> Iterator[str]:
-    """Names of everything a place covers; two places overlap when they share one."""
+    """Yields the names of everything that a place covers. Two places overlap if they share a
+    name."""
     if isinstance(place, (Scalar, VarbitPlace)):
         yield str(place.ref)
     elif isinstance(place, (SlicePlace, MovingSlicePlace)):

@@ -1,4 +1,5 @@
-"""The lowest and the highest value an expression can have, from those of its operands."""
+"""The lowest and the highest value that an expression can have, computed from those of its
+operands."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ def width_range(width: int, signed: bool) -> Range:
 
 
 def op_range(op: str, left: Range, right: Range) -> Range:
-    """Returns the range of `left op right`. For unary operators, left is (0, 0). Booleans have no
-    range."""
+    """Returns the range of `left op right`. For a unary operator, `left` is (0, 0). Booleans have
+    no range."""
     rule = _RULES.get(op)
     return rule(left, right) if rule else UNBOUNDED
 
@@ -92,7 +93,7 @@ def _choice(left: Range, right: Range) -> Range:
 
 
 def _sized(signed: bool) -> Callable[[Range, Range], Range]:
-    """two_comp_mod and its like: right is the width."""
+    """Returns the rule for two_comp_mod and similar operators, whose right operand is a width."""
 
     def bounds(_left: Range, right: Range) -> Range:
         width = right[0]

@@ -1,5 +1,5 @@
-"""The state that lowering passes along: the compilation as a whole, the inlined frame, the code so
-far."""
+"""The state that the parts of lowering share: the compilation as a whole, the inlined frame, and
+the code emitted so far."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from agglab.compiler.typed import CallInfo, CallKind, Instance, TypedProgram, Va
 
 @dataclass
 class TableSite:
-    """A table as the control plane sees it; size is the one declared, entries or not."""
+    """A table as the control plane sees it. size: the declared one, whatever the number of
+    entries."""
 
     table: ir.Table
     declaration: ast.TableDeclaration
@@ -39,7 +40,8 @@ class ValueSetSite:
 
 @dataclass
 class Unit:
-    """One compilation: the input, the program under construction, and what is shared in it."""
+    """One compilation: its input, the program under construction, and the state shared by all
+    blocks."""
 
     typed: TypedProgram
     diagnostics: Diagnostics
@@ -86,8 +88,8 @@ class CopyOut:
 class Frame:
     """One inlined block, action or function.
 
-    lexical: where names not found in env are looked up; caller: the frame that is left last.
-    end: the label a `return` goes to; result: where a function's value is put.
+    lexical: the frame where names that are not in env are looked up. caller: the frame of the
+    caller. end: the label to which a `return` jumps. result: the place for a function's value.
     """
 
     instance: Instance | None
@@ -121,10 +123,10 @@ class Frame:
 class Scope:
     """The state of lowering one block, which all parts share.
 
-    A part is given the parts it needs when it is made. Where lowering goes round in a circle (an
-    expression contains a call, which contains expressions), the part that is made last enters what
-    it lowers here, and those made before it call it through the scope. What a control, a parser or
-    a deparser lowers in its own way it enters in the place of what the parts have entered.
+    A part is given the parts that it needs when it is made. Lowering is recursive: an expression
+    contains a call, which contains expressions. Of parts that need each other, the one made last
+    therefore registers its functions here, and the parts made before it call them through the
+    scope. A control, a parser or a deparser replaces some of these functions by its own.
     """
 
     # Entered by Assignments, Comparisons, Calls and Statements.
@@ -189,7 +191,8 @@ class Scope:
         return types.substitute(self.typed.type_at[reference], self.frame.bindings)
 
     def constant(self, expression: ast.Expression) -> Value | None:
-        """The value where it is known at compile time in this instance."""
+        """Returns the expression's value if it is known at compile time in this instance, otherwise
+        None."""
         known = self.typed.const_value.get(expression)
         if known is None and isinstance(expression, ast.NameExpression):
             instance = self.frame.instance
@@ -198,7 +201,7 @@ class Scope:
         return None if isinstance(known, Instance) else known
 
     def evaluated(self, expression: ast.Expression) -> Value | None:
-        """Returns an expression's constant value, also where it is made of constructor
+        """Returns an expression's constant value, also if it is computed from constructor
         parameters."""
         known = self.constant(expression)
         if known is None and self.frame.instance is not None:
@@ -206,7 +209,7 @@ class Scope:
         return known
 
     def instance_of(self, receiver: ast.Expression) -> Instance:
-        """The extern, control or parser instance that receiver names."""
+        """Returns the extern, control or parser instance that `receiver` names."""
         declaration = self.typed.decl_of.get(receiver)
         frame: Frame | None = self.frame
         while frame is not None and declaration is not None:
@@ -226,7 +229,7 @@ class Scope:
         raise self.unsupported(receiver, "this object")
 
     def called_instance(self, call: ast.Call, info: CallInfo) -> Instance:
-        """The control or parser that a call of `apply` runs."""
+        """Returns the control or parser that a call of `apply` runs."""
         if info.receiver is not None:
             return self.instance_of(info.receiver)
         owner = self.frame.instance

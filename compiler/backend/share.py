@@ -1,7 +1,7 @@
-"""Variables of one action that are never alive together share a field of `scalars`.
+"""Lets variables of one action that are never alive together share a field of `scalars`.
 
-BMv2 and our switch pay for every bit of metadata of every packet; a program that reads wide
-registers into one variable after another would otherwise carry all of them.
+BMv2 and our switch pay for every bit of metadata of every packet. Without this pass, a program that
+reads wide registers into one variable after another carries all of them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ Mapping = dict[ir.FieldRef, ir.FieldRef]
 
 
 def share_variables(program: ir.Program, user_fields: set[str]) -> None:
-    """user_fields: names of scalars that belong to the program's own metadata."""
+    """Replaces variables by shared fields. user_fields: names of scalars that belong to the
+    program's own metadata."""
     scalars = next(t for t in program.header_types if t.name == f"{SCALARS}_0")
     names = Names()
     for name, _, _ in scalars.fields:
@@ -36,7 +37,7 @@ def share_variables(program: ir.Program, user_fields: set[str]) -> None:
 
 
 def _allocate(live_ranges: list[LiveRange], names: Names) -> Mapping:
-    """Assigns fields to variables by a linear scan: a field is free again after the last access to
+    """Assigns fields to variables by a linear scan. A field is free again after the last access to
     its variable."""
     slots: dict[tuple[int, bool], list[tuple[int, list[LiveRange]]]] = {}
     for live_range in sorted(live_ranges, key=lambda item: item.first):

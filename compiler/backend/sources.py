@@ -1,4 +1,4 @@
-"""The program's source text, for what is quoted from it."""
+"""The program's source text, for quotations from it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from agglab.compiler.source import Position, read_source
 
 @lru_cache(maxsize=64)
 def lines_of(file: str) -> tuple[str, ...]:
-    """A source file's lines; none if it cannot be read (any more)."""
+    """Returns a source file's lines, or no lines if the file cannot be read (any more)."""
     try:
         return tuple(read_source(file).split("\n"))
     except OSError:
@@ -17,7 +17,7 @@ def lines_of(file: str) -> tuple[str, ...]:
 
 
 def text_at(where: Position) -> str:
-    """The characters a position covers."""
+    """Returns the characters that a position covers."""
     lines = lines_of(where.file)
     if not 0 < where.line <= len(lines):
         return ""

@@ -32,7 +32,7 @@ MAX_COPIES = 20_000
 
 
 class Statements:
-    """Statements, and the variables among them."""
+    """The part that lowers statements, and the variables declared among them."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Statements:
             self.statement(statement)
 
     def statement(self, statement: ast.Statement | ast.Declaration) -> None:
-        """One statement; what cannot be translated is reported and left out."""
+        """Lowers one statement. A statement that cannot be translated is reported and left out."""
         outer, self.scope.position = self.scope.position, statement.position
         try:
             if isinstance(statement, ast.Declaration):
@@ -97,7 +97,7 @@ class Statements:
         self.scope.goto(self.scope.frame.continue_label)
 
     def declare(self, declaration: ast.Declaration) -> None:
-        """A variable or constant among statements."""
+        """Lowers a variable or constant among statements."""
         if isinstance(declaration, ast.Variable):
             self.variable(declaration)
         elif not isinstance(declaration, (ast.Constant, ast.Instantiation)):
@@ -119,7 +119,7 @@ class Statements:
             self.assignments.invalidate(place)
 
     def _may_repeat(self) -> bool:
-        """Whether the code at hand can run several times for a packet."""
+        """Whether the current code can run several times for one packet."""
         frame: Frame | None = self.scope.frame
         while frame is not None:
             if frame.block == "parser" or frame.break_label:
@@ -133,7 +133,7 @@ class Statements:
             self.calls.call_value(statement.call)
 
     def body(self, statement: ast.Statement | None) -> list[ir.Statement]:
-        """The code of a nested statement."""
+        """Returns the code of a nested statement."""
         with self.scope.into([]) as code:
             if statement is not None:
                 self.statement(statement)
@@ -157,7 +157,8 @@ class Statements:
         self.scope.goto(frame.end)
 
     def _exit(self, statement: ast.Exit) -> None:
-        """Ends everything that is being executed, after outputs have been copied out."""
+        """Ends everything that is being executed, after `out` arguments have been copied to the
+        callers."""
         frame: Frame | None = self.scope.frame
         while frame is not None:
             if frame.shared and self.scope.frame.in_action:
@@ -171,7 +172,7 @@ class Statements:
     # ------------------------------------------------------------------- switch
 
     def plain_switch(self, statement: ast.Switch) -> None:
-        """A switch over an expression: a chain of comparisons."""
+        """Lowers a switch over an expression to a chain of comparisons."""
         shape = self.expressions.operand_type(statement.subject)
         subject = self.expressions.value(statement.subject)
         if not isinstance(subject, (ir.Const, ir.FieldRef)):
@@ -189,7 +190,8 @@ class Statements:
     def switch_groups(
         self, statement: ast.Switch
     ) -> tuple[list[tuple[list[ast.Expression], ast.Block]], ast.Block | None]:
-        """Returns (labels that share a body, body) in order, and the default's body."""
+        """Returns (labels that share a body, body) for each body in order, and the body of
+        `default`."""
         groups: list[tuple[list[ast.Expression], ast.Block]] = []
         default: ast.Block | None = None
         labels: list[ast.Expression] = []
@@ -244,7 +246,8 @@ class Statements:
         raise self.scope.unsupported(statement, "a loop over this collection")
 
     def _kept(self, parts: list[Place]) -> list[Place]:
-        """A list's elements as they are before the first turn, whatever the body does to them."""
+        """Returns a list's elements as they are before the first iteration, whatever the loop's
+        body does to them."""
         return [part if is_constant(part) else self.expressions.set_aside(part) for part in parts]
 
     def _for_range(self, statement: ast.ForIn, target: Place, bounds: ast.Range) -> None:
@@ -267,8 +270,8 @@ class Statements:
     def _for_range_loop(
         self, statement: ast.ForIn, target: Place, low: ir.Expr, high: ir.Expr
     ) -> None:
-        """Lowers a loop over a range. The end is tested before the step, so that a range up to the
-        type's largest value ends, too."""
+        """Lowers a loop over a range. The test for the end comes before the increment, so that a
+        range up to the type's largest value ends as well."""
         shape = target.type
         high, counter = self.expressions.keep(high, shape), self.expressions.keep(low, shape)
         top, step, end = (self.scope.unit.new_label() for _ in range(3))

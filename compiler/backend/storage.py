@@ -1,4 +1,5 @@
-"""Allocation of header types and instances, and of the `scalars` that hold everything else."""
+"""Allocation of header types and instances, and of the header `scalars`, which holds all other
+values."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ PADDING = "_padding"
 
 
 class Unsupported(Exception):
-    """A construct this back end cannot translate yet; caught where statements are lowered."""
+    """A construct that this back end cannot translate. The exception is caught where statements are
+    lowered."""
 
     def __init__(self, position: Position, construct: str, hint: str = "") -> None:
         super().__init__(construct)
@@ -39,7 +41,7 @@ class Unsupported(Exception):
 
 
 class Names:
-    """Hands out each name once."""
+    """A source of unique names, each of which is given out once."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
@@ -56,7 +58,8 @@ class Names:
 
 
 class Storage:
-    """Places for parameters, variables and temporaries, recorded in program."""
+    """The allocator of places for parameters, variables and temporaries, which it records in
+    `program`."""
 
     def __init__(self, program: ir.Program) -> None:
         self.program = program
@@ -85,7 +88,8 @@ class Storage:
         return StructPlace(shape, members)
 
     def allocate(self, name: str, shape: types.Type, where: Position) -> Place:
-        """A place for a value of type shape; name is made unique."""
+        """Returns a place for a value of type `shape`. The name is changed if it is already
+        taken."""
         held = plain(shape)
         if is_scalar(held) and scalar_width(held) > 0:
             return self._scalar(name, shape)
@@ -112,7 +116,8 @@ class Storage:
         return Scalar(shape, ir.FieldRef(SCALARS, field, width, signed))
 
     def _varbit(self, name: str, shape: types.Varbit) -> VarbitPlace:
-        """BMv2 allows one variable field a header: each such variable has an instance."""
+        """Returns a place for a varbit, in a header instance of its own, because BMv2 allows one
+        variable field in each header."""
         type_name = self._type_names.get(("varbit", shape.width))
         if type_name is None:
             type_name = self._type_labels.unique(f"varbit{shape.width}")
@@ -172,7 +177,7 @@ class Storage:
         return self._type_names[key]
 
     def finish(self) -> None:
-        """Pads the scalars to whole bytes; nothing may be allocated afterwards."""
+        """Pads the scalars to whole bytes. Nothing may be allocated afterwards."""
         _pad(self._scalars)
 
 

@@ -33,7 +33,8 @@ BMV2_KINDS = {
 
 
 class Tables:
-    """A pipeline's tables and the actions they call; built once, at their first application."""
+    """A pipeline's tables and the actions that they call. Each table is built once, at its first
+    application."""
 
     def __init__(
         self, scope: Scope, expressions: Expressions, calls: Calls, pipeline: ir.Pipeline
@@ -49,7 +50,8 @@ class Tables:
     def action(
         self, control: Frame, declaration: ast.ActionDeclaration, reference: ast.ActionRef
     ) -> ir.Action:
-        """The action as a table calls it; one object unless the table binds arguments itself."""
+        """Returns the action as a table calls it. Tables share one object for an action, except
+        where a table binds arguments itself."""
         bound = [a for a in self.scope.typed.actions[reference] if a.parameter.direction]
         owner = control.instance if self._is_local(control, declaration) else None
         key = (id(owner), declaration, control.block if owner is None else "")
@@ -170,7 +172,7 @@ class Tables:
         action: ast.ActionDeclaration,
         reference: ast.ActionRef,
     ) -> ir.Action:
-        """The action an entry names, as the table's list has it."""
+        """Returns the action that an entry names, in the form that the table's action list has."""
         for listed, built in zip(declaration.actions, table.actions, strict=False):
             if self.scope.typed.decl_of[listed] is action:
                 return built
@@ -201,7 +203,8 @@ class Tables:
         table.default_constant = declaration.default_constant
 
     def _no_action(self, control: Frame, table: ir.Table) -> ir.Action:
-        """core.p4's NoAction, the default of tables that name none (section 14.2.1.3)."""
+        """Returns core.p4's NoAction, the default action of tables that name none (section
+        14.2.1.3)."""
         for action in table.actions:
             if action.name == "NoAction":
                 return action
@@ -233,7 +236,7 @@ class Tables:
     # ------------------------------------------------------------------------ keys
 
     def keys(self, declaration: ast.TableDeclaration, known: ir.Table | None) -> list[ir.Key]:
-        """The keys of one application; computed ones are put into temporaries before it."""
+        """Returns the keys of one application. Computed keys are put into temporaries before it."""
         keys: list[ir.Key] = []
         for element in declaration.keys:
             if element.match_kind.name == "selector":
@@ -359,7 +362,8 @@ class Tables:
         return fields
 
     def property_instance(self, entry: ast.TableProperty) -> Instance:
-        """The object a property names, or the one it constructs in place."""
+        """Returns the object that a property names, or the one that the property constructs
+        itself."""
         instance = self.scope.frame.instance
         if instance is not None and entry.value in instance.children:
             return instance.children[entry.value]
@@ -384,10 +388,12 @@ def _keysets(keyset: ast.Expression, count: int) -> tuple[ast.Expression, ...]:
 
 
 def _priorities(scope: Scope, declaration: ast.TableDeclaration) -> list[int]:
-    """BMv2's priorities (smaller wins). Without any written they follow the order of entries.
+    """Returns BMv2's priorities of the entries, of which the smallest wins. Without written
+    priorities they follow the order of the entries.
 
-    Written ones: `@priority(n)` counts as BMv2 does; `priority = n` is larger-wins unless
-    `largest_priority_wins` is false, those left out `priority_delta` apart (section 14.2.1.4).
+    `@priority(n)` is BMv2's priority itself. With `priority = n`, the largest number wins unless
+    `largest_priority_wins` is false. Entries without one continue in steps of `priority_delta`
+    (section 14.2.1.4).
     """
     annotated = [_priority_annotation(scope, e) for e in declaration.entries]
     if all(e.priority is None for e in declaration.entries):

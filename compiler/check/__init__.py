@@ -1,1 +1,2 @@
-"""From the syntax tree to a TypedProgram: names, types, constants, rules of P4_16."""
+"""The checker: from the syntax tree to a TypedProgram, with names, types, constants and the rules
+of P4_16."""

@@ -1,4 +1,5 @@
-"""Arguments to parameters: by position and name, overloads, inference, directions."""
+"""The match of arguments to parameters: by position and name, with overloads, inference and
+directions."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ Pairing = list[tuple[types.ParameterType, ast.Argument | None]]
 
 
 class ArgumentChecker:
-    """Chooses among overloads, infers type arguments and binds arguments to parameters."""
+    """The part that chooses among overloads, infers type arguments and binds arguments to
+    parameters."""
 
     def __init__(self, context: Context, coercion: Coercion, members: MemberChecker) -> None:
         self.context = context
@@ -32,7 +34,8 @@ class ArgumentChecker:
         candidates: Sequence[types.Function],
         arguments: tuple[ast.Argument, ...],
     ) -> tuple[types.Function, Pairing] | None:
-        """The function that takes these arguments, by their number and names (P4_16 6.8.3)."""
+        """Returns the function that takes these arguments, by their number and names (P4_16 6.8.3)
+        and then by their types. Returns None after reporting an error."""
         problems: list[str] = []
         fitting: list[tuple[types.Function, Pairing]] = []
         for candidate in candidates:
@@ -59,8 +62,7 @@ class ArgumentChecker:
     def _fitting_types(
         self, fitting: list[tuple[types.Function, Pairing]]
     ) -> list[tuple[types.Function, Pairing]]:
-        """Returns the candidates whose parameter types the arguments match as well as their
-        number."""
+        """Returns the candidates whose parameter types fit the arguments."""
         found = []
         for argument in (a.value for _, pairs in fitting for _, a in pairs if a):
             if argument is not None and argument not in self.checked_arguments:
@@ -95,7 +97,7 @@ class ArgumentChecker:
         result: types.Type,
         expected: types.Type | None,
     ) -> dict[ast.TypeParameter, types.Type] | None:
-        """Checks the arguments and finds the type arguments; None after reporting an error."""
+        """Checks the arguments and returns the type arguments, or None after reporting an error."""
         unifier = Unifier(variables)
         for variable, type_ in zip(variables, given, strict=False):
             if not isinstance(type_, types.DontCare):
@@ -165,7 +167,7 @@ class ArgumentChecker:
     ) -> tuple[BoundArgument, ...]:
         """Converts checked arguments to their parameters' types and checks their directions.
 
-        constant: parameters without direction need values known at compile time.
+        constant: whether parameters without direction need values known at compile time.
         """
         bound: list[BoundArgument] = []
         for parameter, argument in pairs:
@@ -214,8 +216,8 @@ class ArgumentChecker:
 def pair(
     parameters: tuple[types.ParameterType, ...], arguments: tuple[ast.Argument, ...]
 ) -> Pairing | str:
-    """Returns each parameter with its argument (None where it is left out), or the reason why they
-    do not fit."""
+    """Returns each parameter with its argument (None where it is left out), or the reason why the
+    arguments do not fit the parameters."""
     named = [a for a in arguments if a.name is not None]
     if named and len(named) != len(arguments):
         return "either all arguments are named or none"
@@ -251,7 +253,7 @@ def _is_no_value(actual: types.Type, wanted: types.Type) -> bool:
 
 
 def _undetermined(bound: types.Type | None) -> str:
-    """The reason why a binding is no definite type; empty if it is one."""
+    """Returns the reason why a binding is not a definite type, or an empty string if it is one."""
     if bound is None:
         return " from the arguments"
     if isinstance(bound, types.Integer):

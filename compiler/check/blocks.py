@@ -24,7 +24,7 @@ FINAL_STATES = ("accept", "reject")
 
 
 class BlockChecker:
-    """Parsers and controls with all that is declared in them."""
+    """The part that checks parsers and controls with everything that is declared in them."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class BlockChecker:
         return make(node, arguments, parameters, constructor)
 
     def check_local(self, node: ast.Declaration) -> None:
-        """A declaration inside a parser or control."""
+        """Checks a declaration inside a parser or control."""
         if isinstance(node, ast.ActionDeclaration):
             self.functions.check_action(node)
         elif isinstance(node, ast.TableDeclaration):
@@ -208,7 +208,8 @@ class BlockChecker:
         return isinstance(type_, types.Set) and isinstance(type_.element, types.Struct)
 
     def _whole_keyset(self, keyset: ast.Expression, subjects: list[types.Type]) -> None:
-        """One keyset for several subjects: a value set of tuples or structs."""
+        """Checks a single keyset for several subjects, which must be a value set of tuples or
+        structs."""
         type_ = self.context.check(keyset)
         element = type_.element if isinstance(type_, types.Set) else type_
         parts: tuple[types.Type, ...] | None = None
@@ -274,7 +275,7 @@ def _dangling_targets(states: dict[str, ast.ParserState]) -> bool:
 
 
 def targets(transition: ast.Transition) -> list[str]:
-    """The names of the states a transition may go to."""
+    """Returns the names of the states to which a transition may go."""
     if transition.target is not None:
         return [transition.target.name]
     return [case.target.name for case in transition.cases]
@@ -285,7 +286,8 @@ def _target_names(state: ast.ParserState) -> list[str]:
 
 
 def _may_end(state: ast.ParserState) -> bool:
-    """Whether a state may go to accept or reject; one without (matching) transition rejects."""
+    """Whether a state may go to accept or reject. A state without a transition, or where no case
+    matches, rejects."""
     if state.transition is None:
         return True
     following = targets(state.transition)
@@ -293,7 +295,7 @@ def _may_end(state: ast.ParserState) -> bool:
 
 
 def _leaves(type_: types.Type) -> list[types.Type]:
-    """The scalar types in a struct or tuple, depth first."""
+    """Returns the scalar types in a struct or tuple, depth first."""
     if isinstance(type_, types.Struct):
         return [leaf for f in type_.fields for leaf in _leaves(f.type)]
     if isinstance(type_, types.Tuple):

@@ -1,4 +1,5 @@
-"""Calls: what is called, on what, with which arguments, and whether it may be called here."""
+"""Calls: what is called on which object, with which arguments, and whether the call is allowed in
+its place."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ _BIT32 = types.BIT32
 
 
 class CallChecker:
-    """Calls of functions, actions and methods; tables, parsers and controls that are applied."""
+    """The part that checks calls of functions, actions and methods, and applications of tables,
+    parsers and controls."""
 
     def __init__(
         self,
@@ -77,7 +79,7 @@ class CallChecker:
         return _PLACES.get(self.context.frame.kind, f"a {self.context.frame.kind}")
 
     def match_plain(self, pairs: Pairing) -> None:
-        """Checks arguments of parameters whose types are fully known."""
+        """Checks arguments for parameters whose types are fully known."""
         for parameter, argument in pairs:
             if argument is not None and argument.value is not None:
                 self.context.check(argument.value, parameter.type)
@@ -309,7 +311,8 @@ class CallChecker:
             self.context.error(place, problem)
 
     def methods_of(self, extern: types.Extern) -> tuple[types.Function, ...]:
-        """The methods of an extern object, its type arguments substituted; no constructors."""
+        """Returns the methods of an extern object without its constructors. Its type arguments are
+        substituted in their types."""
         bindings = dict(zip(extern.declaration.type_parameters, extern.arguments, strict=True))
         found = []
         for method in extern.declaration.methods:
@@ -321,7 +324,7 @@ class CallChecker:
     # ---- parsers and controls
 
     def _static_call(self, node: ast.Call, callee: ast.Member, named: types.Type) -> types.Type:
-        """`Inner.apply(...)`: an instance made for this one call."""
+        """Checks `Inner.apply(...)`, which makes an instance for this one call."""
         body = (ast.ControlDeclaration, ast.ParserDeclaration)
         if not isinstance(named, types.Block) or callee.member != "apply":
             self.arguments.check_loose(node.arguments)
@@ -395,7 +398,8 @@ def _name_of(method: types.Function) -> str:
 
 
 def size_bits(type_: types.Type, largest: bool) -> int | None:
-    """Bits of a type for minSizeInBits (largest False) and maxSizeInBits; None if it has none."""
+    """Returns the bits of a type for maxSizeInBits (largest True) or minSizeInBits (largest False),
+    or None if the type has no size."""
     if isinstance(type_, types.Varbit):
         return type_.width if largest else 0
     if isinstance(type_, types.HeaderUnion):

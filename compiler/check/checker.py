@@ -1,4 +1,5 @@
-"""The front end's second half: check every declaration, then elaborate the instance of main."""
+"""The second half of the front end: it checks every declaration and then elaborates the instance of
+main."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ from agglab.compiler.typed import TypedProgram
 
 
 class Checker:
-    """Makes the parts of the checker and checks a program with them."""
+    """The checker, which makes its parts and checks a program with them."""
 
     def __init__(self, tree: ast.Program, diagnostics: Diagnostics) -> None:
         self.context = context = Context(tree, diagnostics)
@@ -88,7 +89,7 @@ class Checker:
                     )
 
     def _check_known_annotation(self, annotation: ast.Annotation) -> None:
-        """The arguments of those that have a meaning."""
+        """Checks the arguments of an annotation that has a meaning to the compiler."""
         for value in annotation.arguments:
             if annotation.name == "deprecated":
                 self.context.check(value)
@@ -116,8 +117,8 @@ class Checker:
 
 
 def check(tree: ast.Program, diagnostics: Diagnostics) -> TypedProgram:
-    """Checks a program and returns what typed.py describes; `main` is None where errors were
-    reported."""
+    """Checks a program and returns the result that typed.py describes. Its `main` is None if errors
+    were reported."""
     program = Checker(tree, diagnostics).run()
     if not diagnostics.failed:
         elaborate(program, diagnostics)

@@ -1,4 +1,4 @@
-"""Implicit conversions (P4_16 section 8.11.2), and giving lists and numbers their final types."""
+"""Implicit conversions (P4_16 section 8.11.2), and the final types of lists and numbers."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ _WITHOUT_DEFAULT = (*_OBJECTS, types.List, types.String, types.MatchKind, types.
 
 
 class Coercion:
-    """Converts checked expressions to the types that their places have."""
+    """The part that converts checked expressions to the types that their places have."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
 
     def coerce(self, expression: ast.Expression, target: types.Type, what: str) -> bool:
-        """Makes a checked expression have type target; reports and returns False if it cannot.
+        """Converts a checked expression to the type `target`. Reports an error and returns False if
+        this is not possible.
 
         what: the thing that has the target type, for the message.
         """
@@ -41,7 +42,7 @@ class Coercion:
         return False
 
     def coerce_assigned(self, expression: ast.Expression, target: types.Type, what: str) -> bool:
-        """Does what `coerce` does, and also turns a number without a width into a value of a new
+        """Converts as `coerce` does, and also turns a number without a width into a value of a new
         type, as p4c does."""
         source = self.context.program.type_of[expression]
         inner = target
@@ -99,7 +100,7 @@ class Coercion:
         return True
 
     def retype_integer(self, expression: ast.Expression, target: types.Bits) -> None:
-        """Gives an arbitrary-precision expression a width."""
+        """Gives a width to an expression of arbitrary precision."""
         value = self.context.program.const_value.get(expression)
         if value is None:
             self.context.program.implicit_cast[expression] = target

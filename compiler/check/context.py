@@ -1,4 +1,5 @@
-"""What all checks share: the program being built, diagnostics, scopes, the kind of code at hand."""
+"""The state that all checks share: the program being built, diagnostics, scopes, and the kind of
+the current code."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from agglab.compiler.typed import TypedProgram, Value, qualified
 
 
 class Check(Protocol):
-    """The type of an expression (ExpressionChecker.check)."""
+    """A function that returns the type of an expression, as ExpressionChecker.check does."""
 
     def __call__(
         self, expression: ast.Expression, expected: types.Type | None = None
@@ -38,7 +39,7 @@ _TRANSPARENT = (
 
 @dataclass(slots=True)
 class Scope:
-    """Names declared in one place; parent is the enclosing one."""
+    """The names declared in one place. parent: the enclosing scope."""
 
     parent: Scope | None
     names: dict[str, Entry] = field(default_factory=dict)
@@ -57,8 +58,9 @@ class Scope:
 class Frame:
     """The kind of code being checked, which decides what is allowed in it.
 
-    kind: "program", "control", "apply", "parser", "state", "action", "function", "table".
-    result: what `return` must give (functions only); table: the one whose properties these are.
+    kind: "program", "control", "apply", "parser", "state", "action", "function" or "table". result:
+    the type that `return` must give (functions only). table: the table whose properties are
+    checked.
     """
 
     kind: str
@@ -69,11 +71,13 @@ class Frame:
 
 
 class Context:
-    """What all checks share: the program being built, diagnostics, scopes and the code at hand.
+    """The state that all checks share: the program being built, diagnostics, scopes and the current
+    code.
 
-    A part is given the parts it needs when it is made. Where checks go round in a circle (an
-    expression contains a type, which contains an expression), the part that is made last enters its
-    check here, and those made before it call it through the context.
+    A part is given the parts that it needs when it is made. Checks are recursive: an expression
+    contains a type, which contains an expression. Of parts that need each other, the one made last
+    therefore registers its check here, and the parts made before it call the check through the
+    context.
     """
 
     # Entered by ExpressionChecker: expression, and what its surroundings expect.
@@ -93,7 +97,8 @@ class Context:
     # ---- diagnostics
 
     def error(self, where: ast.Node | Position, message: str, hint: str = "") -> types.Type:
-        """Reports, and returns the type that fits everything, for use in return statements."""
+        """Reports an error and returns the type that fits everything, so that callers can return
+        the result."""
         self.diagnostics.error(_place(where), message, hint)
         return types.UNKNOWN
 
@@ -139,7 +144,7 @@ class Context:
         self.program.full_name[declaration] = qualified(self.prefix, declaration)
 
     def _settle_name(self, declaration: ast.Declaration) -> None:
-        """Replaces an expression in @name by the string it gives."""
+        """Replaces an expression in @name by the string that is its value."""
         annotation = declaration.annotation("name")
         if annotation is None or not annotation.arguments:
             return
@@ -173,7 +178,8 @@ class Context:
         return (self.top if absolute else self.scope).lookup(name)
 
     def suggest(self, name: str) -> str:
-        """A hint naming the declared name closest to name; empty if none is close."""
+        """Returns a hint with the declared name that is closest to `name`, or an empty string if
+        none is close."""
         names: set[str] = set()
         scope: Scope | None = self.scope
         while scope is not None:
@@ -190,7 +196,7 @@ class Context:
     # ---- compile-time known
 
     def known(self, expression: ast.Expression) -> bool:
-        """Whether the value is known once the program is instantiated."""
+        """Whether the expression's value is known once the program is instantiated."""
         if expression in self.program.const_value:
             return True
         if isinstance(expression, ast.NameExpression):
@@ -214,7 +220,8 @@ class Context:
 
 
 def did_you_mean(name: str, names: set[str]) -> str:
-    """A hint naming the one of names that is close to name; empty if none is."""
+    """Returns a hint with the one of `names` that is closest to `name`, or an empty string if none
+    is close."""
     close = get_close_matches(name, sorted(names), 1)
     return f"did you mean '{close[0]}'?" if close else ""
 

@@ -1,4 +1,5 @@
-"""Top-level declarations: types, externs and packages; the others by the parts that know them."""
+"""Top-level declarations. Types, externs and packages are checked here, the others by their own
+parts."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ _RENAMABLE = (types.Bits, types.Boolean, types.NewType, types.Varbit, types.Seri
 
 
 class DeclarationChecker:
-    """Every declaration at the top of a program, by the parts that know it."""
+    """The part that checks every top-level declaration, with the help of the other parts."""
 
     def __init__(
         self,

@@ -1,4 +1,5 @@
-"""From main downwards: every instance with its evaluated constructor arguments and full name."""
+"""The elaboration of a program: from main downwards, every instance with its evaluated constructor
+arguments and full name."""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ class _Elaborator:
         name: str,
         parent: Instance | None = None,
     ) -> Instance:
-        """The instance that node makes; outer: values known where node stands."""
+        """Returns the instance that `node` makes. outer: the values known at the place of the
+        node."""
         instance = Instance(name, info.type, info.target, node, parent=parent)
         self.count += 1
         if self.count > MAX_INSTANCES:
@@ -88,13 +90,14 @@ class _Elaborator:
         return evaluate(self.program, node, {**self.globals, **outer})
 
     def _unnamed(self) -> str:
-        """Returns the name that p4c gives to the action profile that a table creates without a
+        """Returns the name that p4c gives to an action profile that a table creates without a
         name."""
         self.unnamed_profiles += 1
         return f"action_profile_{self.unnamed_profiles - 1}"
 
     def _locals(self, instance: Instance) -> None:
-        """The instances a parser or control declares, and those of its direct applications."""
+        """Builds the instances that a parser or control declares, and those of its direct
+        applications."""
         block = instance.declaration
         assert isinstance(block, (ast.ParserDeclaration, ast.ControlDeclaration))
         known = dict(instance.constants)
@@ -120,7 +123,7 @@ class _Elaborator:
 def direct_applications(
     block: ast.ParserDeclaration | ast.ControlDeclaration, program: TypedProgram
 ) -> list[ast.Call]:
-    """The calls `Type.apply(...)` in a block, in the order of the text."""
+    """Returns the calls `Type.apply(...)` in a block, in the order of the text."""
     places: tuple[ast.Node, ...] = (
         (block.body,) if isinstance(block, ast.ControlDeclaration) else block.states
     )
@@ -135,7 +138,8 @@ def direct_applications(
 def made_in_properties(
     block: ast.ParserDeclaration | ast.ControlDeclaration, program: TypedProgram
 ) -> list[ast.TableProperty]:
-    """Properties that make their object: `implementation = action_profile(32)`."""
+    """Returns the table properties that make their own object, as in `implementation =
+    action_profile(32)`."""
     return [
         property_
         for table in block.locals
@@ -146,14 +150,15 @@ def made_in_properties(
 
 
 def _property_name(property_: ast.TableProperty) -> str:
-    """Returns the full name that `@name` before a property gives to the property's object, as p4c
-    has it."""
+    """Returns the full name that `@name` before a property gives to the property's object, as in
+    p4c. Returns an empty string without `@name`."""
     names = [a.arguments for a in property_.annotations if a.name == "name"]
     given = names[0][0] if names and names[0] else None
     return given.value if isinstance(given, ast.StringLiteral) else ""
 
 
 def elaborate(program: TypedProgram, diagnostics: Diagnostics) -> None:
-    """Sets program.main and program.globals; a program without main is a library, and fine here."""
+    """Sets program.main and program.globals. A program without main is a library, which is allowed
+    here."""
     elaborator = _Elaborator(program, diagnostics)
     program.main = elaborator.run()

@@ -1,4 +1,5 @@
-"""Entries of a table against each other: what can never match, and priorities out of order."""
+"""The entries of a table compared with each other: entries that can never match, and priorities out
+of order."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ def _check_covered(context: Context, table: ast.TableDeclaration) -> None:
 
 
 def _ternaries(keyset: ast.Expression, count: int, program: TypedProgram) -> list[Ternary]:
-    """Returns the keys of an entry, none where their number is wrong."""
+    """Returns the keys of an entry, or no keys if their number is wrong."""
     parts: Sequence[ast.Expression] = (keyset,)
     if isinstance(keyset, ast.ListExpression):
         parts = keyset.elements
@@ -60,7 +61,8 @@ def _ternary(part: ast.Expression, program: TypedProgram) -> Ternary:
 
 
 def _covers(wider: Ternary, narrower: Ternary, kind: str) -> bool:
-    """Whether every value that narrower takes is one of wider's, and does not match it better."""
+    """Whether `wider` matches every value that `narrower` matches, and `narrower` is not a better
+    match."""
     if wider is None or narrower is None:
         return False
     if kind == "lpm":
@@ -91,8 +93,8 @@ def _check_priorities(context: Context, table: ast.TableDeclaration) -> None:
 def _priorities(
     context: Context, table: ast.TableDeclaration, delta: int
 ) -> Iterator[tuple[ast.TableEntry, int]]:
-    """Returns each entry's priority, as given or as counted on from the one before (P4_16 section
-    14.2.1.4); none if none has."""
+    """Yields each entry with its priority, which is the one given or is counted on from the entry
+    before (P4_16 section 14.2.1.4). Yields nothing if no entry has a priority."""
     if not any(entry.priority for entry in table.entries):
         return
     priority = 0

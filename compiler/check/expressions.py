@@ -1,4 +1,5 @@
-"""Every kind of expression, dispatched; names, literals, lists, constructor calls, keysets."""
+"""Every kind of expression. Names, literals, lists, constructor calls and keysets are checked here,
+the others by their own parts."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ from agglab.compiler.typed import ConstructionInfo
 
 
 class ExpressionChecker:
-    """The type of every kind of expression, by the parts that know it."""
+    """The part that finds the type of every kind of expression, with the help of the other
+    parts."""
 
     def __init__(
         self,
@@ -63,9 +65,11 @@ class ExpressionChecker:
         context.check = self.check
 
     def check(self, expression: ast.Expression, expected: types.Type | None = None) -> types.Type:
-        """The type of expression, recorded in type_of; Unknown after reporting an error.
+        """Returns the type of an expression and records it in type_of. The type is Unknown after an
+        error.
 
-        expected: what the surroundings want, a hint for literals and inference only.
+        expected: the type that the surroundings need, which is only a hint for literals and
+        inference.
         """
         result = self._checks[type(expression)](expression, expected)
         self.context.program.type_of[expression] = result
@@ -190,7 +194,8 @@ class ExpressionChecker:
         arguments: tuple[ast.Argument, ...],
         expected: types.Type | None = None,
     ) -> types.Type:
-        """The type of the object that `ref(arguments)` makes, recorded in constructions."""
+        """Returns the type of the object that `ref(arguments)` makes, and records it in
+        constructions."""
         base = self.resolver.resolve(ref, generic=True)
         if isinstance(node, ast.ConstructorCall) and _has_abstract(base):
             self.context.error(
@@ -300,7 +305,7 @@ def _has_abstract(base: types.Type) -> bool:
 
 
 def _unsolved(base: types.Type) -> tuple[ast.TypeParameter, ...]:
-    """The type parameters that the type as written leaves to inference."""
+    """Returns the type parameters that the written type leaves to inference."""
     assert isinstance(base, (types.Extern, types.Block, types.Package))
     return tuple(
         variable

@@ -1,9 +1,9 @@
 """Checks that follow control flow: missing returns, unreachable statements, values that may be
-unset and headers that are or may be invalid.
+unset, and headers that are or may be invalid.
 
-Followed are the variables and out parameters of a body (action, function, apply block, all states
-of a parser), field by field; stacks and unions are not. What is reported is certain or one branch
-away from it.
+They follow the variables and `out` parameters of a body (action, function, apply block, or all
+states of a parser), field by field, but not stacks and unions. A reported problem is certain or
+occurs on one of two branches.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from agglab.compiler.typed import CallInfo, CallKind, TypedProgram
 
 class _Flow:
     def __init__(self, context: Context, touched: set[ast.Node] | None = None) -> None:
-        """touched: what the actions around this body may change."""
+        """Prepares the checks of one body. touched: the declarations that the actions around this
+        body may change."""
         self.context = context
         self.program: TypedProgram = context.program
         self.touched = touched or set()
@@ -74,7 +75,8 @@ class _Flow:
         return path
 
     def fresh(self, declaration: ast.Declaration, path: Path) -> Path:
-        """A declaration without value: its scalars are unset, its headers invalid."""
+        """Returns the state after a declaration without a value: its scalars are unset, and its
+        headers are invalid."""
         type_ = self.program.type_of_declaration.get(declaration)
         unset, invalid = set(path.unset), set(path.invalid)
         for place, leaf in leaves(Place(declaration), type_):
@@ -82,7 +84,8 @@ class _Flow:
         return Path(frozenset(unset), frozenset(invalid), path.doubtful, path.ended)
 
     def place(self, node: ast.Expression) -> Place | None:
-        """The place that node names; None for anything else and within stacks and unions."""
+        """Returns the place that a node names. Returns None for anything else, and inside stacks
+        and unions."""
         if isinstance(node, ast.NameExpression):
             declaration = self.program.decl_of.get(node)
             followed = isinstance(declaration, (ast.Variable, ast.Parameter))
@@ -95,9 +98,10 @@ class _Flow:
         return None if base is None else Place(base.declaration, (*base.fields, node.member))
 
     def _missing(self, place: Place, path: Path) -> Place | None:
-        """A part of place that may be unset when place is read, or the whole that is.
+        """Returns a part of `place` that may be unset when `place` is read, or an unset place that
+        contains it. Returns None if there is none.
 
-        Fields of a header count only where they are read one by one.
+        An unset field of a header only counts if the field itself is read.
         """
         found = (
             p
@@ -107,7 +111,7 @@ class _Flow:
         return min(found, key=str, default=None)
 
     def invalid_access(self, node: ast.Expression, place: Place, path: Path) -> bool:
-        """Warns where place is a field of a header that is or may be invalid."""
+        """Warns if the place is a field of a header that is or may be invalid."""
         surely, maybe = _header_of(place, path.invalid), _header_of(place, path.doubtful)
         header = surely or maybe
         if header is None:
@@ -297,7 +301,7 @@ class _Flow:
     # ---- parsers
 
     def parser(self, node: ast.ParserDeclaration) -> None:
-        """Checks each state of a parser, given what all ways to it have in common."""
+        """Checks each state of a parser, given what is known on all paths to it."""
         states = {s.name: s for s in node.states}
         entries = self._entries(node, states)
         self.silent = False
@@ -334,7 +338,7 @@ class _Flow:
 
 
 def _header_of(place: Place, headers: Places) -> Place | None:
-    """The one of headers that place is a field of."""
+    """Returns the one of `headers` of which a place is a field, or None."""
     return next((h for h in headers if place != h and place.inside(h)), None)
 
 
@@ -356,7 +360,7 @@ _STATEMENTS: dict[type, Callable[[Any, Any, Path], Path]] = {
 
 
 def check_flow(context: Context) -> None:
-    """Checks the control flow of all bodies of a program without type errors."""
+    """Checks the control flow of all bodies of a program that has no type errors."""
     for declaration in context.program.tree.declarations:
         _check_declaration(context, declaration)
 

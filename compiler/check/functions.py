@@ -12,7 +12,7 @@ _NOT_RESULTS = (types.Block, types.Package, types.DontCare, types.Integer, types
 
 
 class FunctionChecker:
-    """Actions and functions: their types, bodies and overloads."""
+    """The part that checks actions and functions: their types, bodies and overloads."""
 
     def __init__(
         self,
@@ -53,7 +53,8 @@ class FunctionChecker:
             self.check_function(node)
 
     def check_function(self, node: ast.FunctionDeclaration) -> None:
-        """A function with a body; its name is known only behind it (no recursion in P4)."""
+        """Checks a function with a body. Its name is only known behind it, because P4 has no
+        recursion."""
         type_ = self.function_type(node, "function", body=True)
         self.context.record(node, type_)
         self._check_overload(node, type_)
@@ -81,7 +82,8 @@ class FunctionChecker:
         body: bool = False,
         extern: types.Extern | None = None,
     ) -> types.Function:
-        """The type of a function or method; checks its body if it has one and body is set."""
+        """Returns the type of a function or method. Also checks its body, if it has one and `body`
+        is set."""
         with self.context.nested_scope():
             for parameter in node.type_parameters:
                 self.context.declare(parameter)

@@ -1,4 +1,4 @@
-"""Instances of packages, blocks and externs, with the methods they give."""
+"""Instances of packages, blocks and externs, with the methods that they give to externs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agglab.compiler.check.functions import FunctionChecker
 
 
 class InstanceChecker:
-    """Instances, and the methods that they give to externs."""
+    """The part that checks instances, and the methods that they give to externs."""
 
     def __init__(
         self,
@@ -41,8 +41,8 @@ class InstanceChecker:
         self.context.declare(node)
 
     def _misplaced(self, type_: types.Type) -> str:
-        """Returns what is wrong with an instance of `type_` in this place, or nothing if it may
-        stand here."""
+        """Returns what is wrong with an instance of `type_` in this place, or an empty string if it
+        is allowed here."""
         place = self.context.frame.kind
         if isinstance(type_, types.Package) and place != "program":
             return "belongs outside of all blocks"
@@ -55,7 +55,7 @@ class InstanceChecker:
         return ""
 
     def _methods(self, node: ast.Instantiation, type_: types.Type) -> None:
-        """The bodies an instance gives to its extern's abstract methods."""
+        """Checks the bodies that an instance gives to its extern's abstract methods."""
         if isinstance(type_, types.Unknown):
             return
         abstract = {}

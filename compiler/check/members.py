@@ -1,4 +1,4 @@
-"""Members: fields, enum members, properties of stacks and of apply results; and indices."""
+"""Members (fields, members of enums, properties of stacks and of apply results) and indices."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ SIZE_METHODS = frozenset({"minSizeInBits", "minSizeInBytes", "maxSizeInBits", "m
 
 
 def holds_headers(stack: types.Stack) -> bool:
-    """Whether it is a header stack and not an array of something else."""
+    """Whether a stack is a header stack and not an array of something else."""
     return isinstance(stack.element, (types.Header, types.HeaderUnion, types.TypeVariable))
 
 
 class MemberChecker:
-    """Members and indices of values, and what can be assigned to."""
+    """The part that checks members and indices of values, and whether an expression can be assigned
+    to."""
 
     def __init__(self, context: Context, operators: OperatorChecker) -> None:
         self.context = context
@@ -143,7 +144,7 @@ class MemberChecker:
     # ---- l-values
 
     def lvalue_problem(self, node: ast.Expression) -> str:
-        """Returns the reason why a node cannot be assigned to; empty if it can."""
+        """Returns the reason why a node cannot be assigned to, or an empty string if it can."""
         while True:
             if isinstance(node, ast.NameExpression):
                 return self._name_problem(node)

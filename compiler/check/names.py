@@ -1,4 +1,4 @@
-"""Control-plane names: no two tables, actions or objects of a program may share one."""
+"""Control-plane names: no two tables, actions or objects of one program may share a name."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ _KINDS: dict[type, str] = {ast.TableDeclaration: "table", ast.ActionDeclaration:
 
 
 def check_names(program: TypedProgram, diagnostics: Diagnostics) -> None:
-    """Reports each name used twice among objects of one kind. Tables that are never applied, and
-    actions that only they or nothing at all names, are no part of the program and take no name."""
+    """Reports each name used twice among objects of one kind.
+
+    Tables that are never applied take no name. Actions that only such tables name, or that nothing
+    names, take none either.
+    """
     found: dict[tuple[str, str], ast.Node] = {}
     named = _named(program)
     for declaration in program.tree.declarations:
@@ -31,8 +34,8 @@ def check_names(program: TypedProgram, diagnostics: Diagnostics) -> None:
 
 
 def _named(program: TypedProgram) -> set[ast.Node]:
-    """Returns the declarations that the program refers to, not counting references from tables that
-    it never applies."""
+    """Returns the declarations to which the program refers. References from tables that it never
+    applies do not count."""
     used = set(program.decl_of.values())
     idle = {
         node

@@ -33,7 +33,7 @@ _NOT_COMPARABLE = (
 
 
 class OperatorChecker:
-    """Unary and binary operators, conditionals, casts and slices."""
+    """The part that checks unary and binary operators, conditionals, casts and slices."""
 
     def __init__(self, context: Context, resolver: TypeResolver, coercion: Coercion) -> None:
         self.context = context
@@ -123,7 +123,8 @@ class OperatorChecker:
         return types.BOOLEAN
 
     def enum_to_bits(self, operand: ast.Expression) -> types.Type:
-        """The operand's type, with serializable enums turned into their numbers."""
+        """Returns the operand's type. A serializable enum is first converted to its underlying
+        type."""
         type_ = self.context.program.type_of[operand]
         if isinstance(type_, types.SerializableEnum):
             self.coercion.coerce(operand, type_.underlying, "the operand")
@@ -186,7 +187,7 @@ class OperatorChecker:
         return types.BOOLEAN
 
     def _unify_operands(self, node: ast.Binary, left: types.Type, right: types.Type) -> bool:
-        """Converts one operand to the other's type, whichever way is allowed."""
+        """Converts one operand to the other's type, in whichever direction is allowed."""
         if _yields(left, right):
             return self.coercion.coerce(node.left, right, "the right operand")
         if _yields(right, left):
@@ -253,8 +254,8 @@ class OperatorChecker:
         return result
 
     def _chained(self, node: ast.Conditional, otherwise: types.Type) -> None:
-        """p4c takes `a ? b : c ? d : e` for `(a ? b : c) ? d : e`, which it refuses where `a ? b :
-        c` is no condition."""
+        """Warns of `a ? b : c ? d : e`, which p4c reads as `(a ? b : c) ? d : e`. p4c refuses it
+        where `a ? b : c` is not a condition."""
         inner = node.otherwise
         if isinstance(inner, ast.Conditional) and not inner.parenthesized:
             does = "groups them differently"
@@ -402,7 +403,8 @@ def _operand_problem(operator: str, type_: types.Type) -> str:
 
 
 def _yields(source: types.Type, target: types.Type) -> bool:
-    """Whether source is the one of two operand types that is converted to the other."""
+    """Whether an operand of type `source` is converted to the type `target` of the other
+    operand."""
     if isinstance(source, types.Integer):
         return isinstance(target, types.Bits)
     if isinstance(source, types.SerializableEnum):

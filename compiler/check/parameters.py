@@ -10,7 +10,8 @@ from agglab.compiler.source import Position
 
 
 class Parameters:
-    """Gives parameters their types and refuses those that may not stand where they do."""
+    """The part that gives parameters their types and refuses those that are not allowed in their
+    place."""
 
     def __init__(self, context: Context, resolver: TypeResolver, coercion: Coercion) -> None:
         self.context = context
@@ -20,8 +21,8 @@ class Parameters:
     def parameter_type(
         self, parameter: ast.Parameter, owner: str, position: Position | None = None
     ) -> types.ParameterType:
-        """owner: "control", "parser", "action", "function", "extern", "constructor" (of blocks
-        and packages) or "extern constructor"."""
+        """Returns a parameter's type. owner: "control", "parser", "action", "function", "extern",
+        "constructor" (of blocks and packages) or "extern constructor"."""
         type_ = self.resolver.resolve(parameter.type_ref)
         problem = _parameter_problem(parameter.direction, type_, owner)
         if parameter.optional and owner in ("action", "function"):
@@ -58,7 +59,7 @@ class Parameters:
     def parameter_types(
         self, parameters: tuple[ast.Parameter, ...], owner: str
     ) -> tuple[types.ParameterType, ...]:
-        """Resolves, records and declares parameters."""
+        """Resolves, records and declares parameters, and returns their types."""
         found = tuple(self.parameter_type(p, owner) for p in parameters)
         for parameter in parameters:
             self.context.declare(parameter)

@@ -1,4 +1,4 @@
-"""Places in variables, and what is known about them on the way to a statement."""
+"""Places in variables, and what is known about them on the path to a statement."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SCALAR = (
 
 
 class Place(NamedTuple):
-    """A variable or parameter (fields empty), or a field in it."""
+    """A variable or parameter, for which fields is empty, or a field in it."""
 
     declaration: ast.Declaration
     fields: tuple[str, ...] = ()
@@ -28,7 +28,7 @@ class Place(NamedTuple):
         return ".".join((self.declaration.name, *self.fields))
 
     def inside(self, outer: Place) -> bool:
-        """Whether this is outer or a part of it."""
+        """Whether this place is `outer` or a part of it."""
         depth = len(outer.fields)
         return self.declaration is outer.declaration and self.fields[:depth] == outer.fields
 
@@ -39,9 +39,11 @@ NO_PLACES: Places = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """What is known at a point of the control flow. unset: variables that may have no value.
-    invalid: headers that are certainly invalid. doubtful: headers that may be invalid. ended:
-    control cannot reach this point."""
+    """What is known at a point of the control flow.
+
+    unset: variables that may have no value. invalid: headers that are certainly invalid. doubtful:
+    headers that may be invalid. ended: whether control cannot reach this point.
+    """
 
     unset: Places = NO_PLACES
     invalid: Places = NO_PLACES
@@ -56,7 +58,7 @@ class Path:
         return Path(unset, self.invalid | {place}, self.doubtful - {place}, self.ended)
 
     def given(self, place: Place) -> Path:
-        """Returns the state after `place` was assigned a value, in which its headers may be
+        """Returns the state after `place` was assigned a value. Its headers then count as possibly
         valid."""
         if not self.unset and not self.invalid and not self.doubtful:
             return self
@@ -87,7 +89,7 @@ def merge(paths: list[Path]) -> Path:
 
 
 def leaves(place: Place, type_: types.Type | None) -> Iterator[tuple[Place, types.Type]]:
-    """The scalars and headers in a type; those in stacks, unions and headers left out."""
+    """Yields the scalars and headers in a type, but not those inside stacks, unions and headers."""
     if isinstance(type_, (*_SCALAR, types.Header)):
         yield place, type_
     elif isinstance(type_, types.Struct):

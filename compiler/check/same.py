@@ -1,4 +1,4 @@
-"""Whether two expressions say the same, as a table's repeated action arguments must."""
+"""Tests whether two expressions say the same, as a table's repeated action arguments must."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agglab.compiler.typed import TypedProgram
 def same_expression(
     left: ast.Expression | None, right: ast.Expression | None, program: TypedProgram
 ) -> bool:
-    """Returns true for equal constants, and for the same operators on the same declarations."""
+    """Whether both are equal constants, or apply the same operators to the same declarations."""
     if left is None or right is None:
         return left is right
     known = program.const_value.get(left), program.const_value.get(right)
@@ -30,7 +30,7 @@ def same_expression(
 def _same_members(
     left: ast.StructExpression, right: ast.StructExpression, program: TypedProgram
 ) -> bool:
-    """Whether both have the same value for each name, in whatever order."""
+    """Whether both have the same value for each name, in any order."""
     given = {m.name: m.value for m in left.members}
     wanted = {m.name: m.value for m in right.members}
     return given.keys() == wanted.keys() and all(

@@ -29,7 +29,7 @@ _UNASSIGNABLE = (
 
 
 class StatementChecker:
-    """Statements, and the variables and constants among them."""
+    """The part that checks statements, and the variables and constants among them."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class StatementChecker:
         return not problem
 
     def _compound_assignment(self, node: ast.Assignment) -> None:
-        """`a += b` is checked as `a = a + b`."""
+        """Checks `a += b` as `a = a + b`."""
         operation = ast.Binary(node.position, node.operator, node.left, node.right)
         result = self.context.check(operation)
         target = self.context.program.type_of[node.left]

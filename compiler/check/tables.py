@@ -1,4 +1,4 @@
-"""Tables: keys, actions, default action, entries, other properties; and keysets in general."""
+"""Tables (keys, actions, default action, entries and other properties), and keysets in general."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ KNOWN_PROPERTIES = {
 
 
 class TableChecker:
-    """Tables with their keys, actions, entries and other properties; keysets."""
+    """The part that checks tables with their keys, actions, entries and other properties, and
+    keysets."""
 
     def __init__(
         self,
@@ -156,7 +157,8 @@ class TableChecker:
         return bound
 
     def _listed(self, node: ast.TableDeclaration, reference: ast.ActionRef) -> ast.ActionRef | None:
-        """The table's action list entry for an action given elsewhere, after binding it."""
+        """Returns the entry of the table's action list for an action that is named elsewhere, after
+        binding its arguments. Returns None after an error."""
         action = self._resolve_action(reference)
         if action is None:
             return None
@@ -171,7 +173,7 @@ class TableChecker:
         return None
 
     def _check_repeated(self, reference: ast.ActionRef, listed: ast.ActionRef) -> None:
-        """Arguments of directed parameters must be those of the action list."""
+        """Checks that the arguments of parameters with a direction are those in the action list."""
         given = {b.parameter.name: b.value for b in self.context.program.actions.get(reference, ())}
         for bound in self.context.program.actions.get(listed, ()):
             name = bound.parameter.name
@@ -192,7 +194,8 @@ class TableChecker:
             self.context.error(node.default_action, "an action marked @tableonly as default action")
 
     def _check_no_action(self) -> None:
-        """The default of tables that name none, where the program declares it itself."""
+        """Checks NoAction, the default action of tables that name none, where the program itself
+        declares it."""
         entry = self.context.lookup("NoAction", absolute=True)
         declared = entry[0] if isinstance(entry, list) else entry
         if declared is None or (
@@ -220,8 +223,9 @@ class TableChecker:
             self.context.error(node.action, "an action marked @defaultonly in an entry")
 
     def _priorities(self, node: ast.TableDeclaration) -> None:
-        """Entries of tables that match exactly or by prefix have none; of others the first has one
-        if any has (P4_16 section 14.2.1.4)."""
+        """Checks which entries have priorities. In tables that match only exactly or by prefix,
+        none may have one. In others, the first entry must have one if any has (P4_16 section
+        14.2.1.4)."""
         given = [e for e in node.entries if e.priority is not None]
         if not given or node.entries_constant:
             return
@@ -298,7 +302,7 @@ class TableChecker:
             self.context.error(keyset.mask, f"mask {mask:#x} of an lpm key is not a prefix")
 
     def check_keyset(self, keyset: ast.Expression, key: types.Type) -> None:
-        """One keyset against the type of its key."""
+        """Checks one keyset against the type of its key."""
         type_ = self.context.check(keyset, key)
         if isinstance(type_, types.Unknown) or isinstance(key, types.Unknown):
             return
@@ -390,7 +394,7 @@ class TableChecker:
 
 
 def _nameable(node: ast.Expression, program: TypedProgram) -> bool:
-    """Whether the control plane's name of a key follows from the expression."""
+    """Whether the control plane's name of a key can be derived from the expression."""
     constants = program.const_value
     while True:
         if isinstance(node, ast.NameExpression):

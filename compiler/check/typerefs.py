@@ -1,4 +1,5 @@
-"""Types as written to types as values, and which types may stand where."""
+"""The conversion of written types to types as values, and the rules for where each type is
+allowed."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ _CONSTANT_ONLY = (types.Integer, types.String, types.MatchKind, types.List)
 
 
 class TypeResolver:
-    """Makes types of what is written, and says which types may stand where."""
+    """The part that turns written types into types as values, and decides where each type is
+    allowed."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -40,7 +42,8 @@ class TypeResolver:
         return type_
 
     def resolve(self, ref: ast.TypeRef, generic: bool = False) -> types.Type:
-        """The type ref stands for; generic: a name without its type arguments is allowed."""
+        """Returns the type for which `ref` stands. generic: whether a name without its type
+        arguments is allowed."""
         result = self._resolve(ref, generic)
         self.context.program.type_at[ref] = result
         return result
@@ -76,7 +79,8 @@ class TypeResolver:
         return types.Varbit(width) if ref.kind == "varbit" else types.Bits(width, signed)
 
     def constant_integer(self, expression: ast.Expression, what: str) -> int | None:
-        """The compile-time number of expression, or None after reporting that it is not one."""
+        """Returns the value of an expression that must be a number known at compile time, or None
+        after reporting that it is not."""
         type_ = self.context.check(expression)
         if isinstance(type_, types.Unknown):
             return None
@@ -110,7 +114,7 @@ class TypeResolver:
         return declared
 
     def declared_type(self, declaration: ast.Declaration) -> types.Type | None:
-        """The type a declaration declares, None if it declares a value."""
+        """Returns the type that a declaration declares, or None if it declares a value."""
         if isinstance(declaration, ast.TypeParameter):
             return types.TypeVariable(declaration)
         if not isinstance(declaration, _TYPE_DECLARATIONS):
@@ -162,14 +166,16 @@ class TypeResolver:
     # ---- what may stand where
 
     def definite_type(self, ref: ast.TypeRef) -> types.Type:
-        """Does what `resolve` does, where nothing could infer a type argument `_`."""
+        """Returns the same as `resolve`, but refuses `_` as a type argument, because nothing could
+        infer it here."""
         result = self.resolve(ref)
         if isinstance(result, types.StructLike) and types.DONT_CARE in result.arguments:
             return self.context.error(ref, f"{result} here needs all its type arguments")
         return result
 
     def value_type(self, ref: ast.TypeRef, what: str) -> types.Type:
-        """The type of a variable: objects, void and compile-time-only types are refused."""
+        """Returns the type of a variable. Refuses objects, void and types that exist at compile
+        time only."""
         result = self.definite_type(ref)
         if isinstance(result, (*_OBJECTS, types.Void, types.DontCare)):
             return self.context.error(ref, f"{what} cannot have type {result}")
@@ -200,7 +206,7 @@ def type_parameters(declaration: ast.Declaration) -> tuple[ast.TypeParameter, ..
 
 
 def _mentions(type_: types.Type, declaration: ast.Declaration) -> bool:
-    """Whether a type is made with that of declaration."""
+    """Whether a type is, or contains, the type that `declaration` declares."""
     parts: tuple[types.Type, ...] = ()
     if isinstance(type_, (types.StructLike, types.Extern, types.Block, types.Package)):
         if type_.declaration is declaration:
@@ -218,15 +224,16 @@ def _arguments(count: int) -> str:
 
 
 def element_problem(type_: types.Type) -> str:
-    """Returns the reason why a type cannot be part of a tuple, struct or list; empty if it can."""
+    """Returns the reason why a type cannot be part of a tuple, struct or list, or an empty string
+    if it can."""
     if isinstance(type_, (*_OBJECTS, types.Void, types.DontCare)):
         return f"{type_} is not allowed"
     return ""
 
 
 def field_problem(owner: types.StructLike, type_: types.Type) -> str:
-    """Returns the reason why a type cannot be a field of its owner; empty if it can (P4_16 section
-    7.2.8)."""
+    """Returns the reason why a type cannot be a field of its owner, or an empty string if it can
+    (P4_16 section 7.2.8)."""
     if isinstance(type_, (types.Unknown, types.TypeVariable)):
         return ""
     if isinstance(owner, types.Header):

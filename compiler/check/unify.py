@@ -1,4 +1,4 @@
-"""Inference of type arguments: matching declared types against those of the arguments."""
+"""Inference of type arguments, which matches declared types with those of the arguments."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from agglab.compiler import ast, types
 
 
 class Unifier:
-    """Collects what the variables (type parameters) must be.
+    """The types found so far for the variables, which are type parameters.
 
-    Numbers without width and lists only bind a variable until something definite does.
+    A number without width or a list binds a variable only until a definite type does.
     """
 
     def __init__(self, variables: tuple[ast.TypeParameter, ...]) -> None:
@@ -16,7 +16,8 @@ class Unifier:
         self.bindings: dict[ast.TypeParameter, types.Type] = {}
 
     def match(self, declared: types.Type, actual: types.Type) -> bool:
-        """Whether actual can be given where declared is written, as far as variables go."""
+        """Whether a value of type `actual` can be given where `declared` is written. Binds
+        variables in `declared`."""
         if isinstance(declared, types.TypeVariable) and declared.declaration in self.variables:
             return self._bind(declared.declaration, actual)
         if declared == actual or isinstance(actual, (types.Unknown, types.DontCare)):
@@ -56,7 +57,8 @@ class Unifier:
         return len(declared) == len(actual) and all(map(self.match, declared, actual))
 
     def _match_blocks(self, declared: types.Block, actual: types.Block) -> bool:
-        """A block fits a declared one with the same parameters, whatever their names."""
+        """Whether a block has the parameters of the declared one, whatever their names. Parameters
+        that only one of them has must be optional or have a default."""
         if isinstance(declared, types.Parser) != isinstance(actual, types.Parser):
             return False
         shared = min(len(declared.parameters), len(actual.parameters))
@@ -74,8 +76,8 @@ class Unifier:
         return bound == actual or _converts(bound, actual) or self._refine(variable, bound, actual)
 
     def _refine(self, variable: ast.TypeParameter, bound: types.Type, actual: types.Type) -> bool:
-        """Unifies two tuples that differ in numbers without a width: keeps each width that either
-        of them knows."""
+        """Unifies two tuples that differ in numbers without a width. The result has each width that
+        either tuple knows."""
         if not (isinstance(bound, types.Tuple) and isinstance(actual, types.Tuple)):
             return False
         if len(bound.elements) != len(actual.elements):
@@ -101,7 +103,8 @@ def _definiteness(type_: types.Type) -> int:
 
 
 def _converts(target: types.Type, source: types.Type) -> bool:
-    """Whether a value of source may turn into target without a cast; details are checked later."""
+    """Whether a value of type `source` may turn into `target` without a cast. The details are
+    checked later."""
     if target == source or isinstance(target, types.Unknown) or isinstance(source, types.Unknown):
         return True
     if isinstance(source, types.Integer):
@@ -120,7 +123,8 @@ def _converts(target: types.Type, source: types.Type) -> bool:
 
 
 def block_difference(wanted: types.Block, actual: types.Block) -> str:
-    """The first parameter in which a block's type differs from the one wanted."""
+    """Returns a text about the first parameter in which a block's type differs from the one
+    wanted."""
     if isinstance(wanted, types.Parser) != isinstance(actual, types.Parser):
         return "one is a parser, the other a control"
     for number, (left, right) in enumerate(
@@ -134,5 +138,5 @@ def block_difference(wanted: types.Block, actual: types.Block) -> str:
 
 
 def same_object(declared: types.Type, actual: types.Type) -> bool:
-    """Whether an object of type actual fits the fully known type declared."""
+    """Whether an object of type `actual` fits the type `declared`, which is fully known."""
     return Unifier(()).match(declared, actual)

@@ -1,4 +1,4 @@
-"""Declarations that nothing refers to: what a program could do without, or forgot to use."""
+"""Warnings about declarations to which nothing refers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NAMED = {
 
 
 def check_unused(context: Context) -> None:
-    """Warns of each declaration of the user's own files that no part of the program names."""
+    """Warns of each declaration in the user's own files that no part of the program names."""
     used = _used(context.program)
     for declaration in context.program.tree.declarations:
         if not declaration.position.file.startswith(str(INCLUDE_DIR)):
@@ -44,8 +44,8 @@ def _used(program: TypedProgram) -> set[ast.Node]:
 
 
 def _candidates(node: ast.Declaration) -> Iterator[ast.Declaration]:
-    """Yields a node and what is declared in it. Of parameters it yields only those of actions,
-    since callers prescribe the others."""
+    """Yields a node and the declarations in it. Only the parameters of actions are among these,
+    since callers prescribe the parameters of other declarations."""
     if isinstance(node, (*_PLAIN, *_NAMED)):
         yield node
     if isinstance(node, (ast.ControlDeclaration, ast.ParserDeclaration)):
@@ -82,7 +82,7 @@ def _exempt(node: ast.Declaration) -> bool:
 
 
 def _is_assertion(value: ast.Expression) -> bool:
-    """Whether value is a static_assert, which is there for its effect."""
+    """Whether the value is a static_assert, which needs no use because it exists for its effect."""
     callee = value.callee if isinstance(value, ast.Call) else None
     return isinstance(callee, ast.NameExpression) and callee.name == "static_assert"
 

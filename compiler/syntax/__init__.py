@@ -1,1 +1,1 @@
-"""From preprocessed text to the syntax tree: tokens, then recursive descent."""
+"""The parser: from preprocessed text to tokens, and by recursive descent to the syntax tree."""

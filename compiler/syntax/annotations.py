@@ -10,7 +10,7 @@ from agglab.compiler.syntax.lexer import END, END_PRAGMA, IDENTIFIER, KEYWORDS, 
 
 
 class AnnotationParser:
-    """Annotations and pragmas before declarations and statements."""
+    """The part that parses annotations and pragmas before declarations and statements."""
 
     def __init__(self, cursor: Cursor, expressions: ExpressionParser) -> None:
         self.cursor = cursor
@@ -65,7 +65,8 @@ class AnnotationParser:
         return ast.Annotation(place, name, text, arguments)
 
     def _body_tokens(self, closer: str) -> list[Token]:
-        """The tokens up to the closer that is not inside parentheses; the closer is consumed."""
+        """Returns the tokens up to the first closer that is not inside parentheses, and consumes
+        the closer."""
         tokens: list[Token] = []
         depth = 0
         while depth or not self.cursor.at(closer):
@@ -77,7 +78,7 @@ class AnnotationParser:
         return tokens
 
     def _as_expressions(self, start: int, closer: str) -> tuple[ast.Expression, ...]:
-        """The body as an expression list where it is one; else empty."""
+        """Returns the body as an expression list, or an empty tuple if it is not one."""
         self.cursor.rewind(start)
         self.cursor.trying += 1
         self.cursor.operators = 0

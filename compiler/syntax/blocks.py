@@ -33,7 +33,8 @@ class _Properties:
 
 
 class BlockParser:
-    """Parsers with their states, controls with their actions and tables, packages."""
+    """The part that parses parsers with their states, controls with their actions and tables, and
+    packages."""
 
     def __init__(
         self,
@@ -112,7 +113,7 @@ class BlockParser:
         return self._local(annotations, "a parser")
 
     def _local(self, annotations: Annotations, where: str) -> ast.Declaration:
-        """A constant, variable or instance."""
+        """Parses a constant, variable or instance."""
         if self.cursor.at("const"):
             return self.statements.constant(annotations)
         if not self.types.at_type():

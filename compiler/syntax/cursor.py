@@ -1,5 +1,5 @@
-"""What all parts of the parser share: the token in hand, errors, limits, names of types, and the
-rules that are called in a circle."""
+"""The state and helpers that all parts of the parser share: the current token, errors, limits, and
+names of types. Parts that need each other find each other's rules here."""
 
 from __future__ import annotations
 
@@ -25,26 +25,29 @@ T = TypeVar("T")
 
 
 class SyntaxFailure(Exception):
-    """The construct being read cannot be finished; already reported unless silent."""
+    """A construct that cannot be parsed to its end. It has been reported, unless the parser was
+    only trying whether the construct fits (`Cursor.trying`)."""
 
 
 class NestingFailure(SyntaxFailure):
-    """The source is nested more deeply than the limit allows."""
+    """A source that is nested more deeply than the limit allows."""
 
 
 def join(first: Position, last: Position) -> Position:
-    """Returns the position from first to last if they share a line, otherwise that of first."""
+    """Returns the position from the start of `first` to the end of `last`. If they are not on the
+    same line, returns `first`."""
     if first.file != last.file or first.line != last.line or last.column < first.column:
         return first
     return first._replace(length=last.column + last.length - first.column)
 
 
 class Cursor:
-    """Reads tokens one by one; `token` is the one not yet consumed.
+    """A reader of tokens, one by one. token: the next token, which has not been consumed yet.
 
-    A part is given the parts it needs when it is made. Where the grammar goes round in a circle (a
-    type contains an expression, which contains a type), the part that is made last enters its rule
-    here, and those made before it call the rule through the cursor.
+    A part of the parser is given the parts that it needs when it is made. The grammar is recursive:
+    a type contains an expression, which contains a type. Of parts that need each other, the one
+    made last therefore stores its rule in an attribute of the cursor. The parts made before it call
+    the rule from there.
     """
 
     # Entered by ExpressionParser.
@@ -94,7 +97,8 @@ class Cursor:
         return self.advance()
 
     def _missing_semicolon(self) -> NoReturn:
-        """Reports a missing semicolon where it belongs, not at the first token of the next line."""
+        """Reports a missing semicolon behind the previous token, and not at the first token of the
+        next line."""
         last = self.previous.position
         place = last._replace(column=last.column + last.length, length=1)
         self.fail(f"expected ';' after {describe(self.previous)}", place)
@@ -156,14 +160,15 @@ class Cursor:
             self.depth -= 1
 
     def too_deep(self) -> NoReturn:
-        """Reports code that is nested too deeply. The error ends every attempt to parse it
-        differently, because any other parse would be as deep."""
+        """Reports code that is nested too deeply. The error ends every attempt to parse the code in
+        another way, because any other parse would be as deep."""
         message = f"nested too deeply: more than {MAX_NESTING} levels"
         self.diagnostics.error(self.token.position, message)
         raise NestingFailure
 
     def count_operator(self) -> None:
-        """A chain of operators makes a tree as deep as the chain is long."""
+        """Counts an operator of an expression and refuses too many, because a chain of operators
+        makes a tree as deep as the chain is long."""
         self.operators += 1
         if self.operators > MAX_OPERATORS:
             self.fail(f"expression too long: more than {MAX_OPERATORS} operators")
@@ -171,8 +176,8 @@ class Cursor:
     # ---- lists and recovery
 
     def attempt(self, read: Callable[[], T | None]) -> T | None:
-        """Calls `read` and returns its result, or None with nothing consumed if that fails. Each
-        place is tried only once."""
+        """Calls `read` and returns its result. If that fails, returns None and consumes nothing.
+        Each place is tried only once."""
         start = self.index
         if start in self.failed_tries:
             return None
@@ -198,7 +203,7 @@ class Cursor:
     def comma_list(
         self, read: Callable[[], T], closer: str, trailing_comma: bool = False
     ) -> tuple[T, ...]:
-        """Items up to closer, which is consumed."""
+        """Returns the items up to the closer, and consumes the closer."""
         items: list[T] = []
         while not self.at(closer):
             items.append(read())
@@ -210,7 +215,8 @@ class Cursor:
         return tuple(items)
 
     def until(self, closer: str, read: Callable[[], T | None]) -> tuple[T, ...]:
-        """Items up to closer, which is consumed; a bad item is skipped and reading goes on."""
+        """Returns the items up to the closer, and consumes the closer. A wrong item is skipped, and
+        reading continues behind it."""
         items: list[T] = []
         opener = self.previous
         while not self.at(closer, END):
@@ -229,8 +235,8 @@ class Cursor:
         return tuple(items)
 
     def skip_item(self) -> None:
-        """Skips to behind the next `;` or block of this level, or to the `}` that ends the
-        level."""
+        """Skips the next `;` or block of this level and everything before it. Stops before a `}`
+        that ends the level."""
         while not self.at(END):
             kind = self.token.kind
             if kind == ";":

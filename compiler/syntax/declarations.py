@@ -14,7 +14,7 @@ STRUCT_KINDS = frozenset({"struct", "header", "header_union"})
 
 
 class DeclarationParser:
-    """Types, functions, externs and parameters."""
+    """The part that parses types, functions, externs and parameters."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class DeclarationParser:
         )
 
     def members(self, annotations: Annotations) -> ast.Declaration:
-        """`error { ... }` and `match_kind { ... }`."""
+        """Parses `error { ... }` and `match_kind { ... }`."""
         start = self.cursor.advance()
         self.cursor.expect("{")
         found = self.cursor.comma_list(self._member, "}", trailing_comma=True)
@@ -114,7 +114,7 @@ class DeclarationParser:
         return make(start.position, start.kind, annotations, found)
 
     def typedef(self, annotations: Annotations) -> ast.TypedefDeclaration:
-        """`typedef T name;`, `type T name;`, `typedef struct S { ... } name;`."""
+        """Parses `typedef T name;`, `type T name;` and `typedef struct S { ... } name;`."""
         new_type = self.cursor.advance().kind == "type"
         self.cursor.operators = 0
         inner = self.annotations.read()
@@ -133,7 +133,8 @@ class DeclarationParser:
     # ---- functions and externs
 
     def function(self, annotations: Annotations) -> ast.Declaration:
-        """`type name<T>(parameters) { ... }`, or an instantiation that begins alike."""
+        """Parses `type name<T>(parameters) { ... }`, or an instantiation that begins in the same
+        way."""
         self.cursor.operators = 0
         type_ref = self.types.type_or_void()
         if self.cursor.at("("):
@@ -164,7 +165,8 @@ class DeclarationParser:
         )
 
     def extern(self, annotations: Annotations) -> ast.Declaration | None:
-        """An extern object, function, or (None) a forward declaration `extern X;`."""
+        """Parses an extern object or function. Returns None for a forward declaration `extern
+        X;`."""
         self.cursor.expect("extern")
         following = self.cursor.peek().kind
         if self.cursor.at_name() and following == ";":
@@ -178,7 +180,8 @@ class DeclarationParser:
         return prototype
 
     def _generic_extern_ahead(self) -> bool:
-        """`name < ... > {`: the object form; a function has its name behind the `>`."""
+        """Whether `name < ... > {` follows, which is an extern object. A function has its name
+        behind the `>`."""
         if self.cursor.peek().kind != "<":
             return False
         ahead = 2
@@ -222,7 +225,7 @@ class DeclarationParser:
         return ast.FunctionDeclaration(name.position, name.text, annotations, None, (), parameters)
 
     def initializer(self) -> tuple[ast.Declaration, ...]:
-        """`{ functions and instances }` of an instantiation."""
+        """Parses the `{ functions and instances }` of an instantiation."""
         self.cursor.expect("{")
         with self.cursor.nested(), self.cursor.scope():
             return self.cursor.until("}", lambda: self.function(self.annotations.read()))

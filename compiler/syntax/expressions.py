@@ -1,4 +1,5 @@
-"""Parsing expressions: precedence climbing over the table below, then operands and suffixes."""
+"""Parsing expressions, by precedence climbing over the table below, with their operands and
+suffixes."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ _SPECIAL_LITERALS = frozenset({"true", "false", "this", "...", "{#}"})
 
 
 class ExpressionParser:
-    """Expressions, arguments of calls, and keysets."""
+    """The part that parses expressions, arguments of calls, and keysets."""
 
     def __init__(self, cursor: Cursor, types: TypeParser) -> None:
         self.cursor = cursor
@@ -55,7 +56,8 @@ class ExpressionParser:
                 self.no_greater = outer
 
     def root_expression(self) -> ast.Expression:
-        """An expression that is not part of another one: the limit on operators starts afresh."""
+        """Parses an expression that is not part of another one. The count of operators, which is
+        limited, starts at 0."""
         self.cursor.operators = 0
         return self.expression()
 
@@ -88,7 +90,8 @@ class ExpressionParser:
             left = ast.Binary(self.cursor.span(start), operator, left, right)
 
     def _operator(self) -> tuple[str, int]:
-        """The operator in hand and how many tokens make it: two adjacent `>` are a shift."""
+        """Returns the current operator and the number of its tokens. Two adjacent `>` are one
+        shift."""
         token = self.cursor.token
         if token.kind == ">" and token.joined and self.cursor.peek().kind == ">":
             return ">>", 2
@@ -108,7 +111,8 @@ class ExpressionParser:
         return self.postfix()
 
     def _cast_or_group(self) -> ast.Expression:
-        """`(Type) operand`, or a group that begins with a type's name: `(Suits.Clubs)`."""
+        """Parses `(Type) operand`, or a group that begins with a type's name, as in
+        `(Suits.Clubs)`."""
         start = self.cursor.expect("(").position
         type_ref = self.types.type_ref()
         if self.cursor.accept(")"):
@@ -118,7 +122,8 @@ class ExpressionParser:
         return self.suffixes(self._group_from(self._after_type(type_ref)), start)
 
     def _group_from(self, first: ast.Expression) -> ast.Expression:
-        """The rest of `(first ...)`: first is the leftmost operand, already read."""
+        """Parses the rest of `(first ...)`. first: the leftmost operand, which has already been
+        read."""
         outer, self.no_greater = self.no_greater, False
         self._pending, self._pending_start = first, first.position
         try:
@@ -130,7 +135,7 @@ class ExpressionParser:
         return result
 
     def postfix(self) -> ast.Expression:
-        """An operand with its suffixes: members, indices, slices, calls."""
+        """Parses an operand with its suffixes: members, indices, slices and calls."""
         start = self.cursor.token.position
         if self._pending is not None:
             pending, self._pending = self._pending, None
@@ -173,7 +178,8 @@ class ExpressionParser:
         return ast.Index(self.cursor.span(start), base, first)
 
     def _generic_call(self, base: ast.Expression, start: Position) -> ast.Expression | None:
-        """`base<types>(arguments)` where `<` is followed by a type, else None: a comparison."""
+        """Parses `base<types>(arguments)`. Returns None if it is a comparison, in which `<` is not
+        followed by types and an opening parenthesis."""
         if not (self.types.at_type(1) or self.cursor.peek().kind in ("void", "_")):
             return None
 
@@ -188,7 +194,7 @@ class ExpressionParser:
         return ast.Call(self.cursor.span(start), base, types, arguments)
 
     def arguments(self) -> tuple[ast.Argument, ...]:
-        """`(a, b = c, _)`."""
+        """Parses `(a, b = c, _)`."""
         self.cursor.expect("(")
         before = self.cursor.operators
         result = self.cursor.comma_list(self._argument, ")")
@@ -256,7 +262,7 @@ class ExpressionParser:
         return ast.NameExpression(self.cursor.span(start), name.text, absolute=True)
 
     def _after_type(self, type_ref: ast.TypeRef) -> ast.Expression:
-        """`Type(arguments)` or `Type` in `Type.member`."""
+        """Parses the rest of `Type(arguments)`, or of the `Type` in `Type.member`."""
         start = type_ref.position
         if self.cursor.at("("):
             arguments = self.arguments()
@@ -273,7 +279,7 @@ class ExpressionParser:
         return ast.IntLiteral(token.position, number.value, number.width, number.signed)
 
     def _braces(self) -> ast.Expression:
-        """`{ a, b }`, `{ a = x, b = y }`, either with a final `...`."""
+        """Parses `{ a, b }` or `{ a = x, b = y }`, either with a final `...`."""
         start = self.cursor.expect("{").position
         before = self.cursor.operators
         if self.cursor.at_name() and self.cursor.peek().kind == "=":
@@ -310,9 +316,10 @@ class ExpressionParser:
     # ---- keysets
 
     def keyset(self) -> ast.Expression:
-        """keysetExpression: `(a, b &&& c, _)` as a parenthesized list, else one simple keyset.
+        """Parses the grammar's keysetExpression: `(a, b &&& c, _)` as a parenthesized list, or one
+        simple keyset.
 
-        Parentheses may also belong to an expression, `(a + b)`, which one simple keyset covers.
+        Parentheses may also belong to an expression, as in `(a + b)`, which is a simple keyset.
         """
         self.cursor.operators = 0
         if self.cursor.at("(") and not self._cast_ahead():

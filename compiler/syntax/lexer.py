@@ -1,4 +1,4 @@
-"""Preprocessed text to tokens whose positions are those of the files the user wrote."""
+"""From preprocessed text to tokens. Their positions are those in the files that the user wrote."""
 
 from __future__ import annotations
 
@@ -62,9 +62,11 @@ MAX_TOKENS = 1_000_000
 
 
 class Token(NamedTuple):
-    """kind: the text itself for keywords and punctuation, else one of the names above.
+    """A token. kind: the text itself for keywords and punctuation, otherwise one of the names
+    above.
 
-    joined: the next token is `>` and follows at once. (Tokens of a macro share its position.)
+    joined: whether the next token is a `>` that follows at once. The positions do not tell this,
+    because all tokens of a macro share its position.
     """
 
     kind: str
@@ -74,7 +76,7 @@ class Token(NamedTuple):
 
 
 class Number(NamedTuple):
-    """An integer literal's parts; width None for arbitrary precision."""
+    """The parts of an integer literal. width: None for arbitrary precision."""
 
     value: int
     width: int | None
@@ -82,7 +84,7 @@ class Number(NamedTuple):
 
 
 class Lexer:
-    """One pass over the text; `tokens` ends with an END token."""
+    """The lexer, which reads the text once. The last one of `tokens` is an END token."""
 
     def __init__(self, text: str, file: str, diagnostics: Diagnostics) -> None:
         self.text = text
@@ -123,8 +125,8 @@ class Lexer:
         return self.tokens
 
     def _end(self) -> Position:
-        """Returns the place right behind the last token, since the preprocessor may have added
-        lines."""
+        """Returns the place right behind the last token. The text's own end may be lines later,
+        which the preprocessor added."""
         if not self.tokens:
             return self._position(0, 1)
         file, line, column, length = self.tokens[-1].position
@@ -160,7 +162,7 @@ class Lexer:
         self.line_start = start + text.rindex("\n") + 1
 
     def _bad(self, text: str, place: Position) -> None:
-        """Makes a token of a wrong character. The parser reports it, since annotations may hold any
+        """Adds a token for a wrong character. The parser reports it, since annotations may hold any
         character."""
         self.tokens.append(Token(UNEXPECTED, text, place))
 
@@ -185,8 +187,8 @@ class Lexer:
             self.file = _ESCAPE.sub(r"\1", match[2])
 
     def _align(self, line: str) -> None:
-        """The preprocessor squeezes blanks and expands macros: give the tokens of such a line the
-        columns of the original one."""
+        """Gives the tokens of a line the columns of the original line. These differ if the
+        preprocessor removed blanks or expanded macros."""
         original = self._original_line()
         if original is None or original.rstrip() == line.rstrip():
             return
@@ -216,9 +218,12 @@ def _plain_tokens(line: str) -> list[tuple[str, int]]:
 
 
 def _realigned(tokens: list[Token], original: list[tuple[str, int]]) -> list[Token]:
-    """Returns the tokens with the columns of the original line's tokens. Whatever a macro expanded
-    to gets the place of the macro's name. What the lines begin and end with alike is matched first:
-    with one macro in the line, only its expansion is left between."""
+    """Returns the tokens with the columns of the original line's tokens.
+
+    The tokens of an expanded macro get the place of the macro's name. The equal beginnings and ends
+    of both lines are matched first. If the line has one macro, only its expansion is left between
+    them.
+    """
     texts, written = [t.text for t in tokens], [text for text, _ in original]
     shorter = min(len(texts), len(written))
     start = next((i for i in range(shorter) if texts[i] != written[i]), shorter)
@@ -240,7 +245,7 @@ def _moved(token: Token, to: tuple[str, int]) -> Token:
 
 
 def _expanded(tokens: list[Token], original: list[tuple[str, int]]) -> list[Token]:
-    """Does the same for the part of a line that holds macros."""
+    """Returns the same as `_realigned`, for the part of a line that holds macros."""
     out: list[Token] = []
     at = 0
     macro: tuple[str, int] | None = None
@@ -256,7 +261,7 @@ def _expanded(tokens: list[Token], original: list[tuple[str, int]]) -> list[Toke
 
 
 def _after_macro(original: list[tuple[str, int]], at: int) -> int:
-    """The index behind a macro's name at `at` and its arguments, if it has any."""
+    """Returns the index behind the macro's name at `at` and its arguments, if it has any."""
     at += 1
     if at >= len(original) or original[at][0] != "(":
         return at
@@ -269,12 +274,13 @@ def _after_macro(original: list[tuple[str, int]], at: int) -> int:
 
 
 def tokenize(text: str, file: str, diagnostics: Diagnostics) -> list[Token]:
-    """The tokens of preprocessed text; file names it until the first line marker."""
+    """Returns the tokens of preprocessed text. file: the name of the file until the first line
+    marker."""
     return Lexer(text, file, diagnostics).run()
 
 
 def parse_number(text: str) -> Number | str:
-    """The parts of an integer literal, or what is wrong with it."""
+    """Returns the parts of an integer literal, or what is wrong with it."""
     match = _NUMBER.fullmatch(text)
     if match is None:
         return f"malformed number {text}"
@@ -289,5 +295,5 @@ def parse_number(text: str) -> Number | str:
 
 
 def parse_string(text: str) -> str:
-    """The value of a string literal with its quotes."""
+    """Returns the value of a string literal. text: the literal with its quotes."""
     return _ESCAPE.sub(lambda m: _ESCAPES.get(m[1], m[0]), text[1:-1])

@@ -1,4 +1,5 @@
-"""The whole program: top-level declarations, one after the other, going on after errors."""
+"""Parsing the whole program: one top-level declaration after the other. After an error, parsing
+continues."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ _MISPLACED = {
 
 
 class Parser:
-    """Makes the parts of the parser and reads a program with them."""
+    """The parser, which makes its parts and reads a program with them."""
 
     def __init__(self, tokens: list[Token], diagnostics: Diagnostics) -> None:
         self.cursor = Cursor(tokens, diagnostics)
@@ -57,7 +58,8 @@ class Parser:
         return ast.Program(start, tuple(declarations))
 
     def _one(self) -> list[ast.Declaration] | None:
-        """The next declaration as a list (empty for a forward declaration); None after errors."""
+        """Returns the next declaration as a list, which is empty for a forward declaration, or None
+        after errors."""
         try:
             declaration = self._top_level()
         except SyntaxFailure:
@@ -109,5 +111,5 @@ class Parser:
 
 
 def parse(tokens: list[Token], diagnostics: Diagnostics) -> ast.Program:
-    """The syntax tree; where diagnostics gained errors, what could be read of it."""
+    """Returns the syntax tree. After errors, it holds the declarations that could be read."""
     return Parser(tokens, diagnostics).program()

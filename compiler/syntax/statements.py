@@ -17,7 +17,7 @@ Item = ast.Statement | ast.Declaration
 
 
 class StatementParser:
-    """Statements; variables, constants and instances, which may stand among them."""
+    """The part that parses statements, and the variables, constants and instances among them."""
 
     def __init__(
         self,
@@ -46,13 +46,14 @@ class StatementParser:
         return self.statement(annotations)
 
     def _at_declaration(self) -> bool:
-        """A type that is not `error.x` or the base of `Type.apply(...)`."""
+        """Whether a declaration follows: a type that is not the start of `error.x` or
+        `Type.apply(...)`."""
         if not self.types.at_type():
             return False
         return not (self.cursor.peek().kind == "." and self.cursor.token.kind != ".")
 
     def typed_item(self, annotations: tuple[ast.Annotation, ...]) -> Item:
-        """`Type name ...;`, `Type(arguments) name;`, `Type<T>.apply(...);`."""
+        """Parses `Type name ...;`, `Type(arguments) name;` or `Type<T>.apply(...);`."""
         start = self.cursor.token.position
         self.cursor.operators = 0
         type_ref = self.types.type_ref()
@@ -68,7 +69,7 @@ class StatementParser:
     def variable(
         self, type_ref: ast.TypeRef, annotations: tuple[ast.Annotation, ...]
     ) -> ast.Variable:
-        """`name [= value]`, without the semicolon."""
+        """Parses `name [= value]`, without the semicolon."""
         name = self.cursor.name("of a variable")
         type_ref = self.declarator_suffix(type_ref)
         value = self.expressions.root_expression() if self.cursor.accept("=") else None
@@ -76,7 +77,7 @@ class StatementParser:
         return ast.Variable(name.position, name.text, annotations, type_ref, value)
 
     def declarator_suffix(self, type_ref: ast.TypeRef) -> ast.TypeRef:
-        """`[size]` behind the name, as in `H stack[4]`."""
+        """Parses a `[size]` behind the name, as in `H stack[4]`, and returns the type with it."""
         while self.cursor.at("["):
             type_ref = self.types.stack_suffix(type_ref)
         return type_ref
@@ -137,7 +138,7 @@ class StatementParser:
         return ast.Continue(token.position)
 
     def _simple(self, closer: str) -> ast.Statement:
-        """Assignment or call; closer is consumed if it is `;`."""
+        """Parses an assignment or call. A closer that is `;` is consumed."""
         start = self.cursor.token
         self.cursor.operators = 0
         if not (
@@ -172,7 +173,8 @@ class StatementParser:
         return ast.Return(start, value)
 
     def _if(self) -> ast.If:
-        """A chain of `else if` is read in a loop: it may be long without being nested."""
+        """Parses an `if`. A chain of `else if` is read in a loop, so that a long chain needs no
+        deep recursion."""
         chain: list[tuple[Position, ast.Expression, ast.Statement]] = []
         otherwise: ast.Statement | None = None
         while True:

@@ -10,13 +10,13 @@ _TYPE_KEYWORDS = BASE_TYPES | {"tuple", "list", "void"}
 
 
 class TypeParser:
-    """Types, type arguments and type parameters."""
+    """The part that parses types, type arguments and type parameters."""
 
     def __init__(self, cursor: Cursor) -> None:
         self.cursor = cursor
 
     def at_type(self, ahead: int = 0) -> bool:
-        """Whether the token begins a type: a keyword or the name of a type in scope."""
+        """Whether the token begins a type: it is a keyword or the name of a type in scope."""
         token = self.cursor.peek(ahead)
         if token.kind == ".":
             return self.is_type_name_globally(self.cursor.peek(ahead + 1))
@@ -28,7 +28,7 @@ class TypeParser:
         return self.cursor.type_names[0].get(token.text, False)
 
     def type_ref(self) -> ast.TypeRef:
-        """typeRef of the grammar, header stacks included."""
+        """Parses the grammar's typeRef, including header stacks."""
         start = self.cursor.token.position
         with self.cursor.nested():
             result = self._plain_type()
@@ -45,8 +45,8 @@ class TypeParser:
         return ast.StackTypeRef(element.position, element, size)
 
     def type_or_void(self) -> ast.TypeRef:
-        """Reads a type or `void`; also a name not known as a type, which may be a type parameter
-        that is declared further to the right."""
+        """Parses a type or `void`. Also accepts a name that is not known as a type, because it may
+        be a type parameter that is declared further to the right."""
         if self.cursor.at("void"):
             return ast.BaseTypeRef(self.cursor.advance().position, "void")
         return self.type_ref()
@@ -88,7 +88,7 @@ class TypeParser:
         return ast.ListTypeRef(self.cursor.span(start.position), arguments[0])
 
     def named_type(self) -> ast.TypeRef:
-        """`Name`, `.Name`, `Name<arguments>`."""
+        """Parses `Name`, `.Name` or `Name<arguments>`."""
         start = self.cursor.token.position
         absolute = self.cursor.accept(".")
         if not self.cursor.at_name():
@@ -101,7 +101,7 @@ class TypeParser:
         return ast.SpecializedTypeRef(self.cursor.span(start), base, arguments)
 
     def type_arguments(self) -> tuple[ast.TypeRef, ...]:
-        """`<A, B>`."""
+        """Parses `<A, B>`."""
         self.cursor.expect("<")
         return self.cursor.comma_list(self._type_argument, ">")
 
@@ -111,7 +111,7 @@ class TypeParser:
         return self.type_or_void()
 
     def type_parameters(self) -> tuple[ast.TypeParameter, ...]:
-        """`<T, U>`, or nothing; the names become types of the current scope."""
+        """Parses `<T, U>`, if it is there. The names become types of the current scope."""
         if not self.cursor.accept("<"):
             return ()
         return self.cursor.comma_list(self._type_parameter, ">")

@@ -1,4 +1,4 @@
-"""Types that are not made of other types, and those that name one."""
+"""Types that are not made of other types, and types that give a name to another type."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from agglab.compiler import ast
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """Base of all types."""
+    """The base class of all types."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown(Type):
-    """The type of what was already reported as an error; fits everything."""
+    """The type of an expression about which an error was already reported. It fits every other
+    type."""
 
     def __str__(self) -> str:
         return "unknown"
@@ -22,7 +23,7 @@ class Unknown(Type):
 
 @dataclass(frozen=True, slots=True)
 class Bits(Type):
-    """`bit<width>`, or `int<width>` where signed."""
+    """`bit<width>`, or `int<width>` if signed."""
 
     width: int
     signed: bool = False
@@ -33,7 +34,7 @@ class Bits(Type):
 
 @dataclass(frozen=True, slots=True)
 class Varbit(Type):
-    """`varbit<width>`: up to width bits."""
+    """`varbit<width>`, which has at most `width` bits."""
 
     width: int
 
@@ -43,7 +44,7 @@ class Varbit(Type):
 
 @dataclass(frozen=True, slots=True)
 class Integer(Type):
-    """`int`: arbitrary precision, known at compile time."""
+    """`int`, whose values have arbitrary precision and are known at compile time."""
 
     def __str__(self) -> str:
         return "int"
@@ -63,7 +64,7 @@ class String(Type):
 
 @dataclass(frozen=True, slots=True)
 class Error(Type):
-    """`error`; members are EnumMember declarations in TypedProgram.errors."""
+    """`error`. Its members are EnumMember declarations, numbered in TypedProgram.error_codes."""
 
     def __str__(self) -> str:
         return "error"
@@ -83,7 +84,7 @@ class Void(Type):
 
 @dataclass(frozen=True, slots=True)
 class DontCare(Type):
-    """The type of `_`, and a type argument left to inference."""
+    """The type of `_`, and of a type argument left to inference."""
 
     def __str__(self) -> str:
         return "_"
@@ -99,7 +100,8 @@ class State(Type):
 
 @dataclass(frozen=True, slots=True)
 class TypeVariable(Type):
-    """A type parameter inside its own declaration; bindings map its declaration."""
+    """A type parameter inside its own declaration. Bindings use the parameter's declaration as
+    key."""
 
     declaration: ast.TypeParameter
 
@@ -120,7 +122,7 @@ class NewType(Type):
 
 @dataclass(frozen=True, slots=True)
 class Enum(Type):
-    """An enum without underlying type; its members are declaration.members."""
+    """An enum without underlying type. Its members are declaration.members."""
 
     declaration: ast.EnumDeclaration
 

@@ -10,7 +10,8 @@ from agglab.compiler.types.base import Type, angle
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a struct-like type; declaration None for types the compiler makes up."""
+    """One field of a struct-like type. declaration: None for types that the compiler itself
+    makes."""
 
     name: str
     type: Type
@@ -19,7 +20,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class StructLike(Type):
-    """The fields that struct, header and header_union have in common; `fields` is in the order of
+    """The base class of struct, header and header_union types. fields: in the order of
     declaration."""
 
     declaration: ast.StructDeclaration
@@ -54,7 +55,8 @@ class HeaderUnion(StructLike):
 
 @dataclass(frozen=True, slots=True)
 class ApplyResult(Type):
-    """The type of `t.apply()`'s result: a struct of hit, miss (bool) and action_run (ActionRun)."""
+    """The type of the result of `t.apply()`: a struct of hit, miss (bool) and action_run
+    (ActionRun)."""
 
     table: ast.TableDeclaration
 
@@ -64,7 +66,7 @@ class ApplyResult(Type):
 
 @dataclass(frozen=True, slots=True)
 class ActionRun(Type):
-    """The enum of a table's actions: the type of `t.apply().action_run`."""
+    """The enum of a table's actions, which is the type of `t.apply().action_run`."""
 
     table: ast.TableDeclaration
 
@@ -74,7 +76,7 @@ class ActionRun(Type):
 
 @dataclass(frozen=True, slots=True)
 class Stack(Type):
-    """A header stack: element is a Header or HeaderUnion (or a type variable)."""
+    """A header stack. element: a Header or HeaderUnion (or a type variable)."""
 
     element: Type
     size: int
@@ -93,7 +95,7 @@ class Tuple(Type):
 
 @dataclass(frozen=True, slots=True)
 class List(Type):
-    """`list<element>`: a compile-time list of any length."""
+    """`list<element>`: a list of any length, known at compile time."""
 
     element: Type
 
@@ -103,7 +105,7 @@ class List(Type):
 
 @dataclass(frozen=True, slots=True)
 class StructLiteral(Type):
-    """`{ a = x, ... }` that no context has given a nominal type yet."""
+    """The type of `{ a = x, ... }` where no context has given it the type of a declaration yet."""
 
     fields: tuple[Field, ...]
 
@@ -116,7 +118,7 @@ class StructLiteral(Type):
 
 @dataclass(frozen=True, slots=True)
 class InvalidLiteral(Type):
-    """`{#}` that no context has given a header type yet."""
+    """The type of `{#}` where no context has given it a header type yet."""
 
     def __str__(self) -> str:
         return "{#}"
@@ -124,7 +126,7 @@ class InvalidLiteral(Type):
 
 @dataclass(frozen=True, slots=True)
 class DefaultLiteral(Type):
-    """`...` that no context has given a type yet."""
+    """The type of `...` where no context has given it a type yet."""
 
     def __str__(self) -> str:
         return "..."

@@ -1,4 +1,4 @@
-"""Types of what is called, applied or constructed."""
+"""Types of whatever can be called, applied or constructed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agglab.compiler.types.base import Type, angle
 
 @dataclass(frozen=True, slots=True)
 class ParameterType:
-    """A parameter with its type resolved; direction: "", "in", "out", "inout"."""
+    """A parameter with its type resolved. direction: "", "in", "out" or "inout"."""
 
     name: str
     type: Type
@@ -25,7 +25,7 @@ class ParameterType:
 
 @dataclass(frozen=True, slots=True)
 class Function(Type):
-    """Functions, extern functions, methods and constructors (which return their own type)."""
+    """A function, extern function, method, or constructor, whose result is its own type."""
 
     declaration: ast.FunctionDeclaration | None
     type_parameters: tuple[ast.TypeParameter, ...]
@@ -40,7 +40,7 @@ class Function(Type):
 
 @dataclass(frozen=True, slots=True)
 class Overloads(Type):
-    """The type of a name that stands for several functions; a call picks one."""
+    """The type of a name that stands for several functions, of which a call chooses one."""
 
     functions: tuple[Function, ...]
 
@@ -67,7 +67,8 @@ class Table(Type):
 
 @dataclass(frozen=True, slots=True)
 class Extern(Type):
-    """An extern object's type; its methods are in TypedProgram.methods_of(extern)."""
+    """An extern object's type. Its methods are in declaration.methods, without type arguments
+    substituted."""
 
     declaration: ast.ExternDeclaration
     arguments: tuple[Type, ...] = ()
@@ -82,10 +83,11 @@ class Extern(Type):
 
 @dataclass(frozen=True, slots=True)
 class Block(Type):
-    """The fields that parsers and controls have in common.
+    """The base class of parsers and controls.
 
-    declaration: it may be one without a body. parameters: those of apply. constructor: the
-    constructor's parameters (empty for types without a body)."""
+    declaration: the block's declaration, which may have no body. parameters: those of apply.
+    constructor: the constructor's parameters (empty for types without a body).
+    """
 
     declaration: ast.Declaration
     arguments: tuple[Type, ...] = ()

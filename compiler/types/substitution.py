@@ -1,4 +1,4 @@
-"""Type variables replaced by types."""
+"""Replacement of type variables by types."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def substitute(subject: T, bindings: Bindings) -> T:
 
 
 class _AllUnknown(dict[ast.TypeParameter, Type]):
-    """Binds every type parameter to the type that fits everything."""
+    """Bindings that give every type parameter the type that fits everything."""
 
     def __bool__(self) -> bool:
         return True

@@ -9,7 +9,7 @@ LeafCounts = dict[int, tuple[Type, int]]
 
 
 def leaf_count(subject: Type, known: LeafCounts) -> int:
-    """Returns the number of scalars and varbits in a value of this type. known: the numbers for
+    """Returns the number of scalars and varbits in a value of this type. known: the numbers of
     types that have been counted already."""
     if id(subject) in known:
         return known[id(subject)][1]
@@ -26,7 +26,8 @@ def leaf_count(subject: Type, known: LeafCounts) -> int:
 
 
 def width_bits(subject: Type) -> int | None:
-    """The width of a type that has a fixed one (bits, bool, enums, structs, headers), else None."""
+    """Returns the width of a type that has a fixed one (bits, bool, enums, structs, headers), or
+    None."""
     if isinstance(subject, Bits):
         return subject.width
     if isinstance(subject, Boolean):

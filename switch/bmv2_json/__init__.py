@@ -1,1 +1,2 @@
-"""BMv2 JSON to the model, one module for each group of the document's members."""
+"""The reader from BMv2 JSON to the model, with one module for each group of the document's
+members."""

@@ -37,7 +37,8 @@ def read_string(_reader: Reader, node: Node) -> str:
 
 
 def named(what: str, kind: str, table: str) -> Callable[[Reader, Node], Argument]:
-    """A reader of {"type": kind, "value": name} where the names are those of scope.<table>."""
+    """Returns a reader of {"type": kind, "value": name}, where the names are those of
+    scope.<table>."""
 
     def read(reader: Reader, node: Node) -> Argument:
         if node["type"].text() != kind:
@@ -54,7 +55,7 @@ def ignore(_reader: Reader, _node: Node) -> str:
 
 def read_vector(reader: Reader, node: Node) -> Argument:
     """Returns the values that log_msg prints, with None for a value that is not a number. p4c
-    writes `{}` for an absent value."""
+    writes `{}` where there are no values."""
     if node["type"].text() != "parameters_vector":
         raise node["type"].error("must be 'parameters_vector'")
     if node["value"].value == {}:
@@ -187,7 +188,7 @@ def read_spelling(
 
 
 def check_types(primitive: Primitive, node: Node) -> None:
-    """Checks the rules about arguments that go beyond their kinds."""
+    """Checks the rules about arguments that do not follow from their kinds."""
     args = primitive.args
     if primitive.op == "assign_header":
         left, right = header_type_of(args[0]), header_type_of(args[1])  # type: ignore[arg-type]
@@ -227,7 +228,7 @@ def check_stacks(primitive: Primitive, node: Node) -> None:
 
 
 def check_jumps(primitives: tuple[Primitive, ...], nodes: list[Node]) -> None:
-    """Jumps lead to a primitive of the action or to its end."""
+    """Checks that jumps lead to a primitive of the action or to its end."""
     for i, primitive in enumerate(primitives):
         if primitive.op in ("_jump", "_jump_if_zero"):
             target = primitive.args[-1]

@@ -15,7 +15,8 @@ METER_RATES = 2
 
 
 def read_arrays(root: Node, scope: Scope) -> None:
-    """Registers, counters and meters. Direct ones are numbered apart: they live in their table."""
+    """Reads registers, counters and meters. Direct counters and meters are numbered separately,
+    because they belong to a table."""
     for node in root.list("register_arrays"):
         register = Register(
             node["name"].text(),
@@ -61,7 +62,7 @@ def read_meter(node: Node, scope: Scope) -> None:
 
 
 def read_learn_lists(root: Node, scope: Scope) -> None:
-    """Reads the fields that each digest consists of; actions refer to them by id."""
+    """Reads the fields of each digest. Actions refer to a digest by its id."""
     for node in root.list("learn_lists"):
         number = node["id"].integer(1, 2**31 - 1)
         fields = []
@@ -81,7 +82,8 @@ def read_learn_lists(root: Node, scope: Scope) -> None:
 
 
 def read_value_sets(root: Node, scope: Scope) -> None:
-    """Parser value sets; the parser's states say what they are compared with."""
+    """Reads the parser's value sets. The states of the parser tell later with which fields they are
+    compared."""
     for node in root.list("parse_vsets"):
         size = node.get("max_size")
         limit = size.integer(0, 2**31 - 1) if size else None

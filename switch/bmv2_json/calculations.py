@@ -17,7 +17,7 @@ MAX_INPUT_BITS = 1 << 19
 
 
 def packet_header(node: Node, scope: Scope) -> Header:
-    """A header that is not metadata."""
+    """Returns the header that `node` names, which must not be metadata."""
     header = scope.header(node)
     if header.metadata:
         raise node.error(f"'{header.name}' is metadata and not a packet header")
@@ -30,7 +30,7 @@ def read_calculations(root: Node, scope: Scope) -> None:
 
 
 def read_calculation(node: Node, name: str, scope: Scope) -> Calculation:
-    """One calculation, or the selector of an action profile, which has no name of its own."""
+    """Reads one calculation, or the selector of an action profile, which has no name of its own."""
     algorithm = node["algo"].text()
     if algorithm not in ALGORITHMS:
         raise node["algo"].error(f"algorithm '{algorithm}' is not supported")
@@ -43,7 +43,7 @@ def read_calculation(node: Node, name: str, scope: Scope) -> Calculation:
 
 
 def input_bits(item: CalculationInput) -> int:
-    """The most bits an input can have, the payload aside."""
+    """Returns the largest number of bits that an input other than the payload can have."""
     if item.kind == "header" and item.header:
         return item.header.type.max_bits
     return item.field.bits if item.field else max(item.bits, 1)

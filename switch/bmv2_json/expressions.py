@@ -1,4 +1,4 @@
-"""Expressions: a type-checked tree from nested {"type", "value"} objects."""
+"""Reads expressions: a type-checked tree from nested {"type", "value"} objects."""
 
 from __future__ import annotations
 
@@ -72,7 +72,8 @@ def is_variable(data: Expression) -> bool:
 
 
 def header_type_of(header: HeaderExpression) -> HeaderType:
-    """The type that whatever header the expression yields has."""
+    """Returns the type of the header that the expression yields, which is the same for every
+    choice."""
     if isinstance(header, HeaderRef):
         return header.header.type
     if isinstance(header, StackElement | LastElement):
@@ -84,7 +85,7 @@ def header_type_of(header: HeaderExpression) -> HeaderType:
 
 
 def sample_union(union: UnionExpression) -> Union:
-    """A union of the type that the expression yields."""
+    """Returns a union of the type that the expression yields."""
     if isinstance(union, UnionRef):
         return union.union
     assert isinstance(union, UnionElement | LastUnion)
@@ -92,7 +93,7 @@ def sample_union(union: UnionExpression) -> Union:
 
 
 class Reader:
-    """Reads expressions; `params` are those of the enclosing action."""
+    """A reader of expressions. params: those of the enclosing action."""
 
     def __init__(
         self, scope: Scope, params: tuple[Param, ...] = (), in_parser: bool = False
@@ -109,7 +110,7 @@ class Reader:
         return self.expect(node, Bool)
 
     def variable_field(self, node: Node) -> FieldOf:
-        """A field of variable width, which has no value as a number."""
+        """Reads a field of variable width, which has no value as a number."""
         found = self.expect(node, FieldOf)
         if not is_variable(found):
             raise node.error("must be a field of variable width")
@@ -130,7 +131,7 @@ class Reader:
         return self.expect(node, HeaderExpression)
 
     def changed_header(self, node: Node) -> HeaderExpression:
-        """A header that a primitive changes."""
+        """Reads a header that a primitive changes."""
         found = self.header(node)
         if isinstance(found, ChooseHeader):
             raise node.error("cannot be changed: '?' chooses the header")
@@ -247,7 +248,7 @@ class Reader:
         return StackCount(node.path, stack.stack, minus)
 
     def field(self, node: Node) -> FieldOf:
-        """A [header, field] pair as a value."""
+        """Reads a [header, field] pair as a value."""
         header_node, field_node = node.elements(2)
         header = self.scope.header(header_node)
         found = self.scope.field_of(field_node, header.type)
@@ -286,7 +287,7 @@ class Reader:
 
 
 def member_of(union: Union, node: Node) -> int:
-    """The position of the union's member that `node` names."""
+    """Returns the position of the union's member that `node` names."""
     if node.text() not in union.member_names:
         raise node.error(f"no member is called '{node.text()}'")
     return union.member_names.index(node.text())

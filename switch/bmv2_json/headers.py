@@ -1,4 +1,4 @@
-"""header_types, headers, stacks, unions, aliases and errors."""
+"""Reads header_types, headers, stacks, unions, aliases and errors."""
 
 from __future__ import annotations
 
@@ -93,7 +93,8 @@ def read_header(node: Node, scope: Scope, seen: set[int]) -> None:
 
 
 def members(node: Node, scope: Scope) -> tuple[Header, ...]:
-    """The headers whose ids a stack or union lists; each belongs to one of them only."""
+    """Returns the headers whose ids a stack or union lists. Each header belongs to only one of
+    them."""
     found = []
     for item in node.elements():
         header = scope.headers_by_id.get(item.integer(0, 2**31 - 1))
@@ -149,8 +150,8 @@ def read_union_stack(node: Node, scope: Scope) -> None:
 
 
 def read_errors(root: Node, scope: Scope) -> None:
-    """Reads the error codes. Core errors that the program does not number get the numbers after the
-    largest."""
+    """Reads the error codes. Core errors to which the program gives no number get the numbers after
+    the largest one."""
     for node in root.list("errors"):
         name, value = node.elements(2)
         code = value.integer(0, 2**31 - 2)

@@ -1,4 +1,4 @@
-"""Parsers, deparsers, checksums and field lists."""
+"""Reads parsers, deparsers, checksums and field lists."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from agglab.switch.storage import HeaderType
 
 
 def read_parser(node: Node, scope: Scope) -> Parser:
-    """A parser; its states may refer to each other in any order."""
+    """Reads a parser. Its states may refer to each other in any order."""
     states: dict[str, State] = {}
     nodes = node["parse_states"].elements()
     names = {n["name"].text() for n in nodes}
@@ -42,7 +42,7 @@ def next_state(node: Node | None, names: set[str]) -> str | None:
 
 
 class StateReader:
-    """Reads one parser state."""
+    """A reader of parser states."""
 
     def __init__(self, scope: Scope, names: set[str]) -> None:
         self.scope = scope
@@ -167,7 +167,7 @@ class StateReader:
 
 
 def key_bits(key: Data, node: Node) -> int:
-    """The width of one field of a transition key."""
+    """Returns the width of one field of a transition key."""
     if isinstance(key, Lookahead):
         return key.bits
     if isinstance(key, FieldOf):

@@ -1,4 +1,4 @@
-"""Pipelines: tables with their constant entries, conditionals, action calls, and the flow."""
+"""Reads pipelines: tables with their constant entries, conditionals, action calls, and the flow."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PRIORITY_LIMIT = 2**31 - 1
 
 
 class PipelineReader:
-    """Reads one pipeline; tables are numbered on from `tables`."""
+    """A reader of one pipeline. tables: those read so far, from which the numbering continues."""
 
     def __init__(self, scope: Scope, tables: dict[str, Table]) -> None:
         self.scope = scope
@@ -123,7 +123,8 @@ class PipelineReader:
         return table
 
     def read_implementation(self, node: Node) -> Profile | None:
-        """The action profile of an indirect table."""
+        """Returns the action profile of an indirect table, or None for a table that has actions
+        itself."""
         kind = node["type"].text()
         if kind == "simple":
             return None
@@ -239,7 +240,8 @@ class PipelineReader:
 
 
 def share_actions(node: Node, profile: Profile, actions: tuple[Action, ...]) -> None:
-    """The actions of a profile's tables by name: each table may have its own copies of them."""
+    """Adds the actions of a table to its profile, by name. Each table may have its own copy of an
+    action."""
     for action in actions:
         known = profile.action(action.name)
         if known is None:
@@ -253,7 +255,7 @@ def next_name(node: Node | None) -> str | None:
 
 
 def read_args(node: Node, action: Action) -> tuple[int, ...]:
-    """Reads the arguments of an action; a negative one is taken in two's complement."""
+    """Reads the arguments of an action. A negative argument is converted to two's complement."""
     values = []
     for item, param in zip(node.elements(len(action.params)), action.params, strict=True):
         value = item.hex_integer()
@@ -264,7 +266,8 @@ def read_args(node: Node, action: Action) -> tuple[int, ...]:
 
 
 def read_match(node: Node, key: Key) -> tuple[bytes, bytes]:
-    """One field of a constant entry: its value and its mask (or upper end), cut to its width."""
+    """Reads one field of a constant entry: its value and its mask (or upper end), cut to the
+    field's width."""
     if node["match_type"].text() != key.kind:
         raise node["match_type"].error(f"must be '{key.kind}'")
     full = (1 << key.bits) - 1
@@ -292,7 +295,7 @@ def field_value(node: Node, key: Key) -> int:
 
 
 def following(item: Table | Conditional | ActionCall) -> list[str | None]:
-    """The nodes that may come after one."""
+    """Returns the names of the nodes that may come after a node."""
     if isinstance(item, Conditional):
         return [item.true_next, item.false_next]
     if isinstance(item, ActionCall):
@@ -301,8 +304,8 @@ def following(item: Table | Conditional | ActionCall) -> list[str | None]:
 
 
 def check_flow(control: Control, places: dict[str, Node]) -> None:
-    """Checks that every next node exists and that none can be reached from itself, so that every
-    packet comes to an end."""
+    """Checks that every next node exists and that no node can be reached from itself. Every packet
+    therefore comes to an end."""
     for name, item in control.nodes.items():
         for other in following(item):
             if other is not None and other not in control.nodes:

@@ -1,4 +1,5 @@
-"""The objects read so far, by name or id, with look-ups whose failures name the place."""
+"""The objects read so far, by name or id. A failed look-up raises an error that names the place in
+the JSON."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ CORE_ERRORS = (
 
 @dataclass
 class Scope:
-    """Everything the rest of the document may refer to."""
+    """Everything to which the rest of the document may refer."""
 
     header_types: dict[str, HeaderType] = field(default_factory=dict)
     headers: dict[str, Header] = field(default_factory=dict)
@@ -58,7 +59,7 @@ class Scope:
     field_lists: dict[int, FieldList] = field(default_factory=dict)
 
     def find(self, node: Node, what: str, known: Mapping[str, T]) -> T:
-        """The object that `node`, a string, names."""
+        """Returns the object that `node`, a string, names."""
         name = node.text()
         if name not in known:
             raise node.error(f"no {what} is called '{name}'")
@@ -80,7 +81,7 @@ class Scope:
         return self.find(node, "header union stack", self.union_stacks)
 
     def field_of(self, node: Node, header_type: HeaderType) -> Field | None:
-        """The field of a type that `node` names, None for the hidden `$valid$`."""
+        """Returns the field of a type that `node` names, or None for the hidden field `$valid$`."""
         name = node.text()
         if name == "$valid$":
             return None
@@ -90,7 +91,7 @@ class Scope:
         return found
 
     def field(self, node: Node) -> tuple[Header, Field]:
-        """A [header, field] pair; the hidden field is refused."""
+        """Reads a [header, field] pair. The hidden field is refused."""
         header_node, field_node = node.elements(2)
         header = self.header(header_node)
         found = self.field_of(field_node, header.type)
@@ -100,14 +101,14 @@ class Scope:
 
 
 def claim(known: dict[str, T], node: Node, name: str, value: T) -> None:
-    """Add an object under its name, which must be new."""
+    """Adds an object under its name, which must be new."""
     if name in known:
         raise node.error(f"'{name}' exists twice")
     known[name] = value
 
 
 def claim_id(seen: set[int], node: Node) -> int:
-    """The id of an object, which must be new."""
+    """Returns the id of an object, which must be new."""
     number = node["id"].integer(0, 2**31 - 1)
     if number in seen:
         raise node["id"].error(f"id {number} exists twice")

@@ -1,4 +1,4 @@
-"""Compiles the packet loop's C, once per machine (common/c_build.py keeps it)."""
+"""Compiles the packet loop's C, once on each machine (common/c_build.py keeps the result)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ FLAGS = ("-D_GNU_SOURCE", "-pthread")
 
 
 def loop_library() -> Path:
-    """The packet loop's shared object. Raises PipelineError: no compiler, or it refused."""
+    """Returns the packet loop's shared object. Raises PipelineError if there is no compiler or it
+    reports an error."""
     try:
         return c_build.build_library(PART, sorted(HERE.glob("*.c")), [HERE, RUNTIME], FLAGS)
     except c_build.BuildError as error:

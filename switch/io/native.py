@@ -1,4 +1,4 @@
-"""The C side of the packet loop as ctypes sees it: structures and signatures of loop.h."""
+"""The C side of the packet loop for ctypes: the structures and signatures of loop.h."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agglab.switch.io.build import loop_library
 
 
 class LoopProgram(ctypes.Structure):
-    """struct loop_program"""
+    """`struct loop_program` of loop.h."""
 
     _fields_ = [
         ("instance", c_void_p),
@@ -21,7 +21,7 @@ class LoopProgram(ctypes.Structure):
 
 
 class LoopOptions(ctypes.Structure):
-    """struct loop_options"""
+    """`struct loop_options` of loop.h."""
 
     _fields_ = [("ring_frames", c_uint32), ("batch", c_uint32), ("coalesce_us", c_uint32)]
 
@@ -31,7 +31,7 @@ def _counters(*names: str) -> list[tuple[str, type[c_uint64]]]:
 
 
 class PortStats(ctypes.Structure):
-    """struct loop_port_stats"""
+    """`struct loop_port_stats` of loop.h."""
 
     _fields_ = _counters(
         "rx_packets",
@@ -50,7 +50,7 @@ class PortStats(ctypes.Structure):
 
 
 class LoopStats(ctypes.Structure):
-    """struct loop_stats"""
+    """`struct loop_stats` of loop.h."""
 
     _fields_ = _counters(
         "cpu_ns", "batches", "sleeps", "no_port_drops", "no_program", "pcap_errors"
@@ -58,23 +58,23 @@ class LoopStats(ctypes.Structure):
 
 
 class DropStats(ctypes.Structure):
-    """struct loop_drop_stats"""
+    """`struct loop_drop_stats` of loop.h."""
 
     _fields_ = _counters("seen", "dropped", "dropped_bytes")
 
 
 DROP_NUMBERS = 65536
-"""LOOP_DROP_NUMBERS"""
+"""LOOP_DROP_NUMBERS of loop.h."""
 
 
 def as_dict(stats: ctypes.Structure) -> dict[str, int]:
-    """A statistics structure as plain integers by field name."""
+    """Returns a statistics structure as plain integers by field name."""
     return {name: getattr(stats, name) for name, *_ in stats._fields_}
 
 
 @functools.cache
 def library() -> ctypes.CDLL:
-    """The compiled packet loop with its signatures declared."""
+    """Returns the compiled packet loop with its signatures declared."""
     lib = ctypes.CDLL(str(loop_library()))
     port, pointer = c_uint16, c_void_p
     signatures: dict[str, tuple[type | None, list[type]]] = {

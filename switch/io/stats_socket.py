@@ -1,4 +1,5 @@
-"""Statistics for other processes: a Unix socket on which each connection gets one line of JSON."""
+"""Statistics for other processes, from a Unix socket that sends one line of JSON on each
+connection."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ RETRY_S = 0.1
 
 
 def taken(path: str | Path) -> bool:
-    """Whether something is in the way at a Unix socket's path; a dead socket is removed."""
+    """Whether a Unix socket's path is taken. A socket on which nobody listens is removed."""
     if not os.path.lexists(path):
         return False
     if not Path(path).is_socket():
@@ -32,8 +33,8 @@ def taken(path: str | Path) -> bool:
 
 
 class StatsSocket:
-    """Serves `read()` to this user from a thread until `close`. Raises OSError when the path is not
-    free."""
+    """A socket that serves the result of `read()` to this user from a thread until `close`. Raises
+    OSError if the path is taken."""
 
     def __init__(self, path: Path, read: Callable[[], dict[str, Any]]) -> None:
         self._path = path
@@ -68,7 +69,7 @@ class StatsSocket:
                 connection.sendall(json.dumps(self._read()).encode() + b"\n")
 
     def close(self) -> None:
-        """Stop serving and remove the socket's file."""
+        """Stops serving and removes the socket's file."""
         self._closing.set()
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)

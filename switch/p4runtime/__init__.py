@@ -1,7 +1,8 @@
-"""P4Runtime 1.x over gRPC: server.py starts it, docs/p4runtime.md says what is supported.
+"""P4Runtime 1.x over gRPC: server.py starts it, and docs/p4runtime.md says what is supported.
 
-Every published p4runtime package has code generated for protobuf 3, which newer protobuf accepts
-only in its Python implementation; that choice must be made before protobuf is first imported.
+Every published p4runtime package has code generated for protobuf 3. Newer versions of protobuf
+accept such code only in their Python implementation. This implementation must be chosen before
+protobuf is first imported.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Says from where an address that gRPC listens on can be reached."""
+"""Tells from where clients can reach an address on which gRPC listens."""
 
 from __future__ import annotations
 
@@ -7,12 +7,17 @@ import socket
 
 SCHEMES = ("dns:", "ipv4:", "ipv6:")
 EVERYBODYS = ("unix-abstract:", "vsock:")
-"""Without permissions; reached from virtual machines."""
+"""Kinds of address that are not private: abstract sockets have no permissions, and virtual machines
+can reach vsock."""
 
 
 def is_private(address: str) -> bool:
-    """Whether only this machine's users reach it: a Unix socket with a path, or loopback. A name
-    counts as what it resolves to, one that does not resolve as anything."""
+    """Whether only users of this machine can reach the address: a Unix socket with a path, or
+    loopback.
+
+    A name counts as the addresses to which it resolves. A name that does not resolve is not
+    private.
+    """
     if address.startswith("unix:"):
         return True
     if address.startswith(EVERYBODYS):

@@ -11,14 +11,15 @@ from p4.v1 import p4runtime_pb2
 from agglab.switch.p4runtime.status import Code, StatusError, invalid
 
 MAX_ROLE_LENGTH = 256
-"""Roles are remembered for as long as the switch runs, for their highest election ids."""
+"""The longest name of a role. There is a limit because roles are remembered, with their highest
+election ids, as long as the switch runs."""
 
 
 class Client(Protocol):
     """The stream of one controller."""
 
     def send(self, message: p4runtime_pb2.StreamMessageResponse) -> None:
-        """Queue a message to the controller."""
+        """Queues a message to the controller."""
         ...
 
 
@@ -36,12 +37,13 @@ class _Role:
 
 
 def election_number(message: p4runtime_pb2.Uint128) -> int:
-    """A 128-bit election id as one integer."""
+    """Returns a 128-bit election id as one integer."""
     return message.high << 64 | message.low
 
 
 class Arbitration:
-    """Live controllers of one device. Not thread-safe: the caller locks."""
+    """The connected controllers of one device. The class is not thread-safe: the caller must hold a
+    lock."""
 
     def __init__(self, device_id: int) -> None:
         self._device_id = device_id
@@ -49,7 +51,8 @@ class Arbitration:
         self._roles: dict[str, _Role] = {}
 
     def update(self, client: Client, message: p4runtime_pb2.MasterArbitrationUpdate) -> None:
-        """A controller introduces itself or changes its id; a StatusError ends its stream."""
+        """Records that a controller introduces itself or changes its election id. Raises
+        StatusError, which ends the controller's stream."""
         name = message.role.name
         election_id = None
         if message.HasField("election_id"):
@@ -98,7 +101,7 @@ class Arbitration:
                 raise invalid(f"election_id {election_id}: another live controller uses it")
 
     def disconnect(self, client: Client) -> None:
-        """A controller's stream has ended."""
+        """Records that a controller's stream has ended."""
         session = self._sessions.pop(client, None)
         if session is None:
             return
@@ -129,11 +132,11 @@ class Arbitration:
             )
 
     def is_primary(self, client: Client) -> bool:
-        """Whether packets may go to and come from this stream."""
+        """Whether packets may come from and go to this stream."""
         return any(role.primary is client for role in self._roles.values())
 
     def primaries(self) -> list[Client]:
-        """The primary of every role that has one."""
+        """Returns the primary of every role that has one."""
         return [role.primary for role in self._roles.values() if role.primary is not None]
 
     def _notify(self, name: str, clients: list[Client]) -> None:

@@ -1,4 +1,4 @@
-"""CounterEntry, DirectCounterEntry and RegisterEntry."""
+"""The entities CounterEntry, DirectCounterEntry and RegisterEntry."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from agglab.switch.p4runtime.tables import TableEntries
 
 
 def only_modify(kind: int, what: str) -> None:
-    """Refuse to insert or delete what is always there."""
+    """Refuses to insert or delete an entity that always exists."""
     if kind != Update.MODIFY:
         raise invalid(f"{what}: it can be modified, but not inserted or deleted")
 
 
 def indexes(array: Array, message: object) -> range:
-    """The cells a message names: one, or all when it has no index."""
+    """Returns the cells that a message names: one cell, or all cells if it has no index."""
     if not message.HasField("index"):  # type: ignore[attr-defined]
         return range(array.size)
     index = message.index.index  # type: ignore[attr-defined]
@@ -43,7 +43,7 @@ class Counters:
         self._pipeline = pipeline
 
     def write(self, kind: int, message: p4runtime_pb2.CounterEntry) -> None:
-        """Set one cell, or all when no index is given."""
+        """Sets one cell, or all cells if no index is given."""
         array = find(self._arrays, "counter", message.counter_id)
         only_modify(kind, f"counter {array.name}")
         check_counts(array.name, message.data)
@@ -56,7 +56,7 @@ class Counters:
             )
 
     def read(self, query: p4runtime_pb2.CounterEntry) -> Iterator[Entity]:
-        """One cell, one array or (counter_id 0) all arrays."""
+        """Yields one cell, one array or (counter_id 0) all arrays."""
         arrays = list(self._arrays.values())
         if query.counter_id:
             arrays = [find(self._arrays, "counter", query.counter_id)]
@@ -81,7 +81,7 @@ class DirectCounters:
         self._entries = tables
 
     def write(self, kind: int, message: p4runtime_pb2.DirectCounterEntry) -> None:
-        """Set the counter of one entry."""
+        """Sets the counter of one entry."""
         table = self._table(message.table_entry)
         only_modify(kind, f"direct counter of table {table.name}")
         check_counts(table.name, message.data)
@@ -92,7 +92,8 @@ class DirectCounters:
             )
 
     def read(self, query: p4runtime_pb2.DirectCounterEntry) -> Iterator[Entity]:
-        """The counter of one entry; of all entries of a table without match; of all tables."""
+        """Yields the counter of one entry. Without a match, yields those of all entries of a table;
+        without a table, those of all tables."""
         tables = [table for table in self._tables.values() if table.direct_counter]
         if query.table_entry.table_id:
             tables = [self._table(query.table_entry)]
@@ -115,14 +116,14 @@ class DirectCounters:
 
 
 class Registers:
-    """The registers of one loaded program; BMv2's server has no access to them."""
+    """The registers of one loaded program. BMv2's own server gives no access to registers."""
 
     def __init__(self, index: P4InfoIndex, pipeline: Pipeline) -> None:
         self._arrays = index.registers
         self._pipeline = pipeline
 
     def write(self, kind: int, message: p4runtime_pb2.RegisterEntry) -> None:
-        """Set one cell, or all when no index is given."""
+        """Sets one cell, or all cells if no index is given."""
         array = find(self._arrays, "register", message.register_id)
         only_modify(kind, f"register {array.name}")
         cells = indexes(array, message)
@@ -131,7 +132,7 @@ class Registers:
             self._pipeline.registers.write(array.name, index, value)
 
     def read(self, query: p4runtime_pb2.RegisterEntry) -> Iterator[Entity]:
-        """One cell, one array or (register_id 0) all arrays."""
+        """Yields one cell, one array or (register_id 0) all arrays."""
         arrays = list(self._arrays.values())
         if query.register_id:
             arrays = [find(self._arrays, "register", query.register_id)]

@@ -1,16 +1,18 @@
-"""P4Runtime's binary strings: big endian; shortest form out, any length that fits in."""
+"""P4Runtime's binary strings, which are big endian. The server sends the shortest form, and accepts
+every length if the value fits."""
 
 from __future__ import annotations
 
 from agglab.switch.p4runtime.status import invalid
 
 SHOWN_BYTES = 64
-"""The number of bytes of a value that an error shows at most. The error's text travels as a header
-of the answer."""
+"""The largest number of bytes of a value that an error shows. There is a limit because the error's
+text travels as a header of the answer."""
 
 
 def decode(value: bytes, bits: int, what: str) -> int:
-    """The unsigned integer; `what` names the field when it is empty or wider than `bits`."""
+    """Returns the unsigned integer. what: the name of the field for the error, if the value is
+    empty or wider than `bits`."""
     if not value:
         raise invalid(f"{what}: the value is empty; {bits} bits are expected")
     number = int.from_bytes(value, "big")
@@ -20,12 +22,12 @@ def decode(value: bytes, bits: int, what: str) -> int:
 
 
 def encode(number: int) -> bytes:
-    """The shortest string; zero takes one byte."""
+    """Returns the shortest string for a number. Zero takes one byte."""
     return number.to_bytes(max(1, (number.bit_length() + 7) // 8), "big")
 
 
 def decode_signed(value: bytes, bits: int, what: str) -> int:
-    """A two's complement value, as the unsigned register content of `bits` bits."""
+    """Returns the unsigned register content of `bits` bits for a value in two's complement."""
     if not value:
         raise invalid(f"{what}: the value is empty; {bits} bits are expected")
     number = int.from_bytes(value, "big", signed=True)
@@ -35,7 +37,8 @@ def decode_signed(value: bytes, bits: int, what: str) -> int:
 
 
 def encode_signed(content: int, bits: int) -> bytes:
-    """The shortest two's complement string for an unsigned register content of `bits` bits."""
+    """Returns the shortest two's complement string for an unsigned register content of `bits`
+    bits."""
     number = content - (1 << bits) if content >> (bits - 1) else content
     magnitude = number if number >= 0 else ~number
     return number.to_bytes(magnitude.bit_length() // 8 + 1, "big", signed=True)

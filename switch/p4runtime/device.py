@@ -1,4 +1,5 @@
-"""The switch as P4Runtime sees it: the loaded program with its entities, and one saved."""
+"""The switch as P4Runtime sees it: the running program with its entities, and at most one saved
+program."""
 
 from __future__ import annotations
 
@@ -30,14 +31,16 @@ from agglab.switch.p4runtime.tables import TableEntries
 from agglab.switch.p4runtime.value_sets import ValueSets
 
 SetPipeline = Callable[[Pipeline], None]
-"""Makes the data plane forward by a program; on return the previous one is no longer used."""
+"""A function that makes the data plane forward by a program. When it returns, the previous program
+is no longer used."""
 
 
 Make = Callable[[Program], Pipeline]
-"""Compiles a program and makes an instance of it."""
+"""A function that compiles a program and makes an instance of it."""
 
 _UNSUPPORTED = {"extern_entry": "externs"}
-"""Kinds of entity that are not supported, and where the P4Info would list them."""
+"""The kinds of entity that are not supported, with the list of the P4Info that would describe
+them."""
 
 
 _INSERTED = (
@@ -48,11 +51,11 @@ _INSERTED = (
     "digest_entry",
 )
 _MODIFIED = ("counter_entry", "register_entry", "meter_entry", "value_set_entry")
-"""Kinds of entity that are carried over to another program, in this order."""
+"""The kinds of entity that are copied to another program by modifying them, in this order."""
 
 
 class Forwarding:
-    """One program with its P4Info and everything clients have written to it."""
+    """One program with its P4Info and everything that clients have written to it."""
 
     def __init__(
         self,
@@ -82,7 +85,7 @@ class Forwarding:
         }
 
     def write(self, update: Update) -> None:
-        """Apply one update; StatusError says why not."""
+        """Applies one update. Raises StatusError if it is refused."""
         if update.type not in (Update.INSERT, Update.MODIFY, Update.DELETE):
             raise invalid("update.type: it is not set")
         name = _entity_name(update.entity)
@@ -92,8 +95,8 @@ class Forwarding:
             raise invalid(str(error)) from error
 
     def before(self, update: Update) -> list[Update]:
-        """Returns the updates that would undo an update that has not been made yet, in the order to
-        make them."""
+        """Returns the updates that would undo an update, in the order in which to make them. This
+        is called before the update itself is made."""
         name = _entity_name(update.entity)
         if name == "table_entry":
             held = self.tables.held(update.type, update.entity.table_entry)
@@ -108,7 +111,7 @@ class Forwarding:
         return [Update(type=kind, entity=entity) for entity in held]
 
     def write_all(self, updates: list[Update]) -> list[StatusError | None]:
-        """Applies all updates or, when one fails, none. Returns the outcome of each."""
+        """Applies all updates or, if one fails, none. Returns the outcome of each."""
         undo: list[Update] = []
         for done, update in enumerate(updates):
             try:
@@ -123,7 +126,7 @@ class Forwarding:
         return [None] * len(updates)
 
     def read(self, query: Entity) -> Iterator[Entity]:
-        """Returns everything that fits one query."""
+        """Yields everything that fits one query."""
         name = _entity_name(query)
         # Clients that clear a switch ask for every kind; where a program has none there is nothing.
         if name in _UNSUPPORTED and not getattr(self.config.p4info, _UNSUPPORTED[name]):
@@ -136,7 +139,8 @@ class Forwarding:
         return self._handlers[name]
 
     def carry_over(self, old: Forwarding) -> None:
-        """Write what `old` holds into this one; INVALID_ARGUMENT when something does not fit."""
+        """Writes the entities of `old` to this program. Raises INVALID_ARGUMENT if one of them does
+        not fit."""
         for name in _INSERTED:
             query = _everything(name)
             if name == "table_entry" and any(t.direct_meter for t in old.index.tables.values()):
@@ -178,8 +182,8 @@ def _everything(name: str) -> Entity:
 
 
 class Device:
-    """The device that the RPCs act on. Only `prepare` is thread-safe: the caller must hold a lock
-    for everything else."""
+    """The device on which the RPCs act. Only `prepare` is thread-safe: for everything else, the
+    caller must hold a lock."""
 
     def __init__(
         self,
@@ -195,21 +199,23 @@ class Device:
         self._saved: Forwarding | None = None
 
     def run(self, pipeline: Pipeline) -> None:
-        """Forward by a program that no client has sent, and that none can write to yet."""
+        """Makes the switch forward by a program that no client has sent. Clients cannot write to it
+        yet."""
         assert self._running is None
         self._set_pipeline(pipeline)
         self._running = pipeline
 
     def describe(self, p4info: p4info_pb2.P4Info, config: bytes) -> None:
-        """Serve the program that runs already; StatusError when the P4Info is not its own."""
+        """Makes clients able to use the program that runs already. Raises StatusError if the P4Info
+        does not belong to it."""
         assert self._running is not None
         message = p4runtime_pb2.ForwardingPipelineConfig(p4info=p4info, p4_device_config=config)
         self._committed = Forwarding(message, self._running, self._links)
 
     @property
     def current(self) -> Forwarding:
-        """Returns the configuration that reads and writes refer to: the saved configuration if
-        there is one."""
+        """The configuration to which reads and writes refer: the saved configuration if there is
+        one, otherwise the running one."""
         forwarding = self._saved or self._committed
         if forwarding is None:
             raise StatusError(
@@ -219,7 +225,8 @@ class Device:
         return forwarding
 
     def prepare(self, request: SetForwardingPipelineConfigRequest) -> Forwarding | None:
-        """Compile and check the request's configuration; None for COMMIT, which has none."""
+        """Compiles and checks the request's configuration. Returns None for COMMIT, which has no
+        configuration."""
         if request.action == SetForwardingPipelineConfigRequest.COMMIT:
             if request.HasField("config"):
                 raise invalid("config: the action COMMIT takes no config")
@@ -244,12 +251,12 @@ class Device:
             raise invalid(f"config.p4_device_config: {error}") from error
 
     def discard(self, prepared: Forwarding | None) -> None:
-        """Give up a prepared configuration."""
+        """Releases a prepared configuration that is not used."""
         if prepared is not None:
             prepared.pipeline.close()
 
     def configure(self, action: int, prepared: Forwarding | None) -> None:
-        """Do what the action says with a prepared configuration."""
+        """Verifies, saves or commits a prepared configuration, as the action says."""
         if prepared is None:
             self._commit_saved()
         elif action == SetForwardingPipelineConfigRequest.VERIFY:
@@ -291,7 +298,7 @@ class Device:
             self._saved = None
 
     def notices(self) -> list[StreamMessageResponse]:
-        """Returns what the running program has to tell controllers: digests and idle entries."""
+        """Returns the messages of the running program for controllers: digests and idle entries."""
         if self._committed is None:
             return []
         found = [StreamMessageResponse(digest=d) for d in self._committed.digests.collect()]
@@ -305,19 +312,19 @@ class Device:
 
     @property
     def watched(self) -> bool:
-        """Whether there may be notices at all."""
+        """Whether the running program can have messages for controllers."""
         running = self._committed
         return running is not None and (running.digests.wanted or running.tables.timed)
 
     def links_changed(self) -> None:
-        """A port came up or went down: groups have other members."""
+        """Updates the members of groups after a port came up or went down."""
         for forwarding in (self._committed, self._saved):
             if forwarding is not None:
                 forwarding.profiles.links_changed()
 
     def write(self, updates: list[Update], atomicity: int = WriteRequest.CONTINUE_ON_ERROR) -> None:
-        """Apply a batch; BatchError when an update fails. The others are then applied nevertheless
-        or, where atomicity asks for it, none is."""
+        """Applies a batch. Raises BatchError if an update fails. The other updates are applied
+        nevertheless, unless the atomicity requires that none is."""
         forwarding = self.current
         if atomicity == WriteRequest.CONTINUE_ON_ERROR:
             results = [_tried(forwarding, update) for update in updates]
@@ -330,7 +337,7 @@ class Device:
             raise BatchError(results)
 
     def read(self, queries: list[Entity]) -> Iterator[Entity]:
-        """Everything that fits any of the queries."""
+        """Yields everything that fits any of the queries."""
         forwarding = self.current
         for query in queries:
             yield from forwarding.read(query)

@@ -1,4 +1,4 @@
-"""DigestEntry, and the lists of samples that go to controllers."""
+"""The entity DigestEntry, and the lists of samples that are sent to controllers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agglab.switch.p4runtime.p4types import Encoder, encoder
 from agglab.switch.p4runtime.status import Code, StatusError, invalid
 
 MAX_LIST = 1024
-"""Samples in one message, whatever more the controller would take."""
+"""The largest number of samples in one message, even if the controller would accept more."""
 FOREVER_NS = 1 << 64
 
 Sample = tuple[int, ...]
@@ -22,7 +22,7 @@ Sample = tuple[int, ...]
 
 @dataclass
 class _Stream:
-    """One digest that a controller has asked for; times in ns of the monotonic clock."""
+    """One digest for which a controller has asked. Times are in ns of the monotonic clock."""
 
     digest: Digest
     encode: Encoder
@@ -31,11 +31,12 @@ class _Stream:
     since_ns: int = 0
     list_id: int = 0
     unacknowledged: dict[Sample, tuple[int, int]] = field(default_factory=dict)
-    """Samples sent: their list_id, and when they may be sent again though nobody has answered.
-    Those that wait are here too, as of list 0, if they are to be sent once."""
+    """The samples that were sent, each with its list_id and the time from which it may be sent
+    again without an acknowledgement. Samples that still wait are here with list 0, if equal samples
+    are not to be sent twice."""
 
     def add(self, sample: Sample, now_ns: int) -> None:
-        """Keep a sample unless it waits already or is on its way."""
+        """Keeps a sample, unless an equal one waits or was sent and may not be sent again yet."""
         if now_ns < self.unacknowledged.get(sample, (0, 0))[1]:
             return
         if self.config.ack_timeout_ns:
@@ -45,7 +46,7 @@ class _Stream:
         self.waiting.append(sample)
 
     def due(self, now_ns: int) -> Iterator[DigestList]:
-        """The lists that are full or have waited long enough."""
+        """Yields the lists that are full or whose samples have waited long enough."""
         size = min(self.config.max_list_size or MAX_LIST, MAX_LIST)
         late = now_ns - self.since_ns >= self.config.max_timeout_ns
         taken = 0
@@ -72,7 +73,7 @@ class _Stream:
         }
 
     def acknowledge(self, list_id: int) -> None:
-        """Forget the samples of a list: equal ones count as new."""
+        """Forgets the samples of a list, so that equal samples count as new."""
         self.unacknowledged = {
             sample: sent for sample, sent in self.unacknowledged.items() if sent[0] != list_id
         }
@@ -94,7 +95,7 @@ class Digests:
         self._streams: dict[int, _Stream] = {}
 
     def write(self, kind: int, message: DigestEntry) -> None:
-        """Ask for a digest, change how it is sent, or want it no longer."""
+        """Starts sending a digest, changes how it is sent, or stops sending it."""
         digest = find(self._digests, "digest", message.digest_id, Code.NOT_FOUND)
         where = f"digest {digest.name}"
         exists = digest.id in self._streams
@@ -116,7 +117,7 @@ class Digests:
             self._streams[digest.id] = _Stream(digest, encode, message.config)
 
     def read(self, query: DigestEntry) -> Iterator[Entity]:
-        """One digest's configuration, or all (digest_id 0)."""
+        """Yields the configuration of one digest, or of all (digest_id 0)."""
         if query.digest_id:
             find(self._digests, "digest", query.digest_id, Code.NOT_FOUND)
         for id_, stream in self._streams.items():
@@ -125,7 +126,7 @@ class Digests:
 
     @property
     def wanted(self) -> bool:
-        """Whether a controller has asked for any."""
+        """Whether a controller has asked for any digest."""
         return bool(self._streams)
 
     def collect(self) -> list[DigestList]:
@@ -138,15 +139,15 @@ class Digests:
         return [message for stream in by_name.values() for message in stream.due(now_ns)]
 
     def acknowledge(self, message: DigestListAck) -> None:
-        """A controller has seen a list."""
+        """Records that a controller has received a list."""
         digest = find(self._digests, "digest", message.digest_id, Code.NOT_FOUND)
         if digest.id in self._streams:
             self._streams[digest.id].acknowledge(message.list_id)
 
 
 def _check_fields(where: str, encode: Encoder, count: int) -> None:
-    """Refuses a type whose fields are not those that the program samples: it would fail with the
-    first sample."""
+    """Refuses a type whose fields are not those that the program samples. Without this check, the
+    first sample would fail."""
     fields = iter((0,) * count)
     try:
         encode(fields)

@@ -1,6 +1,6 @@
 """Device configurations of older controllers: BMv2 JSON inside a p4.tmp.P4DeviceConfig.
 
-The p4lang tutorials still send them. Of the message only `device_data` says anything here.
+The p4lang tutorials still send them. Only the member `device_data` of this message is used here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ JSON_STARTS = (b"{", b" ", b"\t", b"\r", b"\n")
 
 
 def device_data(config: bytes) -> bytes:
-    """The BMv2 JSON of a p4_device_config, with or without the message around it."""
+    """Returns the BMv2 JSON of a p4_device_config, with or without the message around it."""
     if config.startswith(JSON_STARTS):
         return config
     try:

@@ -1,4 +1,4 @@
-"""Tracks which ports are up: members with a watch port depend on it."""
+"""Tracks which ports are up. Members of a group that watch a port depend on it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ NOTICE_BYTES = 1 << 16
 
 
 class Links:
-    """The state of the switch's ports, told by the kernel as it changes.
+    """The state of the switch's ports. The kernel reports each change.
 
-    interfaces: P4 port -> interface; always: ports that have no link, such as the CPU port.
+    interfaces: P4 port -> interface. always: ports that have no link, such as the CPU port.
     """
 
     def __init__(self, interfaces: Mapping[int, str], always: Collection[int] = ()) -> None:
@@ -35,7 +35,7 @@ class Links:
         return port in self._interfaces or port in self._always
 
     def up(self, port: int) -> bool:
-        """Whether frames sent to the port may arrive somewhere."""
+        """Whether the port is up, so that frames sent to it can arrive somewhere."""
         return port in self._up
 
     def _look(self) -> frozenset[int]:
@@ -43,7 +43,7 @@ class Links:
         return self._always.union(running)
 
     def watch(self, changed: Callable[[], None]) -> None:
-        """Call `changed`, in a thread of its own, after each change until `close`."""
+        """Calls `changed`, in a thread of its own, after each change until `close`."""
         try:
             notices = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
             notices.bind((0, RTMGRP_LINK))
@@ -73,7 +73,7 @@ class Links:
 
 
 def is_running(interface: str) -> bool:
-    """Whether the interface is up and has a carrier; one that is gone is not."""
+    """Whether the interface exists, is up and has a carrier."""
     request = IFREQ.pack(interface.encode(), 0)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         try:

@@ -1,4 +1,4 @@
-"""Match keys and actions: between P4Runtime's messages and the library's values."""
+"""Converts match keys and actions between P4Runtime's messages and the library's values."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from agglab.switch.p4runtime.status import Code, StatusError, invalid
 
 
 def decode_match(table: Table, messages: Sequence[p4runtime_pb2.FieldMatch]) -> tuple[Match, ...]:
-    """The key in the table's field order; an omitted field matches anything."""
+    """Returns the key in the table's field order. A field that is left out matches anything."""
     return decode_key(f"table {table.name}", table.fields, messages)
 
 
 def decode_key(
     owner: str, fields: Sequence[Field], messages: Sequence[p4runtime_pb2.FieldMatch]
 ) -> tuple[Match, ...]:
-    """Decodes any match fields as `decode_match` does. owner: what errors call their owner."""
+    """Decodes match fields as `decode_match` does. owner: the name that errors give to the object
+    with these fields."""
     given = {}
     known = {field.id for field in fields}
     for message in messages:
@@ -107,12 +108,13 @@ _DECODERS: dict[str, Callable[[Field, p4runtime_pb2.FieldMatch, str], Match]] = 
 
 
 def encode_match(table: Table, key: Sequence[Match]) -> list[p4runtime_pb2.FieldMatch]:
-    """The canonical messages: shortest values, fields that match anything left out."""
+    """Returns the canonical messages: values are as short as possible, and fields that match
+    anything are left out."""
     return encode_key(table.fields, key)
 
 
 def encode_key(fields: Sequence[Field], key: Sequence[Match]) -> list[p4runtime_pb2.FieldMatch]:
-    """Encodes any match fields."""
+    """Returns the canonical messages for any match fields."""
     pairs = zip(fields, key, strict=True)
     return [_encode_field(field, match) for field, match in pairs if not _is_wildcard(field, match)]
 
@@ -142,7 +144,8 @@ def _encode_field(field: Field, match: Match) -> p4runtime_pb2.FieldMatch:
 def decode_action(
     index: P4InfoIndex, table: Table, message: p4runtime_pb2.TableAction, default: bool
 ) -> tuple[Action, tuple[int, ...]]:
-    """The action and its arguments, checked against the table's list and the action's scope."""
+    """Returns the action and its arguments, checked against the table's list and the action's
+    scope."""
     kind = message.WhichOneof("type")
     if kind is None:
         raise invalid(f"table {table.name}: no action is given")
@@ -164,7 +167,7 @@ def decode_action(
 def decode_params(
     action: Action, messages: Sequence[p4runtime_pb2.Action.Param]
 ) -> tuple[int, ...]:
-    """An action's arguments in the order of its parameters."""
+    """Returns an action's arguments in the order of its parameters."""
     given = {message.param_id: message.value for message in messages}
     known = {param.id for param in action.params}
     if len(given) != len(messages):
@@ -181,7 +184,7 @@ def decode_params(
 
 
 def encode_action(action: Action, args: Sequence[int]) -> p4runtime_pb2.TableAction:
-    """The message for an action with its arguments."""
+    """Returns the message for an action with its arguments."""
     message = p4runtime_pb2.TableAction()
     message.action.action_id = action.id
     for param, value in zip(action.params, args, strict=True):

@@ -1,4 +1,5 @@
-"""MeterEntry and DirectMeterEntry: rates are per second; without a configuration all is green."""
+"""The entities MeterEntry and DirectMeterEntry. Rates are per second. A meter without a
+configuration makes all packets green."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ class Meters:
         self._pipeline = pipeline
 
     def write(self, kind: int, message: p4runtime_pb2.MeterEntry) -> None:
-        """Set one cell, or all when no index is given; without a configuration: green again."""
+        """Sets one cell, or all cells if no index is given. Without a configuration, all packets
+        are green again."""
         array = find(self._arrays, "meter", message.meter_id)
         only_modify(kind, f"meter {array.name}")
         if message.HasField("counter_data"):
@@ -36,7 +38,7 @@ class Meters:
             self._pipeline.meters.write(array.name, index, rates)
 
     def read(self, query: p4runtime_pb2.MeterEntry) -> Iterator[Entity]:
-        """One cell, one array or (meter_id 0) all arrays."""
+        """Yields one cell, one array or (meter_id 0) all arrays."""
         arrays = list(self._arrays.values())
         if query.meter_id:
             arrays = [find(self._arrays, "meter", query.meter_id)]
@@ -60,7 +62,7 @@ class DirectMeters:
         self._entries = tables
 
     def write(self, kind: int, message: p4runtime_pb2.DirectMeterEntry) -> None:
-        """Set the meter of one entry; without a configuration: green again."""
+        """Sets the meter of one entry. Without a configuration, all its packets are green again."""
         table = self._table(message.table_entry)
         only_modify(kind, f"direct meter of table {table.name}")
         stored = self._entries.find(table, message.table_entry)
@@ -70,7 +72,8 @@ class DirectMeters:
         self._pipeline.meters.write_entry(table.name, stored.handle, rates)
 
     def read(self, query: p4runtime_pb2.DirectMeterEntry) -> Iterator[Entity]:
-        """The meter of one entry; of all entries of a table without match; of all tables."""
+        """Yields the meter of one entry. Without a match, yields those of all entries of a table;
+        without a table, those of all tables."""
         tables = [table for table in self._tables.values() if table.direct_meter]
         if query.table_entry.table_id:
             tables = [self._table(query.table_entry)]

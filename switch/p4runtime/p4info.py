@@ -1,4 +1,4 @@
-"""P4Info by id: what the messages of a client are checked and translated with."""
+"""A P4Info by id, with which the messages of a client are checked and translated."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agglab.switch.model import Table as ProgramTable
 from agglab.switch.p4runtime.status import Code, StatusError, invalid, unsupported
 
 WITH_PRIORITY = ("TERNARY", "RANGE", "OPTIONAL")
-"""Match kinds whose entries need a priority."""
+"""The match kinds whose entries need a priority."""
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,12 @@ class Field:
     bits: int
     kind: str = ""
     type: str = ""
-    """The P4 type's name where it is one of its own (`type bit<9> port_t`)."""
+    """The name of the P4 type, if it is a type of its own (`type bit<9> port_t`)."""
 
 
 @dataclass(frozen=True)
 class Action:
-    """An action and its parameters in the order the program declares them."""
+    """An action and its parameters, in the order in which the program declares them."""
 
     id: int
     name: str
@@ -40,7 +40,8 @@ class Action:
 
 @dataclass(frozen=True)
 class Table:
-    """A table; `scopes` maps the ids of its actions to where they may be used."""
+    """A table. scopes: the id of each of its actions -> the places where this action may be
+    used."""
 
     id: int
     name: str
@@ -55,13 +56,13 @@ class Table:
 
     @property
     def needs_priority(self) -> bool:
-        """Whether entries are told apart by priority."""
+        """Whether entries have a priority, which is then part of their key."""
         return any(field.kind in WITH_PRIORITY for field in self.fields)
 
 
 @dataclass(frozen=True)
 class Profile:
-    """An action profile; `actions` are the ids of the actions of its tables."""
+    """An action profile. actions: the ids of the actions of its tables."""
 
     id: int
     name: str
@@ -92,7 +93,8 @@ class Digest:
 
 @dataclass(frozen=True)
 class Array:
-    """An indirect counter, a meter or a register; `kind` is a register's type (bit, int, bool)."""
+    """An indirect counter, a meter or a register. kind: the type of a register's cells (bit, int or
+    bool)."""
 
     id: int
     name: str
@@ -105,7 +107,7 @@ Found = TypeVar("Found")
 
 
 class P4InfoIndex:
-    """The parts of a P4Info that the server serves, by id."""
+    """The parts of a P4Info that the server uses, by id."""
 
     def __init__(self, message: p4info_pb2.P4Info) -> None:
         self.message = message
@@ -154,7 +156,7 @@ class P4InfoIndex:
                     raise invalid(f"P4Info: table {table.name} refers to no action {action_id:#x}")
 
     def check_program(self, program: Program) -> None:
-        """Raise INVALID_ARGUMENT where the P4Info and the device configuration disagree."""
+        """Raises INVALID_ARGUMENT where the P4Info and the device configuration disagree."""
         known = {action.name: action for action in program.actions}
         self._narrow(program, known)
         described = {action.name for action in self.actions.values()}
@@ -179,7 +181,7 @@ class P4InfoIndex:
                     _check_cells(f"{kind} {thing.name}", thing.size, existing[thing.name].size)
 
     def _narrow(self, program: Program, known: Mapping[str, ProgramAction]) -> None:
-        """Converts a value of a translated type to as many bits as the program has for it."""
+        """Gives each field with a translated type as many bits as the program has for it."""
         for id_, table in self.tables.items():
             keys = program.tables[table.name].keys if table.name in program.tables else ()
             widths = [key.bits for key in keys]
@@ -198,15 +200,15 @@ class P4InfoIndex:
 
 
 def entries(known: Any) -> list[tuple[str, Any]]:
-    """Returns the entries of a map. In classes generated for protobuf 3, maps are lists of
-    entries."""
+    """Returns the entries of a map. Classes generated for protobuf 3 have lists of entries in place
+    of maps."""
     return list(known.items()) if hasattr(known, "items") else [(e.key, e.value) for e in known]
 
 
 def find(
     things: dict[int, Found], kind: str, id_: int, code: Code = Code.INVALID_ARGUMENT
 ) -> Found:
-    """The thing with an id, or a StatusError with the code."""
+    """Returns the object with an id. Raises StatusError with the given code if there is none."""
     try:
         return things[id_]
     except KeyError:
@@ -228,7 +230,8 @@ def _check_width(field: Field) -> None:
 
 
 def _name(kind: Any, value: int) -> str:
-    """A value of an enumeration of P4Info; clients may send any number."""
+    """Returns the name of a value of an enumeration of P4Info. Refuses unknown values, because
+    clients may send any number."""
     if value not in kind.values():
         raise invalid(f"P4Info: there is no {kind.DESCRIPTOR.name} {value}")
     return str(kind.Name(value))

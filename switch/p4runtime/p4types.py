@@ -1,4 +1,4 @@
-"""P4Data of the types a digest may have, from the fields of a sample."""
+"""Encodes the fields of a sample as P4Data, for the types that a digest may have."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from agglab.switch.p4runtime.p4info import entries
 from agglab.switch.p4runtime.status import invalid, unsupported
 
 Encoder = Callable[[Iterator[int]], p4data_pb2.P4Data]
-"""Takes as many fields as the type has, in order."""
+"""A function that takes as many fields as the type has, in order."""
 
 
 def encoder(where: str, spec: p4types_pb2.P4DataTypeSpec, types: p4types_pb2.P4TypeInfo) -> Encoder:
-    """Returns the encoder of a type. Raises UNIMPLEMENTED, which names a type that cannot be
-    encoded and the digest (`where`)."""
+    """Returns the encoder of a type. Raises UNIMPLEMENTED for a type that cannot be encoded. where:
+    the digest, which the error names."""
     kind = spec.WhichOneof("type_spec") or "nothing"
     if kind == "bitstring":
         return _bitstring(where, spec.bitstring)

@@ -1,8 +1,8 @@
 """Packet-in and packet-out: the CPU port's frames as P4Runtime messages.
 
-The program puts a packet_in header in front of what it sends to the CPU port, and expects a
-packet_out header in front of what comes from it; P4Info's controller_packet_metadata says what
-they hold.
+The program puts a packet_in header in front of each frame that it sends to the CPU port. It expects
+a packet_out header in front of each frame from that port. P4Info's controller_packet_metadata says
+what these headers contain.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ MAX_FRAME = 65535 + 18
 
 
 def header_bytes(fields: Sequence[Field]) -> int:
-    """The length of a controller header; headers are whole bytes."""
+    """Returns the length of a controller header in bytes. These headers consist of whole bytes."""
     return sum(field.bits for field in fields) // 8
 
 
 def encode_packet_out(fields: Sequence[Field], message: p4runtime_pb2.PacketOut) -> bytes:
-    """The frame that enters the switch on its CPU port."""
+    """Returns the frame that enters the switch on its CPU port."""
     if len(message.payload) > MAX_FRAME:
         raise invalid(
             f"packet.payload: it has {len(message.payload)} bytes; {MAX_FRAME} are allowed"
@@ -43,7 +43,8 @@ def encode_packet_out(fields: Sequence[Field], message: p4runtime_pb2.PacketOut)
 
 
 def decode_packet_in(fields: Sequence[Field], frame: bytes) -> p4runtime_pb2.PacketIn | None:
-    """The message for a frame that left on the CPU port; None if it is shorter than its header."""
+    """Returns the message for a frame that left on the CPU port, or None if the frame is shorter
+    than its header."""
     length = header_bytes(fields)
     if len(frame) < length:
         return None
@@ -58,7 +59,7 @@ def decode_packet_in(fields: Sequence[Field], frame: bytes) -> p4runtime_pb2.Pac
 
 
 def receive_frames(controller: socket.socket, deliver: Callable[[bytes], None]) -> None:
-    """Hand over the CPU port's frames until the socket is shut down."""
+    """Passes the CPU port's frames to `deliver` until the socket is shut down."""
     while True:
         try:
             frame = controller.recv(MAX_FRAME)

@@ -1,4 +1,4 @@
-"""ActionProfileMember, ActionProfileGroup, and the action sets that table entries bring along."""
+"""The entities ActionProfileMember and ActionProfileGroup, and the action sets of table entries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from agglab.switch.p4runtime.p4info import P4InfoIndex, Profile, Table, find
 from agglab.switch.p4runtime.status import Code, StatusError, invalid
 
 MAX_WEIGHT = 1 << 16
-"""A member of weight w is in its group w times, as with BMv2."""
+"""The largest weight. As in BMv2, a member of weight w is in its group w times."""
 PORT_BITS = 9
 
 Item: TypeAlias = ActionProfileGroup.Member | p4runtime_pb2.ActionProfileAction
@@ -39,7 +39,8 @@ class _Group:
 
 @dataclass(frozen=True)
 class Choice:
-    """One member of a group: how often it is in it, and the port that it depends on, if any."""
+    """One member of a group. weight: how often it is in the group. watched: the port on which it
+    depends, if any."""
 
     member: Member
     weight: int
@@ -48,8 +49,8 @@ class Choice:
 
 @dataclass(frozen=True)
 class ActionSet:
-    """The group and members that were made for one entry's action set and belong to that entry
-    alone."""
+    """The group and members that were made for one entry's action set and belong only to that
+    entry."""
 
     profile: Profile
     group: Group
@@ -89,7 +90,7 @@ class ActionProfiles:
     # ---- members
 
     def write_member(self, kind: int, message: ActionProfileMember) -> None:
-        """Insert, modify or delete a member."""
+        """Inserts, modifies or deletes a member."""
         profile = self._profile(message.action_profile_id)
         members = self._members[profile.id]
         where = f"action profile {profile.name}, member_id {message.member_id}"
@@ -123,7 +124,7 @@ class ActionProfiles:
         del self._members[profile.id][id_]
 
     def read_members(self, query: ActionProfileMember) -> Iterator[Entity]:
-        """One member, all of a profile (member_id 0), or of all profiles."""
+        """Yields one member, all members of a profile (member_id 0), or those of all profiles."""
         for profile in self._chosen(query.action_profile_id):
             for stored in _select(self._members[profile.id], query.member_id):
                 yield Entity(action_profile_member=stored.message)
@@ -131,7 +132,7 @@ class ActionProfiles:
     # ---- groups
 
     def write_group(self, kind: int, message: ActionProfileGroup) -> None:
-        """Insert, modify or delete a group."""
+        """Inserts, modifies or deletes a group."""
         profile = self._profile(message.action_profile_id)
         groups = self._groups[profile.id]
         where = f"action profile {profile.name}, group_id {message.group_id}"
@@ -158,7 +159,8 @@ class ActionProfiles:
         groups[message.group_id].message.max_size = max_size
 
     def _active(self, choices: Iterable[Choice]) -> list[Member]:
-        """The members that packets may choose: those whose port is up, by weight."""
+        """Returns the members that packets may choose: those whose port is up. Each is listed as
+        often as its weight says."""
         return [
             choice.member
             for choice in choices
@@ -167,7 +169,8 @@ class ActionProfiles:
         ]
 
     def links_changed(self) -> None:
-        """Put members whose port came up into their groups, and take those out whose went down."""
+        """Adds members whose port came up to their groups, and removes those whose port went
+        down."""
         for id_, groups in self._groups.items():
             for known in groups.values():
                 self._update(self._profile(id_), known.group, known.choices)
@@ -202,7 +205,8 @@ class ActionProfiles:
         return Choice(member, item.weight, self._watched(where, item))
 
     def _watched(self, where: str, item: Item) -> int | None:
-        """The port that a member depends on; `watch` is the older way to say it."""
+        """Returns the port on which a member depends, or None. The message has it in `watch_port`
+        or in the older field `watch`."""
         if item.WhichOneof("watch_kind") == "watch_port" and item.watch_port:
             port = decode(item.watch_port, PORT_BITS, f"{where}, watch_port")
         elif item.watch:
@@ -214,7 +218,7 @@ class ActionProfiles:
         return port
 
     def read_groups(self, query: ActionProfileGroup) -> Iterator[Entity]:
-        """One group, all of a profile (group_id 0), or of all profiles."""
+        """Yields one group, all groups of a profile (group_id 0), or those of all profiles."""
         for profile in self._chosen(query.action_profile_id):
             for stored in _select(self._groups[profile.id], query.group_id):
                 yield Entity(action_profile_group=stored.message)
@@ -225,7 +229,7 @@ class ActionProfiles:
     # ---- table entries
 
     def target(self, table: Table, message: p4runtime_pb2.TableAction) -> Member | Group:
-        """The member or group that an entry names by its id."""
+        """Returns the member or group to which an entry refers by its id."""
         assert table.profile is not None
         kind = message.WhichOneof("type")
         where = f"table {table.name}"
@@ -244,7 +248,7 @@ class ActionProfiles:
         raise StatusError(Code.NOT_FOUND, f"{where}: there is no {kind} {getattr(message, kind)}")
 
     def make_set(self, table: Table, message: p4runtime_pb2.ActionProfileActionSet) -> ActionSet:
-        """A group of its own for an entry's action set."""
+        """Makes a group for the action set of one entry."""
         assert table.profile is not None
         profile = self._profile(table.profile)
         where = f"table {table.name}, action_profile_action_set"
@@ -267,7 +271,7 @@ class ActionProfiles:
         return made
 
     def release(self, made: ActionSet) -> None:
-        """Give back what make_set made; nothing refers to it any more."""
+        """Deletes the group and members that make_set made. Nothing may refer to them any more."""
         del self._sets[made.profile.id, made.group]
         self._pipeline.profiles.delete_group(made.profile.name, made.group)
         for choice in made.choices:
@@ -275,7 +279,7 @@ class ActionProfiles:
 
 
 class Members:
-    """ActionProfileMember entities of `ActionProfiles`."""
+    """The entities of kind ActionProfileMember in `ActionProfiles`."""
 
     def __init__(self, profiles: ActionProfiles) -> None:
         self.write = profiles.write_member
@@ -283,7 +287,7 @@ class Members:
 
 
 class Groups:
-    """ActionProfileGroup entities of `ActionProfiles`."""
+    """The entities of kind ActionProfileGroup in `ActionProfiles`."""
 
     def __init__(self, profiles: ActionProfiles) -> None:
         self.write = profiles.write_group
@@ -311,7 +315,8 @@ def _check_size(profile: Profile, where: str, weight: int, max_size: int) -> Non
 
 @contextlib.contextmanager
 def _in_use(where: str) -> Iterator[None]:
-    """The id is known, so all that a deletion can meet is that something still refers to it."""
+    """Turns an error of a deletion into FAILED_PRECONDITION. The id is known, so the only possible
+    cause is that something still refers to it."""
     try:
         yield
     except PipelineError as error:
@@ -319,5 +324,6 @@ def _in_use(where: str) -> Iterator[None]:
 
 
 def _select(stored: dict[int, Stored], wanted: int) -> list[Stored]:
-    """The wanted one, if there is one of that number, or with 0 all."""
+    """Returns the object with the wanted number, if there is one, or all objects if `wanted` is
+    0."""
     return [stored[key] for key in sorted(stored) if wanted in (0, key)]

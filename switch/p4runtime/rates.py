@@ -1,4 +1,5 @@
-"""MeterConfig and CounterData, checked; rates are per second, here and in the library."""
+"""Checks and converts MeterConfig and CounterData. Rates are per second, here and in the
+library."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ def check_counts(where: str, data: CounterData) -> None:
 
 
 def decode_rates(where: str, config: MeterConfig) -> MeterRates:
-    """The rates of a configuration, checked."""
+    """Returns the rates of a configuration, after checking them."""
     for name in ("cir", "cburst", "pir", "pburst"):
         if getattr(config, name) < 0:
             raise invalid(f"{where}: {name} is negative")
@@ -30,7 +31,7 @@ def decode_rates(where: str, config: MeterConfig) -> MeterRates:
 
 
 def encode_rates(rates: MeterRates) -> MeterConfig:
-    """The reverse; rates were whole numbers."""
+    """Returns the configuration that has these rates, which are whole numbers."""
     return MeterConfig(
         cir=round(rates.committed_per_s),
         cburst=rates.committed_burst,

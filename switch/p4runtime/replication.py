@@ -1,4 +1,4 @@
-"""PacketReplicationEngineEntry: multicast groups and clone sessions."""
+"""The entity PacketReplicationEngineEntry: multicast groups and clone sessions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from agglab.switch.p4runtime.status import Code, StatusError, invalid, unsupport
 
 MAX_GROUP = (1 << 16) - 1
 MAX_SESSION = (1 << 15) - 1
-"""BMv2's mirror sessions are 0..32767; P4Runtime reserves 0."""
+"""The highest number of a clone session. BMv2's mirror sessions are 0..32767, and P4Runtime
+reserves 0."""
 PORT_BITS = 9
 MAX_INSTANCE = (1 << 16) - 1
 
@@ -21,7 +22,7 @@ Replicas = list[tuple[int, int]]
 
 
 class Replication:
-    """Groups and sessions as clients wrote them."""
+    """The groups and sessions as clients wrote them."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
@@ -29,7 +30,7 @@ class Replication:
         self._sessions: dict[int, CloneSessionEntry] = {}
 
     def write(self, kind: int, message: p4runtime_pb2.PacketReplicationEngineEntry) -> None:
-        """Insert, modify or delete a group or a session."""
+        """Inserts, modifies or deletes a group or a session."""
         which = message.WhichOneof("type")
         if which == "multicast_group_entry":
             self._write_group(kind, message.multicast_group_entry)
@@ -71,7 +72,7 @@ class Replication:
         self._sessions[session].CopyFrom(message)
 
     def read(self, query: p4runtime_pb2.PacketReplicationEngineEntry) -> Iterator[Entity]:
-        """One group or session by its id, all of a kind by id 0."""
+        """Yields one group or session by its id, all of one kind (id 0), or all of both kinds."""
         which = query.WhichOneof("type")
         if which == "multicast_group_entry":
             yield from self._read_groups(query.multicast_group_entry.multicast_group_id)

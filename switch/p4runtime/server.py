@@ -19,19 +19,21 @@ from agglab.switch.p4runtime.service import MAX_CONTROLLERS, P4RuntimeService
 # A stream keeps a thread for as long as it lives; the rest serve single calls.
 THREADS = MAX_CONTROLLERS + 16
 MAX_MESSAGE_BYTES = 64 << 20
-"""A pipeline configuration holds a whole program; gRPC's own limit is 4 MB."""
+"""The largest message, which must hold a configuration with a whole program. gRPC's own limit is 4
+MB."""
 
 MAX_PATH_BYTES = 107
-"""unix(7): 108 with the zero at the end."""
+"""The longest path of a Unix socket: 108 bytes with the zero at its end (unix(7))."""
 
 WATCH_S = 0.02
-"""The longest time after which a digest or an idle entry is reported."""
+"""The longest time until a digest or an idle entry is reported."""
 IDLE_WATCH_S = 0.5
-"""The same while no controller has asked for digests and no table has timeouts."""
+"""The time between two looks at the program while no controller has asked for digests and no table
+has timeouts."""
 
 
 class AddressError(Exception):
-    """The address cannot be listened on: one line."""
+    """An address on which the server cannot listen. The message is one line."""
 
 
 class Server:
@@ -46,7 +48,8 @@ class Server:
         links: Links | None = None,
         credentials: grpc.ServerCredentials | None = None,
     ) -> None:
-        """credentials: they make TLS of it. A Unix socket belongs to its user alone."""
+        """Binds the address. credentials: with them the server uses TLS. Only this user has access
+        to a Unix socket."""
         options = [
             # Two servers must not share a port: the second would get some of the calls.
             ("grpc.so_reuseport", 0),
@@ -77,7 +80,7 @@ class Server:
             os.umask(mask)
 
     def start(self) -> None:
-        """Answer calls from now on."""
+        """Starts answering calls."""
         if self._controller is not None:
             reader = threading.Thread(
                 target=receive_frames,
@@ -90,13 +93,13 @@ class Server:
         self._grpc.start()
 
     def _watch(self) -> None:
-        """Sends controllers what the program has for them, until the server stops."""
+        """Sends controllers the program's digests and notices, until the server stops."""
         watched = False
         while not self._stopping.wait(WATCH_S if watched else IDLE_WATCH_S):
             watched = self._service.send_notices()
 
     def stop(self) -> None:
-        """End all calls and streams; on return none of them acts on the device any more."""
+        """Ends all calls and streams. When it returns, none of them acts on the device any more."""
         self._stopping.set()
         self._links.close()
         self._grpc.stop(grace=None).wait()

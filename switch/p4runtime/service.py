@@ -1,4 +1,5 @@
-"""The P4Runtime service: RPCs to `Device` and `Arbitration`, errors to gRPC status."""
+"""The P4Runtime service, which passes RPCs to `Device` and `Arbitration` and turns errors into gRPC
+status."""
 
 from __future__ import annotations
 
@@ -21,18 +22,19 @@ from agglab.switch.p4runtime.status import BatchError, Code, StatusError, invali
 API_VERSION = "1.4.1"
 MAX_CONTROLLERS = 16
 MAX_RETURNED_BYTES = 1 << 17
-"""A refused message that is longer, which no packet-out can be, is not sent back."""
+"""The size limit for returning a refused message to its sender. A packet-out is never longer."""
 MAX_TEXT_LENGTH = 1000
-"""The longest text of a status. It travels as a header and may contain names that a client has
-sent."""
+"""The longest text of a status. There is a limit because the text travels as a header and may
+contain names that a client has sent."""
 ENTITIES_A_RESPONSE = 200
-"""Entities in one ReadResponse: clients refuse messages above 4 MB."""
+"""The number of entities in one ReadResponse. There is a limit because clients refuse messages
+above 4 MB."""
 
 _STATUS_CODES = {code.value[0]: code for code in grpc.StatusCode}
 
 
 class Stream:
-    """One controller's StreamChannel, as the rest of the server sees it."""
+    """One controller's StreamChannel, in the form that the rest of the server uses."""
 
     MAX_QUEUED = 1024
 
@@ -42,18 +44,19 @@ class Stream:
         ] = queue.SimpleQueue()
 
     def send(self, message: p4runtime_pb2.StreamMessageResponse) -> None:
-        """Queue a message; all but elections are dropped when the controller does not keep up."""
+        """Queues a message. If the controller does not keep up, all messages except those about
+        elections are dropped."""
         if not message.HasField("arbitration") and self.outgoing.qsize() >= self.MAX_QUEUED:
             return
         self.outgoing.put(message)
 
     def end(self, error: StatusError | None = None) -> None:
-        """Close the stream, with an error or without."""
+        """Closes the stream, with an error or without."""
         self.outgoing.put(error)
 
 
 class P4RuntimeService(p4runtime_pb2_grpc.P4RuntimeServicer):
-    """The server of one device."""
+    """The P4Runtime service of one device."""
 
     def __init__(self, device_id: int, device: Device, controller: socket.socket | None) -> None:
         self._device = device
@@ -66,7 +69,7 @@ class P4RuntimeService(p4runtime_pb2_grpc.P4RuntimeServicer):
     def Write(
         self, request: p4runtime_pb2.WriteRequest, context: grpc.ServicerContext
     ) -> p4runtime_pb2.WriteResponse:
-        """Apply a batch of updates, in order."""
+        """Applies a batch of updates, in order."""
         with _errors_to(context), self._lock:
             self._check_primary(request)
             if request.atomicity not in p4runtime_pb2.WriteRequest.Atomicity.values():
@@ -77,7 +80,7 @@ class P4RuntimeService(p4runtime_pb2_grpc.P4RuntimeServicer):
     def Read(
         self, request: p4runtime_pb2.ReadRequest, context: grpc.ServicerContext
     ) -> Iterator[p4runtime_pb2.ReadResponse]:
-        """Returns everything that fits the queries, as it is at one moment between two writes."""
+        """Yields everything that fits the queries, as it is at one moment between two writes."""
         with _errors_to(context), self._lock:
             self._arbitration.check_device(request.device_id)
             found = list(self._device.read(list(request.entities)))
@@ -89,7 +92,8 @@ class P4RuntimeService(p4runtime_pb2_grpc.P4RuntimeServicer):
         request: p4runtime_pb2.SetForwardingPipelineConfigRequest,
         context: grpc.ServicerContext,
     ) -> p4runtime_pb2.SetForwardingPipelineConfigResponse:
-        """Compile (without the lock: it takes seconds), then verify, save or commit."""
+        """Compiles the program, without the lock because that takes seconds, and then verifies,
+        saves or commits it."""
         with _errors_to(context):
             with self._lock:
                 self._check_primary(request)
@@ -106,7 +110,7 @@ class P4RuntimeService(p4runtime_pb2_grpc.P4RuntimeServicer):
     def GetForwardingPipelineConfig(
         self, request: GetForwardingPipelineConfigRequest, context: grpc.ServicerContext
     ) -> p4runtime_pb2.GetForwardingPipelineConfigResponse:
-        """The configuration, or the parts of it that were asked for."""
+        """Returns the configuration, or the requested parts of it."""
         response = p4runtime_pb2.GetForwardingPipelineConfigResponse()
         with _errors_to(context), self._lock:
             self._arbitration.check_device(request.device_id)
@@ -129,7 +133,7 @@ class P4RuntimeService(p4runtime_pb2_grpc.P4RuntimeServicer):
     def Capabilities(
         self, request: p4runtime_pb2.CapabilitiesRequest, context: grpc.ServicerContext
     ) -> p4runtime_pb2.CapabilitiesResponse:
-        """The version of P4Runtime this server follows."""
+        """Returns the version of P4Runtime that this server follows."""
         with _errors_to(context), self._lock:
             if request.device_id:
                 self._arbitration.check_device(request.device_id)
@@ -140,7 +144,7 @@ class P4RuntimeService(p4runtime_pb2_grpc.P4RuntimeServicer):
         request_iterator: Iterator[p4runtime_pb2.StreamMessageRequest],
         context: grpc.ServicerContext,
     ) -> Iterator[p4runtime_pb2.StreamMessageResponse]:
-        """One controller's session: it lives as long as the stream."""
+        """Serves one controller's session, which lasts as long as the stream."""
         stream = Stream()
         reader = threading.Thread(
             target=self._read_stream, args=(stream, request_iterator), daemon=True
@@ -229,7 +233,7 @@ class P4RuntimeService(p4runtime_pb2_grpc.P4RuntimeServicer):
             self._device.current.digests.acknowledge(message)
 
     def send_notices(self) -> bool:
-        """Sends digests and notices of idle entries to every primary. Returns true if there may be
+        """Sends digests and notices of idle entries to every primary. Returns whether there may be
         more soon."""
         with self._lock:
             notices = self._device.notices()
@@ -241,12 +245,12 @@ class P4RuntimeService(p4runtime_pb2_grpc.P4RuntimeServicer):
         return watched
 
     def links_changed(self) -> None:
-        """A port came up or went down."""
+        """Tells the device that a port came up or went down."""
         with self._lock:
             self._device.links_changed()
 
     def packet_in(self, frame: bytes) -> None:
-        """A frame from the CPU port goes to every primary."""
+        """Sends a frame from the CPU port to every primary."""
         with self._lock:
             try:
                 fields = self._device.current.index.packet_in
@@ -268,7 +272,7 @@ class P4RuntimeService(p4runtime_pb2_grpc.P4RuntimeServicer):
 
 
 def _return(request: p4runtime_pb2.StreamMessageRequest, error: p4runtime_pb2.StreamError) -> None:
-    """Adds the updates that were refused to the error."""
+    """Adds the message that was refused to the error."""
     kind = request.WhichOneof("update")
     if kind == "packet":
         error.packet_out.packet_out.CopyFrom(request.packet)

@@ -1,4 +1,4 @@
-"""Errors as P4Runtime reports them: a canonical code and one clear line."""
+"""Errors in P4Runtime's form: a canonical code and one clear line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from p4.v1 import p4runtime_pb2
 
 
 class Code(IntEnum):
-    """The canonical codes of google.rpc that this server uses; values equal gRPC's."""
+    """The canonical codes of google.rpc that this server uses. Their values equal gRPC's."""
 
     OK = 0
     UNKNOWN = 2
@@ -25,7 +25,7 @@ class Code(IntEnum):
 
 
 class StatusError(Exception):
-    """A request that is refused: `code` and `message` go to the client."""
+    """A request that is refused. code, message: sent to the client."""
 
     def __init__(self, code: Code, message: str) -> None:
         super().__init__(message)
@@ -34,21 +34,23 @@ class StatusError(Exception):
 
 
 def invalid(message: str) -> StatusError:
-    """INVALID_ARGUMENT, the commonest of all."""
+    """Returns an error with INVALID_ARGUMENT, the most common code."""
     return StatusError(Code.INVALID_ARGUMENT, message)
 
 
 def unsupported(what: str) -> StatusError:
-    """UNIMPLEMENTED, naming what the switch lacks."""
+    """Returns an error with UNIMPLEMENTED that names what the switch lacks."""
     return StatusError(Code.UNIMPLEMENTED, f"{what}: this switch does not support it")
 
 
 MAX_STATUS_BYTES = 7000
-"""Details travel in a header, and clients refuse calls whose headers are above 8 KiB."""
+"""The largest status. Its details travel in a header, and clients refuse calls whose headers are
+above 8 KiB."""
 
 
 class BatchError(Exception):
-    """Some updates of a Write failed; `results` has one item an update, None where it succeeded."""
+    """A Write of which some updates failed. results: one item for each update, None where it
+    succeeded."""
 
     def __init__(self, results: list[StatusError | None]) -> None:
         first = next(error for error in results if error)
@@ -57,8 +59,9 @@ class BatchError(Exception):
         self.results = results
 
     def to_status(self) -> status_pb2.Status:
-        """google.rpc.Status with a p4.v1.Error for every update (P4Runtime: error reporting); of a
-        batch too large for that the first text and all codes, or nothing but this error's text."""
+        """Returns a google.rpc.Status with a p4.v1.Error for every update (P4Runtime: error
+        reporting). If that is too large, only the first text and all codes are kept, and otherwise
+        only this error's own text."""
         for texts in (len(self.results), 1):
             status = self._status(texts)
             if status.ByteSize() <= MAX_STATUS_BYTES:

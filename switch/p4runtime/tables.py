@@ -1,4 +1,5 @@
-"""TableEntry: the entries of all tables, as clients wrote them and as the program holds them."""
+"""The entity TableEntry: the entries of all tables, as clients wrote them and as the program holds
+them."""
 
 from __future__ import annotations
 
@@ -23,15 +24,14 @@ Key = tuple[tuple[Match, ...], int]
 
 @dataclass
 class Stored:
-    """One entry: its canonical message (without counters) and the library's handle."""
+    """One entry: its canonical message (without counters), and its handle in the library."""
 
     message: p4runtime_pb2.TableEntry
     handle: int
     made: ActionSet | None = None
-    """The group and members of an entry that came with an action set."""
+    """The group and members that were made for the entry, if it has an action set."""
     last_hit_ns: int = 0
-    """The last time at which a look-up found the entry, it was written, or it was reported as idle
-    (for idle timeouts)."""
+    """The last time at which a look-up found the entry or the entry was written."""
     noticed_ns: int = 0
 
 
@@ -48,7 +48,7 @@ class Chosen:
 
 @dataclass
 class Contents:
-    """One table's entries and default entry; `original` is the default the program came with."""
+    """One table's entries and default entry. original: the default entry of the program itself."""
 
     entries: dict[Key, Stored] = field(default_factory=dict)
     original: p4runtime_pb2.TableAction | None = None
@@ -56,7 +56,7 @@ class Contents:
 
 
 class TableEntries:
-    """All tables of one loaded program."""
+    """The entries of all tables of one loaded program."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class TableEntries:
         return contents
 
     def write(self, kind: int, message: p4runtime_pb2.TableEntry) -> None:
-        """Insert, modify or delete; StatusError says what is wrong."""
+        """Inserts, modifies or deletes an entry. Raises StatusError if the message is wrong."""
         table = find(self._index.tables, "table", message.table_id)
         if kind != Update.DELETE:
             _check_fields(table, message)
@@ -139,8 +139,8 @@ class TableEntries:
         self._write_resources(table, handle, message, rates)
 
     def _choose(self, table: Table, message: p4runtime_pb2.TableAction) -> Chosen:
-        """Returns the target of an entry. For an action set it makes a group that the entry
-        owns."""
+        """Returns the target of an entry. For an action set, also makes a group that belongs to the
+        entry."""
         if table.profile is None:
             action, args = decode_action(self._index, table, message, default=False)
             return Chosen(encode_action(action, args), action.name, args)
@@ -230,8 +230,8 @@ class TableEntries:
         self._write_resources(table, DEFAULT_ENTRY, message, rates)
 
     def held(self, kind: int, message: p4runtime_pb2.TableEntry) -> list[Entity]:
-        """The entry that a write changes, to be written again as it is; nothing if there is none.
-        Its counter is part of it where the write changes that."""
+        """Returns the entry that a write would change, in a form that restores it, or an empty list
+        if there is none. The form includes the entry's counter if the write changes that."""
         try:
             table = find(self._index.tables, "table", message.table_id)
             if message.is_default_action:
@@ -250,7 +250,8 @@ class TableEntries:
         return [self._answer(table, stored, query)]
 
     def find(self, table: Table, message: p4runtime_pb2.TableEntry) -> Stored:
-        """The entry that a message's match and priority name or the default entry, or NOT_FOUND."""
+        """Returns the entry that a message's match and priority name, or the default entry. Raises
+        NOT_FOUND if there is no such entry."""
         if message.is_default_action:
             return self._default(table)
         stored = self._contents[table.id].entries.get(_key(table, message))
@@ -263,8 +264,8 @@ class TableEntries:
         return list(self._contents[table.id].entries.values())
 
     def chosen(self, table: Table, query: p4runtime_pb2.TableEntry) -> list[Stored]:
-        """The entry that a query's match names, or NOT_FOUND; without a match all entries but the
-        default, which is_default_action asks for."""
+        """Returns the entry that a query's match names, or raises NOT_FOUND. Without a match,
+        returns all entries except the default one, which is_default_action requests."""
         one = query.match or query.is_default_action
         return [self.find(table, query)] if one else self.entries(table)
 
@@ -274,7 +275,7 @@ class TableEntries:
         return Stored(default, DEFAULT_ENTRY)
 
     def read(self, query: p4runtime_pb2.TableEntry) -> Iterator[Entity]:
-        """Returns the entries that fit those fields of the query that are set (P4Runtime 1.4,
+        """Yields the entries that fit those fields of the query that are set (P4Runtime 1.4,
         wildcard reads)."""
         for table, stored in self._select(query):
             entity = self._answer(table, stored, query)
@@ -285,7 +286,7 @@ class TableEntries:
             yield entity
 
     def _answer(self, table: Table, stored: Stored, query: p4runtime_pb2.TableEntry) -> Entity:
-        """An entry with the counter and meter that the query asks for."""
+        """Returns an entry with the counter and meter that the query asks for."""
         entity = Entity(table_entry=stored.message)
         if query.HasField("counter_data") and table.direct_counter:
             packets, bytes_ = self._pipeline.counters.read_entry(table.name, stored.handle)
@@ -298,13 +299,13 @@ class TableEntries:
         return entity
 
     def _touch(self, table: Table, stored: Stored) -> None:
-        """Note the time if the entry was hit since it was last asked."""
+        """Records the time if the entry was hit since the last call."""
         if self._pipeline.tables.take_hit(table.name, stored.handle):
             stored.last_hit_ns = stored.noticed_ns = self._clock_ns()
 
     def idle(self) -> list[p4runtime_pb2.TableEntry]:
-        """The entries without a hit for their idle_timeout_ns; each is told again after another
-        timeout without one."""
+        """Returns the entries that had no hit for their idle_timeout_ns. Each is returned again
+        after another timeout without a hit."""
         found = []
         for table in self._index.tables.values():
             if not table.idle_timeout:
@@ -321,7 +322,7 @@ class TableEntries:
 
     @property
     def timed(self) -> bool:
-        """Whether there is any table whose entries can time out."""
+        """Whether there is a table whose entries can time out."""
         return any(table.idle_timeout for table in self._index.tables.values())
 
     def _select(self, query: p4runtime_pb2.TableEntry) -> Iterator[tuple[Table, Stored]]:
@@ -355,7 +356,8 @@ class TableEntries:
         message: p4runtime_pb2.TableEntry,
         rates: MeterRates | None,
     ) -> None:
-        """A counter that is not given stays; a meter that is not given is none any more."""
+        """Writes an entry's counter and meter. A counter that is not given keeps its value. A meter
+        that is not given loses its configuration."""
         if message.HasField("counter_data"):
             data = message.counter_data
             self._pipeline.counters.write_entry(
@@ -378,7 +380,7 @@ def _key(table: Table, message: p4runtime_pb2.TableEntry) -> Key:
 
 
 def _check_fields(table: Table, message: p4runtime_pb2.TableEntry) -> None:
-    """Refuses fields that a write may not carry."""
+    """Refuses fields that are not allowed in a write."""
     if message.is_const:
         raise invalid(f"table {table.name}: is_const may not be set in a write")
     if message.HasField("meter_counter_data"):
@@ -420,7 +422,7 @@ def _with_cookies(
 
 
 def _without_action(entry: p4runtime_pb2.TableEntry) -> p4runtime_pb2.TableEntry:
-    """Returns the entry as an IdleTimeoutNotification has it: the key, the timeout, and the
+    """Returns the entry in the form of an IdleTimeoutNotification: the key, the timeout, and the
     client's metadata."""
     told = p4runtime_pb2.TableEntry()
     told.CopyFrom(entry)

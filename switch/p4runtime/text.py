@@ -1,4 +1,4 @@
-"""P4Info from a file, text or binary."""
+"""Reads P4Info from a file, in text or binary form."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from agglab.common.p4info_messages import new_message
 
 
 def read_p4info(data: bytes) -> p4info_pb2.P4Info:
-    """P4Info from a file's bytes, text or binary; ValueError says why not."""
+    """Returns the P4Info in a file's bytes, which are in text or binary form. Raises ValueError
+    with the reason if they are neither."""
     try:
         message = text_format.Parse(data.decode(), new_message("P4Info"))
         return p4info_pb2.P4Info.FromString(message.SerializeToString())

@@ -1,4 +1,4 @@
-"""The server's certificate, its key, and whose clients it takes."""
+"""The server's certificate and key, and the authority of the clients that it accepts."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from agglab.switch.options import TlsFiles
 
 
 class TlsError(Exception):
-    """A file that cannot be used: one line."""
+    """A file that cannot be used. The message is one line."""
 
 
 def credentials(tls: TlsFiles) -> grpc.ServerCredentials:
-    """Returns the server's credentials for gRPC. Files are checked here because gRPC itself would
-    only say that it could not bind the port."""
+    """Returns the server's credentials for gRPC. The files are checked here, because gRPC itself
+    would only report that it could not bind the port."""
     cert, key = _read("cert", tls.cert), _read("key", tls.key)
     cacert = None if tls.cacert is None else _read("cacert", tls.cacert)
     _check(tls)

@@ -1,4 +1,4 @@
-"""ValueSetEntry: the members of parser value sets."""
+"""The entity ValueSetEntry: the members of parser value sets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ValueSets:
         self._stored = {id_: ValueSetEntry(value_set_id=id_) for id_ in self._sets}
 
     def write(self, kind: int, message: ValueSetEntry) -> None:
-        """Replace all members of a value set."""
+        """Replaces all members of a value set."""
         value_set = find(self._sets, "value_set", message.value_set_id)
         where = f"value set {value_set.name}"
         only_modify(kind, where)
@@ -42,7 +42,7 @@ class ValueSets:
         )
 
     def read(self, query: p4runtime_pb2.ValueSetEntry) -> Iterator[Entity]:
-        """One value set, or all (value_set_id 0)."""
+        """Yields one value set, or all (value_set_id 0)."""
         chosen: list[ValueSet] = list(self._sets.values())
         if query.value_set_id:
             chosen = [find(self._sets, "value_set", query.value_set_id)]

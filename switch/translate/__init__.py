@@ -1,4 +1,5 @@
-"""The model to C: `translate(program)` is the text of one translation unit (see unit.py)."""
+"""The translator from the model to C: `translate(program)` returns the text of one translation unit
+(see unit.py)."""
 
 from agglab.switch.translate.unit import translate
 

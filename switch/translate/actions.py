@@ -1,4 +1,4 @@
-"""Actions: a C function each, a block for each primitive."""
+"""Translates actions: a C function for each action, and a block for each primitive."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from agglab.switch.translate.writer import Writer, access, comment, quoted
 
 JUMPS = ("_jump", "_jump_if_zero")
 MAX_ROUNDS = 1 << 16
-"""Backward jumps that one execution of an action may take."""
+"""The largest number of backward jumps in one execution of an action."""
 
 
 class ActionWriter:
-    """Writes primitives; params are those of the enclosing action."""
+    """A writer of primitives. params: those of the enclosing action."""
 
     def __init__(self, layout: Layout, out: Writer, params: tuple[Param, ...] = ()) -> None:
         self.layout = layout
@@ -76,7 +76,8 @@ class ActionWriter:
             self.out.line("uint32_t rounds = 0;")
 
     def count_round(self) -> None:
-        """An action that jumps back for ever ends here (BMv2 hangs)."""
+        """Writes the check that ends an action with too many backward jumps. BMv2 hangs in an
+        endless loop."""
         self.out.line(f"if (++rounds > {MAX_ROUNDS})")
         self.out.line("\treturn;")
 
@@ -90,8 +91,7 @@ class ActionWriter:
         self.steps.assigned(primitive)
 
     def check(self, primitive: Primitive) -> None:
-        """Translates an assertion. BMv2 aborts when one fails; here the failure is only
-        reported."""
+        """Translates an assertion. BMv2 aborts if it fails; here the failure is only reported."""
         if self.out.detail is Detail.NOTHING:
             self.out.line(";")
             return
@@ -130,7 +130,8 @@ class ActionWriter:
         self.out.line(f"{access(place.header, member)} = {store};")
 
     def cut(self, value: Data, bits: int) -> str:
-        """The value modulo 2^bits, as far as the C type of a field does not do that."""
+        """Returns C for the value modulo 2^bits. No code is needed if the C type of a field cuts
+        the value itself."""
         text = self.expressions.u64(value)
         found = self.expressions.ranges.of(value)
         small = found.low >= 0 and found.high < 1 << bits
@@ -191,8 +192,8 @@ class ActionWriter:
                 self.assign_header(HeaderRef("", one), HeaderRef("", other))
 
     def stack_arrays(self, stack: Expression) -> tuple[list[tuple[str, str, str]], int]:
-        """Returns (member of k, its place in the store, type name) of each array of a stack; its
-        size."""
+        """Returns (member of k, its place in the store, type name) of each array of a stack, and
+        the stack's size."""
         if isinstance(stack, StackRef):
             types = [(self.layout.stacks[stack.stack], stack.stack.type)]
             size = len(stack.stack.headers)
@@ -223,8 +224,8 @@ class ActionWriter:
         self.out.line()
 
     def push(self, stack: Any, amount: Data) -> None:
-        """The elements of a union stack that come in at the front keep the state of those that
-        went out, as in BMv2."""
+        """Translates a push. The new elements at the front of a union stack keep the state of the
+        elements that the push removes, as in BMv2."""
         arrays, size = self.stack_arrays(stack)
         self.shift_amount(amount, size)
         count = self.layout.next(stack.stack)
@@ -272,7 +273,8 @@ class ActionWriter:
     # ---- state
 
     def register_index(self, register: Register, index: Data, wide: bool) -> str:
-        """A variable with the index: BMv2 takes 32 bits of it in primitives, 64 in expressions."""
+        """Returns a variable with the index. BMv2 uses 32 bits of it in primitives and 64 in
+        expressions."""
         name = self.out.temporary("i")
         cast = "" if wide else "(uint32_t)"
         self.out.line(f"uint64_t {name} = {cast}{self.expressions.u64(index)};")
@@ -327,7 +329,8 @@ class ActionWriter:
             self.assign(target, Text("", "colour", Range(0, 2)))
 
     def digest(self, _receiver: str, learned: LearnList) -> None:
-        """BMv2 samples once, after ingress; the last digest asked for counts."""
+        """Translates a digest. BMv2 samples once, after ingress, and only the last digest that was
+        requested counts."""
         self.out.line(f"k->flow.digest = {learned.index + 1};")
 
     # ---- the rest

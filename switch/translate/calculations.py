@@ -1,4 +1,5 @@
-"""Calculations: their input gathered in p->scratch and hashed; checksums that use them."""
+"""Translates calculations, which gather their input in p->scratch and hash it, and the checksums
+that use them."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ def call(calculation: Calculation) -> str:
 
 
 class CalculationWriter:
-    """Writes calculate_<index>(), the 64-bit result of one calculation on a packet."""
+    """A writer of calculate_<index>(), which returns the 64-bit result of one calculation on a
+    packet."""
 
     def __init__(self, layout: Layout, out: Writer, calculation: Calculation) -> None:
         self.layout = layout
@@ -27,7 +29,7 @@ class CalculationWriter:
         groups = groupby(self.inputs(), key=self.group_of)
         aligned = all(self.group_bits(list(items)) % 8 == 0 for _, items in groups)
         self.in_place = aligned and calculation.algorithm in ("csum16", "cksum16")
-        """Whether fields are summed where they are, instead of being gathered first."""
+        """Whether fields are summed in their places, without being gathered first."""
 
     def inputs(self) -> list[CalculationInput]:
         """Returns all inputs except the payload."""
@@ -62,19 +64,22 @@ class CalculationWriter:
                 out.line(f"return hash_{algorithm}(p->scratch, (uint32_t)(d - p->scratch));")
 
     def add_gathered(self) -> None:
-        """Sum what was gathered in p->scratch, which is free again."""
+        """Writes code that adds the bytes gathered in p->scratch to the sum and makes p->scratch
+        free again."""
         self.out.line("csum_gathered(&c, p->scratch, (uint32_t)(d - p->scratch));")
         self.out.line("d = p->scratch;")
 
     def group_of(self, item: CalculationInput) -> int:
-        """Inputs that are skipped together: those of one header (constants: never skipped)."""
+        """Returns the number of the header with which an input is skipped if it is invalid, or -1
+        for inputs that are never skipped, such as constants."""
         return -1 if item.header is None or item.header.metadata else item.header.index
 
     def group_bits(self, items: list[CalculationInput]) -> int:
         return sum(self.bits(i) for i in items)
 
     def bits(self, item: CalculationInput) -> int:
-        """The width, fields of variable width aside: they are whole bytes."""
+        """Returns the width of an input in bits. Headers and fields of variable width count as 0,
+        because they are whole bytes."""
         if item.kind == "header":
             return 0
         if item.kind == "constant":
@@ -103,7 +108,7 @@ class CalculationWriter:
         return Piece(text, item.field.bits, item.field.wide)
 
     def write_group(self, header: int, items: list[CalculationInput]) -> None:
-        """Append inputs that together are whole bytes."""
+        """Writes code that appends inputs which together are whole bytes."""
         if header < 0:
             with self.out.block(""):
                 self.append(items)
@@ -138,7 +143,8 @@ class CalculationWriter:
         self.flush(pieces)
 
     def sum_pieces(self, pieces: list[Piece]) -> None:
-        """Pieces that together are whole bytes, without a detour through memory where possible."""
+        """Writes code that sums pieces which together are whole bytes, without storing them first
+        where that is possible."""
         for run in byte_runs(pieces):
             bits = sum(p.bits for p in run)
             assert bits % 8 == 0
@@ -164,7 +170,8 @@ class CalculationWriter:
         pieces.clear()
 
     def write_unaligned(self, groups: list[tuple[int, list[CalculationInput]]]) -> None:
-        """Writes inputs bit by bit; headers and variable fields begin at the next whole byte."""
+        """Writes code that appends inputs bit by bit. Headers and variable fields begin at the next
+        whole byte."""
         out = self.out
         items = [i for _, group in groups for i in group]
         size = sum(map(input_bits, items)) // 8 + len(items)
@@ -205,12 +212,12 @@ class CalculationWriter:
 
 
 def raw(layout: Layout, header: Header, field: Field) -> str:
-    """A narrow field as an lvalue."""
+    """Returns a field of a header as a C lvalue."""
     return f"k->{layout.member(header)}.{layout.field(header.type, field)}"
 
 
 def write_verify(layout: Layout, out: Writer) -> None:
-    """The checks after parsing; one that fails sets the flag checksum_error."""
+    """Writes the checks after parsing. A check that fails sets the flag checksum_error."""
     for checksum in layout.program.checksums:
         if not checksum.verify:
             continue
@@ -227,7 +234,7 @@ def write_verify(layout: Layout, out: Writer) -> None:
 
 
 def write_update(layout: Layout, out: Writer) -> None:
-    """The updates before deparsing."""
+    """Writes the updates of checksums before deparsing."""
     for checksum in layout.program.checksums:
         if not checksum.update:
             continue

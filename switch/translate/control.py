@@ -1,4 +1,5 @@
-"""Control flow: a label for each table, conditional and action call, in an order without loops."""
+"""Translates a control flow: a label for each table, conditional and action call, in an order
+without loops."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ def exits(action: Action) -> bool:
 
 
 class ControlWriter:
-    """Writes ingress() or egress(), which is `name`."""
+    """A writer of the function ingress() or egress(). name: which of the two."""
 
     def __init__(self, layout: Layout, out: Writer, name: str, control: Control) -> None:
         self.name = name
@@ -48,7 +49,7 @@ class ControlWriter:
             out.line("return;")
 
     def reachable(self) -> list[str]:
-        """Nodes in depth-first order, so that the text follows the likely path."""
+        """Returns the nodes in depth-first order, so that the text follows the likely path."""
         found: dict[str, None] = {}
         waiting = [self.control.first] if self.control.first is not None else []
         while waiting:
@@ -66,7 +67,7 @@ class ControlWriter:
         return following(node)
 
     def direct_action(self, table: Table) -> Action | None:
-        """The action of a table that can do nothing else."""
+        """Returns the action of a table that always executes the same action, otherwise None."""
         counted = table.direct_counters or table.meter
         fixed = table.const_default and not table.keys and not counted
         return table.default_action if fixed else None

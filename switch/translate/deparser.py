@@ -1,4 +1,5 @@
-"""The deparser, field lists, and what else works on a packet's headers as a whole."""
+"""Translates the deparser, field lists, and everything else that works on all headers of a
+packet."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ from agglab.switch.translate.writer import Writer, comment
 
 
 def write_deparser(layout: Layout, out: Writer) -> None:
-    """Writes deparse(), with checksums and primitives, and headers_length() and emit_headers() of
-    the result."""
+    """Writes deparse(), with checksums and primitives, and headers_length() and emit_headers() for
+    its result."""
     deparser = layout.program.deparser
     with out.function("static void deparse(struct pipeline *p, struct packet *k, struct store *s)"):
         out.line("(void)p, (void)k, (void)s;")
@@ -65,7 +66,8 @@ def write_metadata(layout: Layout, out: Writer) -> None:
 
 
 def write_samples(layout: Layout, out: Writer) -> None:
-    """Writes learn_list_bytes[] and write_sample(), which are about the fields of a digest."""
+    """Writes learn_list_bytes[] and write_sample(), which give the length and the fields of a
+    digest."""
     lists = layout.program.learn_lists
     sizes = "".join(f"{sum(f.bytes for _, f in learned.fields)}, " for learned in lists)
     out.line(f"static const uint32_t learn_list_bytes[] = {{{sizes}0}};")

@@ -1,10 +1,10 @@
-"""Expressions in C.
+"""Translates expressions to C.
 
-BMv2 computes with integers of unbounded size and cuts when it stores. Here a value is computed
-modulo 2^64 in a uint64_t where 64 bits are all that is asked for (`u64`), modulo 2^(64 n) in n
-limbs otherwise (`limbs`): enough for `+ - * & | ^ ~ <<`, whose low bits depend on low bits only.
-What needs the whole value (`/ % >>`, comparisons, saturation) gets as many limbs as ranges.py says
-it may have.
+BMv2 computes with integers of unbounded size and cuts them when it stores them. Here, a value of
+which only 64 bits are needed is computed modulo 2^64 in a uint64_t (`u64`). Other values are
+computed modulo 2^(64 n) in n limbs (`limbs`). This is enough for `+ - * & | ^ ~ <<`, whose low bits
+depend only on low bits. Operators that need the whole value (`/ % >>`, comparisons, saturation) use
+as many limbs as ranges.py says the value may have.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from agglab.switch.translate.writer import Writer, access, u64
 
 
 class Expressions:
-    """Writes expressions into `out`; params are those of the action being written."""
+    """A writer of expressions into `out`. params: those of the action that is being written."""
 
     def __init__(self, layout: Layout, out: Writer, params: tuple[Param, ...] = ()) -> None:
         self.layout = layout
@@ -58,11 +58,11 @@ class Expressions:
         return sum(p.bytes for p in self.params[:index])
 
     def exact(self, data: Data) -> Range:
-        """The range of a value that is needed whole."""
+        """Returns the range of a value that is needed whole. Refuses a value that is too large."""
         return check_size(data, self.ranges.of(data))
 
     def u64(self, data: Data) -> str:
-        """A C expression of type uint64_t: the value modulo 2^64."""
+        """Returns a C expression of type uint64_t for the value modulo 2^64."""
         if isinstance(data, Const):
             return u64(data.value)
         if isinstance(data, Text):
@@ -114,7 +114,7 @@ class Expressions:
         return value if checked else f"({index} < {data.register.size} ? {value} : 0)"
 
     def register_index(self, data: RegisterCell) -> tuple[str, bool]:
-        """A variable with the index, and whether it is known to lie in the array."""
+        """Returns a variable with the index, and whether the index is known to lie in the array."""
         found = self.ranges.of(data.index)
         if isinstance(data.index, Text) and found.high < data.register.size:
             return data.index.text, True
@@ -127,7 +127,8 @@ class Expressions:
         return f"(register_element(p, {place.group}, {index}) + {place.offset})"
 
     def lookahead(self, data: Lookahead) -> str:
-        """The parser has checked that the packet is long enough."""
+        """Returns C for a lookahead. The parser has already checked that the packet is long
+        enough."""
         if data.bits <= 64:
             return f"load_bits(frame + at, {data.offset}, {data.bits})"
         return f"load_bits(frame + at, {data.offset + data.bits - 64}, 64)"
@@ -198,7 +199,7 @@ class Expressions:
         return value
 
     def boolean(self, data: Bool) -> str:
-        """A C truth value in parentheses (or a name)."""
+        """Returns a C truth value in parentheses, or a name."""
         if isinstance(data, BoolConstant):
             return "true" if data.value else "false"
         if isinstance(data, DataToBool):

@@ -1,4 +1,5 @@
-"""Header expressions in C: as values (a pointer to read) and as targets (guarded, to change)."""
+"""Translates header expressions to C: as values (a pointer for reading) and as targets (for
+changing, under a condition)."""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ from agglab.switch.translate.writer import Writer, access
 
 
 class HeaderAccess:
-    """Writes the code that finds headers. An element outside its stack reads as zero_<type>, and
-    changes to it do nothing."""
+    """A writer of the code that finds headers. An element outside its stack is read as zero_<type>,
+    and changes to it do nothing."""
 
     def __init__(self, layout: Layout, out: Writer, expressions: ScalarExpressions) -> None:
         self.layout = layout
@@ -38,7 +39,7 @@ class HeaderAccess:
         return self.layout.types[header_type.name]
 
     def read(self, header: HeaderExpression) -> str:
-        """A pointer to const; it is valid until the packet changes."""
+        """Returns a C pointer to const, which is valid until the packet changes."""
         if isinstance(header, HeaderRef):
             return self.layout.place(header.header).header
         header_type = header_type_of(header)
@@ -73,7 +74,8 @@ class HeaderAccess:
         return union.stack, self.index(union.stack, data)
 
     def index(self, stack: Stack | UnionStack, data: Data | None) -> str:
-        """A variable with the index; of the last element when data is None (empty: too large)."""
+        """Returns a variable with the index. If `data` is None, it is the index of the last
+        element, which is too large in an empty stack."""
         text = self.expressions.u64(data) if data else f"{self.layout.next(stack)} - UINT64_C(1)"
         temporary = self.out.temporary("i")
         self.out.line(f"uint64_t {temporary} = {text};")
@@ -81,7 +83,7 @@ class HeaderAccess:
 
     @contextmanager
     def change(self, header: HeaderExpression) -> Iterator[Place]:
-        """A header to be changed by the code written inside the with block."""
+        """Yields a header that the code written inside the `with` block changes."""
         place, guard = self.target(header)
         if guard is None:
             yield place
@@ -100,7 +102,7 @@ class HeaderAccess:
         return place, f"{index} < {size}"
 
     def siblings(self, header: HeaderExpression, place: Place) -> list[str]:
-        """The other members of the union that a header belongs to, as C lvalues."""
+        """Returns the other members of the union to which a header belongs, as C lvalues."""
         if isinstance(header, HeaderRef):
             union = header.header.union
             others = [h for h in union.headers if h is not header.header] if union else []
@@ -123,7 +125,7 @@ class HeaderAccess:
         ]
 
     def mark_valid(self, header: HeaderExpression, place: Place) -> None:
-        """Makes a header valid. At most one member of a union is valid."""
+        """Writes code that makes a header valid and the other members of its union invalid."""
         self.out.line(f"{access(place.header, 'valid')} = true;")
         for other in self.siblings(header, place):
             self.out.line(f"{other}.valid = false;")

@@ -1,4 +1,5 @@
-"""Functions for each header type: extract_, emit_, copy_, same_, swap_ and size_<type>."""
+"""Writes the functions of each header type: extract_, emit_, copy_, same_, swap_ and
+size_<type>."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from agglab.switch.translate.writer import Writer
 
 
 class HeaderFunctions:
-    """Writes the functions of one header type."""
+    """A writer of the functions of one header type."""
 
     def __init__(self, layout: Layout, out: Writer, header_type: HeaderType) -> None:
         self.layout = layout
@@ -26,8 +27,8 @@ class HeaderFunctions:
         return self.layout.length(self.type, field)
 
     def write(self, metadata_only: bool) -> None:
-        """Writes the functions of a header type. Metadata is never in a packet and needs no
-        extract_ and emit_."""
+        """Writes the functions of the header type. Metadata is never in a packet, and therefore
+        needs no size_, extract_ and emit_."""
         if not metadata_only:
             self.write_size()
             self.write_extract()
@@ -49,7 +50,8 @@ class HeaderFunctions:
             self.out.line(f"return {size};")
 
     def write_extract(self) -> None:
-        """d has size_<type>() bytes; variable is the length in bytes of the variable field."""
+        """Writes extract_<type>(). In it, `d` points to size_<type>() bytes, and `variable` is the
+        length in bytes of the variable field."""
         with self.out.function(
             f"static inline void extract_{self.name}(struct t_{self.name} *h, {self.store}, "
             "const uint8_t *d, uint32_t variable)"
@@ -80,7 +82,7 @@ class HeaderFunctions:
             self.out.line(f"{member} = {store};")
 
     def write_emit(self) -> None:
-        """Writes the header and returns the end of it."""
+        """Writes emit_<type>(), which writes the header and returns its end."""
         with self.out.function(
             f"static inline uint8_t *emit_{self.name}(const struct t_{self.name} *h, uint8_t *d)"
         ):
@@ -100,7 +102,7 @@ class HeaderFunctions:
             self.out.line(f"return d + {sum(p.bits for p in pieces) // 8};")
 
     def write_copy(self) -> None:
-        """Writes the assignment of headers: an invalid source only makes the target invalid."""
+        """Writes the assignment of headers. An invalid source only makes the target invalid."""
         with self.out.function(
             f"static inline void copy_{self.name}(struct t_{self.name} *h, {self.store}, "
             f"const struct t_{self.name} *from)"
@@ -121,7 +123,7 @@ class HeaderFunctions:
                     self.out.line(f"h->{member} = w->{member};")
 
     def write_same(self) -> None:
-        """Writes the comparison of headers: they are the same if both are valid and all their
+        """Writes the comparison of headers. Headers are the same if both are valid and all their
         fields are equal."""
         parts = ["a->valid && b->valid"]
         for field in self.type.fields:
@@ -141,7 +143,8 @@ class HeaderFunctions:
             self.out.line("return " + "\n\t\t&& ".join(parts) + ";")
 
     def write_swap(self) -> None:
-        """Exchange two elements of a stack; a pointer into one's own store follows its bytes."""
+        """Writes the exchange of two elements of a stack. A pointer into an element's own store
+        then points to the same bytes in their new place."""
         with self.out.function(
             f"static inline void swap_{self.name}(struct t_{self.name} *a, "
             f"{self.store.replace('*w', '*wa')}, struct t_{self.name} *b, "

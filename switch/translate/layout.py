@@ -1,9 +1,11 @@
-"""The layout of everything in C: header structs, the packet, the store of wide fields, registers.
+"""The layout of everything in C: header structs, the packet, the store of wide fields, and
+registers.
 
 A field of at most 64 bits is an unsigned integer member `f_p4_<name>` (two's complement if signed).
-A wider one is a pointer `w_p4_<name>` to big-endian bytes: in the frame, in the packet's `store`,
-or in that of the packet it was copied from; a write goes to the own store and moves the pointer
-there. A field of variable width also has its length in bytes, `n_p4_<name>`.
+A wider field is a pointer `w_p4_<name>` to big-endian bytes. These are in the frame, in the
+packet's `store`, or in the store of the packet from which the field was copied. A write goes to the
+packet's own store and makes the pointer point there. A field of variable width also has its length
+in bytes, `n_p4_<name>`.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ QUEUEING = ("enq_timestamp", "enq_qdepth", "deq_timedelta", "deq_qdepth")
 
 
 def integer_type(bits: int) -> str:
-    """The smallest unsigned C type that holds so many bits."""
+    """Returns the smallest unsigned C type that holds so many bits."""
     return next(f"uint{size}_t" for size in (8, 16, 32, 64) if bits <= size)
 
 
@@ -57,7 +59,7 @@ class Place:
 
 @dataclass(frozen=True)
 class RegisterPlace:
-    """A register's group and its offset in the group's element."""
+    """A register's group, and its offset in an element of the group."""
 
     group: int
     offset: int
@@ -65,7 +67,7 @@ class RegisterPlace:
 
 
 class Layout:
-    """C names and positions of a program's state."""
+    """The C names and positions of a program's state."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -92,18 +94,19 @@ class Layout:
         return any(f.wide for f in header_type.fields)
 
     def field(self, header_type: HeaderType, field: Field) -> str:
-        """The member of the header's struct that holds a field."""
+        """Returns the member of the header's struct that holds a field."""
         return self.members[header_type.name][field.index]
 
     def length(self, header_type: HeaderType, field: Field) -> str:
         return "n" + self.field(header_type, field)[1:]
 
     def function(self, action: Action) -> str:
-        """The C function of an action: names of actions may repeat."""
+        """Returns the C function of an action. Its name contains the action's index, because names
+        of actions may repeat."""
         return self.names.make(f"action_{action.index}", action.name)
 
     def member(self, header: Header) -> str:
-        """The member of struct packet (and struct store) that holds a header."""
+        """Returns the member of struct packet (and struct store) that holds a header."""
         if header.stack:
             return f"{self.stacks[header.stack]}[{header.stack_index}]"
         if header.union and header.union.stack:
@@ -112,11 +115,11 @@ class Layout:
         return self.headers[header]
 
     def union_member(self, stack: UnionStack, member: int) -> str:
-        """The array that holds one member of all unions of a stack."""
+        """Returns the array that holds one member of all unions of a stack."""
         return f"m{member}_{self.stacks[stack]}"
 
     def next(self, stack: Stack | UnionStack) -> str:
-        """The count of elements parsed into a stack."""
+        """Returns the C lvalue that counts the elements parsed into a stack."""
         return f"k->next_{self.stacks[stack]}"
 
     def place(self, header: Header) -> Place:
@@ -130,14 +133,15 @@ class Layout:
         return [self.place(h) for h in union.headers]
 
     def standard(self, name: str) -> tuple[Header, Field] | None:
-        """A field the target itself reads or writes, if the program has it."""
+        """Returns a field that the target itself reads or writes, or None if the program does not
+        have it."""
         found = self.program.standard_field(STANDARD_FIELDS[name])
         if found is None and name in ("mcast_grp", "egress_rid"):
             return None
         return None if found and found[1].wide else found
 
     def write(self, out: Writer) -> None:
-        """The struct definitions and accessors of standard fields."""
+        """Writes the struct definitions and the accessors of standard fields."""
         self.write_numbers(out)
         for header_type in self.program.header_types.values():
             self.write_type(out, header_type)
@@ -166,8 +170,8 @@ class Layout:
         out.line()
 
     def calculation_bytes(self) -> int:
-        """Returns the room for the largest input without the payload; rounding adds at most one
-        byte for each item."""
+        """Returns the bytes of room for the largest input without the payload. Rounding adds at
+        most one byte for each item."""
         sizes = [
             sum(map(input_bits, c.inputs)) // 8 + len(c.inputs)
             for c in self.program.calculations.values()
@@ -196,7 +200,8 @@ class Layout:
             out.line()
 
     def arrays(self) -> list[tuple[str, HeaderType, int]]:
-        """Returns (member, header type, elements) of stacks; 0 elements: no array."""
+        """Returns (member, header type, elements) of stacks and headers. elements: 0 for a header,
+        which is not an array."""
         found = [(name, h.type, 0) for h, name in self.headers.items()]
         for stack, name in self.stacks.items():
             if isinstance(stack, Stack):
@@ -296,8 +301,9 @@ def type_size(field: Field) -> int:
 def place_registers(
     program: Program,
 ) -> tuple[dict[Register, RegisterPlace], list[int], list[int]]:
-    """Registers of one size lie together, so that what one slot needs is near: first the integers
-    (largest alignment first), then the wide ones in the program's order."""
+    """Returns the place of each register. Registers of one size lie together, so that what one slot
+    needs is near: first the integers (largest alignment first), then the wide registers in the
+    program's order."""
     by_size: dict[int, list[Register]] = {}
     for register in program.registers.values():
         by_size.setdefault(register.size, []).append(register)

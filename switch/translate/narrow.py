@@ -1,4 +1,4 @@
-"""The interface to expressions that fit a machine word (expressions.py), for header accesses and
+"""The interface of expressions that fit a machine word (expressions.py), for header accesses and
 wide values."""
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from agglab.switch.translate.writer import Writer
 
 
 class HeaderReader(Protocol):
-    """Turns header expressions into C."""
+    """A translator of header expressions to C."""
 
     def read(self, header: HeaderExpression) -> str: ...
 
 
 class ScalarExpressions(Protocol):
-    """Turns conditions, and data of at most 64 bits, into C."""
+    """A translator of conditions, and of data of at most 64 bits, to C."""
 
     def u64(self, data: Data) -> str: ...
 
@@ -26,7 +26,7 @@ class ScalarExpressions(Protocol):
 
 
 class NarrowExpressions(ScalarExpressions, Protocol):
-    """All that wide values are made from."""
+    """Everything that wide values need of narrow expressions."""
 
     out: Writer
     layout: Layout

@@ -1,4 +1,5 @@
-"""Opaque strings: what the translator sees of a program's strings cannot become C by mistake."""
+"""Opaque strings: the translator gets a program's strings in a form that cannot become C by
+mistake."""
 
 from __future__ import annotations
 
@@ -8,12 +9,13 @@ from typing import Any, NoReturn
 from agglab.switch.program import Program
 
 CHECKED = frozenset(("op", "kind", "algorithm", "match_type", "path"))
-"""Members that hold a word of the reader's own (or, `path`, what its errors name)."""
+"""The members of the model that keep plain strings. The reader itself has chosen their values from
+fixed words, except `path`, which error messages contain."""
 
 
 class OpaqueString:
-    """A string of the program. It can be compared, looked up, and given to what writer.py makes C
-    with; formatting or joining it raises TypeError, whatever it holds."""
+    """A string of the program. It can be compared, used as a key, and passed to the functions of
+    writer.py that make C of it. Formatting or joining it raises TypeError, whatever its text is."""
 
     __slots__ = ("_text",)
 
@@ -39,19 +41,20 @@ class OpaqueString:
         self.__str__()
 
     def split(self, separator: str) -> list[OpaqueString]:
-        """Splits as str.split does."""
+        """Returns the parts as str.split does, as opaque strings."""
         return [OpaqueString(part) for part in self._text.split(separator)]
 
 
 def unseal(text: object) -> str:
-    """Returns the contents of an opaque string; only writer.py may call this."""
+    """Returns the text of an opaque string. Only writer.py may call this."""
     assert isinstance(text, OpaqueString), "only strings of the program are opaque"
     return text._text
 
 
 def with_opaque_strings(program: Program) -> Program:
-    """A copy of a program for the translator. Every string in it is an OpaqueString, although the
-    model's annotations say str; the strings in CHECKED stay as they are."""
+    """Returns a copy of a program for the translator, in which every string is an OpaqueString. The
+    type annotations of the model still say `str`. The members in CHECKED keep their plain
+    strings."""
     copy: Program = _copied(program, {})
     return copy
 

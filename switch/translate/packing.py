@@ -1,4 +1,4 @@
-"""Bit fields in bytes: reading them from a frame, and writing them one after the other."""
+"""Bit fields in bytes: reading them from a frame, and writing them side by side."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from agglab.switch.translate.writer import Writer
 
 @dataclass(frozen=True)
 class Piece:
-    """A value to be written: a C expression of uint64_t without bits above `bits`, or (wide) a
-    pointer to its big-endian bytes."""
+    """A value to write: a C expression of uint64_t without bits above `bits`, or (wide) a pointer
+    to its big-endian bytes."""
 
     text: str
     bits: int
@@ -25,8 +25,8 @@ def read_bits(pointer: str, bit: int, bits: int) -> str:
 
 
 def write_pieces(out: Writer, pointer: str, pieces: list[Piece], start: int = 0) -> None:
-    """Write the pieces side by side, the first one `start` bits after the pointer; the bytes they
-    begin and end in may hold other bits, which stay."""
+    """Writes code that stores the pieces side by side, the first one `start` bits after the
+    pointer. Other bits of the first and the last byte keep their values."""
     bit = start
     run: list[Piece] = []
     run_start = bit
@@ -47,8 +47,8 @@ def write_pieces(out: Writer, pointer: str, pieces: list[Piece], start: int = 0)
 
 
 def byte_runs(pieces: list[Piece]) -> list[list[Piece]]:
-    """The pieces in runs of whole bytes, up to a machine word where they can be: narrow ones
-    together, wide ones that are whole bytes alone."""
+    """Returns the pieces in runs of whole bytes. Narrow pieces share a run, if possible up to a
+    machine word. A wide piece of whole bytes is a run of its own."""
     runs: list[list[Piece]] = []
     run: list[Piece] = []
     for piece in pieces:
@@ -81,7 +81,8 @@ def write_wide(out: Writer, pointer: str, bit: int, piece: Piece) -> None:
 
 
 def flush(out: Writer, pointer: str, start: int, run: list[Piece]) -> None:
-    """One store for a run of whole bytes that fits a machine word, else one for each piece."""
+    """Writes one store for a run of whole bytes that fits a machine word, otherwise one store for
+    each piece."""
     total = sum(p.bits for p in run)
     if start % 8 == 0 and total % 8 == 0 and total <= 64 and not any(p.wide for p in run):
         out.line(f"store_be({pointer} + {start // 8}, {joined(run)}, {total // 8});")

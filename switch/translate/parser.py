@@ -1,4 +1,5 @@
-"""The parser: a label for each state; `at` counts the bytes parsed so far."""
+"""Translates the parser: a label for each state. In the C code, `at` is the number of bytes parsed
+so far."""
 
 from __future__ import annotations
 
@@ -18,11 +19,12 @@ from agglab.switch.translate.steps import Steps
 from agglab.switch.translate.writer import Writer, comment, quoted, u64
 
 MAX_STEPS = 1 << 17
-"""States visited before a parser that goes round in circles is stopped with ParserTimeout."""
+"""The number of states after which a parser that visits states in a circle stops with
+ParserTimeout."""
 
 
 class ParserWriter:
-    """Writes parse()."""
+    """A writer of parse()."""
 
     def __init__(self, layout: Layout, out: Writer) -> None:
         self.layout = layout
@@ -33,7 +35,7 @@ class ParserWriter:
         self.labels = {name: layout.names.make("state", name) for name in self.states}
 
     def error(self, name: str) -> str:
-        """Returns the code of an error of core.p4. name: its name."""
+        """Returns C that stops the parser with an error of core.p4. name: the error's name."""
         return f"{{ error = {self.program.errors[name]}; goto done; }} /* {name} */"
 
     def goto(self, name: str | None) -> str:
@@ -65,7 +67,7 @@ class ParserWriter:
             write_verify(self.layout, out)
 
     def reachable(self, first: str | None) -> list[str]:
-        """The states that can be reached, in the order they are found."""
+        """Returns the states that can be reached, in the order in which they are found."""
         found: dict[str, None] = {}
         waiting = [first] if first is not None else []
         while waiting:
@@ -126,8 +128,8 @@ class ParserWriter:
             ActionWriter(self.layout, self.out).primitive(op.primitive)
 
     def check_lookahead(self, expression: Expression) -> None:
-        """Writes the check of a lookahead: reading beyond the packet's end is PacketTooShort (BMv2
-        reads whatever lies there)."""
+        """Writes the check of a lookahead. Reading beyond the packet's end is the error
+        PacketTooShort. BMv2 reads whatever is in memory there."""
         ends = [look.offset + look.bits for look in lookaheads(expression)]
         if ends:
             self.out.line(f"if (len - at < {(max(ends) + 7) // 8})")
@@ -171,8 +173,8 @@ class ParserWriter:
         arrays: list[str],
         expressions: Expressions,
     ) -> None:
-        """Writes an extraction into the next element of the first array; the other arrays are the
-        members of its union."""
+        """Writes an extraction into the next element of the first array. The other arrays hold the
+        other members of its union."""
         count = self.layout.next(stack)
         self.out.line(f"if ({count} >= {size})")
         self.out.line(f"\t{self.error('StackOutOfBounds')}")
@@ -234,7 +236,7 @@ class ParserWriter:
             self.out.line(f"\t{self.goto(transition.next)}")
 
     def write_whole_key(self, keys: list[str], bits: tuple[int, ...]) -> None:
-        """Writes `key`, which has all fields, each padded to bytes."""
+        """Writes `key`, an array of all fields, each padded to bytes."""
         sizes = [(b + 7) // 8 for b in bits]
         self.out.array("key", sum(sizes))
         self.out.line()
@@ -306,7 +308,7 @@ class ParserWriter:
 
 
 def target_name(op: ParserOp) -> tuple[str | OpaqueString, ...]:
-    """Returns the name of what an extraction fills, for messages."""
+    """Returns the name of the header that an extraction fills, for messages."""
     if isinstance(op.target, Header):
         return (op.target.name,)
     if isinstance(op.target, Stack):

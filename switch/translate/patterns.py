@@ -1,4 +1,5 @@
-"""Shapes of expressions that have a fast form: lane-wise addition, masks that change nothing."""
+"""Recognizes expressions that have a fast form: lane-wise addition, and masks that change
+nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ LANE_BITS = (8, 16, 32, 64)
 
 @dataclass(frozen=True)
 class LaneAdd:
-    """`left` and `right` added in lanes of `lane_bits` bits, no carry between lanes."""
+    """The sum of `left` and `right` in lanes of `lane_bits` bits, without a carry between lanes."""
 
     lane_bits: int
     left: Data
@@ -41,7 +42,8 @@ def strip_masks(data: Data, bits: int) -> Data:
 
 
 def lane_add(data: Data, bits: int) -> LaneAdd | None:
-    """Recognises `((a & L) + (b & L)) ^ ((a ^ b) & H)`: H is every lane's top bit, L the others."""
+    """Recognizes `((a & L) + (b & L)) ^ ((a ^ b) & H)`, where H has the top bit of every lane and L
+    the other bits."""
     data = strip_masks(data, bits)
     if not (isinstance(data, Arithmetic) and data.op == "^"):
         return None
@@ -75,13 +77,14 @@ def match_halves(low: Data, top: Data, bits: int) -> LaneAdd | None:
 
 
 def masks(bits: int, lane_bits: int) -> tuple[int, int]:
-    """Returns (every bit of a lane but its top one, every lane's top bit) repeated over `bits`."""
+    """Returns (L, H) for `bits` bits: L has every bit of a lane except its top one, and H every
+    lane's top bit."""
     ones = ((1 << bits) - 1) // ((1 << lane_bits) - 1)
     return ones * ((1 << lane_bits - 1) - 1), ones << lane_bits - 1
 
 
 def split_mask(data: Data, bits: int) -> tuple[Data, int | None]:
-    """Returns x and m of `x & m` with a constant m (taken modulo 2^bits)."""
+    """Returns x and m of `x & m` with a constant m, taken modulo 2^bits."""
     if isinstance(data, Arithmetic) and data.op == "&":
         for mask, inner in ((data.left, data.right), (data.right, data.left)):
             if isinstance(mask, Const):
@@ -90,7 +93,7 @@ def split_mask(data: Data, bits: int) -> tuple[Data, int | None]:
 
 
 def same(left: Data, right: Data) -> bool:
-    """Whether two expressions are the same computation on the same things."""
+    """Whether two expressions are the same computation with the same operands."""
     if isinstance(left, Const) and isinstance(right, Const):
         return left.value == right.value
     if isinstance(left, Local) and isinstance(right, Local):

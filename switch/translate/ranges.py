@@ -27,7 +27,7 @@ MAX_BITS = 32768
 
 @dataclass(frozen=True)
 class Range:
-    """All values lie in low..high."""
+    """The range of values from `low` to `high`, both included."""
 
     low: int
     high: int
@@ -46,7 +46,7 @@ class Range:
 
     @property
     def limbs(self) -> int:
-        """Limbs of 64 bits that hold every value in two's complement."""
+        """The number of 64-bit limbs that hold every value in two's complement."""
         bits = max(self.high.bit_length(), (-self.low - 1).bit_length() if self.low < 0 else 0)
         return (bits + 1 + 63) // 64
 
@@ -60,14 +60,14 @@ def of_bits(bits: int, signed: bool = False) -> Range:
 
 @dataclass(frozen=True, eq=False)
 class Text(Data):
-    """A C expression the translator made up, with the range of its values."""
+    """A C expression that the translator itself made, with the range of its values."""
 
     text: str
     range: Range
 
 
 class Ranges:
-    """Ranges of expressions, each computed once."""
+    """The ranges of expressions, each of which is computed once."""
 
     def __init__(self) -> None:
         self.known: dict[Data, Range] = {}
@@ -103,14 +103,14 @@ class Ranges:
 
 
 def saturate(found: Range) -> Range:
-    """Replaces every range far beyond what `check_size` allows by one and the same, so that hostile
-    programs take little time."""
+    """Returns the range, cut to a limit far beyond the one of `check_size`. Hostile programs
+    therefore take little time."""
     most = 1 << 2 * MAX_BITS
     return Range(max(found.low, -most), min(found.high, most))
 
 
 def check_size(data: Data, found: Range) -> Range:
-    """Refuse values that no register or field could ever hold."""
+    """Refuses values that no register or field could ever hold."""
     if found.limbs * 64 > MAX_BITS:
         raise ProgramError(data.path, f"has values of more than {MAX_BITS} bits; cut it with '&'")
     return found
@@ -140,7 +140,7 @@ def bit_and(left: Range, right: Range) -> Range:
 
 
 def amounts(right: Range) -> tuple[int, int]:
-    """The shift amounts: BMv2 takes the lowest 32 bits of a number."""
+    """Returns the lowest and the highest shift amount. BMv2 uses the lowest 32 bits of a number."""
     if right.low >= 0 and right.high < 1 << 32:
         return right.low, right.high
     return 0, (1 << 32) - 1

@@ -1,4 +1,4 @@
-"""The messages of a program: log_msg and asserts, and with Detail.TRACE each step of a packet."""
+"""The messages of a program: log_msg, asserts and, with Detail.TRACE, each step of a packet."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agglab.switch.translate.writer import Writer, access, quoted
 
 
 class Steps:
-    """Writes messages; nothing where the detail asked for is too low."""
+    """A writer of messages. It writes nothing if the level of detail is too low for them."""
 
     def __init__(self, layout: Layout, out: Writer) -> None:
         self.layout = layout
@@ -22,7 +22,8 @@ class Steps:
         self.tracing = out.detail is Detail.TRACE
 
     def say(self, text: str, *values: str) -> None:
-        """`text` is a printf format without the newline, `values` are C expressions."""
+        """Writes a message of the trace. text: a printf format without the newline. values: C
+        expressions."""
         if self.tracing:
             self.out.line(f"say({', '.join(['p', quoted(text), *values])});")
 
@@ -30,14 +31,14 @@ class Steps:
         self.say(text + "\n", *values)
 
     def place(self, what: str, name: str, source: str) -> None:
-        """The name of something and the P4 line it stands in, if the JSON tells."""
+        """Reports the name of something and, if the JSON has it, the P4 line where it stands."""
         if source:
             self.say(what + "%s (%s)", quoted(name), quoted(source))
         else:
             self.say(what + "%s", quoted(name))
 
     def source(self, indent: str, source: str) -> None:
-        """The P4 line about to be executed, if the JSON tells."""
+        """Reports the P4 line that is executed next, if the JSON has it."""
         if source:
             self.line(indent + "%s", quoted(source))
 
@@ -82,7 +83,8 @@ class Steps:
             self.out.line(f'say(p, "0x%0{digits}llx", {cast});')
 
     def assigned(self, primitive: Primitive) -> None:
-        """The new value of what a primitive changes, where that is a field of a known header."""
+        """Reports the new value that a primitive gives to a field, if the field belongs to a known
+        header."""
         if not self.tracing:
             return
         for target in primitive.args:
@@ -96,7 +98,7 @@ class Steps:
                 return
 
     def key(self, table: Table) -> None:
-        """The key that was looked up, from the array `key`."""
+        """Reports the key that was looked up, from the array `key`."""
         if not self.tracing:
             return
         offset = 0
@@ -114,7 +116,7 @@ class Steps:
             self.out.line(f'say(p, e ? ": hit, entry %u" : ": miss", e ? {slot} : 0u);')
 
     def action(self, action: Action) -> None:
-        """The action that is executed, with its arguments; ends the table's line."""
+        """Reports the action that is executed, with its arguments, and ends the table's line."""
         if not self.tracing:
             return
         self.say(", %s(", quoted(action.name))
@@ -128,7 +130,7 @@ class Steps:
     def log(
         self, text: OpaqueString, values: tuple[Data | None, ...], expressions: Expressions
     ) -> None:
-        """Translates log_msg, in whose text each {} stands for the next value."""
+        """Translates log_msg. Each {} in its text stands for the next value."""
         if self.out.detail is Detail.NOTHING:
             self.out.line(";")
             return
@@ -152,7 +154,7 @@ class Steps:
             self.out.line(f'say(p, "%{kind}", ({cast}){expressions.u64(value)});')
 
     def failed(self, source: str, what: str) -> str:
-        """The statement that reports a failed assert."""
+        """Returns the statement that reports a failed assert or assume."""
         place = quoted(source) if source else '"source unknown"'
         return f'say(p, "{what} failed: %s\\n", {place});'
 

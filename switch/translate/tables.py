@@ -1,4 +1,4 @@
-"""Tables: their shapes as constant data, and the code that applies them."""
+"""Translates tables: their shapes as constant data, and the code that applies them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ KINDS = {
 
 
 def table_kind(table: Table) -> str:
-    """The look-up: a table of type lpm without an lpm field is an exact one."""
+    """Returns the kind of look-up. A table of type lpm that has no lpm field uses an exact
+    look-up."""
     if table.match_type == "lpm" and not any(k.kind == "lpm" for k in table.keys):
         return "exact"
     return table.match_type
@@ -95,8 +96,8 @@ def static_mask(key: Key) -> int:
 
 
 def table_args_bytes(table: Table) -> int:
-    """Returns the room for arguments in an entry; with an action profile they belong to the
-    member."""
+    """Returns the bytes for arguments in an entry. In a table with an action profile there are
+    none, because the arguments belong to the member."""
     return 0 if table.profile else max((a.args_bytes for a in table.actions), default=0)
 
 
@@ -131,7 +132,7 @@ def write_shape(table: Table, out: Writer) -> None:
 
 
 class TableApply:
-    """Writes the application of one table; `goto` turns a node's name into a C jump."""
+    """A writer of the application of one table."""
 
     def __init__(self, layout: Layout, out: Writer, table: Table) -> None:
         self.layout = layout
@@ -139,7 +140,8 @@ class TableApply:
         self.table = table
 
     def write_constant(self, action: Action) -> None:
-        """A table without a key whose default cannot change: its action, called directly."""
+        """Writes a direct call of the action of a table that has no key and whose default action
+        cannot change."""
         args = c_bytes(encode_args(action.params, self.table.default_args))
         self.out.line(f"{self.layout.function(action)}(p, k, s, (const uint8_t *){args});")
 
@@ -188,8 +190,8 @@ class TableApply:
                 self.write_meter(self.table.meter)
 
     def write_meter(self, meter: Meter) -> None:
-        """The colour of the meter, before the action. A default entry's that nobody has configured
-        leaves the field as it is, as a miss does in BMv2."""
+        """Writes the meter's color to its field, before the action runs. If a miss meets a default
+        entry whose meter is not configured, the field keeps its value, as in BMv2."""
         assert meter.target
         units = "k->flow.ingress_length" if meter.bytes else "1"
         with self.out.block("if (e || entry_meter(t, taken)->configured)"):
@@ -201,8 +203,8 @@ class TableApply:
             writer.assign(meter.target, Text("", "colour", Range(0, 2)))
 
     def write_member(self, profile: Profile) -> None:
-        """Writes the code that replaces `action`, so far what the entry refers to, by the member's
-        action, or -1 if there is none."""
+        """Writes the code that replaces `action`, which holds the member or group of the entry, by
+        the member's action, or by -1 if there is no member."""
         out = self.out
         chosen = "0"
         if profile.selector:
@@ -214,7 +216,7 @@ class TableApply:
         out.line("\targs = member->args;")
 
     def write_key(self) -> None:
-        """Fields of invalid headers count as 0."""
+        """Writes the key. Fields of invalid headers count as 0."""
         pieces = []
         for key in self.table.keys:
             assert isinstance(key.value, FieldOf)

@@ -1,4 +1,5 @@
-"""The translation unit: generated parts and the runtime's headers in the order they need."""
+"""Writes the translation unit: the generated parts and the runtime's headers, in the order that
+they need."""
 
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ BEFORE_LAYOUT = (
 
 
 def translate(program: Program, detail: Detail = Detail.NOTHING, sources: bool = False) -> str:
-    """The C text of a program; it includes headers of switch/runtime by name. `sources`: with the
-    P4 lines it comes from as comments."""
+    """Returns the C text of a program, which includes headers of switch/runtime by name. sources:
+    whether the text has the original P4 lines as comments."""
     out = Writer(detail, sources)
     program = with_opaque_strings(program)
     layout = Layout(program)
@@ -69,7 +70,8 @@ def translate(program: Program, detail: Detail = Detail.NOTHING, sources: bool =
 
 
 def write_arrays(layout: Layout, out: Writer) -> None:
-    """Sizes of counters, meters, value sets and registers, and where each register lies."""
+    """Writes the sizes of counters, meters, value sets and registers, and the place of each
+    register."""
     program = layout.program
     sizes = "".join(f"{c.size}, " for c in program.counters.values())
     out.line(f"static const uint32_t counter_sizes[] = {{{sizes}0}};")

@@ -1,5 +1,5 @@
-"""Values wider than 64 bits: as limbs where they are computed with, as big-endian bytes where they
-are only moved, masked, compared or added in lanes."""
+"""Translates values wider than 64 bits. Values with which the program computes become limbs. Values
+that are only moved, masked, compared or added in lanes stay big-endian bytes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BITWISE = frozenset("&|^")
 
 
 class Wide:
-    """Writes wide values; everything narrower is left to Expressions."""
+    """A writer of wide values. Narrower values are left to Expressions."""
 
     def __init__(self, expressions: NarrowExpressions) -> None:
         self.expressions = expressions
@@ -33,7 +33,8 @@ class Wide:
     # ---- limbs
 
     def limbs(self, data: Data, count: int) -> str:
-        """The name of an array of at least `count` limbs: the value modulo 2^(64 count)."""
+        """Returns the name of an array of at least `count` limbs that holds the value modulo 2^(64
+        count)."""
         if self.expressions.ranges.of(data).fits64:
             return self.extend(data, count)
         if isinstance(data, Const):
@@ -127,7 +128,8 @@ class Wide:
         return name
 
     def shift_right_low(self, data: Arithmetic) -> str:
-        """The lowest 64 bits of a shift to the right, straight from a field's bytes if possible."""
+        """Returns the lowest 64 bits of a shift to the right, directly from a field's bytes if
+        possible."""
         left, amount = data.left, data.right
         plain = isinstance(left, FieldOf) and left.field and not left.field.signed
         if plain and isinstance(amount, Const) and 0 <= amount.value < 1 << 32:
@@ -186,7 +188,8 @@ class Wide:
         return f"(wide_compare({first}, {second}, {count}) {op} 0)"
 
     def plain_bits(self, data: Data) -> int:
-        """The width of a field, register, argument or constant that is never negative, else 0."""
+        """Returns the width of a wide field, register or argument, or of a constant, that is never
+        negative. Returns 0 for other data."""
         if isinstance(data, Const):
             return max(data.value.bit_length(), 1) if data.value >= 0 else 0
         if isinstance(data, FieldOf):
@@ -199,7 +202,7 @@ class Wide:
     # ---- bytes
 
     def leaf(self, data: FieldOf | RegisterCell | Local | Lookahead) -> tuple[str, int]:
-        """A pointer to a wide value's bytes, and its width."""
+        """Returns a pointer to a wide value's bytes, and its width."""
         if isinstance(data, FieldOf):
             assert data.field
             pointer = self.expressions.header_access.read(data.header)
@@ -225,7 +228,7 @@ class Wide:
         return name
 
     def in_place(self, data: Data, bits: int) -> bool:
-        """Whether the bytes of a value modulo 2^bits exist already."""
+        """Whether the bytes of a value modulo 2^bits already exist in memory."""
         if isinstance(data, FieldOf):
             field = data.field
             if field is None or not field.wide:
@@ -239,7 +242,8 @@ class Wide:
         return isinstance(data, Local | Lookahead) and 64 < data.bits == bits
 
     def bytes(self, data: Data, bits: int) -> str:
-        """A pointer to the value modulo 2^bits: (bits + 7) / 8 big-endian bytes, spare bits 0."""
+        """Returns a pointer to the value modulo 2^bits: (bits + 7) / 8 big-endian bytes, with 0 in
+        the spare bits."""
         data = strip_masks(data, bits)
         size = (bits + 7) // 8
         if isinstance(data, Const):
@@ -258,8 +262,8 @@ class Wide:
         return name
 
     def store(self, data: Data, bits: int, target: str) -> None:
-        """Writes the code that stores the value modulo 2^bits to `target`, which may be where an
-        operand lies."""
+        """Writes the code that stores the value modulo 2^bits at `target`, which may also be the
+        place of an operand."""
         data = strip_masks(data, bits)
         size = (bits + 7) // 8
         lanes = lane_add(data, bits)
@@ -284,7 +288,7 @@ class Wide:
             self.out.line(f"({target})[0] &= {(1 << bits % 8) - 1:#x};")
 
     def bitwise(self, data: Data, bits: int) -> str:
-        """Byte i of a tree of `& | ^ ~`, all operands in bytes."""
+        """Returns C for byte i of a tree of `& | ^ ~`, with all operands in bytes."""
         data = strip_masks(data, bits)
         if isinstance(data, Complement):
             return f"~{self.bitwise(data.value, bits)}"

@@ -1,5 +1,5 @@
-"""Lines of C with indentation, and the only ways for a program's strings to become C: `Names` makes
-identifiers of them, `quoted` literals, `comment` comments."""
+"""Lines of C with indentation, and the only functions that make C of a program's strings: `Names`
+makes identifiers, `quoted` literals and `comment` comments."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ MAX_SHOWN = 120
 MAX_ARRAY_BYTES = 4 << 20
 MAX_C_BYTES = 16 << 20
 _IN_COMMENTS = re.compile(r"\*(?=/)|/(?=\*)|\?(?=\?)")
-"""Character pairs that begin or end a comment or begin a trigraph."""
+"""The first characters of pairs that begin or end a comment or begin a trigraph."""
 
 
 def shown(text: str) -> str:
-    """A program's string on one line of ASCII: control characters and the like as escapes."""
+    """Returns a program's string on one line of ASCII, with escapes for control characters and the
+    like."""
     return unseal(text).encode("unicode_escape").decode()[:MAX_SHOWN]
 
 
 def comment(text: str) -> str:
-    """A program's string as it may stand in a C comment of one line."""
+    """Returns a program's string in a form that is safe in a C comment of one line."""
     return _IN_COMMENTS.sub(r"\g<0> ", shown(text))
 
 
 def quoted(*parts: str | OpaqueString) -> str:
-    """A C string literal of the parts one after the other: text of our own as it is, the
-    program's as shown() shows it."""
+    """Returns a C string literal of the parts in a row. Our own text stays as it is, and the
+    program's text becomes what shown() returns."""
     whole = "".join(part if isinstance(part, str) else shown(part) for part in parts)  # type: ignore[arg-type]
     return c_bytes(whole.encode())
 
@@ -49,22 +50,23 @@ def _escaped(byte: int) -> str:
 
 
 def u64(value: int) -> str:
-    """An unsigned 64-bit literal of value modulo 2^64."""
+    """Returns an unsigned 64-bit literal of the value modulo 2^64."""
     value %= 1 << 64
     return f"UINT64_C({value})" if value < 10 else f"UINT64_C({value:#x})"
 
 
 def access(pointer: str, member: str) -> str:
-    """The member of what a pointer, a name or `&lvalue`, points to."""
+    """Returns the member of the struct to which a pointer points. pointer: a name or `&lvalue`."""
     return f"{pointer[1:]}.{member}" if pointer.startswith("&") else f"{pointer}->{member}"
 
 
 class Names:
-    """C identifiers for a program's names: the same for the same name, different for different
-    ones, with the name itself where it is free, numbered where it is not.
+    """The C identifiers of a program's names. Equal names get the same identifier, and different
+    names different ones. An identifier contains the name itself if that is free, otherwise a
+    numbered form.
 
-    `p4_` is the program's own: nothing in the runtime, the C library or the compiler has it at its
-    beginning or after an underscore.
+    The prefix `p4_` is reserved for the program: no name of the runtime, the C library or the
+    compiler has it at its beginning or after an underscore.
     """
 
     def __init__(self) -> None:
@@ -72,7 +74,7 @@ class Names:
         self._used: set[str] = set()
 
     def make(self, prefix: str, name: str) -> str:
-        """Returns `<prefix>_p4_<name>`; the prefix says what kind of thing has the name."""
+        """Returns `<prefix>_p4_<name>`. The prefix says what kind of object has the name."""
         if name not in self._known:
             self._known[name] = self._new(name)
         return f"{prefix}_{self._known[name]}" if prefix else self._known[name]
@@ -88,7 +90,8 @@ class Names:
 
 
 class Writer:
-    """Collects lines of C; `detail` is what the program shall say, `sources` asks for comments."""
+    """A collector of lines of C. detail: what the program reports. sources: whether comments show
+    the P4 text."""
 
     def __init__(self, detail: Detail = Detail.NOTHING, sources: bool = False) -> None:
         self.detail = detail
@@ -99,8 +102,8 @@ class Writer:
         self.array_bytes = 0
 
     def array(self, name: str, count: int, kind: str = "uint8_t") -> None:
-        """A local array. All of a program's share a thread's stack, since its functions may be
-        inlined into one; ProgramError if they are more than that has."""
+        """Writes a local array. All arrays of a program share a thread's stack, since its functions
+        may be inlined into one. Raises ProgramError if they need more than the stack has."""
         self.array_bytes += count * (8 if kind == "uint64_t" else 1)
         if self.array_bytes > MAX_ARRAY_BYTES:
             raise ProgramError(
@@ -112,7 +115,7 @@ class Writer:
         self.lines.append("\t" * self.depth + text if text else "")
 
     def remark(self, source: str) -> None:
-        """The P4 text of what follows, as a comment."""
+        """Writes the P4 text of what follows as a comment."""
         if self.sources and source:
             self.line(f"/* {comment(source)} */")
 
@@ -125,7 +128,7 @@ class Writer:
 
     @contextmanager
     def block(self, head: str, tail: str = "}") -> Iterator[None]:
-        """`head {` ... `}`."""
+        """Writes `head {` before the code of the `with` block, and `tail` after it."""
         self.line(f"{head} {{" if head else "{")
         self.depth += 1
         yield
@@ -140,7 +143,7 @@ class Writer:
         self.line()
 
     def text(self) -> str:
-        """Returns the text. Raises ProgramError if it is longer than a compiler should be given."""
+        """Returns the text. Raises ProgramError if the text is too long for a compiler."""
         if sum(map(len, self.lines)) > MAX_C_BYTES:
             raise ProgramError("", f"it is more than {MAX_C_BYTES >> 20} MiB as C")
         return "\n".join(self.lines) + "\n"

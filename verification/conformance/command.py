@@ -1,4 +1,5 @@
-"""The command `conformance`: run everything on every pair that is here, say what differs."""
+"""The command `conformance`: runs everything on every pair on this machine and reports
+differences."""
 
 from __future__ import annotations
 
@@ -99,7 +100,8 @@ def main(words: Sequence[str]) -> int:
 
 
 def _unknown(only: Sequence[str]) -> str:
-    """A line about the first name that is neither a program's nor a marked scenario's."""
+    """Returns a line about the first name that is neither a program's nor a marked scenario's, or
+    an empty string."""
     known = [case.program.stem for case in packets.cases()] + scenarios.marked()
     for name in only:
         if name not in known:

@@ -1,4 +1,5 @@
-"""One program and its packet test on every pair; what differs, packet by packet, field by field."""
+"""One program and its packet test on every pair. Differences are reported packet by packet and
+field by field."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ FLAGS = ("-I", str(INCLUDES))
 
 @dataclass(frozen=True)
 class Case:
-    """A program, and the script that tests it; without one it need only load."""
+    """A program and the script that tests it. A program without a script only needs to load."""
 
     program: Path
     script: Path | None
@@ -36,7 +37,7 @@ class Case:
 @dataclass(frozen=True)
 class Outcome:
     """The outcome of a case for one pair. frames: the packets that came out, by port. not_run: the
-    reason given by a peer that could not run; there is nothing to compare then."""
+    reason if a compiler or switch could not run, in which case there is nothing to compare."""
 
     failures: list[str]
     frames: Mapping[int, list[bytes]] = field(default_factory=dict)
@@ -45,8 +46,8 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Found:
-    """The findings of one case, as paragraphs. differs: what does not hold on a pair, or differs
-    from the first pair. not_run: pairs that say nothing about it."""
+    """The findings of one case, as paragraphs. differs: failures of a pair, and differences from
+    the first pair that has no failure. not_run: the pairs that could not run, with the reasons."""
 
     differs: list[str]
     not_run: list[str]
@@ -63,7 +64,7 @@ def cases() -> list[Case]:
 
 
 def run_case(case: Case, pairs: Sequence[Pair]) -> Found:
-    """The case on every pair."""
+    """Returns the findings of the case on every pair."""
     commands = parse(case.script.read_text(errors="replace")) if case.script else []
     with tempfile.TemporaryDirectory(prefix="agglab-conformance-") as folder:
         outcomes = {pair: _outcome(case, commands, pair, Path(folder)) for pair in pairs}
@@ -121,7 +122,8 @@ def _execute(binder: Binder, engine: Engine, commands: Sequence[Command]) -> Out
 def differences(
     binder: Binder, commands: Sequence[Command], reference: Outcome, other: Outcome
 ) -> Iterator[str]:
-    """Returns the differences between outcomes, except where the script leaves the outcome open."""
+    """Yields the differences between two outcomes, except where the script allows several
+    outcomes."""
     for port in sorted(reference.frames.keys() | other.frames.keys()):
         wanted = [c for c in commands if isinstance(c, Expect) and c.port == port]
         if any(expect.nibbles is None for expect in wanted):
@@ -139,6 +141,6 @@ def differences(
 
 
 def _masked(frame: bytes, written: str) -> str:
-    """The frame's nibbles, `*` where the script has one."""
+    """Returns the frame's nibbles, with `*` where the script has one."""
     stars = written.ljust(2 * len(frame))
     return "".join("*" if s == "*" else n for n, s in zip(frame.hex(), stars, strict=False))

@@ -1,4 +1,4 @@
-"""Pairs of a compiler and a switch: ours, and those of the field where they are installed."""
+"""Pairs of a compiler and a switch: ours, and p4c and BMv2 if they are installed."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ from agglab.verification.stf.bmv2 import missing_tools
 
 P4C = "p4c-bm2-ss"
 COMPILERS, SWITCHES = ("p4c", "agglab"), ("bmv2", "native")
-"""The field's first: where they are installed, ours is measured against them."""
+"""The names of the compilers and switches. p4c and BMv2 come first, because ours are compared with
+them where they are installed."""
 
 
 class DoesNotCompile(Exception):
-    """The compiler's messages."""
+    """A program that a compiler refuses. The text is the compiler's messages."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """switch.compiler and switch.target of a scenario."""
+    """A pair: switch.compiler and switch.target of a scenario."""
 
     compiler: str
     switch: str
@@ -36,18 +37,20 @@ class Pair:
 
 
 SPECIFICATION = Pair("front end", "interpreter")
-"""The language's own words in place of a compiler and a switch; here on every machine. Only random
-programs are compared with it."""
+"""A pair that stands for the language's specification: our front end and the interpreter. It is
+available on every machine. Only random programs are compared with it."""
 
 
 def absent() -> dict[str, str]:
-    """Peers that are not on this machine -> what is missing of them."""
+    """Returns the compilers and switches that are not on this machine -> what is missing of
+    them."""
     lacking = {"p4c": [P4C] if shutil.which(P4C) is None else [], "bmv2": missing_tools()}
     return {name: ", ".join(tools) for name, tools in lacking.items() if tools}
 
 
 def broken() -> dict[str, str]:
-    """Peers that are on this machine and do not run -> what they said."""
+    """Returns the compilers and switches that are on this machine but do not run -> their
+    messages."""
     missing = absent()
     found = {
         "p4c": "" if "p4c" in missing else peers.p4c_trouble(),
@@ -57,8 +60,8 @@ def broken() -> dict[str, str]:
 
 
 def present(without: Collection[str]) -> list[Pair]:
-    """Returns all pairs of a compiler and a switch that are installed and run, the reference first.
-    without: peers that do not."""
+    """Returns all pairs of a compiler and a switch that are installed, the reference first.
+    without: the compilers and switches to leave out because they do not run."""
     missing = {*absent(), *without}
     compilers = [name for name in COMPILERS if name not in missing]
     switches = [name for name in SWITCHES if name not in missing]
@@ -66,8 +69,8 @@ def present(without: Collection[str]) -> list[Pair]:
 
 
 def compile_with(compiler: str, program: Path, json_path: Path, flags: Sequence[str]) -> None:
-    """Raises DoesNotCompile, or CouldNotRun for a p4c that crashes. Not for threads: it takes the
-    process's own error stream."""
+    """Compiles a program. Raises DoesNotCompile, or CouldNotRun if p4c crashes. It must not be
+    called in threads, because it redirects the stderr of the whole process."""
     words = [*flags, str(program), "-o", str(json_path)]
     if compiler == "p4c":
         done = subprocess.run([P4C, "--p4v", "16", *words], capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""One random case on every pair: what each makes of it, and which of them differ."""
+"""One random case on every pair: the outcome for each pair, and which outcomes differ."""
 
 from __future__ import annotations
 
@@ -32,15 +32,17 @@ from agglab.verification.stf.bmv2 import QUIET_S, Bmv2
 from agglab.verification.stf.script import Add
 
 THRIFT_BITS = 63
-"""Wider registers BMv2 does not tell."""
+"""The widest register whose cells are compared. BMv2 does not report the values of wider
+registers."""
 WITNESSES = [Expect(0, port, None) for port in range(PORTS)]
-"""Every port is opened, whatever the script expects there."""
+"""Expectations that make BMv2 open every port, whatever the script expects there."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a case for one pair: frames by port in any order, and the cells of its arrays;
-    or, in words, why there is no outcome: the case was refused, or a peer could not run."""
+    """The outcome of a case for one pair: the frames of each port in any order, and the cells of
+    its arrays. If the case was refused or a compiler or switch could not run, it is the reason for
+    that."""
 
     frames: Mapping[int, tuple[bytes, ...]]
     cells: tuple[tuple[str, int, int], ...] = ()
@@ -59,8 +61,8 @@ def run_pairs(
     quiet_s: float = QUIET_S,
     flags: Sequence[str] = (),
 ) -> dict[Pair, Outcome]:
-    """Outcomes of `program` and `script`. folder: empty, for what is made on the way. flags: for
-    our compiler."""
+    """Returns the outcomes of `program` and `script`. folder: an empty folder for intermediate
+    files. flags: flags for our compiler."""
     compiled: dict[str, Path | Outcome] = {}
     outcomes = {}
     for pair in pairs:
@@ -93,8 +95,8 @@ def _compile(compiler: str, program: Path, folder: Path, flags: Sequence[str]) -
 
 
 def _interpret(program: Path, commands: list[Command], names: Path | Outcome | None) -> Outcome:
-    """Returns the outcome that the specification asks for. names: our compiler's output, which has
-    the names that a script may use; without it there is no outcome."""
+    """Returns the outcome that the specification prescribes. names: the output of our compiler,
+    which contains the names that a script may use. Without it there is no outcome."""
     if not isinstance(names, Path):
         return Outcome({}, refused="does not compile: there are no names without our compiler")
     diagnostics = Diagnostics()
@@ -108,7 +110,8 @@ def _interpret(program: Path, commands: list[Command], names: Path | Outcome | N
 
 
 def _first_error(said: str) -> str:
-    """The message alone, without places and numbers, so that equal faults are counted as one."""
+    """Returns the error message alone, without places and numbers, so that equal faults are counted
+    as one."""
     found = re.search(r"(?:\[--Werror=[\w-]+\] )?error: .*|.*(?:BUG|Bug:|Exception|Error:).*", said)
     return re.sub(r"\d+", "N", found[0])[:160] if found else said.strip()[-160:]
 
@@ -140,14 +143,15 @@ def _execute(document: dict[str, Any], engine: Engine, commands: list[Command]) 
 
 
 def _has_table(binder: Binder, command: Add) -> bool:
-    """Compilers leave out what is never applied."""
+    """Whether the program has the command's table. Compilers leave out tables that are never
+    applied."""
     return any(is_called(name, command.table) for name in binder.tables)
 
 
 def _cells(document: dict[str, Any], engine: Engine) -> tuple[tuple[str, int, int], ...]:
-    """Returns packets and bytes of every counter, and each register as 0 and its value. They are
-    read only where a script has commands: BMv2's command line takes longer to start than all
-    packets."""
+    """Returns packets and bytes of every counter, and 0 and the value of each register. They are
+    only read if the script has commands, because BMv2's command line takes longer to start than all
+    packets take."""
     found = []
     for array in document["counter_arrays"]:
         for index in range(0 if array.get("is_direct") else array["size"]):
@@ -160,7 +164,8 @@ def _cells(document: dict[str, Any], engine: Engine) -> tuple[tuple[str, int, in
 
 
 def groups(outcomes: Mapping[Pair, Outcome]) -> list[list[Pair]]:
-    """Pairs of the same outcome together, that of the first pair first."""
+    """Returns the pairs in groups with the same outcome. The group of the first pair comes
+    first."""
     found: list[tuple[Outcome, list[Pair]]] = []
     for pair, outcome in outcomes.items():
         for known, members in found:
@@ -173,7 +178,7 @@ def groups(outcomes: Mapping[Pair, Outcome]) -> list[list[Pair]]:
 
 
 def describe(outcomes: Mapping[Pair, Outcome]) -> list[str]:
-    """Lines about who agrees with whom, and what came out of only some."""
+    """Returns lines about which pairs agree, and which packets only some of them sent."""
     parts = groups(outcomes)
     lines = [f"{', '.join(map(str, part))}: {outcomes[part[0]]}" for part in parts]
     reference = outcomes[parts[0][0]]

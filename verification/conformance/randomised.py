@@ -1,4 +1,5 @@
-"""Random programs by seed on every pair: progress, what differs, made small and saved."""
+"""Random programs by seed on every pair: shows progress, and makes programs that differ small and
+saves them."""
 
 from __future__ import annotations
 
@@ -21,19 +22,20 @@ from agglab.verification.random_programs.shrink import shrink_lines, shrink_prog
 from agglab.verification.stf import StfError
 
 PATIENT_S = 2.0
-"""How long BMv2's outputs must be quiet at the second attempt, in case the machine was busy at the
-first."""
+"""How long BMv2's outputs must be quiet at the second attempt. It is longer in case the machine was
+busy at the first one."""
 CAREFUL_FLAGS = tuple(
     f"--Werror={kind}"
     for kind in ("uninitialized-use", "uninitialized-out-param", "invalid-header")
 )
-"""A program that is made smaller must not lose what gave its variables their values."""
+"""Flags that refuse variables without a value. Without them, making a program smaller could remove
+the statements that give values to variables."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict on one seed. kind: agree, refused (by the reference compiler), differ, or not run
-    (by a peer) where nothing differs."""
+    """The verdict on one seed. kind: agree, refused (by p4c, or by BMv2 for p4c's output), differ,
+    or not run (a compiler or switch could not run, and the others agree)."""
 
     seed: int
     kind: str
@@ -44,7 +46,8 @@ class Verdict:
 def run(
     seeds: Sequence[int], pairs: Sequence[Pair], results: Path, workers: int, shrink_s: float
 ) -> int:
-    """The exit code; differences are in results/random/SEED/ as program.p4 and test.stf."""
+    """Returns the exit code. Cases that differ are in results/random/SEED/ as program.p4 and
+    test.stf."""
     started, tally, packets = time.monotonic(), Counter[str](), 0
     reasons: Counter[str] = Counter()
     silent: Counter[str] = Counter()
@@ -85,8 +88,8 @@ def _show(tally: Counter[str], total: int, elapsed_s: float) -> None:
 def _verdicts(
     seeds: Sequence[int], pairs: Sequence[Pair], results: Path, workers: int, shrink_s: float
 ) -> Iterator[Verdict]:
-    """Yields verdicts as they become available. BMv2 waits most of the time, so more processes run
-    than there are processors."""
+    """Yields verdicts as they become available. There are more processes than processors, because
+    BMv2 waits most of the time."""
     judge = partial(judge_seed, pairs=pairs, results=results, shrink_s=shrink_s)
     with (
         tempfile.TemporaryDirectory(prefix="agglab-random-cache-") as cache,
@@ -107,7 +110,8 @@ def default_workers() -> int:
 
 
 def judge_seed(seed: int, pairs: Sequence[Pair], results: Path, shrink_s: float) -> Verdict:
-    """Run the case of a seed; a difference is seen twice before it is believed."""
+    """Runs the case of a seed and returns the verdict. A difference only counts if it occurs
+    twice."""
     case = draw_case(seed)
     outcomes = _outcomes(case.program, case.script(), pairs)
     if len(groups(_judged(outcomes))) > 1:
@@ -126,8 +130,9 @@ def judge_seed(seed: int, pairs: Sequence[Pair], results: Path, shrink_s: float)
 
 
 def _judged(outcomes: dict[Pair, Outcome]) -> dict[Pair, Outcome]:
-    """Returns the outcomes that are compared. They exclude peers that could not run, and p4c where
-    it refuses the program or BMv2 refuses p4c's output: such a fault is p4c's own."""
+    """Returns the outcomes that are compared. Compilers and switches that could not run are left
+    out. p4c is left out if it refuses the program or BMv2 refuses p4c's output, since such a fault
+    is p4c's own."""
     refused = {
         pair.compiler
         for pair, outcome in outcomes.items()
@@ -157,8 +162,8 @@ def _outcomes(
 
 
 def _save(case: Case, outcomes: dict[Pair, Outcome], results: Path, shrink_s: float) -> list[str]:
-    """Writes the case as it is and as small as it can be made. Returns lines that say what
-    differs."""
+    """Writes the whole case, and the case made as small as possible. Returns lines about the
+    differences."""
     folder = results / str(case.seed)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "whole.p4").write_text(case.program)
@@ -181,7 +186,8 @@ def _save(case: Case, outcomes: dict[Pair, Outcome], results: Path, shrink_s: fl
 
 
 def _cheapest(first: Sequence[Pair], second: Sequence[Pair]) -> list[Pair]:
-    """One pair of each; our switch takes less time than BMv2."""
+    """Returns one pair of each group, with our switch if possible, because it takes less time than
+    BMv2."""
     return [min(part, key=lambda p: p.switch == "bmv2") for part in (first, second)]
 
 
@@ -192,8 +198,8 @@ def shrink(
     outcomes: dict[Pair, Outcome],
     shrink_s: float,
 ) -> tuple[str, str]:
-    """Returns (program, script) as small as they get in shrink_s while these two pairs differ that
-    way."""
+    """Returns (program, script), made as small as possible in shrink_s while the two pairs still
+    differ in the same way."""
     deadline = time.monotonic() + shrink_s
     refusals = [outcomes[pair].refused for pair in pairs]
 

@@ -1,4 +1,5 @@
-"""Scenarios that say `conformance: true`, on every pair: the same integer sums, bit for bit."""
+"""Scenarios with `conformance: true` on every pair, which must give the same integer sums, bit for
+bit."""
 
 from __future__ import annotations
 
@@ -16,17 +17,18 @@ from agglab.testbed.scenario import Suite, find, load, names
 from agglab.verification.conformance.pairs import Pair
 
 Sums = Mapping[tuple[str, int], str]
-"""(job, round) -> SHA-256 of its integer sums."""
+"""(job, round) -> SHA-256 of the round's integer sums."""
 
 
 class NotRun(Exception):
-    """This machine lacks something: the run's words."""
+    """A scenario that could not run because the machine lacks something. The text is the run's
+    message."""
 
 
 @dataclass(frozen=True)
 class ScenarioResult:
-    """One scenario on one pair. time_s: the slowest job's median time of a round; None if none
-    ended. trouble: what the run said where there is no result."""
+    """The result of one scenario on one pair. time_s: the slowest job's median time of a round,
+    None if no round ended. trouble: the run's message if there is no result."""
 
     sums: Sums
     right: bool
@@ -35,14 +37,17 @@ class ScenarioResult:
 
 
 def marked() -> list[str]:
-    """Names of the scenarios that are marked for conformance."""
+    """Returns the names of the scenarios that are marked for conformance."""
     return [name for name in names() if load(find(name)).points[0].resolved.scenario.conformance]
 
 
 def run_on(name: str, pair: Pair, results: Path) -> Mapping[str, ScenarioResult]:
-    """Run it in a process of its own, on real links; the result of each of its runs, by the swept
-    values and the contender ("" where it is one run). Raises NotRun when the machine lacks
-    something, or BMv2 does not start or does not stay."""
+    """Runs a scenario in a process of its own, on real links, and returns the result of each of its
+    runs.
+
+    The key of a run consists of the swept values and the contender; it is "" for a single run.
+    Raises NotRun if the machine lacks something, or if BMv2 does not start or ends too early.
+    """
     folders = _folders(load(find(name)))
     command = [sys.executable, "-m", "agglab.testbed", "run", name, "--results", str(results)]
     for setting in (
@@ -92,13 +97,15 @@ def _read(folder: Path, pair: Pair, said: str) -> ScenarioResult:
 def by_run(
     ran: Mapping[Pair, Mapping[str, ScenarioResult]],
 ) -> Mapping[str, Mapping[Pair, ScenarioResult]]:
-    """The same, with what is compared together: one run on all pairs."""
+    """Returns the same results by run, so that the results of all pairs for one run are
+    together."""
     first = next(iter(ran.values()))
     return {run: {pair: runs[run] for pair, runs in ran.items()} for run in first}
 
 
 def compare(ran: Mapping[Pair, ScenarioResult]) -> list[str]:
-    """Lines about pairs whose sums are wrong, missing or not those of the first."""
+    """Returns lines about pairs whose sums are wrong, missing or different from those of the first
+    pair."""
     found = []
     first = next(iter(ran))
     for pair, one in ran.items():
@@ -114,7 +121,7 @@ def compare(ran: Mapping[Pair, ScenarioResult]) -> list[str]:
 
 
 def times(ran: Mapping[Pair, ScenarioResult]) -> str:
-    """Returns the seconds of a round, and their ratios to the fastest."""
+    """Returns the time of a round for each pair in seconds, and its ratio to the fastest one."""
     known = {pair: one.time_s for pair, one in ran.items() if one.time_s}
     fastest = min(known.values(), default=1.0)
     parts: Sequence[str] = [f"{p} {t:.3f} s ({t / fastest:.2f})" for p, t in known.items()]

@@ -14,8 +14,8 @@ from agglab.verification.stf.script import StfError
 
 
 class Specification:
-    """The Engine over a Machine, for all but meters, profiles and written cells. Names are full
-    names."""
+    """An Engine that uses a Machine. It lacks meters, profiles and the writing of cells. Names are
+    full names."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -140,7 +140,7 @@ def _unknown(what: str) -> StfError:
 
 
 def _controls(instance: Instance) -> Iterator[Instance]:
-    """The controls of a program, each after the one that it is in."""
+    """Yields the controls of a program, each after the one that contains it."""
     below = [*instance.children.values()]
     below += [each for each in instance.arguments.values() if isinstance(each, Instance)]
     if isinstance(instance.declaration, ast.ControlDeclaration):
@@ -155,7 +155,8 @@ def _declared(control: Instance) -> tuple[ast.Declaration, ...]:
 
 
 def _predicate(match: Match, width: int) -> Callable[[Any], bool]:
-    """Whether a value matches a key of an entry, as an unsigned number."""
+    """Returns a function that tests whether a value, as an unsigned number, matches a key of an
+    entry."""
     value, operand = match.value, match.operand
 
     def hits(key: int) -> bool:

@@ -1,7 +1,8 @@
-"""The search for bad schedules, in virtual time.
+"""The search for schedules of faults that break the protocol, in virtual time.
 
     python -m agglab.verification explore --schedules 100000
 
 `schedules` makes a scenario from a seed, `trial` runs and judges it, `shrink` makes a failing one
-small, `search` does it for many. What a system brings itself, such as walks, is in `proofs`.
+small, and `search` does this for many seeds. What a system itself contributes to its verification,
+such as walks, is in `proofs`.
 """

@@ -1,4 +1,4 @@
-"""The command `explore`: random schedules of faults; all interleavings of a small case."""
+"""The command `explore`: tries random schedules of faults, and all interleavings of small cases."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ SCHEDULES, DEPTH = 100_000, 10
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit code 0 if nothing was found, 1 if something was, 2 for a wrong command line."""
+    """Returns exit code 0 if nothing was found, 1 if something was found, and 2 for a wrong command
+    line."""
     options = _parser().parse_args(arguments)
     program = Path(options.program or programs.path(options.system)).resolve()
     seeds = range(options.first_seed, options.first_seed + options.schedules)
@@ -49,7 +50,7 @@ def _replay(path: Path, subject: Subject) -> int:
 
 
 def _enumerate(subject: Subject, depth: int, out: TextIO) -> bool:
-    """Whether all is as it must be, in every order of events of the system's small cases."""
+    """Whether every order of events of the system's small cases ends without a fault."""
     exhaust = proofs.of(subject.system).exhaust
     try:
         if exhaust:

@@ -1,4 +1,5 @@
-"""Random small scenarios: a topology, one or two jobs, and a few faults, all from one seed."""
+"""Random small scenarios: a topology, one or two jobs, and a few faults, all drawn from one
+seed."""
 
 from __future__ import annotations
 
@@ -41,15 +42,15 @@ SHAPES = (
     lambda chance: Shape("ring_of_racks", 1, racks=3),
 )
 STOPS = ("_pause", "_crash", "_restart", "_reprogram")
-"""Endings of kinds."""
+"""The endings of the names of faults that stop a program."""
 PROBABILITIES = (0.01, 0.05, 0.1, 0.2)
 TIMES_S = (0.0005, 0.002, 0.005, 0.02, 0.05, 0.15, 0.4)
 LASTING_S = (0.001, 0.01, 0.05, 0.2, 0.8)
 
 
 def schedule(seed: int, system: str) -> Scenario:
-    """The scenario of a seed, resolved: nothing in it is left to be chosen. Whatever the system, a
-    seed has the same network, jobs and faults; besides these, servers have faults of their own."""
+    """Returns the scenario of a seed, with all values chosen. A seed has the same network, jobs and
+    faults for every system; systems with servers have additional faults of servers."""
     chance, tensors = Random(seed), Random(f"tensors {seed}")
     found = systems.find(system)
     shape = chance.choice(SHAPES)(chance)
@@ -85,14 +86,15 @@ def schedule(seed: int, system: str) -> Scenario:
 
 
 def _options(seed: int, system: str) -> Any:
-    """The system's own keys."""
+    """Draws the system's own keys."""
     draw, usual = proofs.of(system).options, systems.find(system).options
     assert usual is not None
     return draw(Random(f"options {seed}")) if draw else usual()
 
 
 def _workload(chance: Random, tensors: Random, system: System) -> Workload:
-    """Draws a workload. tensors: draws the properties of the tensors, apart from all else."""
+    """Draws a workload. tensors: the random numbers for the properties of the tensors, which are
+    independent of `chance`."""
     able = system.abilities.workloads
     reduces = "allreduce" in able
     others = [kind for kind in able if kind in OWN_KEYS]
@@ -113,7 +115,7 @@ def _workload(chance: Random, tensors: Random, system: System) -> Workload:
 
 
 def _sparse(chance: Random) -> dict[str, Any]:
-    """The keys of a sparse workload, in half of all cases."""
+    """Draws the keys of a sparse workload in half of all cases, and no keys in the others."""
     keys = {
         "kind": "sparse_allreduce",
         "density": chance.choice((0.0, 0.1, 0.3, 0.6)),
@@ -124,8 +126,9 @@ def _sparse(chance: Random) -> dict[str, Any]:
 
 
 def _push_pull(chance: Random) -> dict[str, Any]:
-    """Draws a vocabulary of few keys, which all workers have, or of more keys than any worker
-    draws; the popular keys seldom stay the same for long."""
+    """Draws the vocabulary of a push-and-pull workload. It has few keys, which all workers have, or
+    more keys than any worker draws. In half of the cases, the popular keys change after each one or
+    two rounds."""
     return {
         "vocabulary": chance.choice((3, 12, 40, 200)),
         "exponent": chance.choice((0.0, 0.8, 1.3)),
@@ -134,7 +137,8 @@ def _push_pull(chance: Random) -> dict[str, Any]:
 
 
 def _async_sgd(chance: Random) -> dict[str, Any]:
-    """A short training run of a model of few packets: each update and each reading is as many."""
+    """Draws a short training run of a model of few packets. Each update and each reading takes as
+    many packets."""
     return {
         "features": chance.randint(2, 8),
         "classes": chance.randint(2, 3),
@@ -158,8 +162,8 @@ OWN_KEYS: Mapping[str, Callable[[Random], dict[str, Any]]] = {
 def _faults(
     chance: Random, scenario: Scenario, makers: Mapping[str, Maker], most: int
 ) -> Iterator[FaultEntry]:
-    """Draws faults. Each target gets at most one that stops its program, and one of each other
-    kind, so that none overlaps another."""
+    """Draws faults that do not overlap: at most one fault of each kind for a target, and at most
+    one that stops the target's program."""
     graph, used = bare_graph(scenario.topology), set()
     for _ in range(chance.randint(0, most)):
         kind = chance.choice(list(makers))
@@ -186,13 +190,13 @@ def _at(chance: Random, entry: FaultEntry, scenario: Scenario) -> FaultEntry:
 
 
 def _link(chance: Random, graph: Topology) -> str:
-    """A link, or one of its directions."""
+    """Draws a link, or one of its directions."""
     link = chance.choice(graph.links)
     return chance.choice([link.name, *(name for name, _, _, _ in link.directions())])
 
 
 def _lasting(chance: Random) -> float | None:
-    """Draws how long a fault lasts; seldom it lasts for ever."""
+    """Draws how long a fault lasts. Some faults last for ever, which is rare."""
     return None if chance.random() < 0.1 else chance.choice(LASTING_S)
 
 
@@ -205,8 +209,9 @@ def _impairment(**given: object) -> Maker:
 
 
 def _periodic(chance: Random, graph: Topology) -> FaultEntry:
-    """One that ends. Without an end it could hit one packet in each of its repetitions, since all
-    who wait for the same answer repeat their packets in the same order and equally often."""
+    """Draws a periodic fault that ends. Without an end, it could hit one packet in each of its
+    repetitions: workers that wait for the same answer repeat their packets in the same order and
+    equally often."""
     entry = _impairment(every=(3, 7, 20), count=1, offset=(0, 2))(chance, graph)
     return replace(entry, for_s=entry.for_s or LASTING_S[-1])
 
@@ -273,4 +278,4 @@ MAKERS: Mapping[str, Maker] = {
     "switch_reprogram": _switch(lasts=False),
 }
 SERVER_MAKERS: Mapping[str, Maker] = _of_agents(SERVER)
-"""The number of servers, for systems that have them; by default there is one on each host."""
+"""Faults of servers, for systems that have servers. By default there is one server on each host."""

@@ -1,8 +1,8 @@
-"""Many random schedules over all processors; what fails is shrunk and written as a file that fails
-alike.
+"""Tries many random schedules on all processors. A failing schedule is made small and written to a
+file that fails in the same way.
 
-A seed is a walk (a world moved step by step beside its models) or a scenario (a run in virtual
-time, with timers, faults and recovery as they are), in turn.
+A seed stands for a walk or for a scenario, in turn. A walk moves a small world step by step and
+compares it with models. A scenario runs in virtual time, with the real timers, faults and recovery.
 """
 
 from __future__ import annotations
@@ -34,30 +34,30 @@ PROGRESS_S = 5.0
 
 @dataclass(frozen=True)
 class Subject:
-    """A system on a program, P4 source, that aggregates as the system's own does."""
+    """A system on a P4 program that aggregates as the system's own program does."""
 
     system: str
     program: Path
 
     @cached_property
     def json(self) -> Path:
-        """The compiled program."""
+        """The JSON of the program."""
         parameters = programs.source(self.system, LANES, SLOTS).parameters
         return compile_program(self.program, "agglab", parameters).json
 
     @cached_property
     def compiled(self) -> CompiledProgram:
-        """The program, built."""
+        """The program, compiled to native code."""
         return CompiledProgram(self.json)
 
     @cached_property
     def walks(self) -> walk.System[Any] | None:
-        """Worlds to walk in, if the system brings models of its protocol."""
+        """The worlds for walks, if the system has models of its protocol."""
         make = proofs.of(self.system).walks
         return make(self.compiled) if make else None
 
     def is_walk(self, seed: int) -> bool:
-        """Whether a seed stands for a walk, not for a scenario."""
+        """Whether a seed stands for a walk and not for a scenario."""
         return seed % 2 == 0 and self.walks is not None
 
 
@@ -75,7 +75,8 @@ class Found:
 
 @dataclass(frozen=True)
 class Tally:
-    """The outcome of a search. declared: jobs that ended with a failure that was declared."""
+    """The outcome of a search. declared: the number of jobs that ended with a failure that they
+    declared."""
 
     schedules: int
     declared: int
@@ -85,7 +86,7 @@ class Tally:
 
 
 def search(subject: Subject, seeds: range, processes: int, out: TextIO | None = None) -> Tally:
-    """Try the schedule of every seed."""
+    """Tries the schedule of every seed."""
     assert subject.compiled, "built once, before the processes ask for it"
     begun = shown = time.monotonic()
     found: list[Found] = []
@@ -124,14 +125,14 @@ def _batch(seeds: range) -> list[tuple[int, Trial]]:
 
 
 def try_seed(seed: int, subject: Subject) -> Trial:
-    """Run and judge what a seed stands for."""
+    """Runs and judges the walk or scenario of a seed."""
     if subject.is_walk(seed):
         return try_walk(walk.draw(seed, _walks(subject)), subject)
     return attempt(schedule(seed, subject.system), subject.compiled)
 
 
 def try_walk(chosen: Walk[Any], subject: Subject, told: list[str] | None = None) -> Trial:
-    """Walk and judge. told: gets what happened, in words."""
+    """Takes the steps of a walk and judges it. told: receives a description of what happened."""
     wrong = walk.attempt(chosen, _walks(subject), told)
     finding = None if wrong is None else Finding(wrong.kind, wrong.text)
     return Trial(finding, actions=len(chosen.steps))
@@ -143,7 +144,7 @@ def _walks(subject: Subject) -> walk.System[Any]:
 
 
 def minimal_walk(seed: int, finding: Finding, subject: Subject) -> tuple[Walk[Any], Finding]:
-    """A small walk that is wrong in the same way as a seed's, and how it is."""
+    """Returns a small walk that fails in the same way as a seed's walk, and its finding."""
     walks = _walks(subject)
     small = walk.shrink(walk.draw(seed, walks), walks, finding.kind)
     final = try_walk(small, subject).finding
@@ -152,8 +153,8 @@ def minimal_walk(seed: int, finding: Finding, subject: Subject) -> tuple[Walk[An
 
 
 def replay(path: Path, subject: Subject, out: TextIO) -> int:
-    """Walk as a file says and tell every step; 0 if nothing is wrong, else 1. Raises ValueError for
-    what is no walk, and for a system that has none."""
+    """Takes the steps of the walk in a file and prints each of them. Returns 0 if nothing is wrong,
+    otherwise 1. Raises ValueError if the file has no walk or the system has no walks."""
     if subject.walks is None:
         raise ValueError(f"{subject.system} has no walks")
     chosen = walk.read(path, subject.walks.from_values)
@@ -166,7 +167,7 @@ def replay(path: Path, subject: Subject, out: TextIO) -> int:
 
 
 def minimal(seed: int, finding: Finding, subject: Subject) -> tuple[Scenario, Finding]:
-    """A small scenario that fails in the same way as a seed's schedule, and how it does."""
+    """Returns a small scenario that fails in the same way as a seed's scenario, and its finding."""
     compiled = subject.compiled
 
     def fails(scenario: Scenario) -> bool:
@@ -182,7 +183,7 @@ def minimal(seed: int, finding: Finding, subject: Subject) -> tuple[Scenario, Fi
 
 
 def write(scenario: Scenario, program: Path, folder: Path) -> Path:
-    """The scenario as a file that `agglab run` takes."""
+    """Writes the scenario to a file that `agglab run` accepts, and returns the file's path."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{scenario.name}.yaml"
     path.write_text(to_yaml(resolve(scenario, program)), encoding="utf-8")
@@ -190,7 +191,7 @@ def write(scenario: Scenario, program: Path, folder: Path) -> Path:
 
 
 def write_walk(small: Walk[Any], name: str, folder: Path) -> Path:
-    """The walk as a file that `explore --replay` takes."""
+    """Writes the walk to a file that `explore --replay` accepts, and returns the file's path."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.json"
     path.write_text(walk.to_json(small), encoding="utf-8")
@@ -198,7 +199,8 @@ def write_walk(small: Walk[Any], name: str, folder: Path) -> Path:
 
 
 def explore(subject: Subject, seeds: range, folder: Path, out: TextIO) -> int:
-    """The whole of the command; 0 if nothing was found, else 1."""
+    """Searches, and prints and writes what was found. Returns 0 if nothing was found, otherwise
+    1."""
     processes = len(os.sched_getaffinity(0))
     tally = search(subject, seeds, processes, out)
     _print(tally, seeds, processes, out)
@@ -208,7 +210,7 @@ def explore(subject: Subject, seeds: range, folder: Path, out: TextIO) -> int:
 
 
 def _show(found: Found, subject: Subject, folder: Path, out: TextIO) -> None:
-    """Shows a failure, shrunk, and the command that fails in the same way."""
+    """Shows a failure, made small, and the command that fails in the same way."""
     if subject.is_walk(found.seed):
         small_walk, finding = minimal_walk(found.seed, found.finding, subject)
         path = write_walk(small_walk, f"walk-{found.seed}", folder)

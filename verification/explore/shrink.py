@@ -1,4 +1,5 @@
-"""From a schedule that fails to a small one that fails alike: delta debugging on its parts."""
+"""Makes a failing schedule small, so that it still fails in the same way, by delta debugging of its
+parts."""
 
 from __future__ import annotations
 
@@ -20,15 +21,15 @@ from agglab.verification.explore.schedules import LANES
 Fails = Callable[[Scenario], bool]
 Lost = Mapping[str, tuple[int, ...]]
 CHANCE = ("loss", "gilbert_elliott", "periodic")
-"""Kinds that can be said as a list of the frames they drop."""
+"""The kinds of impairment that can be replaced by a list of the frames that they drop."""
 
 
 def shrink(scenario: Scenario, lost: Callable[[Scenario], Lost], fails: Fails) -> Scenario:
-    """Returns a scenario that fails like this one, such that no simpler neighbour of it fails.
+    """Returns a scenario that fails in the same way, of which no simpler neighbor fails.
 
-    The search first leaves random losses as they are, and then replaces them by lists of exactly
-    those frames that matter. lost: returns the frames that each direction lost in a run of a
-    scenario.
+    The search first leaves random losses as they are, and then replaces them by lists of the frames
+    that were lost, which it shortens. lost: returns the frames that each direction lost in a run of
+    a scenario.
     """
     small = _descend(scenario, fails)
     exact = listed(small, lost(small))
@@ -36,7 +37,8 @@ def shrink(scenario: Scenario, lost: Callable[[Scenario], Lost], fails: Fails) -
 
 
 def _descend(scenario: Scenario, fails: Fails) -> Scenario:
-    """The first simpler scenario that still fails, again and again, until none does."""
+    """Replaces the scenario by the first simpler one that still fails, again and again, until none
+    does."""
     while True:
         simpler = next((each for each in _simpler(scenario) if sound(each) and fails(each)), None)
         if simpler is None:
@@ -45,7 +47,7 @@ def _descend(scenario: Scenario, fails: Fails) -> Scenario:
 
 
 def listed(scenario: Scenario, dropped: Lost) -> Scenario:
-    """The scenario with its losses as exact lists, which can be made shorter."""
+    """Returns the scenario with its losses as exact lists, which can be made shorter."""
     others = tuple(fault for fault in scenario.faults if fault.kind not in CHANCE)
     taken = {fault.link for fault in others if fault.kind == "drop_list"}
     lists = tuple(
@@ -58,7 +60,7 @@ def listed(scenario: Scenario, dropped: Lost) -> Scenario:
 
 
 def sound(scenario: Scenario) -> bool:
-    """Returns true if the scenario's faults name things that exist, and times that come."""
+    """Whether the scenario is valid: its faults name objects that exist and times that occur."""
     try:
         graph = bare(scenario.topology)
     except ValueError:
@@ -70,8 +72,8 @@ def sound(scenario: Scenario) -> bool:
 
 
 def _simpler(scenario: Scenario) -> Iterator[Scenario]:
-    """Yields simpler scenarios, with large steps first: without half of the faults, without single
-    ones, then with smaller jobs and topologies."""
+    """Yields simpler scenarios, the largest steps first: without half of the faults, without single
+    faults, and then with smaller jobs and topologies."""
     faults = scenario.faults
     for part in _parts(len(faults)):
         kept = tuple(fault for n, fault in enumerate(faults) if n not in part)

@@ -1,5 +1,5 @@
-"""One schedule run in virtual time and judged: no hang, no wrong sum, no failure but a declared
-one, and each failure names who is missing."""
+"""Runs one schedule in virtual time and judges it. No run may hang, return a wrong sum or fail,
+except where the schedule allows a failure; and each failure must name who is missing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EMPTYING = ("worker_restart", "switch_restart", "switch_reprogram")
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that must not be. kind: hang, wrong sum, failure, nobody named, or error."""
+    """A fault that was found. kind: hang, wrong sum, failure, nobody named, or error."""
 
     kind: str
     text: str
@@ -36,9 +36,10 @@ class Finding:
 
 @dataclass(frozen=True)
 class Trial:
-    """finding: None where all is as it must be. failed: how many jobs ended with a declared
-    failure. actions: events of the virtual clock. dropped: numbers of the frames that impairments
-    took from each direction, where there is a finding."""
+    """The outcome of one run. finding: None if nothing is wrong. failed: the number of jobs that
+    ended with a failure that they declared. actions: the number of events of the virtual clock.
+    dropped: the numbers of the frames that each direction lost to impairments, only if there is a
+    finding."""
 
     finding: Finding | None
     failed: int = 0
@@ -47,7 +48,7 @@ class Trial:
 
 
 class Silent:
-    """In place of a run's progress and its event log."""
+    """A silent replacement of a run's progress display and event log."""
 
     def begin_round(self, job: int, number: int, now_ns: int) -> None: ...
 
@@ -64,7 +65,7 @@ class Silent:
 
 
 def attempt(scenario: Scenario, compiled: CompiledProgram) -> Trial:
-    """Run a checked scenario whose lanes and slots are those of the compiled program."""
+    """Runs a checked scenario whose lanes and slots are those of the compiled program."""
     resolved, silent = resolve(scenario), cast(Any, Silent())
     graph, seed = resolved.graph, resolved.seed
     programs = {switch.name: compiled for switch in graph.switches}
@@ -76,7 +77,7 @@ def attempt(scenario: Scenario, compiled: CompiledProgram) -> Trial:
 
 
 def _conduct(run: Conductor, scenario: Scenario, graph: Topology) -> tuple[int, Finding | None]:
-    """Jobs that failed, and what must not be."""
+    """Runs the jobs. Returns how many of them failed, and what is wrong."""
     try:
         outcome = run.run()
     except NeverEnds as error:
@@ -105,8 +106,8 @@ def _findings(scenario: Scenario, graph: Topology, outcome: Outcome) -> Iterator
 
 
 def may_fail(scenario: Scenario, job: Job) -> bool:
-    """Whether something is declared that the job's on_failure does not forgive, or that leaves no
-    survivor."""
+    """Whether the scenario has a fault that the job's on_failure does not cope with, or that leaves
+    no survivor."""
     killed = {entry.worker for entry in scenario.faults if entry.kind in KILLING}
     if job.on_failure == "survivors" and killed >= set(job.hosts):
         return True
@@ -114,8 +115,9 @@ def may_fail(scenario: Scenario, job: Job) -> bool:
 
 
 def _forgiven(entry: FaultEntry, on_failure: str) -> bool:
-    """Impairments always; a link or worker that comes back soon; what `restart` starts again; and
-    whom `survivors` can do without."""
+    """Whether a job must cope with a fault. It must always cope with impairments, and with a link
+    or worker that comes back soon. With `restart` it must also cope with programs that start again,
+    and with `survivors` with lost workers."""
     if entry.kind in LASTING:
         return entry.for_s is not None
     if entry.kind == "worker_crash":

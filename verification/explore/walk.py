@@ -1,9 +1,11 @@
-"""A walk: a small world that a seed describes, moved by steps that a seed draws. Whatever the world
-is (a system's switches and workers), it says itself when something is wrong.
+"""A walk: a small world that a seed describes, moved by steps that the seed draws. The world
+belongs to a system; it consists, for example, of switches and workers. The world itself reports
+when something is wrong.
 
-Each step is a kind and a number from which the world draws the details, so that any part of a walk
-is a walk too, and a failing one shrinks by leaving steps out. Every walk uses some kinds of steps
-much and others not at all: what is rare in the mean is then common in some walks.
+Each step is a kind and a number, from which the world draws the details. Any part of a walk is
+therefore a walk too, and a failing walk becomes smaller when steps are left out. In each walk, some
+kinds of steps are frequent and others are absent. Combinations that are rare on average are
+therefore frequent in some walks.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ FAVOURS = (0.0, 0.25, 1.0, 1.0, 4.0)
 
 
 class Wrong(Exception):
-    """Something that must not be. kind: a word or two, by which failures are told apart."""
+    """A fault that a world has found. kind: a word or two that tell failures apart."""
 
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(f"{kind}: {text}")
@@ -28,7 +30,7 @@ class Wrong(Exception):
 
 
 class Step(NamedTuple):
-    """One thing that happens."""
+    """One event of a walk."""
 
     kind: str
     number: int
@@ -38,7 +40,7 @@ class World(Protocol):
     """The world that a walk moves. Its methods raise Wrong."""
 
     told: list[str] | None
-    """A list of what happened, in words; None if nobody asks for it."""
+    """A list that receives descriptions of what happens, or None if nobody needs them."""
 
     def begin(self) -> None:
         """Starts everything."""
@@ -46,7 +48,7 @@ class World(Protocol):
     def do(self, step: Step) -> None: ...
 
     def finish(self) -> None:
-        """Brings everything that was begun to its end, without any further fault from outside."""
+        """Completes everything that was begun, without further faults from outside."""
 
     def close(self) -> None: ...
 
@@ -55,32 +57,33 @@ S = TypeVar("S")
 
 
 class System(Protocol[S]):
-    """A way of aggregating, as a search sees it. S: a frozen dataclass of plain values."""
+    """A way of aggregating, in the form that a search needs. S: a frozen dataclass of plain
+    values."""
 
     def setting(self, chance: Random) -> S: ...
 
     def kinds(self, setting: S) -> Mapping[str, float]:
-        """Kinds of steps and how often they are."""
+        """Returns the kinds of steps and the weight of each."""
 
     def world(self, setting: S) -> World: ...
 
     def simpler(self, setting: S) -> Iterator[S]:
-        """Settings that are a little smaller."""
+        """Yields settings that are a little smaller."""
 
     def from_values(self, values: Mapping[str, Any]) -> S:
-        """The setting that has these fields. Raises KeyError, TypeError or ValueError."""
+        """Returns the setting that has these fields. Raises KeyError, TypeError or ValueError."""
 
 
 @dataclass(frozen=True)
 class Walk(Generic[S]):
-    """A walk: the steps, and the world they are taken in."""
+    """A walk: its steps, and the setting of the world in which they are taken."""
 
     setting: S
     steps: tuple[Step, ...]
 
 
 def draw(seed: int, system: System[S]) -> Walk[S]:
-    """The walk of a seed."""
+    """Returns the walk of a seed."""
     chance = Random(seed)
     setting = system.setting(chance)
     weights = {kind: w * chance.choice(FAVOURS) for kind, w in system.kinds(setting).items()}
@@ -92,7 +95,8 @@ def draw(seed: int, system: System[S]) -> Walk[S]:
 
 
 def attempt(walk: Walk[S], system: System[S], told: list[str] | None = None) -> Wrong | None:
-    """Walks, and returns what was wrong. told: receives in words what happened."""
+    """Takes the steps of a walk and returns what was wrong, or None. told: receives a description
+    of what happened."""
     world = system.world(walk.setting)
     world.told = told
     try:
@@ -110,7 +114,7 @@ def attempt(walk: Walk[S], system: System[S], told: list[str] | None = None) -> 
 
 
 def place(error: BaseException) -> str:
-    """File and line where an exception was raised."""
+    """Returns the file and line where an exception was raised."""
     trace = error.__traceback__
     while trace and trace.tb_next:
         trace = trace.tb_next
@@ -120,7 +124,7 @@ def place(error: BaseException) -> str:
 
 
 def shrink(walk: Walk[S], system: System[S], kind: str) -> Walk[S]:
-    """A walk that is wrong in the same way, of which nothing can be left out."""
+    """Returns a walk that is wrong in the same way and from which nothing more can be left out."""
 
     def fails(each: Walk[S]) -> bool:
         wrong = attempt(each, system)
@@ -156,7 +160,8 @@ def to_json(walk: Walk[Any]) -> str:
 
 
 def from_json(text: str, make: Callable[[Mapping[str, Any]], S]) -> Walk[S]:
-    """Raises ValueError for what is no walk. make: a setting from its values."""
+    """Returns the walk in a text. Raises ValueError if the text is not a walk. make: returns a
+    setting, given its values."""
     try:
         content = json.loads(text)
         steps: Iterable[Any] = content["steps"]
@@ -166,5 +171,5 @@ def from_json(text: str, make: Callable[[Mapping[str, Any]], S]) -> Walk[S]:
 
 
 def read(path: Path, make: Callable[[Mapping[str, Any]], S]) -> Walk[S]:
-    """A walk from a file. Raises ValueError and OSError."""
+    """Returns the walk in a file. Raises ValueError and OSError."""
     return from_json(path.read_text(encoding="utf-8"), make)

@@ -1,3 +1,4 @@
-"""Foreign packets at a system at work: a host that has no part in the job sends noise, frames of
-other systems, frames of the system's own that are old, cut or changed, and its attack frames. No
-sum may change, no job may end, and every frame has to be counted."""
+"""Foreign packets during a system's run. A host that has no part in the job, the stranger, sends
+noise and frames of other systems. It also sends old, cut or changed frames of the system, and the
+frames with which the system says that it could be attacked. No sum may change, no job may end, and
+every frame must be counted."""

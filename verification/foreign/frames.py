@@ -1,4 +1,4 @@
-"""Frames of a stranger, from a seed: kinds take turns."""
+"""The frames that a stranger sends, drawn from a seed. The kinds of frame take turns."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ PORTS = slice(HEADERS_BYTES - 8, HEADERS_BYTES - 4)
 
 @dataclass(frozen=True)
 class ForeignHost:
-    """A host that is no member of the job, and what it sends. own: its address. ends: the addresses
-    in the system's frames. others, same: recorded frames of other systems, and of another run of
-    this system. attack: frames that the system itself says an outsider would send."""
+    """A host that is not a member of the job, and the material for its frames. own: its address.
+    ends: the addresses in the system's frames. others, same: recorded frames of other systems, and
+    of another run of this system. attack: the frames that an outsider would send according to the
+    system itself."""
 
     chance: Random
     own: End
@@ -56,7 +57,7 @@ def _random_payload(who: ForeignHost) -> bytes:
 
 
 def _sent(who: ForeignHost, source: End, payload: bytes) -> bytes:
-    """A datagram with correct lengths and checksums to any address."""
+    """Returns a datagram with correct lengths and checksums to one of the system's addresses."""
     to = who.chance.choice(who.ends)
     return ethernet(to.mac, who.own.mac, ipv4(source.ip, to.ip, udp(source, to, payload)))
 
@@ -70,12 +71,12 @@ def _spoofed(who: ForeignHost) -> bytes:
 
 
 def _other(who: ForeignHost) -> bytes:
-    """A frame of another system, as it was sent there."""
+    """Returns a frame of another system, as it was sent there."""
     return who.chance.choice(who.others)
 
 
 def _other_payload(who: ForeignHost) -> bytes:
-    """A packet of another system under an address of this one's agents."""
+    """Returns a packet of another system with the source address of one of this system's agents."""
     return _sent(who, who.chance.choice(who.ends), _other(who)[HEADERS_BYTES:])
 
 
@@ -84,7 +85,7 @@ def _old(who: ForeignHost) -> bytes:
 
 
 def _own_name(who: ForeignHost) -> bytes:
-    """A packet of the system under the stranger's own address."""
+    """Returns a packet of the system with the stranger's own source address."""
     return _sent(who, who.own, _old(who)[HEADERS_BYTES:])
 
 

@@ -1,4 +1,4 @@
-"""Frames that systems send on links, recorded from small runs."""
+"""The frames that systems send on links, recorded from small runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ ELEMENTS = 4000
 
 @cache
 def recorded(system: str) -> Sequence[bytes]:
-    """Returns frames of a run of this system, at most FRAMES_MAX. They are always the same."""
+    """Returns frames of a run of this system, at most FRAMES_MAX. They are the same at each
+    call."""
     frames = _sent_in(resolved(system, ELEMENTS, seed=1))
     return Random(f"recorded {system}").sample(frames, min(FRAMES_MAX, len(frames)))
 

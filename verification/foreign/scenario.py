@@ -1,5 +1,5 @@
-"""The run that is disturbed: a rack with a job of four workers, hosts for servers, and a stranger
-with a faster link than theirs."""
+"""The run that the stranger disturbs: a rack with a job of four workers, hosts for servers, and the
+stranger, whose link is faster than theirs."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ STRANGER = "h5"
 SECONDS_PER_FRAME = 70e-6
 """The time that a frame of half the MTU takes on the stranger's link."""
 ELEMENTS_PER_FRAME = 25
-"""Chosen so that the first of two rounds at 10 Mbit/s takes longer than all foreign frames."""
+"""The elements for each foreign frame. With them, the first of two rounds at 10 Mbit/s takes longer
+than all foreign frames."""
 ELEMENTS_PER_UPDATE, UPDATES_MIN = 1250, 10
-"""A training run with so many updates takes as long."""
+"""The elements for each update of a training run, and the least number of updates. With them, the
+training takes as long as the two rounds."""
 MODEL, MODEL_ELEMENTS = "alexnet", 61_100_840
 """The model of workload `layers`, which is scaled to the wanted number of values."""
 TEXT = """\
@@ -33,13 +35,13 @@ ATTACK = "faults: [{{kind: attack, host: {stranger}, frames: {frames}, for: {for
 
 
 def names() -> list[str]:
-    """The systems that run in virtual time; of those that packages bring, too."""
+    """Returns the systems that run in virtual time, including those of installed packages."""
     return systems.in_virtual_time(systems.names())
 
 
 def resolved(system: str, elements: int, seed: int, frames: int = 0) -> ResolvedScenario:
-    """Seeds differ in the kind of workload, dtype and variant of the system, too. frames: that the
-    stranger sends."""
+    """Returns the scenario of a seed. Seeds also differ in the kind of workload, the dtype and the
+    variant of the system. frames: the number of frames that the stranger sends."""
     found = systems.find(system)
     abilities, variants = found.abilities, list(found.variants.values())
     kind = KINDS[abilities.workloads[seed % len(abilities.workloads)]]

@@ -1,4 +1,4 @@
-"""One run of a system beside a stranger, judged."""
+"""One run of a system with a stranger, and the judgment of it."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from agglab.verification.foreign.scenario import ELEMENTS_PER_FRAME, STRANGER, n
 
 @dataclass(frozen=True)
 class ForeignTrafficResult:
-    """sent: foreign frames by kind. counted: what switches counted, by the system's own words.
-    troubles: what must not be, a line each."""
+    """The result of a run. sent: the number of foreign frames of each kind. counted: the counters
+    of the switches, with the system's names. troubles: one line for everything that is wrong."""
 
     sent: Mapping[str, int]
     counted: Mapping[str, int]
@@ -36,7 +36,7 @@ class ForeignTrafficResult:
 
 
 class SystemUnderAttack:
-    """A system, for all that it is asked but what an outsider sends."""
+    """A system, except that its attack frames are those of the stranger."""
 
     def __init__(self, system: System, stranger: ForeignHost) -> None:
         self._system, self._stranger = system, stranger
@@ -51,13 +51,14 @@ class SystemUnderAttack:
 
 
 def build(system: str, frames: int, seed: int) -> None:
-    """Compiles the programs of such an attempt, down to C: an attempt then finds them built."""
+    """Compiles the programs of an attempt down to native code, so that the attempt finds them in
+    the cache."""
     programs = prepare(_disturbed(system, frames, seed)).programs
     built({node: program.json for node, program in programs.items()})
 
 
 def attempt(system: str, frames: int, seed: int) -> ForeignTrafficResult:
-    """Runs two rounds of the system; during the first of them a host outside the job sends so many
+    """Runs two rounds of the system. During the first round, a host outside the job sends so many
     frames."""
     run = _disturbed(system, frames, seed)
     same = recorded(system)
@@ -113,6 +114,7 @@ def _troubles(
 
 
 def _arrivals(run: ResolvedScenario) -> tuple[str, ...]:
-    """The counters of which one counts each frame; of plain forwarding these are all."""
+    """Returns counters of which exactly one counts each frame. For plain forwarding these are all
+    counters."""
     plain = run.programs["s1"].path.stem == SOURCE.name
     return run.system.arrivals() or (tuple(run.system.counters) if plain else ())

@@ -1,4 +1,4 @@
-"""Tokens of generated C, and words that mean something there."""
+"""The tokens of generated C, and the words that have a meaning there."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ _TOKEN = re.compile(
     r"|[-+*/%&|^~!<>=?:;,.(){}\[\]#])"
 )
 OWN = re.compile(r"(?:[A-Za-z0-9_]*?_)?p4_[A-Za-z0-9_]*\Z")
-"""Identifiers that come of a program's names."""
+"""Identifiers that are made of a program's names."""
 
 
 class TokenError(Exception):
-    """Something that generated C does not consist of."""
+    """Text that is not a token of generated C."""
 
 
 def line_tokens(line: str) -> list[str]:
-    """The tokens of a line, without comments."""
+    """Returns the tokens of a line, without comments."""
     found, at = [], 0
     while at < len(line):
         match = _TOKEN.match(line, at)

@@ -1,4 +1,5 @@
-"""The command `fuzz`: how many of what, in processes; findings are saved with their seeds."""
+"""The command `fuzz`: tries inputs of each kind in several processes, and saves findings with their
+seeds."""
 
 from __future__ import annotations
 
@@ -52,16 +53,17 @@ OTHER_INPUTS = 500
 HANG_S = 30
 RANDOM_PROGRAMS = range(1, 5)
 AGGREGATION_SHARE = 0.25
-"""The share of all packets that go to the aggregation program, which the laboratory is for."""
+"""The share of all packets that go to the aggregation program, which is the laboratory's main
+purpose."""
 
 
 class Hang(Exception):
-    """An input took longer than HANG_S."""
+    """An input that took longer than HANG_S."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """The findings of a run of seeds of one kind: a text for each."""
+    """The findings of a run of seeds of one kind, with a text for each."""
 
     kind: str
     inputs: int
@@ -142,7 +144,7 @@ def _packets(pool: ProcessPoolExecutor, options: argparse.Namespace) -> int:
 
 
 def shares(found: Sequence[Subject], packets: int) -> Iterator[tuple[Subject, int]]:
-    """Returns the number of packets for each program, the largest first."""
+    """Yields the number of packets for each program, the largest first."""
     first = int(packets * AGGREGATION_SHARE)
     each, rest = divmod(packets - first, max(1, len(found) - 1))
     for number, subject in enumerate(found):
@@ -173,7 +175,8 @@ _targets: dict[str, Target] = {}
 
 
 def attempt(name: str, seed: int, numbers: Iterable[int], results: Path) -> Found:
-    """Inputs of a kind, one after the other. What is wrong is saved with the traceback."""
+    """Tries inputs of a kind, one after the other. An input that fails is saved with the
+    traceback."""
     signal.signal(signal.SIGALRM, _hangs)
     troubles, count = [], 0
     if name not in _targets:

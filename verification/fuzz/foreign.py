@@ -1,4 +1,5 @@
-"""Foreign packets at systems at work, as inputs of the fuzzer: one is a run of one system."""
+"""Foreign packets during a system's run, as inputs of the fuzzer. One input is a run of one
+system."""
 
 from __future__ import annotations
 
@@ -15,12 +16,13 @@ from agglab.verification.fuzz.inputs import Target
 FRAMES = 2000
 """The number of foreign frames in one run."""
 RUNS_OF_EACH = 8
-"""On average, so that a system gets 10,000 frames and more."""
+"""The average number of runs of each system, which therefore gets 10,000 frames and more."""
 RUNS = RUNS_OF_EACH * len(systems.in_virtual_time(systems.built_in()))
 
 
 class ForeignTarget(Target):
-    """Frames of a stranger beside a job: no sum changes, and each frame is counted."""
+    """The target for frames of a stranger during a job: no sum changes, and each frame is
+    counted."""
 
     name = "foreign"
 

@@ -1,4 +1,5 @@
-"""Kinds of input with their fuzz targets: `attempt(rng)` raises when something is wrong."""
+"""The kinds of input with their fuzz targets. `survive(text)` of a target raises an exception when
+something is wrong."""
 
 from __future__ import annotations
 
@@ -56,29 +57,31 @@ OPERATORS = OPERATOR_TEXT.split()
 
 
 class Target(ABC):
-    """One kind of input. name: the name of the kind. A target is set up once in each process."""
+    """The target for one kind of input. name: the name of the kind. A target is set up once in each
+    process."""
 
     name: str
 
     def __init__(self, tests: Path) -> None:
-        """tests: the folder of packet tests, whose programs and scripts are what is changed."""
+        """Keeps the folder of packet tests, whose programs and scripts the targets change."""
         self.tests = tests
 
     @abstractmethod
     def draw(self, rng: random.Random) -> str:
-        """An input as text."""
+        """Returns an input as text."""
 
     def prepare(self, text: str) -> None:  # noqa: B027 - most inputs need nothing
-        """Builds what the input needs before its time begins: the C compiler may take longer than
-        an input is given."""
+        """Builds what the input needs before its time limit begins, because the C compiler may take
+        longer than the limit."""
 
     @abstractmethod
     def survive(self, text: str) -> None:
-        """Raises whatever should not have been raised."""
+        """Uses the input. Raises an exception that should not have been raised."""
 
 
 def compiled(path: Path, text: str | None = None) -> str:
-    """The JSON of a program that compiles; text: what stands in place of the file's."""
+    """Returns the JSON of a program, which must compile. text: the source to use in place of the
+    file's."""
     diagnostics = Diagnostics()
     if text is None:
         text = source_text(path, diagnostics)
@@ -96,7 +99,8 @@ def source_text(path: Path, diagnostics: Diagnostics) -> str:
 
 
 class JsonTarget(Target):
-    """BMv2 JSON with members changed: refused in one line, or translated to C that compiles."""
+    """The target for BMv2 JSON with changed members, which must be refused in one line or
+    translated to C that compiles."""
 
     name = "json"
     BUILT = 0.02  # of what is accepted: the C compiler takes its time
@@ -134,7 +138,7 @@ class JsonTarget(Target):
 
 
 def places(document: Json) -> list[tuple[Json, Any]]:
-    """Returns (container, key) of everything in a document but where it comes from."""
+    """Returns (container, key) of everything in a document except information about its origin."""
     found: list[tuple[Json, Any]] = []
     pending = [document]
     while pending:
@@ -150,7 +154,8 @@ def places(document: Json) -> list[tuple[Json, Any]]:
 
 
 def change_json(rng: random.Random, document: Json) -> None:
-    """One change: something goes, is doubled, is replaced by junk or by what stands elsewhere."""
+    """Makes one change: removes a value, doubles it, or replaces it by junk or by a value from
+    elsewhere."""
     everywhere = places(document)
     holder, key = rng.choice(everywhere)
     old = holder[key]
@@ -173,7 +178,8 @@ def change_json(rng: random.Random, document: Json) -> None:
 
 
 class SourceTarget(Target):
-    """P4 with tokens changed: diagnostics with places, or JSON that our switch loads."""
+    """The target for P4 with changed tokens, which must give diagnostics with places, or JSON that
+    our switch loads."""
 
     name = "p4"
 
@@ -184,7 +190,7 @@ class SourceTarget(Target):
         self.words = [*sorted(KEYWORDS), *TOKEN_TEXT.split()]
 
     def pieces(self, rng: random.Random) -> list[str]:
-        """Tokens of a packet test or of a random program, libraries included."""
+        """Returns the tokens of a packet test or of a random program, including the libraries."""
         diagnostics = Diagnostics()
         if rng.random() < 0.2:
             seed = rng.randrange(50)
@@ -236,7 +242,8 @@ class SourceTarget(Target):
 
 
 class ScriptTarget(Target):
-    """STF scripts with words changed, run on the program they belong to."""
+    """The target for STF scripts with changed words, which run on the program to which they
+    belong."""
 
     name = "stf"
     WORDS = SCRIPT_TEXT.split()
@@ -278,7 +285,7 @@ class ScriptTarget(Target):
 
 
 class ScenarioTarget(Target):
-    """Scenarios with lines and values changed."""
+    """The target for scenarios with changed lines and values."""
 
     name = "scenario"
     VALUES = VALUE_TEXT.split()

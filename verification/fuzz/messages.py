@@ -1,4 +1,4 @@
-"""Messages from others: P4Runtime requests, agents' lines, the worker's datagrams."""
+"""Messages from other programs: P4Runtime requests, agents' lines, and the worker's datagrams."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ SHAPES = (b"", b"\0", b"\1", b"\x0a", b"\xff" * 2, b"\0\1", b"\x0a\0\0\1", b"\xf
 
 
 class RuntimeTarget(Target):
-    """Updates and queries against a device: done, or refused with a status."""
+    """The target for updates and queries, which a device must execute or refuse with a status."""
 
     name = "p4runtime"
 
@@ -119,7 +119,7 @@ def identifiers(info: Message) -> list[int]:
 
 
 def fill_message(rng: random.Random, message: Message, ids: list[int], depth: int) -> None:
-    """Fills some fields of a message; more often than not with ids that exist."""
+    """Fills some fields of a message. Most of the ids are ids that exist."""
     chosen = [f for f in message.DESCRIPTOR.fields if rng.random() < (0.5 if depth else 0.15)]
     for field in chosen:
         for _ in range(rng.randrange(1, 4) if field.is_repeated else 1):
@@ -189,7 +189,8 @@ def guide(rng: random.Random, entity: Any, info: Any) -> None:
 
 
 class AgentTarget(Target):
-    """Messages of agents on the control socket: read as events, or AgentFailed."""
+    """The target for messages of agents on the control socket, which must be read as events or
+    raise AgentFailed."""
 
     name = "agents"
 
@@ -224,7 +225,8 @@ class AgentTarget(Target):
 
 
 class DatagramTarget(Target):
-    """UDP payloads at a worker: a chunk or nothing."""
+    """The target for UDP payloads that a worker receives, which it must read as a chunk or
+    ignore."""
 
     name = "datagrams"
 

@@ -1,9 +1,9 @@
-"""Hostile names: whatever a program's strings hold, nothing but identifiers, literals and comments
-comes of them in C.
+"""Hostile names: whatever a program's strings contain, they may only become identifiers, literals
+and comments in C.
 
-A program is translated twice, with harmless names and with hostile ones in the same places. The two
-texts must have the same tokens line by line, string literals aside and identifiers that come from
-names aside, which must map one to one.
+A program is translated twice, with harmless names and with hostile names in the same places. The
+two texts must have the same tokens line by line. Only string literals may differ, and identifiers
+that come from names, which must map one to one.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from agglab.verification.fuzz.c_words import C_WORDS, OWN, TokenError, line_toke
 from agglab.verification.fuzz.inputs import Json, Target, compiled, source_text
 
 BATCH = 100
-"""Names in one input."""
+"""The number of names in one input."""
 FIXED = frozenset(("op", "type", "match_type", "algo", "path"))
-"""Members whose strings are words of the format."""
+"""The members whose strings are words of the format and not names."""
 HEX = re.compile(r"-?0x[0-9a-fA-F]+\Z")
 RESERVED = frozenset(("$valid$", "__HIT__", "__MISS__", "default", "standard_metadata", "scalars"))
 TARGETS_OWN = frozenset(("ingress", "egress", "parser", "deparser"))
@@ -49,7 +49,7 @@ PIECES = (
 
 
 def hostile(rng: random.Random) -> str:
-    """A name that tries to be something else."""
+    """Returns a name that looks like something else, such as C code."""
     if rng.random() < 0.15:
         return rng.choice(C_WORDS)
     text = "".join(rng.choice(PIECES) for _ in range(rng.choice((1, 1, 2, 3, 5))))
@@ -57,7 +57,7 @@ def hostile(rng: random.Random) -> str:
 
 
 def same_tokens(plain: str, hostile_text: str) -> None:
-    """Raises AssertionError where the texts are not the same program under other names."""
+    """Raises AssertionError unless the two texts are the same program with different names."""
     assert hostile_text.isascii(), "characters beyond ASCII"
     assert "??" not in hostile_text, "a trigraph"
     lines, others = plain.split("\n"), hostile_text.split("\n")
@@ -83,12 +83,13 @@ def same_tokens(plain: str, hostile_text: str) -> None:
 
 @dataclass
 class Renamed:
-    """The strings of a document that may be chosen freely, and how to write it with others."""
+    """The strings of a document that may be chosen freely, and a way to write the document with
+    others."""
 
     document: Json
     names: list[str]
     texts: list[tuple[Any, Any]]
-    """(holder, key) of what is only shown: P4 lines, file names, log messages."""
+    """The (holder, key) of strings that are only shown: P4 lines, file names and log messages."""
 
     @classmethod
     def of(cls, document: Json) -> Renamed:
@@ -103,7 +104,8 @@ class Renamed:
         return len(self.names) + len(self.texts)
 
     def written(self, given: list[str]) -> str:
-        """The document as JSON with these strings instead, in order; the rest becomes harmless."""
+        """Returns the document as JSON with the given strings in place of its own, in order.
+        Strings for which none is given become harmless ones."""
         chosen = {old: f"n{i}" for i, old in enumerate(self.names)}
         taken = set(chosen.values()) | RESERVED | TARGETS_OWN | _standard(self.document)
         for old, new in zip(self.names, given, strict=False):
@@ -119,7 +121,7 @@ class Renamed:
 
 
 def _declared(document: Json) -> Iterator[str]:
-    """Returns all names that are declared somewhere."""
+    """Yields all names that are declared in the document."""
     for error in document.get("errors", ()):
         yield error[0]
     for header_type in document["header_types"]:
@@ -138,7 +140,7 @@ def _declared(document: Json) -> Iterator[str]:
 
 
 def _standard(document: Json) -> set[str]:
-    """Fields that the target looks for by name."""
+    """Returns the fields that the target finds by their names."""
     found = {"egress_spec", "mcast_grp"}
     for alias, (_, field) in document.get("field_aliases", ()):
         found |= {alias, field}
@@ -183,7 +185,7 @@ def _replaced(value: Json, chosen: dict[str, str]) -> Json:
 
 
 class NamesTarget(Target):
-    """A hundred hostile names in the JSON of a program, at every level of detail."""
+    """The target for a hundred hostile names in the JSON of a program, at every level of detail."""
 
     name = "names"
     BUILT = 0.02
@@ -219,14 +221,14 @@ class NamesTarget(Target):
 
 
 def variants(document: str) -> list[str]:
-    """The C of a document at every level of detail."""
+    """Returns the C of a document at every level of detail."""
     program = Program.parse(document)
     return [translate(program, detail, sources) for detail, sources in VARIANTS]
 
 
 def run_traced(document: str) -> None:
-    """Compiles the program with the most messages, and sends a packet through; each message has to
-    stay on its line."""
+    """Compiles the program with the highest level of detail and sends a packet through it. Each
+    message must stay on its line."""
     program = Program.parse(document)
     library = build_library(translate(program, Detail.TRACE, sources=True), quick=True)
     with Pipeline(program, library) as pipeline:
@@ -238,7 +240,7 @@ def run_traced(document: str) -> None:
 
 
 def p4_literal(text: str) -> str:
-    """A name inside the quotes of a P4 string."""
+    """Returns a name in the form that it has between the quotes of a P4 string."""
     return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
@@ -292,12 +294,13 @@ struct D { @name("@@") bit<8> x; bit<96> y; }
 @name("@@") control Dep(packet_out p, in H hdr) { apply { p.emit(hdr); } }
 V1Switch(P(), V(), I(), E(), C(), Dep()) main;
 """
-"""A program in which @@ stands wherever a string may."""
+"""A program with @@ in every place where a string is allowed."""
 
 
 class AnnotationTarget(Target):
-    """Hostile names in @name of P4 source: refused with diagnostics, or JSON and P4Info that a
-    device takes, and C with the tokens of the same program under harmless names."""
+    """The target for hostile names in @name of P4 source. The compiler must refuse them with
+    diagnostics, or return JSON and P4Info that a device accepts. The C must then have the tokens of
+    the same program with harmless names."""
 
     name = "annotations"
 

@@ -1,4 +1,4 @@
-"""Malformed packets through programs built with sanitizers; packets.c has the loop."""
+"""Malformed packets through programs built with sanitizers. The loop is in packets.c."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TESTED = (
     *("parser_advance", "parser_lookahead", "parser_value_set", "parser_subparser", "truncate"),
     *("clone_egress", "clone_ingress", "recirculate", "resubmit", "multicast", "table_lpm_exact"),
 )
-"""Packet tests that have something to say about lengths, offsets, indices and copies."""
+"""The packet tests that concern lengths, offsets, indices and copies."""
 ENTRIES = 6
 GROUPS = {1: [(1, 1), (2, 2)], 7: [(9, 1), (0, 2), (511, 3)]}
 SESSIONS = {1: [(5, 0)], 2: [(6, 1), (7, 1)], 5: [(3, 0)], 100: [(2, 0)]}
@@ -50,7 +50,7 @@ LANES, SLOTS = 64, 8
 
 @dataclass(frozen=True)
 class Subject:
-    """A program to send packets through: P4 source, and a script with packets and entries."""
+    """A program for the packets: P4 source, and a script with packets and entries."""
 
     name: str
     program: Path
@@ -59,8 +59,8 @@ class Subject:
 
 
 def subjects(tests: Path, folder: Path, seeds: range) -> list[Subject]:
-    """The programs of systems, the default one first; those of packet tests; and random ones
-    (written to folder)."""
+    """Returns the programs of systems (the default system's first), those of packet tests, and
+    random ones, which are written to `folder`."""
     found = _of_systems()
     for name in TESTED:
         found.append(Subject(name, tests / f"{name}.p4", (tests / f"{name}.stf").read_text()))
@@ -73,8 +73,8 @@ def subjects(tests: Path, folder: Path, seeds: range) -> list[Subject]:
 
 
 def _of_systems() -> list[Subject]:
-    """Returns the programs of all systems, each once, since the switches of several systems run the
-    same."""
+    """Returns the programs of all systems. Each is listed once, although the switches of several
+    systems may run the same one."""
     found: dict[str, Subject] = {}
     for name in sorted(systems.built_in(), key=lambda name: name != systems.default()):
         source, script = programs.source(name, LANES, SLOTS), proofs.of(name).script
@@ -86,8 +86,8 @@ def _of_systems() -> list[Subject]:
 
 
 def build(subject: Subject) -> tuple[Path, bytes]:
-    """Returns (the executable, its setup). Raises PipelineError; StfError if the script is not its
-    own."""
+    """Returns (the executable, its setup). Raises PipelineError, or StfError if the script does not
+    fit the program."""
     diagnostics = Diagnostics()
     options = Options(includes=(str(P4_FOLDER / "include"),), defines=subject.defines)
     typed = compile_file(str(subject.program), options, diagnostics)
@@ -176,7 +176,7 @@ def _any_match(rng: random.Random, key: Key) -> Match:
 @dataclass(frozen=True)
 class Sent:
     """The outcome of the packets of one subject. digest: the sum of all bytes that came out.
-    trouble: the sanitizer's report, or nothing."""
+    trouble: the sanitizer's report, or an empty string."""
 
     name: str
     packets: int
@@ -186,8 +186,8 @@ class Sent:
 
 
 def send(subject: Subject, folder: Path, seed: int, first: int, count: int) -> Sent:
-    """Sends the packets `first` to `first + count` of a seed. The setup and what was found stay in
-    `folder`."""
+    """Sends `count` packets of a seed, beginning with number `first`. The setup and the findings
+    stay in `folder`."""
     try:
         executable, setup = build(subject)
     except (PipelineError, StfError) as error:

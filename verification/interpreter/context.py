@@ -1,4 +1,4 @@
-"""What the parts of the interpreter share while a packet is processed."""
+"""The state that the parts of the interpreter share while a packet is processed."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from agglab.verification.interpreter import values
 
 
 class Exited(Exception):
-    """`exit`: nothing more of this pipeline is executed."""
+    """An executed `exit`: nothing more of this pipeline is executed."""
 
 
 class Returned(Exception):
-    """`return`, with a value in functions."""
+    """An executed `return`, with the value if it is in a function."""
 
     def __init__(self, value: Any = None) -> None:
         self.value = value
 
 
 class Rejected(Exception):
-    """Parsing ends. error: a member of `error`; None for `transition reject`, after which BMv2 goes
-    on as if nothing had happened."""
+    """The end of parsing by a rejection. error: a member of `error`. It is None for `transition
+    reject`, after which BMv2 continues as if nothing had happened."""
 
     def __init__(self, error: ast.EnumMember | None) -> None:
         self.error = error
@@ -33,9 +33,9 @@ Handler = Callable[[ast.Call, CallInfo], Any]
 
 
 class Context:
-    """variables: values by declaration; P4 has no recursion, so that each declaration stands for
-    one variable at a time. instance: the parser or control that is being executed. calls: what
-    carries out each kind of call."""
+    """The shared state. variables: values by declaration, which are unique because P4 has no
+    recursion: each declaration stands for one variable at a time. instance: the parser or control
+    that is being executed. calls: the functions that execute each kind of call."""
 
     def __init__(self, program: TypedProgram) -> None:
         assert program.main is not None, "a program that runs has a main"
@@ -46,11 +46,11 @@ class Context:
         self.errors = {member.name: member for member in program.error_codes}
 
     def default(self, kind: types.Type) -> Any:
-        """The value of a variable of this type that was given none."""
+        """Returns the value of a variable of this type that was given none."""
         return values.default(kind, self.errors["NoError"])
 
     def object(self, name: ast.Expression) -> Instance:
-        """The extern object, parser or control that a name stands for here."""
+        """Returns the extern object, parser or control for which a name stands here."""
         declaration = self.program.decl_of[name]
         if isinstance(declaration, ast.Instantiation) and declaration in self.program.globals:
             return self.program.globals[declaration]

@@ -1,4 +1,4 @@
-"""Values of expressions, and the places that can be assigned to."""
+"""Evaluates expressions, and finds the places to which a program can assign."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from agglab.verification.interpreter.values import (
 
 @dataclass(frozen=True)
 class Place:
-    """Where a value is kept: read and written, whatever it is a part of."""
+    """The place where a value is kept. It can be read and written, even if it is a part of another
+    value."""
 
     read: Callable[[], Any]
     write: Callable[[Any], None]
@@ -47,7 +48,8 @@ COMPARISONS: dict[str, Callable[[int, int], bool]] = {
 
 
 class Expressions:
-    """Evaluates expressions, operands from left to right (P4_16 section 8.1)."""
+    """An evaluator of expressions. Operands are evaluated from left to right (P4_16 section
+    8.1)."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -73,17 +75,17 @@ class Expressions:
         }
 
     def value(self, expression: ast.Expression) -> Any:
-        """The value, which later assignments do not change."""
+        """Returns the value of an expression. Later assignments do not change it."""
         return values.copy(self._look(expression))
 
     def number(self, expression: ast.Expression) -> int:
-        """The value of an expression that is a number."""
+        """Returns the value of an expression that is a number."""
         found = self._look(expression)
         assert isinstance(found, int)
         return found
 
     def _look(self, expression: ast.Expression) -> Any:
-        """The value itself, which may be a part of a variable."""
+        """Returns the value without a copy, so that it may be a part of a variable."""
         evaluate = self._evaluate.get(type(expression))
         if evaluate is None:
             raise UnknownConstruct(
@@ -92,7 +94,8 @@ class Expressions:
         return evaluate(expression)
 
     def type(self, expression: ast.Expression) -> types.Type:
-        """The type of an expression; for serializable enums, of its number."""
+        """Returns the type of an expression. For a serializable enum, it is the enum's underlying
+        type."""
         return scalar(self.program.type_of[expression])
 
     # ---- constants and names
@@ -185,13 +188,13 @@ class Expressions:
         return self.operate(operator, left, right, self.type(expression))
 
     def width(self, expression: ast.Expression) -> int:
-        """The number of bits of an expression's value."""
+        """Returns the number of bits of an expression's value."""
         width = types.width_bits(self.type(expression))
         assert width is not None, "only what has a width is matched or concatenated"
         return width
 
     def as_type(self, number: int, kind: types.Type) -> Any:
-        """The value of a type that has these bits."""
+        """Returns the value of a type that has these bits."""
         kind = scalar(kind)
         if isinstance(kind, types.Boolean):
             return bool(number)
@@ -199,7 +202,7 @@ class Expressions:
         return wrap(number, kind)
 
     def operate(self, operator: str, left: int, right: int, kind: types.Type) -> int:
-        """The result of an arithmetic operator, whose type is `kind`."""
+        """Returns the result of an arithmetic operator. kind: the type of the result."""
         if not isinstance(kind, types.Bits):
             assert isinstance(kind, types.Integer)
             if operator in ("<<", ">>"):
@@ -246,7 +249,7 @@ class Expressions:
         return made
 
     def call(self, expression: ast.Call) -> Any:
-        """Carries out a call and returns its result."""
+        """Executes a call and returns its result."""
         info = self.program.calls[expression]
         if expression in self.program.const_value:
             return self._constant(expression)
@@ -258,14 +261,14 @@ class Expressions:
     # ---- places
 
     def place_of_stack(self, expression: ast.Expression) -> Stack:
-        """The stack itself, whose `next` a parser moves."""
+        """Returns the stack itself and not a copy, since a parser changes its `next`."""
         found = self._look(expression)
         assert isinstance(found, Stack)
         return found
 
     def place(self, expression: ast.Expression) -> Place:
-        """Returns the place where an expression's value is kept; indices in it are evaluated
-        once."""
+        """Returns the place where an expression's value is kept. Indices in the expression are
+        evaluated once."""
         if isinstance(expression, ast.NameExpression):
             declaration, variables = self.program.decl_of[expression], self.context.variables
             return Place(
@@ -312,4 +315,4 @@ class Expressions:
 
 
 class OutOfBounds(Exception):
-    """`next` of a full stack, or `last` of an empty one."""
+    """The use of `next` of a full stack, or of `last` of an empty one."""

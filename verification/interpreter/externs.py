@@ -27,8 +27,8 @@ MASK64 = (1 << 64) - 1
 
 
 class Externs:
-    """Carries out calls of externs. registers, counters: cells by the object's full name; a
-    counter's cell is [packets, bytes]."""
+    """The part that executes calls of externs. registers, counters: cells by the object's full
+    name. A counter's cell is [packets, bytes]."""
 
     packet: Packet
 
@@ -123,7 +123,7 @@ class Externs:
         return header
 
     def _verify(self, given: Arguments, payload: bytes) -> None:
-        """Verifies a checksum. As in BMv2, nothing is checked in a header that is not valid."""
+        """Verifies a checksum. As in BMv2, a checksum in an invalid header is not checked."""
         target = given["checksum"]
         if not self._header_of(target).valid or not self.expressions.value(given["condition"]):
             return
@@ -145,7 +145,7 @@ class Externs:
         return self.registers.setdefault(register.name, [0] * size)
 
     def _register_read(self, register: Instance, given: Arguments) -> None:
-        """Reads a cell. If the index is behind the end, the result stays as it is."""
+        """Reads a cell. If the index is behind the end, the result variable keeps its value."""
         place = self.expressions.place(given["result"])
         cells, index = self._cells(register), self.expressions.number(given["index"])
         if index < len(cells):
@@ -166,7 +166,7 @@ class Externs:
             cells[index][1] += self.packet.length_bytes
 
     def _meter_execute_meter(self, meter: Instance, given: Arguments) -> None:
-        """Returns green for every packet, since the meter has no rates."""
+        """Makes the result green for every packet, since the meter has no rates."""
         self.expressions.number(given["index"])
         self.expressions.place(given["result"]).write(0)
 

@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator, Mapping
 
 
 def _words(data: bytes) -> Iterator[int]:
-    """Returns the data as numbers of 16 bits; a single last byte is the upper half of one."""
+    """Returns the data as numbers of 16 bits. A single last byte becomes the upper half of a
+    number."""
     padded = data + bytes(len(data) % 2)
     return (int.from_bytes(padded[i : i + 2], "big") for i in range(0, len(padded), 2))
 
 
 def csum16(data: bytes) -> int:
-    """The checksum of IP and UDP (RFC 1071)."""
+    """Returns the checksum of IP and UDP (RFC 1071)."""
     total = sum(_words(data))
     while total > 0xFFFF:
         total = (total & 0xFFFF) + (total >> 16)
@@ -29,7 +30,7 @@ def xor16(data: bytes) -> int:
 
 
 def crc16(data: bytes) -> int:
-    """CRC-16/ARC: polynomial 0x8005 with bits reflected."""
+    """Returns CRC-16/ARC: polynomial 0x8005 with reflected bits."""
     remainder = 0
     for byte in data:
         remainder ^= byte
@@ -40,7 +41,7 @@ def crc16(data: bytes) -> int:
 
 
 def identity(data: bytes) -> int:
-    """The first eight bytes as a number."""
+    """Returns the first eight bytes as a number."""
     return int.from_bytes(data[:8], "big")
 
 
@@ -53,4 +54,4 @@ ALGORITHMS: Mapping[str, Callable[[bytes], int]] = {
     "crc32_custom": binascii.crc32,
     "identity": identity,
 }
-"""The custom CRCs begin with the parameters of the usual ones."""
+"""The algorithms by name. The custom CRCs start with the parameters of the usual ones."""

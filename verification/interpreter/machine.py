@@ -1,4 +1,5 @@
-"""One program that takes packets: v1model's pipeline, with copies as BMv2 makes them."""
+"""A machine that runs one program on packets: v1model's pipeline, with copies of packets as in
+BMv2."""
 
 from __future__ import annotations
 
@@ -19,15 +20,15 @@ from agglab.verification.interpreter.tables import Tables
 from agglab.verification.interpreter.values import copy
 
 INGRESS_CLONE, EGRESS_CLONE, RECIRCULATED, REPLICATED, RESUBMITTED = 1, 2, 4, 5, 6
-"""standard_metadata.instance_type, 0 for any other packet."""
+"""The values of standard_metadata.instance_type. It is 0 for any other packet."""
 
 Replicas = Sequence[tuple[int, int]]
-"""(port, egress_rid) of each copy."""
+"""The (port, egress_rid) of each copy."""
 
 
 class Machine:
-    """A switch that runs one program. groups, sessions: where copies go, by the number of a
-    multicast group or a clone session."""
+    """A switch that runs one program. groups, sessions: the copies by the number of a multicast
+    group or a clone session."""
 
     def __init__(self, program: TypedProgram) -> None:
         self.context = Context(program)
@@ -48,7 +49,8 @@ class Machine:
         self._sent: list[tuple[int, bytes]] = []
 
     def process(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
-        """The frames that leave because one came in at a port, with the ports where they leave."""
+        """Returns the frames that leave when a frame comes in at a port, each with the port where
+        it leaves."""
         self._sent = []
         packet = self._fresh(port, frame, len(frame))
         packet.standard.fields["ingress_port"] = port
@@ -60,7 +62,7 @@ class Machine:
     # ---- the way of a packet
 
     def _fresh(self, port: int, frame: bytes, length_bytes: int) -> Packet:
-        """A packet whose metadata is all zeros."""
+        """Returns a packet whose metadata is 0, except for its length."""
         parser = self._parser.type
         assert isinstance(parser, types.Parser)
         headers, metadata, standard = (self.context.default(p.type) for p in parser.parameters[1:])
@@ -68,7 +70,7 @@ class Machine:
         return Packet(frame, port, length_bytes, headers, metadata, standard)
 
     def _through(self, packet: Packet) -> None:
-        """Runs the parser and ingress, and does what the traffic manager does behind them."""
+        """Runs the parser and ingress, and then does the work of the traffic manager."""
         self._parse(packet)
         self._control(self._ingress, packet)
         if packet.clone is not None:
@@ -98,7 +100,7 @@ class Machine:
         self._control(self._verify, packet)
 
     def _leave(self, packet: Packet, port: int) -> None:
-        """Egress and the deparser."""
+        """Runs egress and the deparser."""
         standard = packet.standard.fields
         standard["egress_port"], standard["egress_spec"] = port, 0
         self._control(self._egress, packet)
@@ -124,7 +126,7 @@ class Machine:
     # ---- copies
 
     def _clone_of_ingress(self, packet: Packet, asked: Copy) -> None:
-        """A clone has the headers with which the packet came."""
+        """Makes a clone in ingress, which has the headers with which the packet came in."""
         clone = self._fresh(packet.port, packet.frame, packet.length_bytes)
         clone.standard.fields["ingress_port"] = packet.port
         self._parse(clone)
@@ -134,14 +136,14 @@ class Machine:
     def _again(
         self, packet: Packet, frame: bytes, length_bytes: int, asked: Copy, kind: int
     ) -> None:
-        """The packet comes in once more."""
+        """Makes the packet come in once more."""
         other = self._fresh(packet.port, frame, length_bytes)
         self._only_listed(other, packet, asked, kind)
         other.standard.fields["packet_length"] = len(frame)
         self._waiting.append(other)
 
     def _only_listed(self, target: Packet, source: Packet, asked: Copy, kind: int) -> None:
-        """Clears metadata but for the fields of a list, which are copied."""
+        """Clears all metadata except the fields of a list, which are copied."""
         empty = self._fresh(target.port, target.frame, target.length_bytes)
         target.metadata, target.standard = empty.metadata, empty.standard
         target.standard.fields["packet_length"] = 0
@@ -182,7 +184,7 @@ class Machine:
         self._block(control, packet, body)
 
     def _block(self, block: Instance, packet: Packet, body: Any) -> None:
-        """Runs a block over a packet, which is its arguments."""
+        """Runs a block on a packet, whose parts are the block's arguments."""
         self.parsers.packet = self.externs.packet = packet
         variables = self.context.variables
         for node, name in self._parameters(block):
@@ -191,12 +193,14 @@ class Machine:
         self._take_back(block, packet)
 
     def _take_back(self, block: Instance, packet: Packet) -> None:
-        """A parameter that was assigned as a whole is another object now."""
+        """Stores the block's parameters in the packet again, because an assignment to a whole
+        parameter replaces its object."""
         for node, name in self._parameters(block):
             setattr(packet, name, self.context.variables[node])
 
     def _parameters(self, block: Instance) -> list[tuple[ast.Parameter, str]]:
-        """The parameters of one of the package's blocks, and what of a packet they are."""
+        """Returns the parameters of one of the package's blocks, each with the part of a packet
+        that it holds."""
         declaration = block.declaration
         assert isinstance(declaration, (ast.ParserDeclaration, ast.ControlDeclaration))
         own = [p for p in declaration.parameters if not self._is_packet(p)]
@@ -206,7 +210,7 @@ class Machine:
         return isinstance(self.context.program.type_of_declaration[parameter], types.Extern)
 
     def _run(self, control: Instance) -> None:
-        """The declarations of a control, then its body."""
+        """Executes the declarations of a control and then its body."""
         outer, self.context.instance = self.context.instance, control
         declaration = control.declaration
         assert isinstance(declaration, ast.ControlDeclaration)
@@ -219,7 +223,7 @@ class Machine:
             self.context.instance = outer
 
     def _apply(self, call: ast.Call, info: CallInfo) -> None:
-        """Applies a control in a control."""
+        """Applies a control inside a control."""
         if info.receiver is None:
             control = self.context.instance.children[call]
         else:

@@ -1,4 +1,5 @@
-"""One packet on its way through the switch: its bytes, its metadata, and what was asked of it."""
+"""One packet on its way through the switch: its bytes, its metadata, and the requests that the
+program made for it."""
 
 from __future__ import annotations
 
@@ -8,13 +9,13 @@ from agglab.verification.interpreter.values import Record
 
 DROP_PORT = 511
 NO_FIELDS = -1
-"""In place of the number of a list of fields."""
+"""The value that stands for no list of fields."""
 
 
 @dataclass
 class Copy:
-    """A copy that was asked for: a clone to a session, or the packet itself once more. fields: the
-    number of the list of metadata that goes along."""
+    """A requested copy: a clone to a session, or the packet itself once more. fields: the number of
+    the list of metadata that the copy keeps."""
 
     session: int
     fields: int
@@ -22,7 +23,8 @@ class Copy:
 
 @dataclass
 class Packet:
-    """at_bit: where the parser is. truncate_bytes: the length to which what leaves is cut."""
+    """A packet. at_bit: the position of the parser. truncate_bytes: the length to which the packet
+    is cut when it leaves."""
 
     frame: bytes
     port: int
@@ -37,23 +39,23 @@ class Packet:
     resubmit: Copy | None = None
     recirculate: Copy | None = None
     out: list[tuple[int, int]] = field(default_factory=list)
-    """(bits, value) of what the deparser has emitted."""
+    """The (bits, value) of each part that the deparser has emitted."""
 
     def bits_left(self) -> int:
-        """How many bits the parser has not seen yet."""
+        """Returns how many bits the parser has not read yet."""
         return 8 * len(self.frame) - self.at_bit
 
     def ahead(self, bits: int) -> int:
-        """The next bits as an unsigned number; as many have to be left."""
+        """Returns the next bits as an unsigned number. There must be so many left."""
         below = self.bits_left() - bits
         return int.from_bytes(self.frame, "big") >> below & (1 << bits) - 1
 
     def emit(self, bits: int, value: int) -> None:
-        """Adds bits to what leaves."""
+        """Adds bits to the packet that leaves."""
         self.out.append((bits, value))
 
     def emitted(self) -> bytes:
-        """Returns what has been emitted as bytes."""
+        """Returns the emitted bits as bytes."""
         bits = value = 0
         for more, below in self.out:
             bits, value = bits + more, value << more | below

@@ -14,11 +14,11 @@ from agglab.verification.interpreter.tables import Tables, keysets
 from agglab.verification.interpreter.values import UnknownConstruct, VariableBits, from_bits
 
 LENGTH_MAX_BITS = 2**31 - 1
-"""BMv2 takes the length of a varbit as a signed number of 32 bits."""
+"""The longest varbit. BMv2 uses its length as a signed number of 32 bits."""
 
 
 class Parsers:
-    """Runs parsers over the packet that `packet` is at the time."""
+    """The part that runs parsers on the current packet."""
 
     packet: Packet
 
@@ -33,7 +33,7 @@ class Parsers:
         context.calls[CallKind.PARSER_APPLY] = self._apply
 
     def run(self, instance: Instance) -> None:
-        """Goes from state to state up to `accept`. Raises Rejected."""
+        """Runs state after state up to `accept`. Raises Rejected."""
         outer, self.context.instance = self.context.instance, instance
         declaration = instance.declaration
         assert isinstance(declaration, ast.ParserDeclaration)
@@ -53,7 +53,7 @@ class Parsers:
             self.context.instance = outer
 
     def _apply(self, call: ast.Call, info: CallInfo) -> None:
-        """Applies a parser in a parser. If it rejects, its outputs go nowhere."""
+        """Applies a parser inside a parser. If it rejects, its outputs are lost."""
         instance = self._instance(call, info)
         given, outputs = self.statements.bind(info.arguments)
         self.statements.perform(given, outputs, lambda: self.run(instance))
@@ -64,7 +64,7 @@ class Parsers:
         return self.context.object(info.receiver)
 
     def _state(self, state: ast.ParserState) -> str:
-        """Executes a state; returns the name of the next."""
+        """Executes a state and returns the name of the next one."""
         self.statements.run(state.statements)
         transition = state.transition
         if transition is None:
@@ -74,7 +74,8 @@ class Parsers:
         return self._select(transition)
 
     def _select(self, transition: ast.Transition) -> str:
-        """The first case that matches. On BMv2, parsing ends without an error where none does."""
+        """Returns the state of the first case that matches. If none does, parsing ends without an
+        error, as on BMv2."""
         keys = [self.expressions.value(each) for each in transition.subject]
         for case in transition.cases:
             sets = keysets(case.keyset, len(keys))
@@ -85,7 +86,7 @@ class Parsers:
     # ---- packet_in
 
     def extern(self, call: ast.Call, info: CallInfo) -> Any:
-        """A method of `packet_in`."""
+        """Executes a method of `packet_in`."""
         arguments = [each.value for each in info.arguments]
         if info.method == "extract" and len(arguments) == 1:
             return self._extract(arguments[0])
@@ -102,7 +103,8 @@ class Parsers:
         raise UnknownConstruct(f"{call.position}: calls of packet_in.{info.method}")
 
     def verify(self, info: CallInfo) -> None:
-        """`verify(condition, error)`: rejects with the error where the condition does not hold."""
+        """Executes `verify(condition, error)`, which rejects with the error if the condition does
+        not hold."""
         condition, error = (each.value for each in info.arguments)
         assert condition is not None and error is not None
         if not self.expressions.value(condition):
@@ -140,7 +142,7 @@ class Parsers:
             stack.next += 1
 
     def _stack(self, target: ast.Expression) -> Any:
-        """The stack whose `next` is extracted, if the target is one."""
+        """Returns the stack whose `next` is extracted, or None if the target is not one."""
         if not isinstance(target, ast.Member) or target.member != "next":
             return None
         is_stack = isinstance(self.program.type_of[target.base], types.Stack)

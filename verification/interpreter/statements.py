@@ -1,4 +1,5 @@
-"""Statements, and calls of actions and functions with copy-in and copy-out (P4_16 section 6.8)."""
+"""Executes statements, and calls of actions and functions with copy-in and copy-out (P4_16 section
+6.8)."""
 
 from __future__ import annotations
 
@@ -15,23 +16,23 @@ from agglab.verification.interpreter.values import Header, Stack, UnknownConstru
 
 
 class _Broken(Exception):
-    """`break`."""
+    """An executed `break`."""
 
 
 class _Continued(Exception):
-    """`continue`."""
+    """An executed `continue`."""
 
 
 @dataclass(frozen=True)
 class Output:
-    """Where the value of an `out` or `inout` parameter goes when a call ends."""
+    """The place to which the value of an `out` or `inout` parameter is copied when a call ends."""
 
     parameter: ast.Declaration
     place: Place
 
 
 class Statements:
-    """Executes statements and declarations."""
+    """The part that executes statements and declarations."""
 
     def __init__(self, context: Context, expressions: Expressions) -> None:
         self.context = context
@@ -113,7 +114,7 @@ class Statements:
                 return
 
     def _is_case(self, label: ast.Expression, subject: Any) -> bool:
-        """The checker has `default` stand last."""
+        """Whether a case matches. `default` always does; the checker ensures that it comes last."""
         if isinstance(label, ast.DefaultKeyset):
             return True
         declaration = self.program.decl_of.get(label)
@@ -154,8 +155,8 @@ class Statements:
     def bind(
         self, arguments: Sequence[BoundArgument]
     ) -> tuple[dict[ast.Declaration, Any], list[Output]]:
-        """Returns (values of the parameters, where outputs go). Arguments are evaluated from left
-        to right, and no parameter has its value before the last one is."""
+        """Returns (values of the parameters, places of the outputs). Arguments are evaluated from
+        left to right. The parameters get their values after the last argument was evaluated."""
         given: dict[ast.Declaration, Any] = {}
         outputs: list[Output] = []
         for each in arguments:
@@ -175,7 +176,7 @@ class Statements:
         return given, outputs
 
     def copy_out(self, outputs: Sequence[Output]) -> None:
-        """Results go to their places, from left to right."""
+        """Copies results to their places, from left to right."""
         for each in outputs:
             each.place.write(self.context.variables[each.parameter])
 
@@ -185,7 +186,8 @@ class Statements:
         outputs: Sequence[Output],
         body: Callable[[], None],
     ) -> Any:
-        """Runs a body with these parameters and returns its result. `exit` copies out, too."""
+        """Runs a body with these parameters and returns its result. After `exit`, outputs are
+        copied as well."""
         self.context.variables.update(given)
         result = None
         try:
@@ -208,8 +210,8 @@ class Statements:
         arguments: Sequence[BoundArgument],
         data: Mapping[ast.Declaration, Any] = MappingProxyType({}),
     ) -> None:
-        """Executes an action; `return` ends only the action. data: values of further parameters,
-        which an entry has."""
+        """Executes an action. A `return` ends only the action. data: the values of further
+        parameters, which come from an entry."""
         given, outputs = self.bind(arguments)
         self.perform({**given, **data}, outputs, lambda: self.run(action.body.statements))
 
@@ -238,7 +240,8 @@ class Statements:
         return None
 
     def _stack_method(self, call: ast.Call, info: CallInfo) -> None:
-        """Elements move, and those that nothing moves to are invalid (P4_16 section 8.18)."""
+        """Executes push_front or pop_front. Elements to which none is moved become invalid (P4_16
+        section 8.18)."""
         assert info.receiver is not None
         stack = self.expressions.place(info.receiver).read()
         (count,) = (self.expressions.number(each.value) for each in info.arguments if each.value)

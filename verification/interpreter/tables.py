@@ -1,4 +1,4 @@
-"""Tables: which entry a packet matches, and the action that is executed."""
+"""Tables: finds the entry that a packet matches, and executes its action."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from agglab.verification.interpreter.expressions import Expressions
 from agglab.verification.interpreter.statements import Statements
 
 RANKED = {"ternary", "range", "optional"}
-"""A table with one of these kinds of match prefers entries by priority."""
+"""The kinds of match for which a table prefers entries by priority."""
 
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """An entry. matches: a predicate for each key. rank: the largest wins, and of equal ones the
-    first. arguments: those of the action's parameters that data has no values for."""
+    """An entry. matches: a predicate for each key. rank: the largest rank wins, and among equal
+    ranks the first entry. arguments: those of the action's parameters for which data has no
+    values."""
 
     matches: Sequence[Callable[[Any], bool]]
     rank: int
@@ -29,8 +30,9 @@ class Entry:
 
 
 class Tables:
-    """Applies tables. installed, defaults: entries and default actions that a controller has set,
-    by the table's full name. A table has entries of a controller or in the program, not both."""
+    """The part that applies tables. installed, defaults: the entries and default actions that a
+    controller has set, by the table's full name. A table has either a controller's entries or the
+    program's, not both."""
 
     def __init__(self, context: Context, expressions: Expressions, statements: Statements) -> None:
         self.context = context
@@ -47,7 +49,7 @@ class Tables:
         )
 
     def _apply(self, call: ast.Call, info: CallInfo) -> dict[str, Any]:
-        """The members of the result: hit, miss, action_run."""
+        """Applies a table and returns the members of the result: hit, miss and action_run."""
         table = info.target
         assert isinstance(table, ast.TableDeclaration)
         keys = [self.expressions.value(key.expression) for key in table.keys]
@@ -60,7 +62,8 @@ class Tables:
         return {"hit": entry is not None, "miss": entry is None, "action_run": action}
 
     def _default(self, table: ast.TableDeclaration) -> ast.ActionDeclaration:
-        """Executes the default action, NoAction if the table names none."""
+        """Executes the default action, which is NoAction if the table names none, and returns
+        it."""
         if given := self.defaults.get(self.context.instance.name_of(table)):
             self.statements.run_action(given.action, given.arguments, given.data)
             return given.action
@@ -85,7 +88,8 @@ class Tables:
         return best
 
     def _entries(self, table: ast.TableDeclaration) -> list[Entry]:
-        """Entries in their order, ranked as the kinds of match ask for (P4_16 section 14.2.1.4)."""
+        """Returns the entries in their order, with the ranks that their kinds of match require
+        (P4_16 section 14.2.1.4)."""
         if installed := self.installed.get(self.context.instance.name_of(table)):
             return installed
         kinds = [key.match_kind.name for key in table.keys]
@@ -119,7 +123,8 @@ class Tables:
         return kind.width
 
     def predicate(self, keyset: ast.Expression) -> Callable[[Any], bool]:
-        """Whether a value is in a set of keys (P4_16 section 13.6)."""
+        """Returns a function that tests whether a value is in a set of keys (P4_16 section
+        13.6)."""
         if isinstance(keyset, ast.DefaultKeyset):
             return lambda key: True
         if isinstance(keyset, ast.Mask):
@@ -137,7 +142,7 @@ class Tables:
 
 
 def keysets(keyset: ast.Expression, count: int) -> Sequence[ast.Expression]:
-    """One set for each key; `_` alone stands for all of them."""
+    """Returns one set for each key. `_` alone stands for all keys."""
     if isinstance(keyset, ast.ListExpression):
         return keyset.elements
     return [keyset] * count

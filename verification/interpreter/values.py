@@ -1,7 +1,8 @@
-"""Values of a P4 program as Python objects, and what the language defines for all of them.
+"""The values of a P4 program as Python objects, and the operations that the language defines for
+all of them.
 
-bit and int are whole numbers within their range, serializable enums their numbers; bool is bool;
-members of enums and of `error` are their declarations; tuples are lists.
+Values of bit, int and serializable enums are whole numbers within their range, and values of bool
+are bools. Members of enums and of `error` are their declarations. Tuples are lists.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from agglab.compiler import types
 
 
 class UnknownConstruct(Exception):
-    """The program has something that the interpreter does not know; the message says what."""
+    """A construct that the interpreter does not know. The message names it."""
 
 
 @dataclass
@@ -26,7 +27,7 @@ class Record:
 
 @dataclass
 class Header:
-    """A header. union: the one that it is a member of, of which at most one member is valid."""
+    """A header. union: the union of which it is a member, in which at most one member is valid."""
 
     type: types.Header
     fields: dict[str, Any]
@@ -34,7 +35,7 @@ class Header:
     union: Union | None = field(default=None, repr=False, compare=False)
 
     def set_valid(self) -> None:
-        """Makes it valid; in a union, no other member is any more."""
+        """Makes the header valid, and the other members of its union invalid."""
         if self.union is not None:
             for other in self.union.members.values():
                 other.valid = False
@@ -51,7 +52,7 @@ class Union:
 
 @dataclass
 class Stack:
-    """A header stack. next: the index of the element that `next` stands for."""
+    """A header stack. next: the index of the element for which `next` stands."""
 
     type: types.Stack
     elements: list[Any]
@@ -60,31 +61,32 @@ class Stack:
 
 @dataclass(frozen=True)
 class VariableBits:
-    """The value of a varbit: the number of bits is part of it."""
+    """The value of a varbit, which includes its number of bits."""
 
     bits: int = 0
     value: int = 0
 
 
 COMPOUND = (Record, Header, Union, Stack)
-"""What has parts that can be assigned to."""
+"""The values with parts that can be assigned to."""
 
 
 def wrap(value: int, bits: types.Bits) -> int:
-    """A number modulo the range of its type."""
+    """Returns a number modulo the range of its type."""
     value %= 1 << bits.width
     is_negative = bits.signed and value >> (bits.width - 1)
     return value - (1 << bits.width) if is_negative else value
 
 
 def saturate(value: int, bits: types.Bits) -> int:
-    """The number of the type that is nearest."""
+    """Returns the number of the type that is nearest."""
     low = -(1 << (bits.width - 1)) if bits.signed else 0
     return max(low, min(value, low + (1 << bits.width) - 1))
 
 
 def scalar(kind: types.Type) -> types.Type:
-    """The type that a new type or a serializable enum stands for; any other type is itself."""
+    """Returns the type for which a new type or a serializable enum stands, and any other type
+    unchanged."""
     while isinstance(kind, (types.NewType, types.SerializableEnum)):
         kind = kind.underlying
     return kind
@@ -92,8 +94,8 @@ def scalar(kind: types.Type) -> types.Type:
 
 def default(kind: types.Type, no_error: Any = None) -> Any:
     """Returns the value of a variable that was given none: zeros, false and invalid headers, as
-    v1model gives to metadata. The language leaves it undefined, so nothing may depend on it
-    elsewhere."""
+    v1model gives to metadata. For other variables the language leaves it undefined, so nothing may
+    depend on it."""
     kind = scalar(kind)
     if isinstance(kind, (types.Bits, types.Integer)):
         return 0
@@ -126,7 +128,7 @@ def _union(kind: types.HeaderUnion, members: dict[str, Header]) -> Union:
 
 
 def copy(value: Any) -> Any:
-    """Returns the same value, which nothing done to the original changes."""
+    """Returns a copy of the value, which later changes of the original do not affect."""
     if isinstance(value, Record):
         return Record(value.type, {name: copy(each) for name, each in value.fields.items()})
     if isinstance(value, Header):
@@ -142,8 +144,8 @@ def copy(value: Any) -> Any:
 
 
 def overwrite(target: Any, source: Any) -> None:
-    """Gives a struct, header, union or stack the value of another. Its parts stay the objects that
-    they are, since a place that was evaluated before may be one of them."""
+    """Gives a struct, header, union or stack the value of another. Its parts remain the same
+    objects, since a place that was evaluated before may refer to one of them."""
     if isinstance(target, Union):
         for name, member in target.members.items():
             _overwrite_fields(member.fields, source.members[name].fields)
@@ -168,7 +170,7 @@ def _overwrite_fields(target: dict[str, Any], source: dict[str, Any]) -> None:
 
 
 def equal(left: Any, right: Any) -> bool:
-    """Returns the result of `==`. Headers are equal if both are invalid, or both are valid with
+    """Returns the result of `==`. Headers are equal if both are invalid, or if both are valid with
     equal fields (P4_16 section 8.17)."""
     if isinstance(left, Header):
         if not (left.valid and right.valid):
@@ -186,8 +188,8 @@ def equal(left: Any, right: Any) -> bool:
 
 
 def to_bits(value: Any, kind: types.Type) -> tuple[int, int]:
-    """Returns (number of bits, the bits as an unsigned number) of a value as it is in a packet.
-    Fields stand in order, the first at the most significant place."""
+    """Returns (number of bits, the bits as an unsigned number) of a value as it is in a packet. The
+    first field has the most significant bits."""
     kind = scalar(kind)
     if isinstance(kind, types.Bits):
         return kind.width, value % (1 << kind.width)
@@ -209,8 +211,8 @@ def to_bits(value: Any, kind: types.Type) -> tuple[int, int]:
 
 
 def from_bits(kind: types.Type, bits: int, number: int) -> tuple[Any, int]:
-    """Returns (the value of a type without varbit that begins a run of bits, how many bits are
-    left)."""
+    """Returns (value, remaining bits) of a type without varbit whose value is at the beginning of a
+    run of bits."""
     kind = scalar(kind)
     if isinstance(kind, (types.Struct, types.Header)):
         fields = {}

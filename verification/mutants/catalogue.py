@@ -1,12 +1,12 @@
-"""The faults as passive data: catalogue/*.yaml, and mutants/*.yaml in the folder that a system has
-for its verification; read and checked.
+"""The faults as passive data, read and checked: catalogue/*.yaml, and mutants/*.yaml in the folder
+that a system has for its verification.
 
-A file has a `title` and the `system` whose schedules are searched (the default one if it does not
-say), and defaults for its mutants: `file` (the one that is changed), `tests` (that are run, in
-this order), `scenarios` (shipped ones, in this order), `changes`. Each mutant has `id`, `find`
-(which occurs once in its file), `replace`, `breaks` (what no longer holds), and its own defaults
-where they differ; its own tests and scenarios come before its file's. `changes` names what the
-fault breaks, and with it which checks have to catch it besides the unit tests:
+A file has a `title`, the `system` whose schedules are searched (by default the default system), and
+defaults for its mutants: `file` (the file that is changed), `tests` and `scenarios` (the tests and
+shipped scenarios to run, in this order) and `changes`. Each mutant has `id`, `find` (a text that
+occurs once in its file), `replace` and `breaks` (what no longer holds). It may also have its own
+values of the defaults; its tests and scenarios come before its file's. `changes` names what the
+fault breaks. This determines the checks that have to catch it besides the unit tests:
 
     protocol   what honest workers get, in some order of events: the schedule search
     sums       what a plain run returns: a shipped scenario
@@ -61,7 +61,7 @@ KEYS = {
 
 
 class CatalogueError(ValueError):
-    """The catalogue cannot be used; the message names the mutant."""
+    """A catalogue that cannot be used. The message names the mutant."""
 
 
 @dataclass(frozen=True)
@@ -83,12 +83,12 @@ class Mutant:
 
     @property
     def checks(self) -> tuple[str, ...]:
-        """Returns the checks that have to catch it."""
+        """The checks that have to catch the fault."""
         wanted = {UNIT, *(CAUGHT_BY[change] for change in self.changes)}
         return tuple(check for check in CHECKS if check in wanted)
 
     def apply(self, text: str) -> str:
-        """The file's text with the fault. Raises CatalogueError."""
+        """Returns the file's text with the fault. Raises CatalogueError."""
         count = text.count(self.find)
         if count != 1:
             raise CatalogueError(f"{self.id}: {self.file} holds its `find` {count} times, not once")
@@ -149,8 +149,9 @@ def _mutant(group: str, defaults: dict[str, Any], entry: dict[str, Any]) -> Muta
 def choose(
     mutants: Sequence[Mutant], only: Sequence[str] = (), kinds: Sequence[str] = ()
 ) -> tuple[Mutant, ...]:
-    """Returns the mutants whose names begin with one of these and that change one of the kinds; all
-    if neither is given. Raises CatalogueError where a name or kind chooses nothing."""
+    """Returns the mutants whose names begin with one of `only` and that change one of `kinds`. An
+    empty `only` or `kinds` selects all. Raises CatalogueError for a name without a mutant and for
+    an unknown kind."""
     for name in only:
         if not any(mutant.id.startswith(name) for mutant in mutants):
             raise CatalogueError(f"no mutant's name begins with {name}")

@@ -1,5 +1,5 @@
-"""The checks that may catch a fault: the unit tests, the schedule search, the shipped scenarios.
-Each runs in a workspace and says what noticed the fault."""
+"""The checks that may catch a fault: the unit tests, the schedule search, and the shipped
+scenarios. Each runs in a workspace and reports what noticed the fault."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from agglab.verification.mutants.workspace import Ended, Workspace
 
 SCHEDULES = 2000
 LIMITS_S = {UNIT: 900.0, EXPLORE: 900.0, SCENARIO: 300.0}
-"""Many times what each takes without a fault on two busy processors: what is still running then
-hangs."""
+"""The time limit of each check. It is many times the time that the check takes without a fault on
+two busy processors, so a check that reaches it hangs."""
 COMPILE_LIMIT_S = 120.0
 TEXT_MAX = 90
 
@@ -29,15 +29,16 @@ CRASHED_IN = re.compile(r'File "[^"]*/(tests/[^"]+)", line \d+ in (test_\w+)')
 
 @dataclass(frozen=True)
 class Found:
-    """The answer of a check about a fault. by: the test, schedule or scenario that caught it; None
-    if none did. invalid: why the fault is none that a check could judge."""
+    """The answer of a check about a fault. by: the test, schedule or scenario that caught it, or
+    None. invalid: the reason why no check can judge the fault, if there is one."""
 
     by: str | None = None
     invalid: str | None = None
 
 
 def validity(workspace: Workspace, file: str) -> Found:
-    """Whether the file that was changed still compiles."""
+    """Compiles the file that was changed. If it does not compile, the answer's `invalid` says
+    why."""
     for words in _compile_words(workspace, file):
         done = workspace.python(words, COMPILE_LIMIT_S)
         if done.code != 0:
@@ -46,7 +47,8 @@ def validity(workspace: Workspace, file: str) -> Found:
 
 
 def _compile_words(workspace: Workspace, file: str) -> Iterator[list[str]]:
-    """The commands that compile it; of a file that P4 programs include, all that do."""
+    """Yields the commands that compile a file. For a file that P4 programs include, they compile
+    all these programs."""
     suffix = Path(file).suffix
     if suffix == ".p4":
         out = workspace.folder / "build" / "mutant.json"
@@ -68,7 +70,7 @@ def programs_with(folder: Path, name: str) -> list[str]:
 
 
 def _read_by(source: Path) -> set[str]:
-    """Names of the P4 files that a compiler reads for this one, itself among them."""
+    """Returns the names of the P4 files that a compiler reads for this one, including its own."""
     found = {source.name}
     for include in INCLUDE.findall(source.read_text(encoding="utf-8")):
         found |= _read_by(source.parent / include)
@@ -76,8 +78,8 @@ def _read_by(source: Path) -> set[str]:
 
 
 def unit(workspace: Workspace, tests: Sequence[str], hint: str = "") -> Found:
-    """The first test that fails, hangs or crashes. hint: what caught the fault before, if anything;
-    that test alone is tried first."""
+    """Finds the first test that fails, hangs or crashes. hint: the test that caught the fault
+    before, if any, which is tried first and alone."""
     if NODE.fullmatch(hint) and (found := _tested(workspace, [hint])).by:
         return found
     return _tested(workspace, tests)
@@ -99,7 +101,7 @@ def _tested(workspace: Workspace, tests: Sequence[str]) -> Found:
 
 
 def explore(workspace: Workspace, system: str, schedules: int = SCHEDULES) -> Found:
-    """The first seed whose schedule of that system fails."""
+    """Finds the first seed whose schedule of that system fails."""
     words = ["-m", "agglab.verification.mutants.first_finding", system, str(schedules)]
     done = workspace.python(words, LIMITS_S[EXPLORE])
     if done.code is None:
@@ -114,8 +116,8 @@ def explore(workspace: Workspace, system: str, schedules: int = SCHEDULES) -> Fo
 
 
 def scenario(workspace: Workspace, names: Sequence[str], hint: str = "") -> Found:
-    """The first scenario that does not pass in virtual time; that which caught the fault before is
-    tried first."""
+    """Finds the first scenario that does not pass in virtual time. The scenario that caught the
+    fault before is tried first."""
     results = workspace.folder / "results"
     for name in sorted(names, key=lambda name: not hint.startswith(f"{name}: ")):
         setting = ["--set", "backend=virtual", "--results", str(results)]
@@ -128,7 +130,7 @@ def scenario(workspace: Workspace, names: Sequence[str], hint: str = "") -> Foun
 
 
 def _why(results: Path, done: Ended) -> str:
-    """Returns the reason why a run failed, in its own words."""
+    """Returns the reason that a failed run itself gave."""
     try:
         metrics = json.loads((results / "latest" / "metrics.json").read_text(encoding="utf-8"))
         return _shortened(metrics["reason"] or f"exit code {done.code}")
@@ -152,7 +154,7 @@ def _shortened(text: str, most: int = TEXT_MAX) -> str:
 
 @dataclass(frozen=True)
 class Selection:
-    """The checks to run: tests, the system whose schedules are searched, scenarios."""
+    """The checks to run: tests, the system whose schedules are searched, and scenarios."""
 
     tests: Sequence[str]
     system: str
@@ -160,7 +162,7 @@ class Selection:
 
 
 def run(check: str, workspace: Workspace, selection: Selection, hint: str = "") -> Found:
-    """One check by its name. hint: what it said of this fault before."""
+    """Runs one check by its name. hint: the check's earlier answer about this fault."""
     if check == UNIT:
         return unit(workspace, selection.tests, hint)
     if check == EXPLORE:

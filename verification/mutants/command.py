@@ -1,4 +1,5 @@
-"""`python -m agglab.verification mutants`: put faults into Agglab and see what catches them."""
+"""The command `python -m agglab.verification mutants`, which puts faults into Agglab and shows what
+catches them."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ TABLE = REPOSITORY / "docs" / "mutants.md"
 
 
 class Interrupted(BaseException):
-    """Ctrl-C or SIGTERM. number: the signal's."""
+    """An interruption by Ctrl-C or SIGTERM. number: the signal's number."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -32,9 +33,13 @@ class Interrupted(BaseException):
 
 
 def main(words: Sequence[str]) -> int:
-    """Exit code 0 if every mutant was caught by every check that has to, 1 if not or if a check
-    fails without a fault, 2 for a wrong command line, 3 if the machine lacks something, 128 + n
-    when signal n interrupted it; the table then has the mutants that were tried before."""
+    """Returns exit code 0 if every mutant was caught by every check that has to, and 1 if not or if
+    a check fails without a fault. Returns 2 for a wrong command line, and 3 if the machine lacks
+    something.
+
+    When signal n interrupts the run, returns 128 + n, and the table has the mutants that were tried
+    before.
+    """
     options = _parser().parse_args(words)
     try:
         mutants = choose(read(), options.only, options.kind)
@@ -70,7 +75,8 @@ def main(words: Sequence[str]) -> int:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """The first signal raises Interrupted; later ones do not disturb the cleaning up."""
+    """Makes the first signal raise Interrupted. Later signals are ignored, so that they do not
+    disturb the cleaning up."""
 
     def interrupt(number: int, frame: object) -> None:
         for each in SIGNALS:

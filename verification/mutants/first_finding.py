@@ -1,8 +1,9 @@
-"""The first of N schedules that fails, as a line of JSON.
+"""Prints the first of N schedules that fails, as a line of JSON.
 
 `python -m agglab.verification.mutants.first_finding SYSTEM N` works in one process and does not
-make the schedule small, unlike `explore`: here many searches run side by side, and a fault needs to
-be found but once."""
+make the schedule small, unlike `explore`. The reason is that many searches run side by side here,
+and a fault has to be found only once.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from agglab.verification.explore.search import Subject, try_seed
 
 
 def first_finding(system: str, schedules: int) -> dict[str, object]:
-    """Returns the seed and the finding, both None where all schedules end as they must."""
+    """Returns the seed and the finding, both None if no schedule fails."""
     subject = Subject(system, programs.path(system))
     for seed in range(schedules):
         finding = try_seed(seed, subject).finding

@@ -1,4 +1,4 @@
-"""All mutants through their checks, several at a time, each in a workspace of its own."""
+"""Runs the checks of all mutants, several mutants at a time, each in a workspace of its own."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Result:
 
     @property
     def survived(self) -> tuple[str, ...]:
-        """The checks that had to catch it and did not."""
+        """The checks that had to catch the mutant and did not."""
         return tuple(check for check, found in self.found.items() if found.by is None)
 
     @property
@@ -55,16 +55,16 @@ Keep = Callable[[Result], None]
 
 
 def ignore(result: Result) -> None:
-    """Ignores progress; for callers that wait for all mutants."""
+    """Ignores a result. It is for callers that wait for all mutants."""
 
 
 class ControlFailed(Exception):
-    """A check fails without any fault, so it can catch none."""
+    """A check that fails without any fault, and therefore cannot catch one."""
 
 
 class Suite:
-    """wanted: the checks to run. out: a line for each mutant as it ends. hints: mutant -> check ->
-    what it said before, which saves time."""
+    """A run of the checks of many mutants. wanted: the checks to run. out: receives a line for each
+    mutant when it ends. hints: mutant -> check -> the check's earlier answer, which saves time."""
 
     def __init__(
         self,
@@ -83,9 +83,12 @@ class Suite:
         self._spaces: queue.SimpleQueue[Workspace] = queue.SimpleQueue()
 
     def run(self, mutants: Sequence[Mutant], keep: Keep = ignore) -> list[Result]:
-        """Runs the mutants in the catalogue's order; each result is given to `keep` as it comes.
-        Raises ControlFailed and NoRepository; after any exception, an interrupt too, no further
-        mutant begins, and the processes that run and the copies are gone."""
+        """Runs the mutants and returns their results in the catalogue's order. Each result is
+        passed to `keep` when it is available.
+
+        Raises ControlFailed and NoRepository. After any exception, including an interrupt, no
+        further mutant begins, running processes have been ended, and the copies have been removed.
+        """
         with tempfile.TemporaryDirectory(prefix="mut-") as folder:
             root = Path(folder)
             spaces = [

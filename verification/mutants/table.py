@@ -1,4 +1,4 @@
-"""docs/mutants.md: which check caught which fault, as the last run of each found it."""
+"""The table in docs/mutants.md: which check caught which fault, from the last run of each."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ that caught it last time runs first.
 CODE = re.compile(r"^\| `([^`]+)` \|")
 
 Cells = dict[str, str]
-"""check -> what the table says of it."""
+"""The check -> the table's text about it."""
 
 
 def write(
@@ -53,9 +53,11 @@ def write(
     introduction: str,
     whole: str | None,
 ) -> None:
-    """The table of all mutants: new results, and for the others what the table said before.
+    """Writes the table of all mutants, with the new results and, for other mutants, the table's
+    earlier contents.
 
-    whole: a sentence about the run if it was one of all mutants; None keeps the sentence before.
+    whole: a sentence about the run if it included all mutants. None keeps the table's earlier
+    sentence.
     """
     old = path.read_text(encoding="utf-8") if path.exists() else ""
     known = cells(old)
@@ -77,14 +79,14 @@ def sentence(text: str) -> str:
 
 
 def hints(path: Path) -> dict[str, Cells]:
-    """Returns the checks' answers by mutant, from which the first test is chosen when a mutant is
-    tried again."""
+    """Returns the checks' answers by mutant. When a mutant is tried again, the first test is chosen
+    from them."""
     told = cells(path.read_text(encoding="utf-8")) if path.exists() else {}
     return {name: {**said, UNIT: f"{TESTS}{said[UNIT]}"} for name, said in told.items()}
 
 
 def cells(text: str) -> dict[str, Cells]:
-    """A table's contents, by mutant."""
+    """Returns a table's contents, by mutant."""
     found: dict[str, Cells] = {}
     for line in text.splitlines():
         if match := CODE.match(line):

@@ -18,24 +18,26 @@ from agglab.verification.mutants.catalogue import CatalogueError, Mutant
 
 
 class NoRepository(Exception):
-    """There is nothing to copy; one line says why."""
+    """A folder without a repository to copy. The message is one line that says why."""
 
 
 class Stopped(Exception):
-    """The workspace was stopped; what ran in it says nothing."""
+    """The end of a workspace that was stopped. The results of commands that ran in it have no
+    meaning."""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """code: None where the time limit ended it. output: stdout and stderr, as they came."""
+    """A command that has ended. code: its exit code, or None if the time limit ended it. output:
+    stdout and stderr, in the order in which they came."""
 
     code: int | None
     output: str
 
 
 def tracked(repository: Path) -> list[str]:
-    """Paths of all files that git tracks or would, in a repository of whomever. Raises
-    NoRepository."""
+    """Returns the paths of all files that git tracks or would track, whoever owns the repository.
+    Raises NoRepository."""
     command = ["git", "-c", f"safe.directory={repository}", "-C", str(repository), "ls-files", "-z"]
     options = ["--cached", "--others", "--exclude-standard"]
     try:
@@ -48,8 +50,8 @@ def tracked(repository: Path) -> list[str]:
 
 
 class Workspace:
-    """folder: the folder of the copy, which is made here. cache: the folder of compiled files,
-    which are found again by their contents."""
+    """A copy of the repository. folder: the folder of the copy, which is made here. cache: the
+    folder of compiled files, which are identified by their contents."""
 
     def __init__(self, repository: Path, folder: Path, cache: Path) -> None:
         self.folder = folder
@@ -83,14 +85,15 @@ class Workspace:
             self._write(path, original)
 
     def _write(self, path: Path, text: str) -> None:
-        """Writes a source file with a time of its own: Python takes a compiled module as current if
-        size and time, in whole seconds, of its source are the same."""
+        """Writes a source file with a new modification time. Python would otherwise use an old
+        compiled module if the source's size and its time, in whole seconds, were the same."""
         path.write_text(text, encoding="utf-8")
         self._written_s += 2
         os.utime(path, (self._written_s, self._written_s))
 
     def python(self, words: Sequence[str], limit_s: float) -> Ended:
-        """Run this interpreter in the copy; whatever it started ends with it. Raises Stopped."""
+        """Runs this interpreter in the copy. All processes that it started end with it. Raises
+        Stopped."""
         with self._begun(words) as process:
             try:
                 output, _ = process.communicate(timeout=limit_s)
@@ -101,7 +104,8 @@ class Workspace:
                 return Ended(None, output)
 
     def stop(self) -> None:
-        """Ends what runs here; any thread may call it. From now on, `python` raises Stopped."""
+        """Ends the command that runs here. Any thread may call this. Afterwards, `python` raises
+        Stopped."""
         with self._lock:
             self._stopped = True
             if self._running:
@@ -109,7 +113,8 @@ class Workspace:
 
     @contextmanager
     def _begun(self, words: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
-        """A process of this interpreter; it has ended afterwards."""
+        """Starts a process of this interpreter for the block. The process has ended after the
+        block."""
         with self._lock:
             if self._stopped:
                 raise Stopped
@@ -136,7 +141,8 @@ class Workspace:
                 raise Stopped
 
     def _environment(self) -> Mapping[str, str]:
-        """The copy's modules come before the installed ones, in every process that tests start."""
+        """Returns the environment of commands. In it, the copy's modules come before the installed
+        ones, also in processes that tests start."""
         own = {
             "PYTHONPATH": str(self._imports),
             "AGGLAB_CACHE": str(self._cache),

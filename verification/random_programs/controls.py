@@ -28,20 +28,20 @@ DATA: tuple[Kind, ...] = (Bits(8), Bits(16), Bits(9), Bits(72), Bits(8, True))
 
 @dataclass(frozen=True)
 class Action:
-    """parameters: (direction or "" for data of an entry, type)."""
+    """An action. parameters: (direction, type), with direction "" for data that entries give."""
 
     name: str
     parameters: tuple[tuple[str, Kind], ...]
 
     @property
     def data(self) -> list[tuple[str, Kind]]:
-        """The arguments that an entry gives, with their names."""
+        """The parameters for which entries give arguments, with their names."""
         return [(f"d{i}", k) for i, (way, k) in enumerate(self.parameters) if not way]
 
 
 @dataclass
 class Control:
-    """The part of a control that has been drawn so far: declarations stand before its apply
+    """The part of a control that has been drawn so far. Its declarations come before its apply
     block."""
 
     scope: Scope
@@ -50,7 +50,8 @@ class Control:
 
 
 class Controls:
-    """Draws whole controls. top: text before the main controls; entries: script lines."""
+    """A source of whole controls. top: text before the main controls. entries: lines of the
+    script."""
 
     def __init__(self, source: Source, statements: Statements, runtime_entries: bool) -> None:
         self.source, self.random = source, source.random
@@ -109,8 +110,8 @@ class Controls:
         return action
 
     def _bound(self, action: Action, scope: Scope) -> str | None:
-        """Draws arguments for the parameters with a direction; None where there is no place for one
-        of them."""
+        """Draws arguments for the parameters with a direction. Returns None if there is no place
+        for one of them."""
         given = []
         for direction, kind in action.parameters:
             if direction:
@@ -121,7 +122,7 @@ class Controls:
         return ", ".join(given)
 
     def _direct(self, scope: Scope, place: Place, depth: int) -> tuple[Lines, Scope]:
-        """A call of an action, its data given like inputs."""
+        """Draws a direct call of an action, in which the arguments for its data are expressions."""
         assert self.current is not None
         action = self.random.choice(self.current.actions)
         bound = self._bound(action, scope)
@@ -133,7 +134,8 @@ class Controls:
     # ------------------------------------------------------------------- tables
 
     def _table(self) -> tuple[str, list[str]]:
-        """A new table, applied at one place only; (its name, its actions' names)."""
+        """Draws a new table, which is applied at one place only. Returns (its name, its actions'
+        names)."""
         assert self.current is not None
         scope = self.current.scope
         name = self.source.name("t")
@@ -163,8 +165,8 @@ class Controls:
         return name, [a.name for a, _ in actions]
 
     def _keys(self, scope: Scope) -> list[tuple[str, str, Kind]]:
-        """Returns (text, match kind, type); at most one lpm, as BMv2 has it, of a width that p4c
-        takes and BMv2 matches as it should."""
+        """Draws the keys and returns (text, match kind, type) of each. At most one is lpm, as in
+        BMv2, with a width that p4c accepts and BMv2 matches correctly."""
         keys: list[tuple[str, str, Kind]] = []
         choices: tuple[Scalar, ...] = (BOOL, COLOUR, CODE)
         for _ in range(self.random.choice([0, 1, 1, 1, 2, 2, 3])):
@@ -192,7 +194,7 @@ class Controls:
         return keys
 
     def _chosen(self, actions: Sequence[tuple[Action, str]]) -> str:
-        """A call with constant data."""
+        """Draws a reference to an action, with constant data."""
         if not actions:
             return "NoAction()"
         action, bound = self.random.choice(actions)
@@ -200,7 +202,7 @@ class Controls:
         return f"{action.name}({', '.join([bound] * bool(bound) + data)})"
 
     def _constant(self, kind: Kind) -> str:
-        """Draws data of an entry, which is never negative since p4c loses the sign when it widens
+        """Draws data of an entry. It is never negative, since p4c loses the sign when it widens
         data."""
         if isinstance(kind, Bits) and kind.signed:
             return f"{kind.width}s{self.source.number(kind.width - 1)}"
@@ -228,7 +230,7 @@ class Controls:
         return [*lines, "}"] if len(seen) else []
 
     def _match(self, kind: str, shape: Kind) -> tuple[str, str]:
-        """Returns (as an entry in the program says it, as the script says it)."""
+        """Returns a match in two forms: (for an entry in the program, for the script)."""
         if shape == BOOL:
             value = self.random.randrange(2)
             return ("false", "true")[value], str(value)
@@ -271,7 +273,7 @@ class Controls:
             self.entries.append(f"add {table} {rank}{text} {action.name}({given})")
 
     def _script_value(self, kind: Kind) -> int:
-        """See _constant."""
+        """Draws data of an entry for the script. It is never negative, as in _constant."""
         assert isinstance(kind, Bits)
         return self.source.number(kind.width - kind.signed)
 
@@ -304,7 +306,8 @@ class Controls:
         return [*lines, "}"], scope
 
     def _sub(self, scope: Scope, place: Place, depth: int) -> tuple[Lines, Scope]:
-        """A control of its own, applied to arguments that may be one and the same."""
+        """Draws a sub-control and its application. Several of its arguments may be the same
+        variable."""
         assert self.current is not None
         kinds: list[tuple[str, Kind]] = [
             (self.random.choice(["in", "inout", "out"]), self.random.choice([Bits(8), Bits(16)]))

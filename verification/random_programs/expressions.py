@@ -21,10 +21,11 @@ SHIFT_COUNTS = (Bits(3), Bits(8), Bits(8))
 
 
 class Expressions:
-    """Text of expressions; every operand stands in parentheses of its own.
+    """A source of the text of expressions. Every operand has parentheses of its own.
 
-    refused: whether to draw what p4c refuses for BMv2: divisions of numbers known at run time, and
-    loops over a range."""
+    refused: whether to draw constructs that p4c refuses for BMv2: divisions of numbers known at run
+    time, and loops over a range.
+    """
 
     def __init__(self, source: Source, widths: tuple[int, ...], refused: bool) -> None:
         self.refused = refused
@@ -42,7 +43,7 @@ class Expressions:
         return self.struct(kind, scope, depth)
 
     def struct(self, kind: Struct, scope: Scope, depth: int) -> str:
-        """A variable of the type, a list, or a list with names."""
+        """Draws a variable of the type, a list, or a list with names."""
         known = [] if kind.header else scope.of(kind)
         if known and self.source.chance(0.6):
             return self.random.choice(known)
@@ -141,7 +142,8 @@ class Expressions:
         )
 
     def call(self, function: Function, scope: Scope, depth: int) -> str | None:
-        """Arguments may be one and the same; None where an output has no place to go."""
+        """Draws a call, in which several arguments may be the same variable. Returns None if there
+        is no place for an output."""
         arguments = []
         for direction, kind in function.parameters:
             text = self.argument(direction, kind, scope, depth, slices=True)
@@ -153,7 +155,8 @@ class Expressions:
     def argument(
         self, direction: str, kind: Kind, scope: Scope, depth: int, slices: bool = False
     ) -> str | None:
-        """slices: an output may go to a part of a number. At an `exit` p4c forgets such parts."""
+        """Draws an argument. slices: whether the place of an output may be a part of a number. At
+        an `exit`, p4c does not copy to such parts."""
         if direction == "in":
             return self.of(kind, scope, depth)
         places = scope.of(kind, writable=True)

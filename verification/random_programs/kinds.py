@@ -1,4 +1,4 @@
-"""Types of random programs, what is in scope at a place, and the constants that recur."""
+"""The types of random programs, the names in scope at a place, and the constants that recur."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 @dataclass(frozen=True)
 class Bits:
-    """bit<width> or int<width>."""
+    """The type bit<width> or int<width>."""
 
     width: int
     signed: bool = False
@@ -26,7 +26,7 @@ class Bool:
 
 @dataclass(frozen=True)
 class Choice:
-    """An enum or `error`; with a width it has a representation."""
+    """An enum or `error`. A width means that it is a serializable enum."""
 
     name: str
     members: tuple[str, ...]
@@ -41,7 +41,7 @@ Scalar = Bits | Bool | Choice
 
 @dataclass(frozen=True)
 class Struct:
-    """A struct or header type: members in order, nested ones included."""
+    """A struct or header type. members: in order, including nested structs."""
 
     name: str
     members: tuple[tuple[str, Scalar | Struct], ...]
@@ -51,7 +51,7 @@ class Struct:
         return self.name
 
     def leaves(self, prefix: str) -> Iterator[tuple[str, Scalar]]:
-        """Yields (path, type) of every scalar below."""
+        """Yields (path, type) of every scalar in the struct."""
         for name, kind in self.members:
             if isinstance(kind, Struct):
                 yield from kind.leaves(f"{prefix}.{name}")
@@ -74,7 +74,7 @@ enum bit<8> code_t { ONE = 1, TWO = 2, SIX = 6 }"""
 
 
 def size(kind: Kind) -> int:
-    """Returns the size in bits of a type that may stand in a header."""
+    """Returns the size in bits of a type that is allowed in a header."""
     if isinstance(kind, Struct):
         return sum(size(k) for _, k in kind.members)
     if isinstance(kind, Bool):
@@ -85,7 +85,7 @@ def size(kind: Kind) -> int:
 
 @dataclass(frozen=True)
 class Variable:
-    """Something with a value: text is how a program writes it."""
+    """A name or expression that has a value. text: its form in a program."""
 
     text: str
     kind: Kind
@@ -94,7 +94,7 @@ class Variable:
 
 @dataclass(frozen=True)
 class Function:
-    """A function that an expression may call: parameters are (direction, type)."""
+    """A function that an expression may call. parameters: (direction, type)."""
 
     name: str
     parameters: tuple[tuple[str, Kind], ...]
@@ -103,7 +103,8 @@ class Function:
 
 @dataclass(frozen=True)
 class Scope:
-    """The names in scope at a place. plain: nothing may change which headers are valid."""
+    """The names in scope at a place. plain: whether it is forbidden to change which headers are
+    valid."""
 
     variables: tuple[Variable, ...]
     headers: tuple[Variable, ...] = ()
@@ -114,7 +115,7 @@ class Scope:
         return replace(self, variables=(*self.variables, *new))
 
     def of(self, kind: Kind, writable: bool = False) -> list[str]:
-        """Names of exactly this type."""
+        """Returns the names of exactly this type."""
         return [v.text for v in self.variables if v.kind == kind and (v.writable or not writable)]
 
     def scalars(self, writable: bool = False) -> list[Variable]:
@@ -153,7 +154,7 @@ class Source:
         return f"{stem}{self.counter}"
 
     def number(self, width: int) -> int:
-        """A value of that many bits: one that recurs, an extreme, or any."""
+        """Draws a value of that many bits: one that recurs, an extreme, or any."""
         which = self.random.random()
         if which < 0.6:
             value = self.random.choice(self.pool)

@@ -1,4 +1,4 @@
-"""Random parsers: states in an order, each of which goes on to one behind it."""
+"""Random parsers: the states have an order, and each leads to a later one."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from agglab.verification.random_programs.statements import Lines, Place, Stateme
 PARSER = Place("parser")
 ASSIGNED = re.compile(r"([\w.]+)(?:\[[\d:]+\])? [-+*&|^]*= ")
 RANGE_MAX = 2**32 - 1
-"""The difference of a range's ends. The range is at most 64 masks then."""
+"""The largest difference between the ends of a range, so that the range becomes at most 64
+masks."""
 PIECES = ("x", "y", "z", "s", "t", "union", "varbit", "advance", "ahead", "verify", "sub", "code")
 
 
 class Parsers:
-    """Draws one parser over headers h (always first), x, y, z, the stacks s and t, the union u and
-    the headers v of variable length. top: sub-parsers and value sets' text."""
+    """A source of one parser over headers h (always first), x, y, z, the stacks s and t, the union
+    u and the headers v of variable length. top: the text of sub-parsers and value sets."""
 
     def __init__(self, source: Source, statements: Statements, types: dict[str, Struct]) -> None:
         self.source, self.random = source, source.random
@@ -43,8 +44,8 @@ class Parsers:
         return [*self.locals, *lines]
 
     def _statements(self, scope: Scope, most: int = 1) -> Lines:
-        """Draws the statements of a state. No variable is assigned twice on any path: p4c drops the
-        first of two assignments even if a packet is too short to reach the second."""
+        """Draws the statements of a state. No variable is assigned twice on any path, because p4c
+        drops the first of two assignments even if a packet is too short to reach the second."""
         lines: Lines = []
         for _ in range(self.random.randrange(most + 1)):
             free = tuple(
@@ -56,7 +57,8 @@ class Parsers:
         return lines
 
     def _taken(self, variable: Variable) -> bool:
-        """Whether it is assigned somewhere, or a part of it, or something of which it is a part."""
+        """Whether the variable, a part of it, or a variable that contains it is assigned
+        somewhere."""
         text = variable.text
         return any(
             f"{n}.".startswith(f"{text}.") or f"{text}.".startswith(f"{n}.") for n in self.assigned
@@ -99,8 +101,8 @@ class Parsers:
         return self.random.choice(known)
 
     def _label(self, width: int) -> str:
-        """Draws a label of one key. It never matches all: p4c writes such a label as a default,
-        which BMv2 tries last."""
+        """Draws a label of one key. A label never matches all values, because p4c writes such a
+        label as a default, which BMv2 tries last."""
         value = self.source.number(width)
         which = self.random.random()
         mask = self.source.number(width)
@@ -130,7 +132,8 @@ class Parsers:
         return self._regular("z", behind)
 
     def _s(self, behind: Lines) -> Lines:
-        """Goes round while the element says so; past the end it is StackOutOfBounds."""
+        """Draws a state that extracts elements of a stack in a loop, as long as the last element
+        says so. Beyond the stack's end this is the error StackOutOfBounds."""
         bit = self.random.randrange(8)
         lines = ["packet.extract(hdr.s.next);"]
         if self.source.chance(0.4):
@@ -159,8 +162,8 @@ class Parsers:
         return lines
 
     def _varbit(self, behind: Lines) -> Lines:
-        """Draws the extraction of up to 72 bits into a field of at most 64, which may lead to
-        HeaderTooShort."""
+        """Draws the extraction of a header of variable length. The length of its varbit may exceed
+        the field's width or not be whole bytes, which leads to an error."""
         eighths = self.random.choice(
             [
                 "((bit<32>)hdr.h.sel & 7) << 3",
@@ -199,7 +202,7 @@ class Parsers:
         return [*body, *self._transition(behind, self.scope), "}"]
 
     def _sub(self, behind: Lines) -> Lines:
-        """A parser of its own with two states, over headers that the outer one hands on."""
+        """Draws a sub-parser with two states, over a header that the outer parser passes to it."""
         kind = self.types["k"]
         inner = Scope((Variable("m", Bits(8)), Variable("g", Bits(16), False)))
         seen = inner.adding(Variable(t, k) for t, k in kind.leaves("one"))

@@ -1,4 +1,4 @@
-"""A whole random case: program text, script lines, packets."""
+"""A whole random case: the program's text, lines of a script, and packets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from agglab.verification.random_programs.statements import Externs, Lines, State
 PORTS = 4
 PACKETS = 24
 BMV2_ROOM_BYTES = 512
-"""The number of bytes by which a packet may grow in BMv2; more overruns its buffer."""
+"""The number of bytes by which a packet may grow in BMv2. Growth by more overruns BMv2's buffer."""
 HEADER_WIDTHS = (1, 2, 3, 4, 5, 8, 8, 9, 13, 16, 16, 32, 48, 64, 72, 128)
 STACK = 4
 VARIABLE_BYTES = 1 + 8
@@ -40,8 +40,8 @@ FIELD_LIST = 1
 
 @dataclass(frozen=True)
 class Case:
-    """program: P4 text, a statement or brace a line. commands: script lines before the packets.
-    packets: (port, frame)."""
+    """A random case. program: P4 text, with one statement or brace on each line. commands: the
+    script's lines before the packets. packets: (port, frame)."""
 
     seed: int
     program: str
@@ -49,18 +49,18 @@ class Case:
     packets: tuple[tuple[int, bytes], ...]
 
     def script(self) -> str:
-        """The script without expectations."""
+        """Returns the script without expectations."""
         return "\n".join([*self.commands, *(f"packet {p} {f.hex()}" for p, f in self.packets), ""])
 
 
 def draw_case(seed: int) -> Case:
-    """The case of that seed, always the same."""
+    """Returns the case of a seed, which is always the same."""
     return _Draw(seed).case()
 
 
 @dataclass
 class _Draw:
-    """One case in the making."""
+    """A case that is being drawn."""
 
     seed: int
     types: dict[str, Struct] = field(default_factory=dict)
@@ -156,8 +156,8 @@ class _Draw:
         return bits // 8 + 2 * VARIABLE_BYTES
 
     def _metadata_text(self) -> Lines:
-        """Returns the metadata's declaration. Some fields are in the field list of copies; `again`
-        keeps copies from coming back twice."""
+        """Returns the metadata's declaration. Some fields are in the field list of copies. The
+        field `again` prevents copies from coming back twice."""
         lines = ["struct m_t {", f"@field_list({FIELD_LIST})", "bit<8> again;"]
         for name, kind in self.types["meta"].members:
             if not isinstance(kind, Struct) and self.source.chance(0.4):
@@ -180,7 +180,7 @@ class _Draw:
         return found + [Variable(f"meta.{n}.i", self.types["inner"]) for n, _ in whole]
 
     def _base(self) -> list[Variable]:
-        """The fields of h; its number and what selects stay as they came."""
+        """Returns the fields of h. Its number and the field for selects are not writable."""
         fixed = ("hdr.h.id", "hdr.h.sel")
         leaves = self.types["h"].leaves("hdr.h")
         found = [Variable(t, k, t not in fixed) for t, k in leaves]
@@ -234,7 +234,8 @@ class _Draw:
         return made, [f"register<{k}>({n}) {name};" for name, k, n in made]
 
     def _main_control(self, scope: Scope, egress: bool) -> Lines:
-        """A pipeline's control: externs, actions and tables, and what makes all of it seen."""
+        """Draws a pipeline's control: externs, actions and tables, and statements that make all
+        results visible."""
         externs, lines = Externs(), ["counter(8, CounterType.packets_and_bytes) cnt;"]
         externs.counters.append("cnt")
         if self.source.chance(0.3):
@@ -357,7 +358,8 @@ class _Draw:
         return Case(self.seed, "\n".join(lines), tuple(commands), self._packets())
 
     def _packets(self) -> tuple[tuple[int, bytes], ...]:
-        """Fields of h with values that recur, then bytes like them; some are cut."""
+        """Draws packets that begin with the fields of h, with values that recur, followed by
+        similar bytes. Some packets are cut."""
         packets = []
         for number in range(PACKETS):
             bits = 0

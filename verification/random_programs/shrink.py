@@ -1,7 +1,8 @@
-"""Smaller programs and scripts that still do what was asked: lines and blocks go, conditions open,
-operands take the place of their expressions.
+"""Makes programs and scripts smaller while a test of them holds: lines and blocks are removed,
+blocks lose their conditions, and operands replace their expressions.
 
-It knows of P4 only that braces and parentheses match; what no longer compiles is no candidate.
+The module knows only that braces and parentheses match in P4. A program that does not compile any
+more fails the test.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ OPERATOR = re.compile(r" (?:[-+*/%&|^]|<<|>>|==|!=|<=?|>=?|&&|\|\||\+\+|\|\+\||\
 
 
 def shrink_lines(text: str, test: Test) -> str:
-    """Leaves out lines, the largest parts first, while `test` holds; braces stay balanced."""
+    """Leaves out lines, the largest parts first, while `test` holds. Braces stay balanced."""
     lines = text.splitlines()
     size = max(1, len(lines) // 2)
     while size:
@@ -33,7 +34,7 @@ def shrink_lines(text: str, test: Test) -> str:
 
 def shrink_program(text: str, test: Test) -> str:
     """Shrinks a program until nothing more can be removed: whole blocks, lines, the heads of
-    blocks, expressions."""
+    blocks, and expressions."""
     before = ""
     while before != text:
         before = text
@@ -45,7 +46,7 @@ def shrink_program(text: str, test: Test) -> str:
 
 
 def _try_each(text: str, candidates: Callable[[str], Iterator[str]], test: Test) -> str:
-    """Takes the candidates that hold; after each it continues behind that place."""
+    """Takes the candidates for which the test holds. After each one, continues behind its place."""
     number, found = 0, True
     while found:
         found = False
@@ -68,7 +69,8 @@ def _balanced(lines: list[str]) -> bool:
 
 
 def _blocks(lines: list[str]) -> Iterator[tuple[int, int]]:
-    """Yields (first line, last line) of every block, `} else {` ends one and begins another."""
+    """Yields (first line, last line) of every block. A line `} else {` ends one block and begins
+    another."""
     opened: list[int] = []
     for at, line in enumerate(lines):
         if line.startswith("}") and opened:
@@ -86,7 +88,8 @@ def _without_blocks(text: str) -> Iterator[str]:
 
 
 def _opened_blocks(text: str) -> Iterator[str]:
-    """Yields the contents of a block without its head; of if and else, one of the two."""
+    """Yields the text with the contents of a block in place of the block. Of an if with an else,
+    only one of the two parts can be opened."""
     lines = text.splitlines()
     for first, last in _blocks(lines):
         if lines[last] == "}" and not lines[first].startswith("}"):
@@ -104,7 +107,7 @@ def _groups(line: str) -> Iterator[tuple[int, int]]:
 
 
 def _simpler(text: str) -> Iterator[str]:
-    """Yields the text with each parenthesised expression replaced by one of its operands, or a cast
+    """Yields the text with each parenthesized expression replaced by one of its operands, or a cast
     by its operand."""
     lines = text.splitlines()
     for number, line in enumerate(lines):

@@ -1,4 +1,4 @@
-"""Random statements as lines of text; a block's braces have lines of their own."""
+"""Random statements as lines of text. The braces of a block have lines of their own."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Lines = list[str]
 
 @dataclass(frozen=True)
 class Place:
-    """Where a statement stands: a control's block, an action, a function or a parser state.
+    """The place of a statement: a control's block, an action, a function or a parser state.
 
-    result: what `return` gives in a function.
+    result: the type that `return` gives in a function.
     """
 
     where: str
@@ -39,7 +39,7 @@ class Place:
 
 @dataclass
 class Externs:
-    """The extern objects that statements of one control may use."""
+    """The extern objects that the statements of one control may use."""
 
     registers: list[tuple[str, Bits, int]] = field(default_factory=list)
     counters: list[str] = field(default_factory=list)
@@ -51,7 +51,8 @@ Maker = Callable[[Scope, Place, int], tuple[Lines, Scope]]
 
 
 class Statements:
-    """Statements over a scope; each maker gives its lines and the scope behind them."""
+    """A source of statements over a scope. Each of its methods returns the lines and the scope
+    behind them."""
 
     def __init__(self, source: Source, expressions: Expressions) -> None:
         self.source, self.random = source, source.random
@@ -60,8 +61,8 @@ class Statements:
         self.cell = "0"
         self.flow: list[Maker] = []
         self.exits = True
-        """Whether `exit` may be drawn. In a sub-control p4c takes no notice of it, and drops
-        assignments before its application that others follow."""
+        """Whether `exit` may be drawn. In a sub-control, p4c ignores it. p4c also drops assignments
+        before the sub-control's application that are followed by others."""
 
     def block(self, scope: Scope, place: Place, size: int, depth: int) -> Lines:
         lines: Lines = []
@@ -138,7 +139,8 @@ class Statements:
         return lines, scope.adding(new)
 
     def _whole(self, scope: Scope, place: Place, depth: int) -> tuple[Lines, Scope]:
-        """A struct from another, or from a list that reads what it replaces."""
+        """Draws the assignment of a struct from another one, or from a list, which may read the
+        struct that it replaces."""
         structs = [
             v
             for v in scope.variables
@@ -159,7 +161,8 @@ class Statements:
         return lines, scope.adding(new)
 
     def _computed_element(self, scope: Scope, place: Place, depth: int) -> tuple[Lines, Scope]:
-        """An element of `t` (all of whose elements are valid) at an index known at run time."""
+        """Draws a use of an element of `t`, all of whose elements are valid, at an index known at
+        run time."""
         if place.where not in ("control", "action") or "hdr.t[0].v" not in scope.of(Bits(8)):
             return self._assign(scope, place, depth)
         index, before = self.expression(Bits(2), scope, 1), []
@@ -211,7 +214,8 @@ class Statements:
         return [f"{header.text} = {self.random.choice(same).text};"], scope
 
     def _guarded(self, scope: Scope, place: Place, depth: int) -> tuple[Lines, Scope]:
-        """A header's fields where it is valid; nothing inside changes what is."""
+        """Draws a block that uses a header's fields where the header is valid. Nothing in the block
+        changes which headers are valid."""
         if not scope.headers or scope.plain:
             return self._if(scope, place, depth)
         header = self.random.choice(scope.headers)
@@ -318,7 +322,7 @@ class Statements:
 def function_text(
     function: Function, statements: Statements, globals_: tuple[Variable, ...]
 ) -> Lines:
-    """A function whose body sees its parameters and the constants."""
+    """Returns a function whose body uses its parameters and the constants."""
     scope = Scope(globals_, plain=True)
     parameters, before = [], []
     for i, (direction, kind) in enumerate(function.parameters):

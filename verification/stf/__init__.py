@@ -1,7 +1,9 @@
-"""STF packet tests: a .stf script run on a P4 program, packets compared with what it expects.
+"""STF packet tests: runs a .stf script on a P4 program and compares packets with what the script
+expects.
 
 script (text as values) -> names (resolved in the program) -> engine (a switch) -> run, show.
-`python -m agglab.verification stf PROG.p4|PROG.json TEST.stf` and tests/packets use it alike.
+`python -m agglab.verification stf PROG.p4|PROG.json TEST.stf` and tests/packets both use it.
+
 May import: compiler, switch.
 """
 

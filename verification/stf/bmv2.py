@@ -1,9 +1,9 @@
-"""BMv2's simple_switch as an Engine for packet tests: frames through pcap files and FIFOs, control
-through simple_switch_CLI; no interface and no root needed.
+"""BMv2's simple_switch as an Engine for packet tests. Frames pass through pcap files and FIFOs, and
+commands through simple_switch_CLI. It needs no interface and no root.
 
-A packet enters when it is sent and not before (bmv2_inputs.py), so checks in the middle of a script
-see what came before them. All is taken to have come out when nothing has for a while, in which no
-thread of simple_switch was running or waiting for a processor.
+A packet enters when the script sends it and not before (bmv2_inputs.py), so checks in the middle of
+a script see the effects of the packets before them. All packets count as received when nothing has
+come out for a while, in which no thread of simple_switch was running or waiting for a processor.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TOOLS = (PROGRAM, thrift_cli.PROGRAM)
 QUIET_S = 0.1
 START_S = 20.0
 BUSY = ("R", "D")
-"""States of a thread in /proc: running or ready to, and waiting for a disk."""
+"""The busy states of a thread in /proc: running or ready to run, and waiting for a disk."""
 PRIORITY_MAX = 10_000
 FIRST_PORT, PORT_COUNT, PORT_STEP = 20_000, 10_000, 7
 FIRST_EPHEMERAL_PORT = 32_768
@@ -42,12 +42,12 @@ def missing_tools() -> list[str]:
 
 
 class Bmv2:
-    """One simple_switch process; use it as a context manager.
+    """One simple_switch process, which must be used as a context manager.
 
-    folder: empty, for its files. commands: the script, whose ports are opened. quiet_s: so long
-    nothing must come out before all is taken to have come.
-    StfError if it does not start with this program or refuses a command, CouldNotRun if it dies or
-    its command line does not start.
+    folder: an empty folder for its files. commands: the script, whose ports are opened. quiet_s:
+    the time without output after which all packets count as received. Raises StfError if the switch
+    does not start with this program or refuses a command. Raises CouldNotRun if it dies or its
+    command line does not start.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Bmv2:
         return self._folder / "switch.log"
 
     def _wait_until_ready(self) -> None:
-        """The Thrift server listens only after every interface is open."""
+        """Waits for the Thrift server, which only listens when every interface is open."""
         deadline = time.monotonic() + START_S
         while self._process.poll() is None and time.monotonic() < deadline:
             with socket.socket() as probe:
@@ -111,7 +111,7 @@ class Bmv2:
         self._inputs.send(port, frame)
 
     def received(self) -> list[tuple[int, bytes]]:
-        """Returns the packets since the last call, once no more have come for a while."""
+        """Returns the packets since the last call, after no more have come for a while."""
         self.wait()
         new = []
         for port in self._ports:
@@ -134,7 +134,7 @@ class Bmv2:
             time.sleep(0.02)
 
     def _is_busy(self) -> bool:
-        """Whether one of its threads is running, or would if it were given a processor."""
+        """Whether one of the switch's threads is running, or waiting for a processor or a disk."""
         for stat in Path(f"/proc/{self._process.pid}/task").glob("*/stat"):
             with contextlib.suppress(OSError):  # a thread that has ended
                 if stat.read_text().rpartition(")")[2].split()[0] in BUSY:
@@ -213,7 +213,7 @@ class Bmv2:
 
 
 def _priority(keys: list[Match], priority: int) -> str:
-    """Returns the priority as BMv2 counts it: the smaller number wins."""
+    """Returns the priority in BMv2's form, in which the smaller number wins."""
     ordered = any(k.kind in ("ternary", "range", "optional") for k in keys)
     return f" {PRIORITY_MAX - priority}" if ordered else ""
 
@@ -229,8 +229,8 @@ def _key(match: Match) -> str:
 
 
 def _free_port() -> int:
-    """Returns a port below those that the kernel gives to others, and a different one for each of
-    our processes."""
+    """Returns a free port below those that the kernel gives to other programs. Each of our
+    processes starts its search at a different port."""
     for port in range(FIRST_PORT + os.getpid() * PORT_STEP % PORT_COUNT, FIRST_EPHEMERAL_PORT):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -243,7 +243,7 @@ def _free_port() -> int:
 
 
 def _read_pcap(path: Path) -> list[bytes]:
-    """The whole packets of a capture that may still be growing."""
+    """Returns the complete packets of a capture that may still be growing."""
     data = path.read_bytes() if path.exists() else b""
     at, frames = PCAP_HEADER_BYTES, []
     while at + RECORD_HEADER_BYTES <= len(data):

@@ -1,9 +1,10 @@
-"""The packets of a script into simple_switch's input files, each when it is due.
+"""Writes the packets of a script to simple_switch's input files, each when it is due.
 
-simple_switch (`--use-files`) holds the next packet of every file that has not ended, takes the one
-with the smallest time stamp, and then reads that file on before it takes another. So every port is
-a FIFO that has its next packet written ahead, except the port whose packet was taken last: what is
-written there, or that it ends, lets the switch take exactly one packet more.
+simple_switch (`--use-files`) holds the next packet of every file that has not ended. It processes
+the one with the smallest time stamp, and then continues to read that file before it processes
+another packet. Every port is therefore a FIFO into which its next packet is written ahead, except
+the port whose packet was processed last. Writing the next packet there, or ending the file, lets
+the switch process exactly one more packet.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ PCAP_HEADER_BYTES, RECORD_HEADER_BYTES = 24, 16
 
 
 class Inputs:
-    """folder: where the files `portN_in.pcap` are made; ports: all of the switch; packets: those of
-    the script, in order, and no others are sent."""
+    """The input files of all ports. folder: the folder for the files `portN_in.pcap`. ports: all
+    ports of the switch. packets: all packets of the script, in order."""
 
     def __init__(self, folder: Path, ports: Sequence[int], packets: Sequence[Packet]) -> None:
         self._due = deque((packet.port, packet.data) for packet in packets)
@@ -39,13 +40,13 @@ class Inputs:
             self._read_on(port)
 
     def send(self, port: int, frame: bytes) -> None:
-        """The script's next packet, and none beyond it."""
+        """Sends a packet, which must be the script's next one."""
         assert self._due.popleft() == (port, frame), "another packet than the script's next"
         self._read_on(self._held)
         self._held = port
 
     def _read_on(self, port: int) -> None:
-        """The port's next packet can be read, or that there is none."""
+        """Writes the port's next packet, or ends the port's file if there is none."""
         if self._records[port]:
             os.write(self._open[port], self._records[port].popleft())
         else:

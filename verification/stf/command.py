@@ -1,4 +1,5 @@
-"""The command `stf`: compile if needed, run one script on the library, say what failed."""
+"""The command `stf`: compiles the program if needed, runs one script on the library, and prints
+what failed."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ OK, FAILED, INVALID = 0, 1, 2
 
 
 def run_stf(json_path: Path, script: Path, seed: int = 0, trace: bool = False) -> Run:
-    """Run `script` on the program in `json_path`; `failures` is empty when all of it holds.
-    `trace` prints each packet's way."""
+    """Runs `script` on the program in `json_path`. `failures` of the result is empty if everything
+    in the script holds. trace: whether to print each packet's path."""
     commands = parse(read_bytes(script).decode(errors="replace"))
     detail = switch.Detail.TRACE if trace else switch.Detail.NOTHING
     pipeline = switch.Pipeline.load(json_path, seed=seed, detail=detail)
@@ -80,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _json_of(args: argparse.Namespace, folder: Path) -> Path:
-    """The program itself when it is JSON, else what our compiler makes of it."""
+    """Returns the program itself if it is JSON, otherwise our compiler's output for it."""
     program: Path = args.program
     if program.suffix == ".json":
         return program

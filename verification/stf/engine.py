@@ -1,5 +1,5 @@
-"""The interface that a script needs of a switch (`Engine`), and our library as such a switch in
-virtual time."""
+"""The interface of a switch for scripts (`Engine`), and our library as such a switch in virtual
+time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agglab.verification.stf.script import StfError
 
 
 class Engine(Protocol):
-    """The interface that a script needs of a switch. Names are the JSON's full names; a larger
+    """The interface that a script needs of a switch. Names are the JSON's full names. The larger
     priority wins."""
 
     def add(
@@ -38,7 +38,7 @@ class Engine(Protocol):
 
 
 class Library:
-    """The Engine over switch.Pipeline: a packet each millisecond of virtual time."""
+    """An Engine that uses switch.Pipeline, with one packet in each millisecond of virtual time."""
 
     def __init__(self, pipeline: switch.Pipeline, trace: bool = False):
         self.pipeline = pipeline

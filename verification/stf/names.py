@@ -1,4 +1,5 @@
-"""Names and values of a script resolved against one program's BMv2 JSON: by suffix, by width."""
+"""Resolves the names and values of a script in one program's BMv2 JSON: names by suffix, values by
+width."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from agglab.verification.stf.script import Key, StfError
 
 @dataclass(frozen=True)
 class Match:
-    """One bound key: lpm's operand is the prefix length, ternary's the mask, range's the end."""
+    """One bound key. operand: the prefix length for lpm, the mask for ternary, the end for
+    range."""
 
     kind: str
     value: int
@@ -21,7 +23,7 @@ class Match:
 
 
 class Binder:
-    """Resolves a script's names (by suffix) and values (by field width) against BMv2 JSON."""
+    """A resolver of a script's names (by suffix) and values (by field width) in BMv2 JSON."""
 
     def __init__(self, program: dict[str, Any]):
         self.program = program
@@ -44,11 +46,12 @@ class Binder:
         return _by_suffix(name, self.profiles, "action profile", line)
 
     def profile_table(self, profile: str) -> dict[str, Any]:
-        """A table of the profile: its actions are the members'."""
+        """Returns a table of the profile, whose actions are those of the profile's members."""
         return next(t for t in self.tables.values() if t.get("action_profile") == profile)
 
     def metered_table(self, meter: str) -> str | None:
-        """The table whose entries a direct meter is of; None for an array of meters."""
+        """Returns the table to whose entries a direct meter belongs, or None for an array of
+        meters."""
         found = next(m for m in self.program["meter_arrays"] if m["name"] == meter)
         return str(found["binding"]) if found.get("is_direct") else None
 
@@ -94,7 +97,8 @@ class Binder:
 
 
 def _by_suffix(name: str, known: Iterable[str], what: str, line: int) -> str:
-    """The full name itself, else the one that ends in `.name`, else the one that ends in `name`."""
+    """Returns the full name itself, otherwise a name that ends in `.name`, otherwise one that ends
+    in `name`."""
     known = list(known)
     found = matching(known, name) or [each for each in known if each.endswith(name)]
     if len(found) == 1:
@@ -105,8 +109,8 @@ def _by_suffix(name: str, known: Iterable[str], what: str, line: int) -> str:
 
 
 def _key_name(written: str, columns: Iterable[str], table: str, line: int) -> str:
-    """Returns the name of a key: `extra$0.h` stands for `extra[0].h`, and validity is `h.$valid$`,
-    `h.valid` or just `h`."""
+    """Returns the name of a key. `extra$0.h` stands for `extra[0].h`. Validity is written
+    `h.$valid$`, `h.valid` or just `h`."""
     name = re.sub(r"\$(\d+)", r"[\1]", written)
     spellings = [name, name + "$", name + ".$valid$", re.sub(r"\bvalid$", "$valid$", name)]
     for spelling in spellings:
@@ -142,8 +146,8 @@ def _bind_key(key: Key | None, kind: str, bits: int, line: int) -> Match:
 
 
 def _digits(text: str, bits: int) -> tuple[int, int]:
-    """Returns value and mask. As in p4c's runner, `0x25**` compares the digits that are written, no
-    others (so 0x25 on 16 bits compares 8 of them in a ternary key); a decimal number compares all
+    """Returns value and mask. As in p4c's runner, `0x25**` compares only the digits that are
+    written, so that 0x25 compares 8 bits of a ternary key of 16 bits. A decimal number compares all
     bits."""
     base = {"0x": 16, "0b": 2, "0o": 8}.get(text[:2].lower())
     if base is None:

@@ -1,4 +1,5 @@
-"""One script run on one switch: commands in order, then every packet compared, port by port."""
+"""Runs one script on one switch: executes its commands in order, and then compares every packet,
+port by port."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ from agglab.verification.stf.show import differing_fields, side_by_side, spaced
 
 @dataclass
 class Run:
-    """One script on one switch; `failures` says in words what did not hold."""
+    """One run of a script on a switch. failures: descriptions of what did not hold."""
 
     binder: Binder
     engine: Engine

@@ -1,7 +1,7 @@
-"""The .stf script as values: `parse` turns text into a list of commands, one a line.
+"""A .stf script as values: `parse` turns the text into a list of commands, one for each line.
 
-The grammar is the one p4c's corpus uses; `check_register` and the operators `&&&` and `..` in keys
-are ours.
+The grammar is that of p4c's packet tests. `check_register` and the operators `&&&` and `..` in keys
+are our extensions.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 
 class StfError(Exception):
-    """A script or command line that cannot be run: printed as `file:line: error: ...`, exit 2."""
+    """A script or command line that cannot be run. It is printed as `file:line: error: ...`, and
+    the exit code is 2."""
 
     def __init__(self, message: str, line: int = 0):
         super().__init__(message)
@@ -29,7 +30,8 @@ class Packet:
 
 @dataclass(frozen=True)
 class Expect:
-    """`nibbles` is lower-case hex with `*` for any nibble; None accepts any packets on the port."""
+    """An expected packet. nibbles: lower-case hexadecimal digits with `*` for any nibble, or None,
+    which accepts any packets on the port."""
 
     line: int
     port: int
@@ -47,7 +49,7 @@ class Expect:
 
 @dataclass(frozen=True)
 class Key:
-    """A match key as written: `value`, or `value op operand` (op is `/`, `&&&` or `..`)."""
+    """A match key as written: `value`, or `value op operand`, where op is `/`, `&&&` or `..`."""
 
     name: str
     value: str
@@ -68,7 +70,7 @@ class Add:
 
 @dataclass(frozen=True)
 class AddIndirect:
-    """An entry of a table with an action profile: what it does is a member or a group."""
+    """An entry of a table with an action profile, which refers to a member or a group."""
 
     line: int
     table: str
@@ -80,7 +82,7 @@ class AddIndirect:
 
 @dataclass(frozen=True)
 class Member:
-    """An action with its arguments in an action profile, under a name of the script's."""
+    """An action with its arguments in an action profile, under a name that the script chooses."""
 
     line: int
     profile: str
@@ -91,7 +93,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Group:
-    """Members of an action selector that packets are spread over."""
+    """A group of members of an action selector, over which packets are distributed."""
 
     line: int
     profile: str
@@ -115,7 +117,7 @@ class Remove:
 
 @dataclass(frozen=True)
 class Check:
-    """`check_counter c(i) packets == 3`, `check_register r(i) == 7`."""
+    """A check such as `check_counter c(i) packets == 3` or `check_register r(i) == 7`."""
 
     line: int
     kind: str  # "counter" or "register"
@@ -128,7 +130,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Direct:
-    """A command of simple_switch_CLI taken over as it is: replication, mirroring, state."""
+    """A command with the syntax of simple_switch_CLI: replication, mirroring or state."""
 
     line: int
     verb: str
@@ -138,8 +140,8 @@ class Direct:
 
 @dataclass(frozen=True)
 class SetMeter:
-    """Rates of one meter, of every one when `index` is None: (units a microsecond, burst). Of a
-    direct meter the index is an entry's name."""
+    """The rates of a meter: (units in a microsecond, burst). index: the cell of an array, or the
+    name of an entry for a direct meter; None stands for all cells."""
 
     line: int
     name: str
@@ -249,7 +251,8 @@ def _parse_frame(line: int, verb: str, rest: str) -> Packet | Expect:
 
 
 def _parse_rates(line: int, verb: str, rest: str) -> SetMeter:
-    """`meter_set_rates NAME INDEX RATE:BURST RATE:BURST`; of a whole array, without the index."""
+    """Parses `meter_set_rates NAME INDEX RATE:BURST RATE:BURST`. A command for a whole array has no
+    index."""
     one = r"(?P<index>\w+)\s+" if verb == "meter_set_rates" else ""
     found = re.fullmatch(rf"(?P<name>\S+)\s+{one}(?P<rates>(?:[\d.]+:\d+\s*)+)", rest.strip())
     if not found:
@@ -266,7 +269,7 @@ def _parse_rates(line: int, verb: str, rest: str) -> SetMeter:
 
 
 class _Tokens:
-    """The tokens of one line and a cursor over them."""
+    """The tokens of one line, and a cursor over them."""
 
     def __init__(self, line: int, text: str):
         self.line = line
@@ -382,7 +385,7 @@ def _parse_set_default(tokens: _Tokens, verb: str) -> SetDefault:
 
 
 def _parse_check(tokens: _Tokens, verb: str) -> Check:
-    """A check_counter without a condition only asks that the counter exists."""
+    """Parses a check. A check_counter without a condition only checks that the counter exists."""
     name = tokens.take("name", "a name")
     tokens.take("op", "`(`", "(")
     index = tokens.number("an index")

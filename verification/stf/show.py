@@ -1,4 +1,4 @@
-"""A packet that came beside the one that was expected, with the bytes and fields that differ."""
+"""Shows a packet next to the expected one, with the bytes and fields that differ."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def spaced(nibbles: str) -> str:
 
 
 def side_by_side(expect: Expect, frame: bytes) -> list[str]:
-    """Shows eight bytes a line, the expected ones on the left, with `^^` under bytes that
+    """Returns lines of eight bytes each, the expected ones on the left, with `^^` under bytes that
     differ."""
     want, got = expect.nibbles or "", frame.hex()
     length = max(len(want), len(got) if expect.exact else 0)
@@ -39,7 +39,8 @@ def _same(want: str, got: str, exact: bool) -> bool:
 
 
 def differing_fields(binder: Binder, expect: Expect, frame: bytes) -> list[str]:
-    """The header fields that differ, as the program's own parser reads the packet that came."""
+    """Returns the header fields that differ, as the program's own parser reads the packet that
+    came."""
     lines, at = [], 0
     for name, bits in dissect(binder, frame):
         want, got = _bits(expect.nibbles or "", at, bits), _bits(frame.hex(), at, bits)
@@ -50,7 +51,7 @@ def differing_fields(binder: Binder, expect: Expect, frame: bytes) -> list[str]:
 
 
 def _bits(nibbles: str, at: int, count: int) -> str | None:
-    """Returns bits as a string of 0, 1 and `*`, or None where the packet is too short."""
+    """Returns bits as a string of 0, 1 and `*`, or None if the packet is too short."""
     cells = "".join(
         "****" if n == "*" else f"{int(n, 16):04b}"
         for n in nibbles[at // 4 : (at + count + 3) // 4]
@@ -64,7 +65,8 @@ def _show(bits: str) -> str:
 
 
 def dissect(binder: Binder, frame: bytes) -> list[tuple[str, int]]:
-    """Returns (field, bits) in wire order for as far as the program's parser is easily followed."""
+    """Returns (field, bits) in wire order, as far as the path of the program's parser is easily
+    followed."""
     parser = binder.program["parsers"][0]
     states = {s["name"]: s for s in parser["parse_states"]}
     state: str | None = parser["init_state"]

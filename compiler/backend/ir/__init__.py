@@ -1,7 +1,7 @@
 """The back end's intermediate representation: what BMv2 can do, as values.
 
-Sub-controls, functions and actions are inlined by the time a program is in this form. Imports
-positions only.
+Sub-controls, functions and actions have been inlined when a program is in this form. This package
+imports only positions.
 """
 
 from agglab.compiler.backend.ir.expressions import (

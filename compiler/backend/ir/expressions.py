@@ -25,7 +25,7 @@ class Expr:
 
 @dataclass(frozen=True)
 class Const(Expr):
-    """width: bits of the P4 type, for how many digits are printed."""
+    """A constant. width: the bits of its P4 type, which determine how many digits are printed."""
 
     value: int
     width: int = 0
@@ -74,7 +74,7 @@ class LastField(Expr):
 
 @dataclass(frozen=True)
 class UnionLastField(Expr):
-    """A field of the last valid union of a stack of unions; transition keys only."""
+    """A field of the last valid union of a stack of unions, which can only be a transition key."""
 
     stack: str
     member: str
@@ -109,7 +109,8 @@ class RegisterCell(Expr):
 
 @dataclass(frozen=True)
 class ObjectRef(Expr):
-    """A header, header_stack, header_union, register_array, calculation, ... by name."""
+    """A reference by name to a header, header_stack, header_union, register_array, calculation or
+    the like."""
 
     kind: str
     name: str
@@ -129,7 +130,7 @@ class Vector(Expr):
 
 @dataclass(frozen=True)
 class Lookahead(Expr):
-    """Bits ahead of the parser's position: `set` and transition keys only."""
+    """Bits ahead of the parser's position, which only `set` and transition keys can use."""
 
     offset: int
     width: int
@@ -156,7 +157,8 @@ class Access(Expr):
 
 @dataclass(frozen=True)
 class Op(Expr):
-    """An operator; left is None for unary ones, condition belongs to `?` alone."""
+    """An operator with its operands. left: None for unary operators. condition: only used by
+    `?`."""
 
     op: str
     left: Expr | None
@@ -187,7 +189,7 @@ class Op(Expr):
 
 
 def operands(expr: Expr) -> Iterator[Expr]:
-    """The expressions directly below expr."""
+    """Yields the expressions directly below an expression."""
     if isinstance(expr, Op):
         yield from (e for e in (expr.condition, expr.left, expr.right) if e is not None)
     elif isinstance(expr, Access):

@@ -1,4 +1,5 @@
-"""Header types, tables, parser states, arrays: what the JSON declares; the whole program."""
+"""The objects that the JSON declares (header types, tables, parser states, arrays), and the whole
+program."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from agglab.compiler.source import Position
 
 @dataclass
 class HeaderType:
-    """fields: (name, bits or "*", signed); max_length_bytes only with a variable field."""
+    """A header type. fields: (name, bits or "*", signed). max_length_bytes: only set if the type
+    has a variable field."""
 
     name: str
     fields: list[tuple[str, int | str, bool]]
@@ -34,7 +36,7 @@ class HeaderStack:
 
 @dataclass
 class UnionType:
-    """headers: (member's name, header type's name)."""
+    """The type of a header union. headers: (member's name, header type's name)."""
 
     name: str
     headers: list[tuple[str, str]]
@@ -66,7 +68,8 @@ class Key:
 
 @dataclass
 class Entry:
-    """keys: (kind, value, other): prefix length, mask or end of the range by kind."""
+    """A table entry. keys: (kind, value, other), where `other` is the prefix length, the mask or
+    the end of the range, depending on the kind."""
 
     keys: list[tuple[str, int, int]]
     action: Action
@@ -77,7 +80,7 @@ class Entry:
 
 @dataclass
 class ActionProfile:
-    """selector: (hash algorithm, input) or None."""
+    """An action profile. selector: (hash algorithm, input) or None."""
 
     name: str
     size: int
@@ -132,7 +135,8 @@ class Pipeline:
 
 @dataclass
 class ParserOp:
-    """op as in the JSON; primitive holds the call where op is "primitive"."""
+    """An operation of a parser state. op: its name in the JSON. primitive: the call, where op is
+    "primitive"."""
 
     op: str
     parameters: tuple[Expr, ...] = ()
@@ -143,7 +147,8 @@ class ParserOp:
 
 @dataclass
 class Transition:
-    """kind: "default", "hexstr" or "parse_vset"; value: with every key padded to bytes."""
+    """A transition of a parser state. kind: "default", "hexstr" or "parse_vset". value: the keys in
+    a row, each padded to whole bytes."""
 
     kind: str
     next_state: str | None
@@ -166,7 +171,8 @@ class ParserState:
 
 @dataclass
 class Calculation:
-    """input: (expression, bits of a constant); payload: the rest of the packet follows."""
+    """A calculation. input: (expression, bits of a constant). payload: whether the rest of the
+    packet follows the input."""
 
     name: str
     algorithm: str
@@ -187,7 +193,7 @@ class Checksum:
 
 @dataclass
 class Array:
-    """A register, counter or meter array; direct ones are bound to a table."""
+    """An array of registers, counters or meters. A direct array belongs to a table."""
 
     name: str
     position: Position
@@ -200,7 +206,8 @@ class Array:
 
 @dataclass
 class ExternInstance:
-    """An object of a type that a module gives to BMv2, with its constructor's arguments by name."""
+    """An object of a type that a loaded module adds to BMv2, with its constructor's arguments by
+    name."""
 
     name: str
     type_name: str

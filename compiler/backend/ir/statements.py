@@ -39,15 +39,16 @@ class Label(Statement):
 
 @dataclass
 class Exit(Statement):
-    """Ends the pipeline for this packet."""
+    """A statement that ends the pipeline for this packet."""
 
 
 @dataclass
 class Apply(Statement):
-    """One application of a table; what follows may depend on hit or on the action run.
+    """One application of a table. What follows may depend on whether it hit or on the action that
+    it ran.
 
     kind: "next", "hit" (branches "hit" and "miss") or "action" (branches by the action's name;
-    names not listed go to `default`).
+    names that have no branch go to `default`).
     """
 
     table: str
@@ -59,7 +60,7 @@ class Apply(Statement):
 
 
 def bodies(statement: Statement) -> Iterator[list[Statement]]:
-    """The statement lists directly below statement."""
+    """Yields the statement lists directly below a statement."""
     if isinstance(statement, If):
         yield statement.then
         yield statement.otherwise
@@ -69,7 +70,7 @@ def bodies(statement: Statement) -> Iterator[list[Statement]]:
 
 
 def flatten(statements: list[Statement]) -> Iterator[Statement]:
-    """statements and all that is nested in them."""
+    """Yields the statements and all statements nested in them."""
     for statement in statements:
         yield statement
         for body in bodies(statement):
