@@ -7,8 +7,10 @@ array, in C.
 
 Special chunks are treated as follows:
 - All values are zero: the exponent is 0 and is treated as 1. Integers and sums are 0.
-- Denormal values: the exponent is 0 and is treated as 1. The values are scaled like others; none is flushed to zero.
-- Largest floats: the exponent is 254. The values can be quantised. A sum beyond the range of float32 is Inf here and an error in `all_reduce`.
+- Denormal values: the exponent is 0 and is treated as 1. The values are scaled like others; none
+  is flushed to zero.
+- Largest floats: the exponent is 254. The values can be quantised. A sum beyond the range of
+  float32 is Inf here and an error in `all_reduce`.
 - Inf or NaN: the exponent is 255. The chunk becomes zeros, and `all_reduce` raises an error that
   names the chunk and the index.
 """
