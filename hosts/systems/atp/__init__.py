@@ -5,6 +5,6 @@ from __future__ import annotations
 from agglab.hosts.systems.pooling import endpoint
 
 QUANTISES = True
-"""For float32 it also returns the integers that travelled."""
+"""Whether a worker also returns, for float32, the integers that were summed."""
 
 __all__ = ["QUANTISES", "endpoint"]
