@@ -1,6 +1,8 @@
-"""What the switch costs beside packets on wires: library calls, tables, compile time, memory, rest.
+"""The costs of the switch apart from packets on wires: library calls, compile time, tables, memory,
+and an idle switch.
 
-The aggregation program (lab.aggregation) with 256 lanes, unless a row says otherwise.
+Unless a row says otherwise, the program is the aggregation program (lab.aggregation) with 256
+lanes.
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ def run() -> list[Row]:
 
 
 def _calls() -> Row:
-    """A packet that is not of a job's: parsed, looked up, counted, dropped."""
+    """Measures a packet that belongs to no job: it is parsed, looked up, counted and dropped."""
     with Pipeline.load(lab.aggregation("agglab", LANES).json) as pipeline:
         frame = bytes(54 + 4 * LANES)
         seconds = min(_seconds_of_calls(pipeline, frame) for _ in range(REPEATS))
@@ -96,7 +98,7 @@ def _compile_and_load(folder: Path) -> float:
 
 
 def _load_cached() -> float:
-    """Measures what a process that already runs waits for."""
+    """Returns the seconds for which a process that already runs waits."""
     program = (
         "import time; from benchmarks import lab; from agglab.switch import Pipeline;"
         " start = time.perf_counter();"
@@ -148,7 +150,8 @@ def _table_costs(program: Path, kind: str, count: int) -> tuple[float, float]:
 
 
 def _entry(rng: random.Random, kind: str, number: int) -> tuple[list[Match], bytes]:
-    """An entry that differs from all others by its number, and a key (48 bits) that it matches."""
+    """Returns an entry that differs from all others by its number, and a key (48 bits) that it
+    matches."""
     value = number << 16 | rng.getrandbits(16)
     match: Match = Exact(value)
     if kind == "lpm":
@@ -162,7 +165,7 @@ def _entry(rng: random.Random, kind: str, number: int) -> tuple[list[Match], byt
 
 
 def _at_rest(place: lab.Lab) -> Iterator[Row]:
-    """A switch with four ports and its control plane, filled, without traffic."""
+    """Measures a switch without traffic. It has four ports, a control plane, and its entries."""
     with lab.native_process(place, lab.aggregation("agglab", LANES)) as process:
         time.sleep(SETTLE_S)
         before = _cpu_ns(process.pid)

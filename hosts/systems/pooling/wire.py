@@ -22,7 +22,7 @@ class Kind(enum.IntEnum):
 
 
 class Flag(enum.IntFlag):
-    """Bits of the field `flags`."""
+    """The bits of the field `flags`."""
 
     RESEND = 0x01
     COLLISION = 0x02
