@@ -70,7 +70,7 @@ def _worker_row(
     values: NDArray[np.float32], lanes: int, batch: int, copy_per_element_s: float
 ) -> Row:
     """Measures the processor time in which a worker takes one result and makes its next
-    contribution."""
+    contribution, and returns the row."""
     seconds = min(_worker_seconds(values, lanes, batch) for _ in range(3))
     copy_s = 2 * lanes * copy_per_element_s
     what = f"worker, {lanes} lanes, batches of {batch}"

@@ -248,7 +248,7 @@ def _fill(address: str, program: Program) -> None:
 
 
 def entries() -> Entries:
-    """Returns the entries of a switch of this laboratory."""
+    """Returns the table entries of the switch of this laboratory."""
     shape, sizes = Topology("rack", workers=WORKERS), Switch(lanes=1, slots=SLOTS)
     scenario = Scenario(topology=shape, switch=sizes, workload=Workload(window=SLOTS))
     return all_entries(resolve(scenario))["s1"]

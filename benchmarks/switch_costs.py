@@ -71,8 +71,7 @@ def _seconds_of_calls(pipeline: Pipeline, frame: bytes) -> float:
 
 
 def _compile_times(folder: Path) -> Iterator[Row]:
-    """Measures, in processes of their own, the time from the P4 text to the loaded shared
-    object."""
+    """Measures the time from the P4 text to the loaded shared object, in separate processes."""
     cold = _compile_and_load(folder / "cold")
     lab.aggregation("agglab", LANES)
     _load_cached()
@@ -110,8 +109,8 @@ def _load_cached() -> float:
 
 
 def _tables(folder: Path) -> Iterator[Row]:
-    """Measures, for entries of each kind, the cost of adding one and the cost of a packet, and
-    compares both with those of a table of few entries."""
+    """Measures, for each kind of entry, the cost of adding an entry and the cost of a packet.
+    Compares both with the costs in a table of few entries."""
     output = folder / "tables.json"
     command = [
         sys.executable,
@@ -132,8 +131,8 @@ def _tables(folder: Path) -> Iterator[Row]:
 
 
 def _table_costs(program: Path, kind: str, count: int) -> tuple[float, float]:
-    """Returns the seconds of processor time to add an entry, and to process a packet that hits
-    one."""
+    """Returns the seconds of processor time to add an entry, and to process a packet that matches
+    an entry."""
     rng = random.Random(kind)
     drawn = [_entry(rng, kind, number) for number in range(count)]
     with Pipeline.load(program) as pipeline:
@@ -179,7 +178,7 @@ def _at_rest(place: lab.Lab) -> Iterator[Row]:
 
 
 def _cpu_ns(pid: int) -> int:
-    """Returns the processor time of all threads."""
+    """Returns the processor time that all threads of a process have used."""
     tasks = Path(f"/proc/{pid}/task").glob("*/schedstat")
     return sum(int(task.read_text().split()[0]) for task in tasks)
 
@@ -190,8 +189,8 @@ def _resident_bytes(pid: int) -> int:
 
 
 def _many_switches(folder: Path) -> Row:
-    """Measures the time from the command until the last host is ready. The program has been
-    compiled before."""
+    """Measures the time from the command until the last of 64 hosts is ready. The P4 program has
+    been compiled before."""
     scenario = folder / "sixteen.yaml"
     scenario.write_text(SIXTEEN)
     seconds = statistics.median(_seconds_to_ready(scenario, folder) for _ in range(REPEATS))

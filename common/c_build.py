@@ -42,14 +42,15 @@ class CompileError(BuildError):
 
 
 def cache_folder() -> Path:
-    """Returns the folder in which everything that was built is kept."""
+    """Returns the folder of the cache."""
     chosen = os.environ.get("AGGLAB_CACHE")
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(chosen) if chosen else Path(base) / "agglab"
 
 
 def compiler() -> str:
-    """Returns the path of `$CC`, or of cc or gcc. Raises BuildError."""
+    """Returns the path of the C compiler: `$CC` if it is set, otherwise cc or gcc. Raises
+    BuildError if there is none."""
     return _compiler(os.environ.get("CC"))[0]
 
 
@@ -70,7 +71,7 @@ def _compiler(wanted: str | None) -> tuple[str, str]:
 
 
 def digest(texts: Mapping[str, bytes]) -> str:
-    """Returns a hash of files by name."""
+    """Returns a hash of the names and contents of files. texts: the contents, by name."""
     found = hashlib.sha256()
     for name, text in texts.items():
         found.update(name.encode() + b"\0" + str(len(text)).encode() + b"\0" + text)

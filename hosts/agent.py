@@ -79,7 +79,7 @@ class Agent:
         return self._reducer
 
     def begin_round(self, number: int) -> None:
-        """Runs a whole round."""
+        """Runs a whole round, and reports how it ended."""
         if number != self._next:
             self._prepare(number)
         cpu_s, start_ns = time.process_time(), time.monotonic_ns()
@@ -188,7 +188,7 @@ class Agent:
 
 
 def _recorder(config: Config) -> Recorder | None:
-    """Returns the recorder, or None where no samples are asked for."""
+    """Returns the recorder, or None if no samples are wanted."""
     if not config.sample_ns or config.sums_dir is None:
         return None
     name = f"job{config.job}-rank{config.rank}-{time.monotonic_ns()}"
@@ -209,7 +209,8 @@ def _put(received: Mapping[str, Any], folder: Path) -> None:
 
 
 def _holds_numbers(array: Any) -> bool:
-    """Returns true if the array holds a number at each position, which a masked array does not."""
+    """Returns whether the value is an array that holds a number at each position. A masked array
+    does not."""
     if not isinstance(array, np.ndarray) or isinstance(array, np.ma.MaskedArray):
         return False
     return array.dtype.kind in NUMBERS

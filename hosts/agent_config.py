@@ -1,5 +1,4 @@
-"""The configuration file that an agent's program is started with: docs/architecture.md,
-hosts.agent."""
+"""The configuration file of an agent: docs/architecture.md, hosts.agent."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class AgentCore:
         self.failed = False
         """Whether a round of any session has failed."""
         self.slow_s = 0.0
-        """How long to wait after each batch of datagrams."""
+        """How long to wait after each batch of datagrams, in seconds."""
         self.marks: list[int] = []
         """The numbers of results, ascending, that the testbed wants to be told of. When the round
         has as many results as the first number says, a `chunk` event is sent and the number is

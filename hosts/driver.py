@@ -163,7 +163,7 @@ class Link:
 
     @property
     def last_error(self) -> str | None:
-        """The last of the network's errors, or None."""
+        """The text of the last error that the network reported, or None."""
         code = self._native.io_last_error(self._io)
         return os.strerror(code) if code else None
 
@@ -307,7 +307,7 @@ def run_round(
 
 
 def _circumstances(endpoint: Endpoint, link: Link, received_before: int) -> str:
-    """Returns what else is known about a silence, for an error message."""
+    """Returns what else is known when nothing more comes, as the end of an error message."""
     known = ""
     if endpoint.counters["received"] == received_before:
         known = f"; no packet at all came from {link.names()}"

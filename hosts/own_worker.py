@@ -47,8 +47,8 @@ def find(spec: str, folders: Sequence[Path]) -> str:
 
 
 def declared(spec: str) -> frozenset[str]:
-    """Returns the names of the methods that the class defines in the module's text. The module is
-    not run.
+    """Returns the names of the methods that the class, or a base class in the same text, defines.
+    The module is not run.
 
     Raises WorkerError if the text has no such class, or if the class certainly is no worker. A
     class that the text imports is not examined here; `load` does that.
@@ -93,7 +93,7 @@ def _source(name: str) -> Path | None:
 
 
 def _binds(statements: Sequence[ast.stmt], name: str) -> bool:
-    """Whether an import or an assignment may give the name a value."""
+    """Returns whether an import or an assignment may give the name a value."""
     for node in statements:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             if any((each.asname or each.name) in (name, "*") for each in node.names):
@@ -106,8 +106,9 @@ def _binds(statements: Sequence[ast.stmt], name: str) -> bool:
 
 
 def _lineage(classes: Mapping[str, ast.ClassDef], name: str) -> list[str] | None:
-    """Returns the names of the class and of its base classes in the text. Returns None if all its
-    base classes are in the text or are builtins, because it is then no worker."""
+    """Returns the names of the class and of its base classes in the text. Returns None if the text
+    lacks the class, or if each of its base classes is in the text or a builtin, because it is then
+    no worker."""
     seen, waiting, outside = [], [name], False
     while waiting:
         each = waiting.pop()
@@ -151,9 +152,8 @@ def _is_worker(value: Any) -> TypeGuard[type[AllReducer]]:
 
 
 def combine_of(spec: str) -> Combine | None:
-    """Returns the class's own `combine`, or None if the switch adds. The returned function checks
-    its result. It raises WorkerError if this is not an array of numbers with the shape and kind of
-    the inputs."""
+    """Returns the class's own `combine`, or None if the switch adds. The returned function raises
+    WorkerError if the result is not an array of numbers like the inputs."""
     own = getattr(load(spec), "combine", None)
     return partial(_combined, spec, own) if own else None
 

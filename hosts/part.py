@@ -1,4 +1,4 @@
-"""The parts that an agent of a run is made of, for every system."""
+"""The description of one agent of a run, which is the same for every system."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ int32. digest: BLAKE2b of the result's bytes."""
 FIRST = 2
 """The number of first reductions that are always in the sample."""
 ONE_IN = 8
-"""On average, one in this many of the other reductions is in the sample."""
+"""On average, one of this number of the later reductions is in the sample."""
 SAMPLE_BYTES_MAX = 64 << 20
 """The limit in bytes on the results in a sample. With inputs and sums, the sample takes three times
 as much memory."""
@@ -39,7 +39,7 @@ INPUT, RESULT, SUMS = "input", "result", "sums"
 
 
 def sample_name(what: str, number: int) -> str:
-    """Returns the name of an array among the files that an agent leaves, such as `input-17`."""
+    """Returns the name of an array of the sample, such as `input-17`."""
     return f"{what}-{number}"
 
 

@@ -1,4 +1,4 @@
-"""A user's training script as a process beside the agent, and how it ended."""
+"""The process of a user's training script, which runs beside the agent."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ class Script:
         return how.si_status if how.si_code == os.CLD_EXITED else -how.si_status
 
     def error(self) -> str:
-        """Returns why a script that has ended failed, in one line; empty if it did not fail."""
+        """Returns in one line why a script that has ended failed. The line is empty if the script
+        did not fail."""
         status = self._status()
         assert status is not None, "it has ended"
         try:

@@ -23,7 +23,7 @@ from agglab.hosts.workloads import Torch
 
 REPORTS_MAX = 200_000
 LAST_WORDS_S = 1.0
-"""The time in which a script that was told of an error may end by itself and report the reason."""
+"""The time in seconds in which a script that was told of an error may end by itself and say why."""
 
 
 class Reductions(Protocol):

@@ -1,5 +1,5 @@
-"""The steps of one training of `sgd` (workloads/sgd.py) at a worker, as hosts/iteration.py runs
-them: which gradient is to be summed next, and when."""
+"""The steps of one training of `sgd` (workloads/sgd.py) at a worker: which gradient is summed next,
+and when. hosts/iteration.py runs them."""
 
 from __future__ import annotations
 

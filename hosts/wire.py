@@ -172,7 +172,7 @@ class Shape:
         return cls(*np.frombuffer(data, SHAPE)[0].item())
 
     def emit(self) -> bytes:
-        """Returns the bytes on the wire."""
+        """Returns the bytes of the shape on the wire."""
         return np.array([astuple(self)], SHAPE).tobytes()
 
 

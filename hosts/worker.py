@@ -256,7 +256,7 @@ class Worker:
         return b"".join(array.tobytes() for array in (counts, slots, *self._held()))
 
     def restore(self, snapshot: bytes) -> None:
-        """Restores the state that `snapshot` returned."""
+        """Restores the state that `snapshot` has returned."""
         counts = np.frombuffer(snapshot, np.uint32, len(FROZEN))
         for name, count in zip(FROZEN, counts.tolist(), strict=True):
             setattr(self._state, name, count)

@@ -83,8 +83,8 @@ def custom(switches: Sequence[str], links: Sequence[tuple[str, str]]) -> Topolog
     A switch's ports are numbered from 1 in the order in which its cables appear. Its device_id is
     its position in `switches`, from 1. A host's address has this position as its rack; the hosts of
     a switch are numbered from 1, in order of appearance. Raises ValueError for a host with no
-    switch or more than one, two hosts that are joined, a cable that appears twice, a switch without
-    a cable, and too many of anything.
+    switch or several, hosts that are joined, a repeated cable, a switch without a cable, and too
+    many of anything.
     """
     _require("switches", len(switches), 1, MAX_RACKS)
     homes = _homes(set(switches), links)

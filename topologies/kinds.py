@@ -24,6 +24,6 @@ parameters' defaults are the keys' defaults."""
 
 
 def parameters(kind: str) -> dict[str, Any]:
-    """Returns the parameters of one of KINDS: name -> default."""
+    """Returns the names of a graph's parameters, each with its default. kind: one of KINDS."""
     found = inspect.signature(KINDS[kind]).parameters.values()
     return {parameter.name: parameter.default for parameter in found}

@@ -42,7 +42,7 @@ def to_mininet(topology: Topology) -> Topo:
 
 
 def named(kind: str) -> Callable[..., Topo]:
-    """Returns the function that `--topo KIND,...` calls."""
+    """Returns the function that makes the graph for `--topo KIND,...`."""
     return lambda *positional, **words: to_mininet(KINDS[kind](*positional, **words))
 
 

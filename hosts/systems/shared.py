@@ -37,7 +37,7 @@ COUNTERS = {
 
 
 def timing_of(part: Part, lanes: int, window: int) -> Timing:
-    """Returns the timing that all systems use: the first timeout follows from the time that a
+    """Returns the timing that all systems use. The first timeout follows from the time that a
     window takes on the link."""
     first_s = first_timeout_s(window, lanes, part.link_rate_bps)
     return Timing(

@@ -69,7 +69,7 @@ class ReducedWork(Work):
         self._raw.set_result(None)
 
     def get_future(self) -> Any:
-        """Returns the future of the list of tensors."""
+        """Returns a future whose value is the list of tensors."""
         return self._future
 
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
@@ -133,7 +133,7 @@ class ProcessGroup(distributed.ProcessGroup):
         return self._all_reduce("allreduce", given, arguments, named)
 
     def allreduce_coalesced(self, given: Any, *arguments: Any, **named: Any) -> Any:
-        """Reduces a list of tensors as one."""
+        """Reduces a list of tensors, as `allreduce` does."""
         return self._all_reduce("allreduce_coalesced", given, arguments, named)
 
     def _all_reduce(self, name: str, given: Any, arguments: Sequence[Any], named: Any) -> Any:

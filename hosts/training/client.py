@@ -128,7 +128,7 @@ class Client:
             self._socket.shutdown(socket.SHUT_RDWR)
 
     def drop(self) -> None:
-        """Closes the socket without telling the agent."""
+        """Closes the socket. The agent is not told."""
         self._socket.close()
 
     # The thread that asks.

@@ -1,9 +1,9 @@
-"""The environment variables of a training script. Imports nothing of `hosts`."""
+"""The environment variables of a training script. This module imports nothing of `hosts`."""
 
 from __future__ import annotations
 
 BACKEND = "agglab"
-"""The name of the backend in PyTorch."""
+"""The backend's name in PyTorch."""
 SOCKET = "AGGLAB_TRAINING"
 """The variable that names the Unix socket at which the agent of the host waits for the script."""
 NO_NAMES = "timeout:1 attempts:1"

@@ -66,7 +66,7 @@ class Welcome:
 
     @property
     def slot_bytes(self) -> int:
-        """The bytes of shared memory for each slot."""
+        """The number of bytes of shared memory for each slot."""
         return self.elements * LARGEST_ITEM_BYTES
 
 
@@ -126,7 +126,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class Report:
-    """A report of the script's progress: finite numbers, or short texts, by name."""
+    """The script's message about its progress: finite numbers or short texts, by name."""
 
     kind: ClassVar[str] = "report"
     values: dict[str, Any]

@@ -192,7 +192,8 @@ class Service:
         self._tell(protocol.Done(asked.number))
 
     def _values(self, asked: protocol.Reduce) -> NDArray:
-        """Returns the values that the script has put into shared memory. Raises ProtocolError."""
+        """Returns the values that the script has put into a slot. Raises ProtocolError for an
+        impossible request."""
         terms = self._welcome
         if asked.number != self._next:
             raise ProtocolError(f"reduce: number {asked.number}; expected {self._next}")

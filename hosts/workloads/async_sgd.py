@@ -32,7 +32,7 @@ DOCUMENTS, TIMES, HELD_OUT = range(1001, 1004)
 """Names of streams of random numbers."""
 HELD_OUT_DOCUMENTS = 256
 TYPICAL_ONE_IN = 4
-"""On average, one in this many of a document's words is drawn from the words of its class."""
+"""On average, one of this number of a document's words is drawn from the words of its class."""
 TRIES_PER_UPDATE = 4
 """The number of steps for each update of a run for which a worker's account has room."""
 
@@ -228,7 +228,7 @@ def _generator(*key: int) -> np.random.PCG64:
 
 
 def _trailing_zeros(raw: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Returns for each number how many of its last bits are 0."""
+    """Returns, for each number, how many of its lowest bits are 0."""
     lowest = raw & (~raw + np.uint64(1))
     exponents: NDArray[np.int64] = np.frexp(lowest.astype(np.float64))[1].astype(np.int64)
     return np.maximum(exponents - 1, 0)

@@ -142,9 +142,10 @@ class Layers:
 
     @cached_property
     def order(self) -> tuple[int, ...]:
-        """The numbers of `buckets`, in the order in which they are summed. All workers have to use
-        the same order, so it follows only from what all of them know. With priorities it is
-        computed as if each bucket took the time in which its values cross the slowest link once."""
+        """The numbers of `buckets`, in the order in which they are summed: without priorities, the
+        order of `buckets`. All workers have to use the same order, so it follows only from what all
+        of them know. With priorities it is computed as if each bucket took the time in which its
+        values cross the slowest link once."""
         left, now_ns, found = list(range(len(self.buckets))), 0.0, []
         while left:
             if not self.priorities:
@@ -179,7 +180,7 @@ class Layers:
         return self.forward_end_ns(summed_ns)
 
     def all_reduces(self) -> tuple[BucketOf, ...]:
-        """Returns the all-reduces of a round, in the order of `buckets`."""
+        """Returns the workloads of the all-reduces of a round, in the order of `buckets`."""
         return tuple(BucketOf(self, each.start, each.elements) for each in self.buckets)
 
     def as_dense(self) -> Dense:

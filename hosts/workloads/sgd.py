@@ -121,8 +121,8 @@ class Sgd:
         return after
 
     def judged(self, model: Array, examples: NDArray[Any]) -> tuple[float, float]:
-        """Returns the mean cross-entropy, and the share of examples whose class is the most likely
-        one."""
+        """Returns the mean cross-entropy, and the share of examples for which the model finds the
+        right class the most likely one."""
         _, chances = self._forward(model, examples["x"])
         right = chances[np.arange(len(examples)), examples["label"]]
         accuracy = float(np.mean(np.argmax(chances, axis=1) == examples["label"]))
@@ -133,11 +133,12 @@ class Sgd:
         return sum(times_ns) + self.steps * self.compute_ns
 
     def all_reduces(self) -> tuple[Dense, ...]:
-        """Returns the all-reduces of a round, in the order of `buckets`."""
+        """Returns the workloads of the all-reduces of a round, in the order of `buckets`."""
         return (Dense(self.parameters, self.dtype),) * self.steps
 
     def as_dense(self) -> Dense:
-        """Returns the work as a system that sums the gradients sees it."""
+        """Returns a workload with the same values in a single all-reduce. A system whose endpoint
+        sums the gradients is given this workload."""
         return Dense(self.elements, self.dtype)
 
     @property
@@ -185,7 +186,7 @@ class Sgd:
 
 
 def _uniform(key: tuple[int, ...], count: int) -> Array:
-    """Returns numbers from -1 to just below 1."""
+    """Returns random numbers from -1 to just below 1."""
     raw = _generator(*key).random_raw(count) >> np.uint64(11)
     return np.ldexp(raw.astype(np.float64), -52) - 1.0
 

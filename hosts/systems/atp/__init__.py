@@ -1,4 +1,4 @@
-"""Slots that all jobs share: docs/pooling.md. Settings: hosts/systems/pooling/__init__.py."""
+"""ATP: slots that all jobs share; docs/pooling.md. Settings: hosts/systems/pooling/__init__.py."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Slots that all jobs share. A job of higher priority takes slots over: docs/systems/esa.md.
-Settings: hosts/systems/pooling/__init__.py."""
+"""ESA: slots that all jobs share, and that a job of higher priority can take over;
+docs/systems/esa.md. Settings: hosts/systems/pooling/__init__.py."""
 
 from __future__ import annotations
 

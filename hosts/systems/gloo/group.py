@@ -18,8 +18,8 @@ from agglab.hosts.part import Part
 from agglab.hosts.systems.gloo import tcp
 
 SPARE_S = 5.0
-"""The time by which Gloo's timeout exceeds the worker's. The worker gives up first, because its
-error message says more."""
+"""The time in seconds by which Gloo's timeout exceeds the worker's. So the worker gives up first,
+because its error message says more."""
 NO_NAMES = "timeout:1 attempts:1"
 """Options of resolv.conf(5) that keep name look-ups short. PyTorch looks up the names of addresses,
 but the hosts here have no name server."""

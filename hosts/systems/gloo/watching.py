@@ -44,7 +44,8 @@ class Watched:
         self._under_way = True
 
     def look(self) -> int:
-        """Records what the connections did, and returns how many bytes they have moved."""
+        """Reads the connections, updates the counts, and returns how many bytes the connections
+        have moved in all."""
         infos = self.infos().values()
         for info in infos:
             if info.unacked:
@@ -65,7 +66,7 @@ class Watched:
         return sum(i.bytes_acked for i in infos), sum(i.bytes_received for i in infos)
 
     def infos(self) -> Mapping[int, Info]:
-        """Maps each rank to the present state of its connection."""
+        """Returns the present state of the connection with each rank."""
         return {rank: each.info() for rank, each in self._group.connections.items()}
 
     def closed(self) -> list[int]:
@@ -137,6 +138,6 @@ class Watch:
 
 
 def one_sentence(error: Exception) -> str:
-    """Returns Gloo's message without the position in its source."""
+    """Returns the first sentence of Gloo's message, without the position in its source."""
     text = str(error).strip().partition("\n")[0]
     return text.rpartition("] ")[2].partition(". ")[0] if text.startswith("[") else text

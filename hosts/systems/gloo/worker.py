@@ -90,8 +90,8 @@ class GlooReducer:
             raise RoundTimeout(str(error), [(0, self.endpoint.chunks - 1)]) from None
 
     def _has_ended(self, work: Any) -> bool:
-        """Waits a little and returns whether the round has ended. Raises RoundTimeout if the sum
-        has failed."""
+        """Waits for a moment and returns whether the sum is complete. Raises RoundTimeout if it has
+        failed."""
         try:
             work.wait(timedelta(seconds=LOOK_S))
             return True

@@ -65,7 +65,7 @@ class LibraJob:
         return self.hot > 0 and number % self.sample_every == 0
 
     def hot_of(self, server: int) -> int:
-        """Returns the largest number of hot keys of a server."""
+        """Returns the largest number of hot keys that server `server` may have."""
         return self.hot // self.servers + (server < self.hot % self.servers)
 
     def pages_of(self, server: int) -> int:

@@ -269,7 +269,8 @@ class _Round:
         self._cold_sums = np.zeros_like(self._cold_values)
 
     def share(self, server: int, learnt: Keys) -> layout.Share:
-        """Returns what one server is asked for. learnt: room for keys that become hot."""
+        """Returns the structure of the requests to one server. learnt: room for the keys that
+        become hot."""
         lanes = self.job.lanes
         hot, cold = int(self._hot_at[server]), int(self._cold_at[server])
         pairs = int(self._cold_at[server + 1]) - cold

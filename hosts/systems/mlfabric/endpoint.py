@@ -22,7 +22,7 @@ RUNS = 1 << 16
 
 
 class Role(Protocol):
-    """The role of an agent: a worker, a server, or the scheduler."""
+    """The interface of an agent's role: a worker, a server, or the scheduler."""
 
     done: bool
     listens: bool
@@ -135,7 +135,7 @@ class Agent:
 
     @property
     def recoveries(self) -> Sequence[Recovery]:
-        """The loss recoveries, which know round trips and latencies (hosts/recording.py)."""
+        """The loss recoveries. They know round trips and latencies (hosts/recording.py)."""
         return self._post.recoveries
 
     @property

@@ -69,7 +69,7 @@ class Scheduler:
         self.start_run(0)
 
     def start_run(self, now_ns: int) -> None:
-        """Begins another training run, at version 0."""
+        """Begins another training run. The model has version 0."""
         self._began_ns = now_ns
         self._waiting: list[Waiting] = []
         self._outstanding: list[Grant] = []

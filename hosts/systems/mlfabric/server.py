@@ -77,7 +77,7 @@ class Server:
         self.start_run(0)
 
     def start_run(self, now_ns: int) -> None:
-        """Begins another training run, at version 0."""
+        """Begins another training run. The model has version 0."""
         self.store.clear()
         self._group_sums: dict[int, GroupSum] = {}
         self._early: dict[int, list[Message]] = {}

@@ -83,7 +83,7 @@ class Store:
         return at == assembly.version
 
     def adopt(self, assembly: Assembly) -> None:
-        """Adopts a model that has arrived completely and fits, with its log."""
+        """Adopts a model that has arrived completely and that `fits`, with its log."""
         self.bring(assembly)
         for _, records in assembly.records():
             self.log += records
@@ -98,7 +98,7 @@ class Store:
 
 @dataclass
 class Assembly:
-    """The parts of one transfer that have come so far."""
+    """The parts that have come so far of one transfer of a model."""
 
     transfer: int
     version: int
@@ -131,7 +131,7 @@ class Assembly:
         return len(self._found) == self.parts
 
     def chunks(self) -> Iterator[tuple[int, NDArray[np.int32]]]:
-        """Yields (chunk, its weights)."""
+        """Yields each chunk that has come, as (number of the chunk, its weights)."""
         for kind, place, content in self._found.values():
             if kind == Kind.STATE:
                 yield place, np.frombuffer(content, ">i4").astype(np.int32)

@@ -42,7 +42,7 @@ class Kind(enum.IntEnum):
 
 
 class Reason(enum.IntEnum):
-    """Reasons for a DROP."""
+    """The reasons for a DROP."""
 
     STALE = 1
     LARGE = 2
@@ -74,7 +74,8 @@ acknowledged packet.
 """
 
 BITMAP = ("chunks", "u1", (CHUNKS_MAX // 8,))
-"""A bit for each chunk of the model, chunk 0 first, in the lowest bit of the first byte."""
+"""The type of a bitmap with a bit for each chunk of the model. Chunk 0 is the lowest bit of the
+first byte."""
 
 PUSH = np.dtype(
     [
@@ -196,5 +197,6 @@ def is_of_legal_length(kind: int, body_bytes: int, lanes: int) -> bool:
 
 
 def frame_bytes(payload_bytes: int) -> int:
-    """Returns the bytes of the Ethernet frame, without its checksum, that carries this payload."""
+    """Returns the length of the Ethernet frame, without its checksum, that carries a UDP payload of
+    this length."""
     return LOWER_HEADER_BYTES + payload_bytes

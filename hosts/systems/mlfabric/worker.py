@@ -263,7 +263,8 @@ class Worker:
         self.post.is_late()
 
     def _part(self, now_ns: int, message: Message) -> None:
-        """Handles a part of the model that was requested."""
+        """Takes a packet of the model that this worker has requested. When the model is complete,
+        computes on it, or ends the run."""
         if not self._pulling:
             self.post.is_late()
             return

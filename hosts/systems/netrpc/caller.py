@@ -137,8 +137,8 @@ class Caller:
         """The exponents on which the workers agreed, one for each chunk of the last stream."""
 
     def begin(self, now_ns: int, epoch: int) -> None:
-        """Begins a round, in which no call is in flight yet. epoch: the number of the round, or 0
-        if the next answer brings it."""
+        """Begins a round, in which no call is in flight yet. epoch: the epoch of the round, or 0 if
+        the next answer brings it."""
         recovery = self._state.recovery
         recovery.in_flight, recovery.progress_ns, recovery.hold_ns = 0, now_ns, 0
         self.epoch = epoch
@@ -154,7 +154,7 @@ class Caller:
 
     @property
     def epoch(self) -> int:
-        """The epoch of the state to which calls refer."""
+        """The epoch of the state to which the calls refer."""
         return self._state.epoch
 
     @epoch.setter
@@ -217,7 +217,8 @@ class Caller:
         self._state.chunks = self._state.chunks_done = 0
 
     def answer(self, position: int, kind: Kind) -> bytes:
-        """Returns what followed the headers of the last answer at a position of the window."""
+        """Returns what followed the headers of the last answer at a position of the window. kind:
+        the kind of the answer."""
         size = wire.body_bytes(kind, self._state.lanes)
         return self._answers[position, :size].tobytes()
 

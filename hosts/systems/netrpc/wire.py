@@ -34,8 +34,8 @@ class Kind(enum.IntEnum):
 
 
 CALL = np.dtype([("epoch", ">u4"), ("method", ">u2"), ("count", ">u2")])
-"""epoch: the round to whose state the call refers. method: the called method. count: in an answer,
-the value of the counter."""
+"""epoch: the epoch of the switch's state to which the call refers; a new epoch begins with each
+round. method: the called method. count: in an answer, the value of the counter."""
 HEADER = np.dtype([(name, wire.HEADER[name]) for name in wire.HEADER.names or ()] + CALL.descr)
 """The aggregation header of hosts/wire.py, followed by CALL. `slot` is the call's position in its
 caller's window, `exponent` is the call's word, and `tag` is its sequence number at this

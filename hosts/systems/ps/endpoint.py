@@ -327,7 +327,7 @@ class PsWorker:
 
     @property
     def rto_ns(self) -> int:
-        """The timeout of silence, before back-off."""
+        """The longest retransmission timeout of all servers, before back-off."""
         return max(recovery.rto_ns for recovery in self._recoveries)
 
     @property

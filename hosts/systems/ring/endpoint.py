@@ -297,7 +297,7 @@ class RingWorker:
 
     @property
     def rto_ns(self) -> int:
-        """The timeout of silence, before back-off."""
+        """The retransmission timeout, before back-off."""
         return self._state.rto_ns
 
     @property
