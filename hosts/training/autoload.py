@@ -36,7 +36,8 @@ def register() -> None:
 
 def register_where_needed() -> None:
     """Registers the backend if PyTorch is older than 2.5 and so calls no entry points. Does
-    nothing, and imports nothing, with later releases, or if the variable AUTOLOAD is not 1."""
+    nothing, and imports nothing, with later releases, or if TORCH_DEVICE_BACKEND_AUTOLOAD is set to
+    something other than 1."""
     with contextlib.suppress(PackageNotFoundError):
         release = tuple(map(int, re.findall(r"\d+", version("torch"))[:2]))
         if release < ENTRY_POINTS_FROM and os.environ.get(AUTOLOAD, "1") == "1":

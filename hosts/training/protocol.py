@@ -2,11 +2,11 @@
 in one packet of a Unix socket of type SEQPACKET. Tensors are in shared memory, whose descriptor
 comes with Welcome.
 
-    agent   Welcome                          once, with the descriptor; or Refused, and the end
-    script  Reduce                           any number of times; at most one for each slot
-    agent   Done or Failed                   for each, in the order of the Reduces
-    script  Report, Counts                   at any time, unanswered
-    script  Goodbye                          the script needs no more reductions
+    agent   Welcome          once, with the descriptor; or Refused, then the connection is closed
+    script  Reduce           any number of times; at most one under way for each slot
+    agent   Done or Failed   one for each Reduce, in the order of the Reduces
+    script  Report, Counts   at any time; they are not answered
+    script  Goodbye          when the script needs no more reductions
 
 Both sides check every field. A ProtocolError says in one line what is wrong. This module imports
 nothing of `hosts`.
