@@ -109,8 +109,8 @@ return (stubs.py)."""
 
 
 class Service(ABC):
-    """The base class of services. stream: whether the application is an all-reduce. Then `run` may
-    reduce whole arrays, and the result of a round is judged as that of an all-reduce."""
+    """The base class of services. A subclass declares methods as class attributes and defines
+    `run`, the application."""
 
     methods: ClassVar[tuple[Method, ...]] = ()
     """The declared methods, in their order. Their numbers begin with FIRST_DECLARED."""
