@@ -1,1 +1,2 @@
-"""Speed, always as a ratio to something measured in the same run; `python -m benchmarks`."""
+"""Benchmarks: speed, always as a ratio to something that was measured in the same run; `python -m
+benchmarks`."""

@@ -1,7 +1,7 @@
 """`python -m benchmarks [NAME...]`: runs the benchmarks, prints their rows and keeps them as JSON.
 
-A benchmark is a module of this folder with `run() -> list[Row]` (row.py); a RuntimeError from it is
-one line saying what lacks.
+A benchmark is a module of this folder with a function `run() -> list[Row]` (row.py). If it raises
+RuntimeError, the message says in one line what is missing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RESULTS = Path(__file__).resolve().parents[1] / "results" / "bench"
 
 
 def main() -> int:
-    """Exit code 0; 1 when a benchmark could not run."""
+    """Runs the benchmarks. Returns the exit code: 0, or 1 if a benchmark could not run."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description=__doc__.split("\n")[0]
     )

@@ -1,6 +1,6 @@
-"""Speed of the hosts' protocol code, each as a ratio to copying the same bytes in the same run.
+"""The speed of the hosts' protocol code, as a ratio to copying the same bytes in the same run.
 
-`run()` gives the rows; `python -m benchmarks.hosts_protocol` prints them.
+`run()` returns the rows; `python -m benchmarks.hosts_protocol` prints them.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _worker_row(
     values: NDArray[np.float32], lanes: int, batch: int, copy_per_element_s: float
 ) -> Row:
     """Measures the processor time in which a worker takes one result and makes its next
-    contribution."""
+    contribution, and returns the row."""
     seconds = min(_worker_seconds(values, lanes, batch) for _ in range(3))
     copy_s = 2 * lanes * copy_per_element_s
     what = f"worker, {lanes} lanes, batches of {batch}"
@@ -79,7 +79,8 @@ def _worker_row(
 
 
 def _worker_seconds(values: NDArray[np.float32], lanes: int, batch: int) -> float:
-    """A lossless round; what a worker sends comes back to it as the result."""
+    """Returns the seconds for each packet of a round without loss. What the worker sends comes back
+    to it as the result."""
     worker = Worker(Job(0, WORKERS, lanes, WINDOW, WINDOW))
     worker.begin(0, values, np.ones_like(values), np.ones(values.size, np.int32))
     results = Batch(batch, lanes)
@@ -96,7 +97,7 @@ def _worker_seconds(values: NDArray[np.float32], lanes: int, batch: int) -> floa
 
 
 def _echo(worker: Worker, results: Batch, first: int) -> None:
-    """The contributions of the next slots in flight, as results."""
+    """Fills `results` with the contributions of the next slots in flight, turned into results."""
     results.count = min(results.capacity, worker.in_flight)
     for row in range(results.count):
         slot = (first + row) % WINDOW

@@ -1,7 +1,9 @@
-"""A laboratory for switches under load: four workers on veth pairs, and what runs a switch there.
+"""A laboratory for switches under load: four workers on veth pairs, and functions that run a switch
+there.
 
-Every packet is a new contribution, and the last of each chunk is answered to all four, so as many
-frames leave as enter. What runs a switch returns packets/s, and ns of processor time a packet.
+Every packet is a new contribution. The last contribution of each chunk is answered to all four
+workers, so as many frames leave as enter. The functions that run a switch return packets/s, and ns
+of processor time for each packet.
 """
 
 from __future__ import annotations
@@ -45,29 +47,31 @@ SECONDS = 0.7
 START_S = 30.0
 ATTEMPTS = 4
 SEGMENTS, PAYLOAD_MAX = 64, 65507
-"""The limits of a buffer: packets, and bytes of their UDP payloads."""
+"""The limits of a buffer: the number of packets, and the bytes of their UDP payloads."""
 Sample = tuple[float, float]
 
 
 @dataclass
 class Samples:
-    """What the repetitions of one forwarder gave: packets/s, and ns of processor time a packet."""
+    """The results of all repetitions with one forwarder: packets/s, and ns of processor time for
+    each packet."""
 
     rates: list[float] = field(default_factory=list)
     cpu_ns: list[float] = field(default_factory=list)
 
     def add(self, rate: float, cpu_ns: float) -> None:
-        """One repetition."""
+        """Adds the results of one repetition."""
         self.rates.append(rate)
         self.cpu_ns.append(cpu_ns)
 
 
 class Stalled(RuntimeError):
-    """Packets were lost, or a process waited for the processor for longer than 0.2 s."""
+    """An error: packets were lost, or a process waited for a processor for longer than 0.2 s."""
 
 
 def patiently(measure: Callable[[], Sample]) -> Sample:
-    """Calls `measure` and, if other processes kept the processors from it, calls it again."""
+    """Calls `measure` and returns its result. Calls it again, at most three times, if it raises
+    Stalled, because other processes may have used the processors."""
     for _ in range(ATTEMPTS - 1):
         with contextlib.suppress(Stalled):
             return measure()
@@ -75,19 +79,20 @@ def patiently(measure: Callable[[], Sample]) -> Sample:
 
 
 def need_root() -> None:
-    """Raises RuntimeError for anybody but root: no one else can make these namespaces."""
+    """Raises RuntimeError unless the user is root, because only root can make these namespaces."""
     if os.geteuid() != 0:
         raise RuntimeError("needs root (network namespaces): run as root, or with sudo")
 
 
 def aggregation(compiler: str, lanes: int) -> Program:
-    """The default system's program by one of the compilers: it sums, and the load generator speaks
-    its protocol."""
+    """Returns the default system's program, compiled by one of the compilers. It sums, and the load
+    generator uses its protocol."""
     return programs.compiled(systems.default(), lanes, SLOTS, compiler)
 
 
 def build_tools(folder: Path) -> dict[str, Path]:
-    """Compiles the load generator and the copy forwarder into a folder."""
+    """Compiles the load generator and the copy forwarder into a folder. Returns their paths by
+    name."""
     tools = {}
     for name in ("load_generator", "copy_forwarder"):
         tools[name] = folder / name
@@ -100,9 +105,11 @@ def build_tools(folder: Path) -> dict[str, Path]:
 
 
 class Lab:
-    """Two namespaces, the switch's and the workers', joined by a veth pair a worker.
+    """Two namespaces, one of the switch and one of the workers, joined by a veth pair for each
+    worker.
 
-    They live as long as processes that read from this one, so nothing outlives it.
+    The namespaces exist as long as two processes that read from this process. So nothing remains
+    when this process has ended.
     """
 
     def __init__(self, folder: Path, tools: dict[str, Path]) -> None:
@@ -124,8 +131,9 @@ class Lab:
         subprocess.run(_inside(pid, line.split()), check=True)
 
     def offer(self, lanes: int, pid: int, segments: int = 1) -> dict[str, Any]:
-        """Let the load generator run; the forwarder's pid, or 0 not to fill its rings first.
-        segments: packets that are sent as one buffer."""
+        """Runs the load generator and returns its results. pid: the forwarder's process, whose
+        rings the load generator fills first; 0 to skip this. segments: the number of packets that
+        are sent as one buffer. Raises Stalled."""
         window = DRAIN_PACKETS if pid else FLOW_WINDOW
         numbers = [str(n) for n in (lanes, SLOTS, window, SECONDS, pid, segments)]
         interfaces = [f"h{number}" for number in range(1, WORKERS + 1)]
@@ -163,14 +171,14 @@ def _on_cpu(number: int) -> list[str]:
 
 
 def _drain_rate(result: dict[str, Any]) -> float:
-    """Returns the rate by the first quartile of the drains' times: the others may have waited for
-    the processor."""
+    """Returns the rate that follows from the first quartile of the drains' times. In slower drains,
+    a process may have waited for a processor."""
     drains = sorted(result["drain_ns"])
     return float(result["drain_packets"] / drains[len(drains) // 4] * 1e9)
 
 
 def copy_forwarder(lab: Lab, lanes: int, program: Program) -> Sample:
-    """The program is not used."""
+    """Measures the copy forwarder. The program is not used."""
     interfaces = [f"s{number}" for number in range(1, WORKERS + 1)]
     numbers = [str(RING_FRAMES), str(COPY_BATCH)]
     command = [*_on_cpu(0), str(lab.tools["copy_forwarder"]), *numbers, *interfaces]
@@ -188,7 +196,7 @@ def _ports() -> list[str]:
 
 @contextlib.contextmanager
 def native_process(lab: Lab, program: Program, *arguments: str) -> Iterator[Any]:
-    """Starts our switch in the laboratory, with its entries, so that it waits for packets."""
+    """Yields the process of our switch, which has its entries and waits for packets."""
     grpc = lab.folder / "grpc"
     ready, told = os.pipe()
     command = [*_on_cpu(0), sys.executable, "-m", "agglab.switch", *_ports(), str(program.json)]
@@ -204,12 +212,12 @@ def native_process(lab: Lab, program: Program, *arguments: str) -> Iterator[Any]
 
 
 def buffered_switch(lab: Lab, lanes: int, program: Program) -> Sample:
-    """Our switch, offered buffers of as many packets as one holds."""
+    """Measures our switch. Packets come in buffers, each with as many packets as fit."""
     return native_switch(lab, lanes, program, min(SEGMENTS, PAYLOAD_MAX // (4 * lanes + 12)))
 
 
 def native_switch(lab: Lab, lanes: int, program: Program, segments: int = 1) -> Sample:
-    """Our switch, its rings filled beforehand."""
+    """Measures our switch. Its rings are filled before it begins."""
     stats = lab.folder / "stats"
     options = ("--ring-frames", str(RING_FRAMES), "--stats-socket", str(stats))
     with native_process(lab, program, *options) as process:
@@ -240,15 +248,16 @@ def _fill(address: str, program: Program) -> None:
 
 
 def entries() -> Entries:
-    """Returns the entries of a switch of this laboratory."""
+    """Returns the table entries of the switch of this laboratory."""
     shape, sizes = Topology("rack", workers=WORKERS), Switch(lanes=1, slots=SLOTS)
     scenario = Scenario(topology=shape, switch=sizes, workload=Workload(window=SLOTS))
     return all_entries(resolve(scenario))["s1"]
 
 
 def bmv2(lab: Lab, lanes: int, program: Program, filled: bool = True) -> Sample:
-    """Started and filled as in a run. Its receive buffer cannot be filled beforehand, and need not:
-    it is slower than the load. filled: False for a program without tables."""
+    """Measures BMv2, which is started and filled as in a run. Its receive buffer cannot be filled
+    before it begins, and need not be, because BMv2 is slower than the load. filled: False for a
+    program without tables."""
     target = Bmv2Target(program.json, program.p4info)
     ports = {number: f"s{number}" for number in range(1, WORKERS + 1)}
     setting = SwitchSetting("s1", 0, ports, lab.folder, None, lab.switch_pid)
@@ -274,7 +283,7 @@ def cpu_s(pid: int) -> float:
 
 @contextlib.contextmanager
 def running(lab: Lab, command: list[str], **options: Any) -> Iterator[Any]:
-    """A process in the switch's namespace, ended afterwards."""
+    """Yields a process in the switch's namespace, and ends it afterwards."""
     process = subprocess.Popen(_inside(lab.switch_pid, command), **options)
     try:
         yield process

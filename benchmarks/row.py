@@ -1,4 +1,4 @@
-"""What every benchmark gives."""
+"""The form of a benchmark's results."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Goal:
-    """What a row's ratio (or value, if it says so) shall be: at least or at most a limit."""
+    """A goal for a row's ratio, or for its value if `of_value` is true: at least `limit`, or at
+    most `limit` if `most` is true."""
 
     limit: float
     most: bool = False
@@ -16,7 +17,8 @@ class Goal:
 
 @dataclass(frozen=True)
 class Row:
-    """One figure and what it is compared with: `ratio` is `value` over the value of `baseline`."""
+    """One measured value and its comparison: `ratio` is `value` divided by the value of
+    `baseline`."""
 
     part: str
     what: str
@@ -28,7 +30,7 @@ class Row:
 
     @property
     def met(self) -> bool | None:
-        """Whether the goal is reached; None without one."""
+        """Whether the goal is reached, or None if there is no goal."""
         if self.goal is None:
             return None
         reached = self.value if self.goal.of_value else self.ratio

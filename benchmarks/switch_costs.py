@@ -1,6 +1,8 @@
-"""What the switch costs beside packets on wires: library calls, tables, compile time, memory, rest.
+"""The costs of the switch apart from packets on wires: library calls, compile time, tables, memory,
+and an idle switch.
 
-The aggregation program (lab.aggregation) with 256 lanes, unless a row says otherwise.
+Unless a row says otherwise, the program is the aggregation program (lab.aggregation) with 256
+lanes.
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ def run() -> list[Row]:
 
 
 def _calls() -> Row:
-    """A packet that is not of a job's: parsed, looked up, counted, dropped."""
+    """Measures a packet that belongs to no job: it is parsed, looked up, counted and dropped."""
     with Pipeline.load(lab.aggregation("agglab", LANES).json) as pipeline:
         frame = bytes(54 + 4 * LANES)
         seconds = min(_seconds_of_calls(pipeline, frame) for _ in range(REPEATS))
@@ -69,8 +71,7 @@ def _seconds_of_calls(pipeline: Pipeline, frame: bytes) -> float:
 
 
 def _compile_times(folder: Path) -> Iterator[Row]:
-    """Measures, in processes of their own, the time from the P4 text to the loaded shared
-    object."""
+    """Measures the time from the P4 text to the loaded shared object, in separate processes."""
     cold = _compile_and_load(folder / "cold")
     lab.aggregation("agglab", LANES)
     _load_cached()
@@ -96,7 +97,7 @@ def _compile_and_load(folder: Path) -> float:
 
 
 def _load_cached() -> float:
-    """Measures what a process that already runs waits for."""
+    """Returns the seconds for which a process that already runs waits."""
     program = (
         "import time; from benchmarks import lab; from agglab.switch import Pipeline;"
         " start = time.perf_counter();"
@@ -108,8 +109,8 @@ def _load_cached() -> float:
 
 
 def _tables(folder: Path) -> Iterator[Row]:
-    """Measures, for entries of each kind, the cost of adding one and the cost of a packet, and
-    compares both with those of a table of few entries."""
+    """Measures, for each kind of entry, the cost of adding an entry and the cost of a packet.
+    Compares both with the costs in a table of few entries."""
     output = folder / "tables.json"
     command = [
         sys.executable,
@@ -130,8 +131,8 @@ def _tables(folder: Path) -> Iterator[Row]:
 
 
 def _table_costs(program: Path, kind: str, count: int) -> tuple[float, float]:
-    """Returns the seconds of processor time to add an entry, and to process a packet that hits
-    one."""
+    """Returns the seconds of processor time to add an entry, and to process a packet that matches
+    an entry."""
     rng = random.Random(kind)
     drawn = [_entry(rng, kind, number) for number in range(count)]
     with Pipeline.load(program) as pipeline:
@@ -148,7 +149,8 @@ def _table_costs(program: Path, kind: str, count: int) -> tuple[float, float]:
 
 
 def _entry(rng: random.Random, kind: str, number: int) -> tuple[list[Match], bytes]:
-    """An entry that differs from all others by its number, and a key (48 bits) that it matches."""
+    """Returns an entry that differs from all others by its number, and a key (48 bits) that it
+    matches."""
     value = number << 16 | rng.getrandbits(16)
     match: Match = Exact(value)
     if kind == "lpm":
@@ -162,7 +164,7 @@ def _entry(rng: random.Random, kind: str, number: int) -> tuple[list[Match], byt
 
 
 def _at_rest(place: lab.Lab) -> Iterator[Row]:
-    """A switch with four ports and its control plane, filled, without traffic."""
+    """Measures a switch without traffic. It has four ports, a control plane, and its entries."""
     with lab.native_process(place, lab.aggregation("agglab", LANES)) as process:
         time.sleep(SETTLE_S)
         before = _cpu_ns(process.pid)
@@ -176,7 +178,7 @@ def _at_rest(place: lab.Lab) -> Iterator[Row]:
 
 
 def _cpu_ns(pid: int) -> int:
-    """Returns the processor time of all threads."""
+    """Returns the processor time that all threads of a process have used."""
     tasks = Path(f"/proc/{pid}/task").glob("*/schedstat")
     return sum(int(task.read_text().split()[0]) for task in tasks)
 
@@ -187,8 +189,8 @@ def _resident_bytes(pid: int) -> int:
 
 
 def _many_switches(folder: Path) -> Row:
-    """Measures the time from the command until the last host is ready. The program has been
-    compiled before."""
+    """Measures the time from the command until the last of 64 hosts is ready. The P4 program has
+    been compiled before."""
     scenario = folder / "sixteen.yaml"
     scenario.write_text(SIXTEEN)
     seconds = statistics.median(_seconds_to_ready(scenario, folder) for _ in range(REPEATS))

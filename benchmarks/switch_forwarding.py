@@ -1,8 +1,8 @@
-"""Packets per second of the switch that aggregates, against a forwarder that only copies.
+"""Packets per second of the switch that aggregates, compared with a forwarder that only copies.
 
-The copy forwarder (switch/copy_forwarder.c) sends each frame back, by the same rings and calls. The
-switch is offered single packets, as the forwarder is, and buffers of up to 64.
-Repetitions are interleaved, medians are taken (lab.py).
+The copy forwarder (switch/copy_forwarder.c) sends each frame back, with the same rings and system
+calls. It is offered single packets. The switch is offered single packets, and also buffers of up to
+64 packets. Repetitions alternate, and medians are taken (lab.py).
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ PROCESSOR_GOALS = {
     name: {lanes: Goal(1 / goal.limit, most=True) for lanes, goal in goals.items()}
     for name, goals in GOALS.items()
 }
-"""The same on a machine that others use too, where packets/s say little."""
+"""The same goals for processor time. They are useful on a machine that others use too, where
+packets/s say little."""
 
 
 def run() -> list[Row]:

@@ -1,7 +1,8 @@
-"""The targets beside each other: a switch that aggregates is ours or BMv2, by both compilers.
+"""The targets side by side: switches that aggregate, with our switch and with BMv2, and with the
+programs of both compilers.
 
-Repetitions alternate, medians are taken (lab.py). `frames returned` is BMv2 with a program that
-does nothing else: what is left of its cost however good the compiled program is.
+Repetitions alternate, and medians are taken (lab.py). `frames returned` is BMv2 with a program that
+only returns frames. It shows the part of BMv2's cost that no better compiled program could avoid.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ GOALS = {64: Goal(10.0), 256: Goal(25.0)}
 
 
 def run() -> list[Row]:
-    """Runs the benchmarks, which takes about a minute, and returns their rows, or None, after a
-    line on stderr, where BMv2 is not installed. Raises RuntimeError, which names whatever else the
-    machine lacks."""
+    """Runs the benchmarks, which takes about a minute, and returns their rows. If BMv2 is not
+    installed, says so in a line on stderr and returns no rows. Raises RuntimeError, which names
+    whatever else the machine lacks."""
     lab.need_root()
     try:
         require("bmv2")

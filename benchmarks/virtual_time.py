@@ -1,6 +1,8 @@
-"""The cost of virtual time: processor time and memory for 64 to 1024 workers, 65,536 values each.
+"""The cost of virtual time: processor time and memory for 64 to 1024 workers with 65,536 values
+each.
 
-`run()` gives the rows; a `ratio` near 1 says that cost grows linearly. About a minute.
+`run()` returns the rows. A `ratio` near 1 means that the cost grows linearly. It takes about a
+minute.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ LOSS = 0.01
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of one round. memory_bytes: the process's peak."""
+    """The cost of one round. memory_bytes: the peak of the process's memory."""
 
     cpu_s: float
     events: int
@@ -33,7 +35,7 @@ class Cost:
 
 
 def run() -> list[Row]:
-    """Raises RuntimeError if a sum is wrong."""
+    """Runs the benchmark and returns its rows. Raises RuntimeError if a sum is wrong."""
     return list(_rows())
 
 
@@ -63,7 +65,8 @@ def _rows() -> Iterator[Row]:
 
 
 def _alone(racks: int, loss: float) -> Cost:
-    """Runs it in a process of its own, so that the peak of memory is that of this run alone."""
+    """Measures one round in a process of its own, so that the peak of memory is that of this round
+    alone."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(_cost, (racks, loss))
 

@@ -1,1 +1,2 @@
-"""What the hosts, the compiler, the switch and the testbed share. Imports nothing of ours."""
+"""Code that the hosts, the compiler, the switch and the testbed share. This folder imports nothing
+else of the project."""

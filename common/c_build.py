@@ -1,7 +1,7 @@
-"""Compiles C with the system's compiler, and caches what came of it.
+"""Compiles C with the system's compiler, and caches the results.
 
-The cache is `$AGGLAB_CACHE`, or `$XDG_CACHE_HOME/agglab`, or `~/.cache/agglab`. A product's name is
-a hash of all that it depends on: sources, flags, the compiler and the processor.
+The cache is `$AGGLAB_CACHE`, or `$XDG_CACHE_HOME/agglab`, or `~/.cache/agglab`. The name of a
+result is a hash of everything on which it depends: sources, flags, the compiler and the processor.
 """
 
 from __future__ import annotations
@@ -33,30 +33,32 @@ LIMIT_S = 600
 
 
 class BuildError(RuntimeError):
-    """Nothing could be built: there is no compiler, or the cache cannot be used. The message is one
-    line."""
+    """An error: nothing could be built, because there is no compiler or the cache cannot be used.
+    The message is one line."""
 
 
 class CompileError(BuildError):
-    """The compiler refused what it was given."""
+    """An error: the compiler failed."""
 
 
 def cache_folder() -> Path:
-    """Returns the folder in which everything that was built is kept."""
+    """Returns the folder of the cache."""
     chosen = os.environ.get("AGGLAB_CACHE")
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(chosen) if chosen else Path(base) / "agglab"
 
 
 def compiler() -> str:
-    """Returns the path of `$CC`, or of cc or gcc. Raises BuildError."""
+    """Returns the path of the C compiler: `$CC` if it is set, otherwise cc or gcc. Raises
+    BuildError if there is none."""
     return _compiler(os.environ.get("CC"))[0]
 
 
 @lru_cache
 def _compiler(wanted: str | None) -> tuple[str, str]:
-    """Returns the compiler's path and what tells it from another one at that path. Kept: a switch
-    that has dropped its privileges may not be able to see it any more."""
+    """Returns the compiler's path, and a text that differs if another compiler is at that path. The
+    result is kept, because a switch that has dropped its privileges may not be able to see the
+    compiler any more."""
     names = (wanted,) if wanted else ("cc", "gcc")
     path = next(filter(None, map(shutil.which, names)), None)
     if path is None:
@@ -69,7 +71,7 @@ def _compiler(wanted: str | None) -> tuple[str, str]:
 
 
 def digest(texts: Mapping[str, bytes]) -> str:
-    """Returns a hash of files by name."""
+    """Returns a hash of the names and contents of files. texts: the contents, by name."""
     found = hashlib.sha256()
     for name, text in texts.items():
         found.update(name.encode() + b"\0" + str(len(text)).encode() + b"\0" + text)
@@ -77,7 +79,7 @@ def digest(texts: Mapping[str, bytes]) -> str:
 
 
 def read(paths: Iterable[Path]) -> dict[str, bytes]:
-    """Returns the contents of a folder's files by name, in the names' order."""
+    """Returns the contents of files by name, in the order of their names."""
     return {path.name: path.read_bytes() for path in sorted(paths)}
 
 
@@ -88,11 +90,12 @@ def build_library(
     flags: Sequence[str] = (),
     texts: Mapping[str, bytes] | None = None,
 ) -> Path:
-    """Returns the shared object of C files, from the cache if it is there. Raises BuildError.
+    """Returns the path of a shared object made of C files, from the cache if it is there. Raises
+    BuildError.
 
-    It has the address and undefined-behaviour sanitizers where AGGLAB_SANITIZE is 1; the process
-    then needs libasan preloaded. folders: where headers are looked for. flags: added to LIBRARY.
-    texts: headers that are made and not files, by name.
+    If AGGLAB_SANITIZE is 1, the shared object has the address and undefined-behaviour sanitizers,
+    and the process must have libasan preloaded. folders: where headers are searched. flags: are
+    added to LIBRARY. texts: generated headers, by name.
     """
     files = [*sources, *(file for each in folders for file in sorted(each.glob("*.h")))]
     contents = [digest(texts or {}), *(digest(read([file])) for file in files)]
@@ -117,12 +120,12 @@ def build(
     texts: Mapping[str, bytes],
     folders: Sequence[Path] = (),
 ) -> Path:
-    """Returns what the compiler makes of the sources, from the cache if it is there.
+    """Returns the path of what the compiler makes of the sources, from the cache if it is there.
+    Processes that ask for the same result at once wait for the first of them. Raises BuildError.
 
-    part: the cache's folder. sources: absolute paths, or names of `texts`, which lie in the folder
-    that the compiler works in. content: tells what is built from all else, together with flags,
-    compiler and processor. folders: where headers are looked for. Processes that ask for the same
-    at once wait for the first. Raises BuildError.
+    part: the folder in the cache. sources: absolute paths, or names of `texts`, which are put into
+    the folder in which the compiler works. content: a text that, with flags, compiler and
+    processor, identifies what is built. folders: where headers are searched.
     """
     path, version = _compiler(os.environ.get("CC"))
     folder = _own_folder(part)
@@ -154,8 +157,8 @@ def _key(path: str, version: str, flags: Sequence[str], content: str) -> str:
 
 @lru_cache
 def _processor() -> str:
-    """Returns what NATIVE depends on. The result is kept, because reading it takes long on machines
-    with many processors."""
+    """Returns everything on which NATIVE depends. The result is kept, because reading it takes long
+    on machines with many processors."""
     try:
         lines = CPU_INFO.read_text().split("\n\n", 1)[0].splitlines()
     except OSError:
@@ -164,8 +167,8 @@ def _processor() -> str:
 
 
 def _own_folder(part: str) -> Path:
-    """Returns the part's folder of the cache and makes it if it lacks. What is in it is loaded as
-    code: raises BuildError where somebody else could have put it there."""
+    """Returns the part's folder in the cache and makes it if it is missing. Raises BuildError if
+    another user could have put files there, because they are loaded as code."""
     folder = cache_folder() / part
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -186,7 +189,8 @@ def _unwritable(folder: Path, error: OSError) -> BuildError:
 
 
 def _compile(command: Sequence[str], target: Path, texts: Mapping[str, bytes]) -> None:
-    """Compiles beside the target and renames, so that others see all of it or nothing."""
+    """Compiles in a folder beside the target and then renames the result, so that other processes
+    see all of it or nothing."""
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
         for name, text in texts.items():
             (Path(scratch) / name).write_bytes(text)

@@ -1,4 +1,4 @@
-"""The common part of classes whose objects are used in a `with` statement."""
+"""Base classes of objects for `with` statements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ B = TypeVar("B", bound="BuiltOnEntry")
 
 
 class Closing(ABC):
-    """Something that is closed at the end of a `with` statement."""
+    """An object that is closed at the end of a `with` statement."""
 
     @abstractmethod
     def close(self) -> None: ...
@@ -30,8 +30,8 @@ class Closing(ABC):
 
 
 class BuiltOnEntry(ABC):
-    """Something that a `with` statement builds, completely or not at all, and takes down at its
-    end. A subclass's `_build` leaves on `_stack` what takes it down."""
+    """An object that a `with` statement builds, completely or not at all, and takes down at its
+    end. The `_build` of a subclass puts on `_stack` what takes the object down."""
 
     def __init__(self) -> None:
         self._stack = ExitStack()

@@ -1,7 +1,8 @@
-"""The protobuf classes of P4Info, made anew from the p4runtime package's descriptors.
+"""The protobuf classes of P4Info, made from the descriptors of the p4runtime package.
 
-The package's own classes are too old for today's protobuf: they hold map fields (`type_info`) as
-repeated messages, which the text and JSON formats do not expect. The bytes are the same.
+The package's own classes are too old for current protobuf releases. They hold map fields
+(`type_info`) as repeated messages, which the text and JSON formats do not expect. The bytes on the
+wire are the same.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _LOCK = Lock()
 
 
 def new_message(name: str) -> Any:
-    """Returns an empty message of p4.config.v1."""
+    """Returns an empty message of the type p4.config.v1.`name`."""
     with _LOCK:
         return _message_class(f"p4.config.v1.{name}")()
 
@@ -39,7 +40,7 @@ def _pool() -> Any:
 
 
 def _add(pool: Any, file: Any, known: set[str]) -> None:
-    """Adds a file's descriptor after those that it depends on."""
+    """Adds a file's descriptor to the pool, after the descriptors on which it depends."""
     if file.name in known:
         return
     known.add(file.name)

@@ -1,5 +1,5 @@
-"""Folders that are this user's alone: what is loaded as code, or listened on, lies where nobody
-else has a say."""
+"""Folders that only this user controls. What is loaded as code and the sockets on which programs
+listen are kept there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def state_folder() -> Path:
-    """Returns the folder for sockets: its path is short, and the machine empties it when it
+    """Returns the folder for sockets. Its path is short, and the machine empties it when it
     boots."""
     if os.geteuid() == 0:
         return Path("/run/agglab")
@@ -24,7 +24,8 @@ def state_folder() -> Path:
 
 
 def why_not_ours(path: Path, follow_link: bool = False) -> str | None:
-    """Returns why another user could replace what this path leads to, or None if nobody could."""
+    """Returns the reason why another user could replace what this path leads to, or None if nobody
+    could."""
     try:
         found = path.stat() if follow_link else path.lstat()
     except OSError as error:
@@ -37,8 +38,8 @@ def why_not_ours(path: Path, follow_link: bool = False) -> str | None:
 
 
 def make_private(path: Path) -> None:
-    """Make a folder that only this user can enter, with those above it, or find it there. Raises
-    OSError where it would be somebody else's."""
+    """Makes a folder that only this user can enter, and the folders above it. The folder may
+    already exist. Raises OSError if another user controls it."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     why = why_not_ours(path)
     if why is not None:

@@ -1,8 +1,9 @@
 """Worker agents: all-reduce of NumPy arrays through an aggregating switch.
 
-The public names are here; see docs/hosts.md. This folder imports NumPy and itself only. The names
-are looked up when they are used: `import torch` imports this package for the backend's name
-(training/autoload.py), and must not fail where NumPy is broken.
+The public names are here; see docs/hosts.md. This folder imports only NumPy, agglab.common and
+itself; training/ also needs PyTorch. A name is imported only when it is used. The reason: `import
+torch` imports this package for the name of the backend (training/autoload.py), and this must not
+fail where NumPy is broken.
 """
 
 from importlib import import_module

@@ -1,8 +1,9 @@
 """One agent of a run: `python -m agglab.hosts.agent CONFIG.json`, in a host's namespace.
 
-Speaks JSON lines over the Unix socket that the configuration names (docs/architecture.md). Exit
-codes, once told to stop or the control socket was closed: 0; 1 a round had failed, or nothing could
-start (a `failed` event says why). 2 the configuration is unusable.
+It exchanges JSON lines with the testbed over the Unix socket that the configuration names
+(docs/architecture.md). It ends when it is told to stop or when the control socket is closed. Exit
+codes: 0, no round has failed. 1, a round has failed, or the agent could not start; a `failed` event
+says why. 2, the configuration cannot be used.
 """
 
 from __future__ import annotations
@@ -31,18 +32,19 @@ from agglab.hosts.script_round import ScriptRound
 from agglab.hosts.workloads import Torch
 
 NUMBERS = "biufc"
-"""Kinds of NumPy's dtypes."""
+"""The kinds of NumPy's dtypes that are numbers."""
 
 
 class Aborted(Exception):
-    """The testbed gives up the round under way, and has been answered."""
+    """An exception: the testbed has aborted the round under way, and has got its answer."""
 
 
 class Agent:
-    """Drives an AgentCore by the wall clock: makes tensors, and reduces them over a socket."""
+    """The driver of an AgentCore on the real clock. It makes tensors and reduces them over a
+    socket."""
 
     _reducer: Reducer
-    """Of the session; `open` makes it."""
+    """The session's reducer; `open` makes it."""
 
     def __init__(self, config: Config, control: Control) -> None:
         self._config, self._control = config, control
@@ -52,14 +54,15 @@ class Agent:
         self._prepare(0)
 
     def _prepare(self, number: int) -> None:
-        """Have input and room for the result of a round, each page of which has been touched."""
+        """Makes the input of round `number` and the room for its result. Every page of this memory
+        has been written to."""
         self._next, self._values = number, self._config.inputs(number)
         if number == 0 or not self._config.work.in_place:
             self._out = self._config.work.room(self._values)
             self._sums = np.full(self._out.size, 1, np.int32) if self.core.sums_integers else None
 
     def run(self) -> None:
-        """Serve until Stopped."""
+        """Serves until Stopped is raised."""
         self.core.start()
         while True:
             if not self._control.waits and not self.core.broken_off:
@@ -69,13 +72,14 @@ class Agent:
     # What the core asks for.
 
     def open(self, system: ModuleType, part: Part) -> Reducer:
-        """A reducer of the system's own, which may be the user's, or one around its endpoint."""
+        """Returns what performs the rounds of a session: the system's own reducer, which may use
+        the user's class, or a Reducer around the system's endpoint."""
         hooks = Hooks(self._progress, self._after_batch, self._record if self._recorder else None)
         self._reducer = reducer_of(system, part, hooks)
         return self._reducer
 
     def begin_round(self, number: int) -> None:
-        """Runs a whole round."""
+        """Runs a whole round, and reports how it ended."""
         if number != self._next:
             self._prepare(number)
         cpu_s, start_ns = time.process_time(), time.monotonic_ns()
@@ -96,8 +100,8 @@ class Agent:
         self.core.finish(start_ns, end_ns, cpu_s)
 
     def _reduce(self) -> Mapping[str, Any]:
-        """Returns what the caller of an all-reduce would have now. With a user's own worker, this
-        is what its all-reduce returns, which may be anything."""
+        """Returns the arrays that the caller of an all-reduce has afterwards, by name. With a
+        user's own worker, `result` is what its `all_reduce` returned, which may be anything."""
         if not self._config.work.in_place:
             self._reducer.run(self._values, self._out, self._sums)
             return {"result": self._out, "sums": self._sums}
@@ -107,7 +111,7 @@ class Agent:
 
     @property
     def _is_training(self) -> bool:
-        """A round is a script's run."""
+        """Whether a round is the run of a script."""
         return isinstance(self._config.work, Torch)
 
     def _train(self, number: int) -> Mapping[str, Any]:
@@ -132,12 +136,12 @@ class Agent:
             self.core.execute(command)
 
     def _report(self, report: Mapping[str, Any]) -> None:
-        """The first rank's epochs are told."""
+        """Sends an event for a report of an epoch, if it comes from the first rank."""
         if "epoch" in report and self.core.part.rank == 0:
             self.core.tell("trained", round=self.core.round, **report)
 
     def leave_round(self) -> None:
-        """Leaves `all_reduce`, which called `_progress`, by an exception."""
+        """Leaves the running `all_reduce`, which called `_progress`, by an exception."""
         raise Aborted
 
     def stop(self) -> None:
@@ -152,7 +156,8 @@ class Agent:
         self._keep_records()
 
     def _record(self, at_once: bool = False) -> None:
-        """A sample, if one is due. Those taken between rounds are written with the next ones."""
+        """Takes a sample, if one is due or `at_once` is true. Samples between rounds are kept in
+        memory until the next samples are written."""
         recorder = self._recorder
         if recorder is None or not (at_once or time.monotonic_ns() >= recorder.due_ns):
             return
@@ -174,8 +179,8 @@ class Agent:
             time.sleep(self.core.slow_s)
 
     def _save(self, number: int, received: Mapping[str, Any]) -> None:
-        """Leave arrays to the testbed. What is no array of numbers is left out and found
-        missing."""
+        """Writes arrays for the testbed. What is not an array of numbers is not written; the
+        testbed then reports it as missing."""
         config = self._config
         if config.sums_dir is None:
             return
@@ -183,7 +188,7 @@ class Agent:
 
 
 def _recorder(config: Config) -> Recorder | None:
-    """Returns the recorder, or None where no samples are asked for."""
+    """Returns the recorder, or None if no samples are wanted."""
     if not config.sample_ns or config.sums_dir is None:
         return None
     name = f"job{config.job}-rank{config.rank}-{time.monotonic_ns()}"
@@ -191,7 +196,8 @@ def _recorder(config: Config) -> Recorder | None:
 
 
 def _put(received: Mapping[str, Any], folder: Path) -> None:
-    """Writes a file completely or not at all, even if the program is killed meanwhile."""
+    """Writes a folder of files completely or not at all, even if the program is killed
+    meanwhile."""
     part = folder.with_suffix(".part")
     for old in (part, folder):  # of an attempt that was broken off
         shutil.rmtree(old, ignore_errors=True)
@@ -203,7 +209,8 @@ def _put(received: Mapping[str, Any], folder: Path) -> None:
 
 
 def _holds_numbers(array: Any) -> bool:
-    """Returns true if the array holds a number at each position, which a masked array does not."""
+    """Returns whether the value is an array that holds a number at each position. A masked array
+    does not."""
     if not isinstance(array, np.ndarray) or isinstance(array, np.ma.MaskedArray):
         return False
     return array.dtype.kind in NUMBERS
@@ -224,7 +231,7 @@ def _serve(config: Config, control: Control) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the agent; returns the exit code."""
+    """Runs the agent and returns the exit code."""
     if len(arguments) != 1:
         print("usage: python -m agglab.hosts.agent CONFIG.json", file=sys.stderr)
         return 2

@@ -1,5 +1,4 @@
-"""The configuration file that an agent's program is started with: docs/architecture.md,
-hosts.agent."""
+"""The configuration file of an agent: docs/architecture.md, hosts.agent."""
 
 from __future__ import annotations
 
@@ -20,16 +19,19 @@ INTEGERS = ("job", "rank", "workers", "seed", "sample_ns")
 
 
 class ConfigError(ValueError):
-    """The configuration cannot be used; the message names the key."""
+    """An error: the configuration cannot be used. The message names the key."""
 
 
 @dataclass(frozen=True)
 class Config:
-    """The configuration file's keys. system: the module of its endpoints (systems/__init__.py);
-    settings: what that asks for; role: one of hosts.part.ROLES; work: what a round of a worker is
-    (workloads/). May be absent: `worker` (own_worker.py); `sample_ns`, how far apart samples of
-    what the agent does are at least, 0 for none (recording.py); `hosts`, the address of each
-    worker's host, by rank."""
+    """The contents of an agent's configuration file.
+
+    system: the module that makes the system's endpoints (systems/__init__.py). settings: what this
+    module needs. role: one of hosts.part.ROLES. work: what a worker does in a round (workloads/).
+    The following keys may be absent. worker: a class of the user's own (own_worker.py). sample_ns:
+    the shortest time between samples of the agent's state, 0 for no samples (recording.py). hosts:
+    the address of each worker's host, by rank.
+    """
 
     name: str
     system: str
@@ -51,7 +53,7 @@ class Config:
 
     @classmethod
     def read(cls, path: Path) -> Config:
-        """Raises ConfigError."""
+        """Reads a configuration file. Raises ConfigError."""
         try:
             given = json.loads(path.read_text())
         except (OSError, ValueError) as error:
@@ -74,8 +76,8 @@ class Config:
 
     @classmethod
     def of(cls, given: Mapping[str, Any], where: str) -> Config:
-        """Builds the configuration from all keys, of which `work` is in the form of workloads.told.
-        Raises ConfigError."""
+        """Makes the configuration from all its keys. `work` has the form that workloads.told
+        returns. Raises ConfigError."""
         try:
             work = read(given["work"])
         except ValueError as error:
@@ -84,17 +86,17 @@ class Config:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """The fields that each of the agent's events carries."""
+        """The fields that each event of the agent has."""
         role = {} if self.role == WORKER else {"role": self.role}
         return {"job": self.job, "name": self.name, "rank": self.rank, **role}
 
     def inputs(self, number: int) -> NDArray:
-        """Returns this worker's inputs of a round."""
+        """Returns the inputs of this worker in round `number`."""
         return self.work.inputs(InputKey(self.seed, self.job, self.rank, number))
 
     def part(self, members: Sequence[int], changed: Mapping[str, Any]) -> Part:
-        """Returns what the endpoint is made from, for a session with these members (workers' ranks
-        in the job) and these changed settings."""
+        """Returns the part from which the endpoint of a session is made. members: the ranks in the
+        job of the session's workers. changed: settings that replace those of the configuration."""
         if self.role == WORKER and self.rank not in members:
             raise ConfigError(f"rank is {self.rank}; it must be 0 to {len(members) - 1}")
         return Part(

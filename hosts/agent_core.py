@@ -1,5 +1,5 @@
-"""Carries out the testbed's commands and reports events: docs/architecture.md, hosts.agent. The
-same on every clock; a Driver has the socket or the virtual time.
+"""Carries out the testbed's commands and reports events: docs/architecture.md, hosts.agent. It does
+the same on a real and on a virtual clock. A Driver has the socket or the virtual time.
 
     core = AgentCore(config, driver, tell, now_ns)
     core.start()                    # opens the first session, says `ready`
@@ -32,38 +32,39 @@ Event = dict[str, Any]
 
 
 class Session(Protocol):
-    """An endpoint with what carries its datagrams."""
+    """An endpoint together with what carries its datagrams."""
 
     @property
     def endpoint(self) -> Endpoint: ...
 
     @property
     def stats(self) -> Mapping[str, int]:
-        """Counts since the session was opened: the endpoint's counters, kernel_drops, unsent and
-        network_errors."""
+        """The counts since the session was opened: the endpoint's counters, kernel_drops, unsent
+        and network_errors."""
 
     def close(self) -> None: ...
 
 
 class Driver(Protocol):
-    """The interface that runs rounds, on a real or a virtual clock."""
+    """The interface of what runs rounds, on a real or on a virtual clock."""
 
     def open(self, system: ModuleType, part: Part) -> Session:
-        """A session of its own; the one before has been closed."""
+        """Returns a new session. The core has closed the session before."""
 
     def begin_round(self, number: int) -> None:
-        """Run a round, or have it run: it ends with `finish` or `fail` of the core."""
+        """Runs a round, or starts it. At its end, the driver calls `finish` or `fail` of the
+        core."""
 
     def leave_round(self) -> None:
-        """Run the round no further."""
+        """Stops running the round."""
 
     def stop(self) -> None:
-        """End the program."""
+        """Ends the program."""
 
 
 class AgentCore:
-    """One agent. tell: gets every event. now_ns: the driver's clock. Ranks are those of the whole
-    job."""
+    """The common part of every agent. tell: is called with every event. now_ns: the driver's clock.
+    Ranks are those of the whole job."""
 
     def __init__(
         self,
@@ -74,15 +75,18 @@ class AgentCore:
     ) -> None:
         self.system = load_module(config.system)
         self.round: int | None = None
-        """The round under way."""
+        """The number of the round under way, or None."""
         self.broken_off = False
-        """A round of this session has no result: nobody is answered any more."""
+        """Whether a round of this session has ended without a result. The agent then answers nobody
+        any more."""
         self.failed = False
-        """A round has failed, of whatever session."""
+        """Whether a round of any session has failed."""
         self.slow_s = 0.0
-        """How long to wait after each batch of datagrams."""
+        """How long to wait after each batch of datagrams, in seconds."""
         self.marks: list[int] = []
-        """Numbers of results that are told of when the round has them."""
+        """The numbers of results, ascending, that the testbed wants to be told of. When the round
+        has as many results as the first number says, a `chunk` event is sent and the number is
+        removed."""
         self._config, self._driver = config, driver
         self._send, self._now_ns = tell, now_ns
         self._session: Session | None = None
@@ -92,13 +96,13 @@ class AgentCore:
         self._latencies_before = histogram.none()
 
     def start(self) -> None:
-        """Open a session of all workers. Raises what the driver raises."""
+        """Opens a session of all workers. Raises what the driver raises."""
         self._open(range(self._config.workers), {})
         self.tell("ready")
 
     @property
     def sums_integers(self) -> bool:
-        """Whether floats are summed as integers, which are judged too."""
+        """Whether floats are summed as integers. The testbed then judges the integers too."""
         return self._config.work.dtype == "float32" and getattr(self.system, "QUANTISES", False)
 
     @property
@@ -113,8 +117,8 @@ class AgentCore:
         return self._session
 
     def execute(self, command: Command) -> None:
-        """Do what the testbed asks. Raises AllReduceError for what is no command, and what the
-        driver raises."""
+        """Does what a command of the testbed says. Raises AllReduceError for an unknown command,
+        and what the driver raises."""
         kind = command.get("command")
         if kind == "round":
             assert self.round is None, "a round is under way"
@@ -142,19 +146,19 @@ class AgentCore:
     # A round.
 
     def after_batch(self) -> None:
-        """Reports results that somebody waits for."""
+        """Reports the results in `marks` that the round has now."""
         done = self.session.endpoint.chunks_done
         while self.marks and self.marks[0] <= done:
             self.tell("chunk", round=self.round, chunk=self.marks.pop(0))
 
     def finish(self, start_ns: int, end_ns: int, cpu_s: float) -> None:
-        """The round has ended with a result."""
+        """Reports that the round has ended with a result."""
         number, self.round = self.round, None
         stats = self.told()
         self.tell("round", round=number, start_ns=start_ns, end_ns=end_ns, cpu_s=cpu_s, stats=stats)
 
     def fail(self, error: AllReduceError) -> None:
-        """The round has ended without a result."""
+        """Reports that the round has ended without a result."""
         self.failed = True
         missing = error.missing if isinstance(error, RoundTimeout) else None
         listed = None if missing is None else [list(pair) for pair in missing]
@@ -181,21 +185,21 @@ class AgentCore:
         return {name: count - self._before.get(name, 0) for name, count in counted}
 
     def told(self) -> dict[str, int]:
-        """Returns the counts since the last event that reported any, and marks them as reported."""
+        """Returns the counts that no event has reported yet, and marks them as reported."""
         stats = self.unreported
         self._before = self.session.stats
         return stats
 
     def tell(self, event: str, **content: Any) -> None:
-        """Say that something has happened now."""
+        """Sends an event that something has happened now."""
         self._send(self._event(event, **content))
 
     def _event(self, event: str, **content: Any) -> Event:
         return {"event": event, **self._config.identity, **content, "t_ns": self._now_ns()}
 
     def _leave(self, event: str, **content: Any) -> None:
-        """Leaves a round without a result and reports it; an abort between rounds is answered as
-        well."""
+        """Leaves a round without a result and reports this. The event is also sent if no round is
+        under way, because every abort is answered."""
         waiting: list[list[int]] = []
         known: dict[str, Any] = {"stats": {}}
         if self.round is not None:
@@ -207,19 +211,19 @@ class AgentCore:
         self.tell(event, round=number, waiting=waiting, **known, **content)
 
     def sample(self) -> recording.Sample:
-        """Returns what the agent is doing now; counts cover all its sessions."""
+        """Returns a sample of the agent's state now. Its counts cover all sessions of the agent."""
         now_ns, *rest = recording.sample(self._now_ns(), self.session.stats, self.session.endpoint)
         counted = (a + b for a, b in zip(rest, self._counted_before, strict=False))
         return (now_ns, *counted, *rest[len(self._counted_before) :])
 
     @property
     def latencies(self) -> NDArray[np.int64]:
-        """Counts of histogram.py, of all sessions."""
+        """The histogram (histogram.py) of latencies of all sessions."""
         return self._latencies_before + recording.latencies(self.session.endpoint)
 
     def _open(self, members: Sequence[int], settings: Mapping[str, Any]) -> None:
-        """Opens a session. Counts of the last session that were not reported are reported with
-        those of the next."""
+        """Opens a session. Counts of the session before that were not reported are reported with
+        those of the new session."""
         unreported: Mapping[str, int] = {}
         if self._session is not None:
             unreported = self.unreported
@@ -234,5 +238,5 @@ class AgentCore:
 
 
 def one_line(error: Exception) -> str:
-    """An error in one line, for an event."""
+    """Returns an error's text in one line, for an event."""
     return " ".join((str(error).strip() or type(error).__name__).split())

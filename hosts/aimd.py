@@ -1,21 +1,22 @@
 """A window that follows marks of congestion: additive increase, multiplicative decrease.
 
-For an endpoint that keeps one for each flow. Whoever forwards marks packets where a link is busy
-(p4/include/phantom_queue.p4), the receiver says so in its answer, and the endpoint tells this
-window of every answer. Imports nothing of `hosts`.
+It is for an endpoint that has a window for each flow. A switch marks packets when a link is busy
+(p4/include/phantom_queue.p4). The receiver repeats the mark in its answer, and the endpoint tells
+the window of every answer. This module imports nothing of `hosts`.
 """
 
 from __future__ import annotations
 
 
 class AimdWindow:
-    """How many packets may be in flight. A round trip is over when as many answers have come as
-    were in flight when it began: without a mark among them the window grows by one packet, with one
-    it shrinks to half, once, however many were marked. What was in flight then met the same queue,
-    so its marks say nothing new: the round trip that follows changes nothing. A loss counts as a
-    mark.
+    """The number of packets that may be in flight, adapted to marks.
 
-    least, most: packets, 1 <= least <= most; start: the first window, within them.
+    A round trip is over when as many answers have come as were in flight at its beginning. If none
+    was marked, the window grows by one packet. If at least one was marked, the window is halved,
+    once. The packets then in flight met the same queue, so their marks say nothing new: the
+    following round trip changes nothing. A loss counts as a mark.
+
+    least, most: limits in packets, 1 <= least <= most. start: the first window, within the limits.
     """
 
     def __init__(self, start: int, least: int, most: int) -> None:
@@ -26,14 +27,15 @@ class AimdWindow:
             )
         self.window = start
         self.halved = 0
-        """How often it was."""
+        """How often the window was halved."""
         self._least, self._most = least, most
         self._left = start
         self._marked = False
         self._knows = False
 
     def answered(self, marked: bool) -> None:
-        """An awaited answer has come. marked: some switch on the way says that a link is busy."""
+        """Notes that an awaited answer has come. marked: whether a switch on the way said that a
+        link is busy."""
         self._marked = self._marked or marked
         self._left -= 1
         if self._left > 0:
@@ -47,5 +49,5 @@ class AimdWindow:
         self._knows, self._marked = shrinks, False
 
     def lost(self) -> None:
-        """A packet was taken for lost."""
+        """Notes that a packet was taken for lost."""
         self._marked = True

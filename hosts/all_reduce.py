@@ -1,4 +1,5 @@
-"""The public call: `AllReducer.all_reduce(array)`. Imports the other modules of `hosts` only."""
+"""The public call: `AllReducer.all_reduce(array)`. This module imports only agglab.common and other
+modules of `hosts`."""
 
 from __future__ import annotations
 
@@ -18,12 +19,13 @@ from agglab.hosts.part import NO_HOOKS, Hooks
 from agglab.hosts.worker import Job, Timing, Worker
 
 DTYPES = (np.dtype(np.int32), np.dtype(np.float32))
-"""The dtypes that every system sums. An endpoint that sums more has an attribute `dtypes`."""
+"""The dtypes that every system sums. An endpoint that sums other dtypes has an attribute
+`dtypes`."""
 
 
 class Reducer(Closing):
-    """An endpoint over a socket. For one thread at a time. Raises AllReduceError if an address
-    cannot be used or the packets do not fit the interface's MTU."""
+    """An endpoint with a socket. Only one thread may use it at a time. Raises AllReduceError if an
+    address cannot be used, or if the packets exceed the interface's MTU."""
 
     def __init__(self, endpoint: Endpoint, bind: Address, hooks: Hooks = NO_HOOKS) -> None:
         self.endpoint = endpoint
@@ -38,16 +40,17 @@ class Reducer(Closing):
         out: NDArray | None = None,
         sums: NDArray[np.int32] | None = None,
     ) -> NDArray:
-        """The sum of `array` over all workers of the job: same shape and dtype.
+        """Returns the sum of `array` over all workers of the job, with the same shape and dtype.
 
-        int32 is summed modulo 2^32; float32 within `hosts.quantise.error_bound` of the exact sum;
-        float16, by switches that do it, exactly and then rounded (docs/numbers.md).
-        `out` takes the result and may be `array`; `sums`, flat, contiguous and aligned, takes the
-        integers that the switch returned. Raises TypeError for other dtypes and for an `out` or
-        `sums` that is no NumPy array, ValueError for one that does not fit, NotFinite for Inf, NaN
-        and sums beyond float32, ShapeMismatch when the workers do not reduce alike, RoundTimeout
-        when results fail to come. After NotFinite the next call works; after any other
-        AllReduceError none does.
+        int32 is summed modulo 2^32. A float32 result is within `hosts.quantise.error_bound` of the
+        exact sum. float16 is summed exactly and then rounded, by systems that can do this
+        (docs/numbers.md). `out` takes the result and may be `array`. `sums` takes the integers that
+        the switch returned; it must be flat, contiguous and aligned.
+
+        Raises TypeError for other dtypes, and if `out` or `sums` is not a NumPy array. Raises
+        ValueError if `out` or `sums` does not fit. Raises NotFinite for Inf, NaN and sums beyond
+        float32, ShapeMismatch if the workers do not reduce alike, and RoundTimeout if results fail
+        to come. After NotFinite the next call works; after any other AllReduceError no call does.
         """
         array = np.asarray(array)
         _check_dtype(array, getattr(self.endpoint, "dtypes", DTYPES))
@@ -65,7 +68,8 @@ class Reducer(Closing):
         return out
 
     def run(self, values: NDArray, total: NDArray, sums: NDArray[np.int32] | None) -> None:
-        """One round of the endpoint; see Endpoint.begin. Raises what `all_reduce` raises."""
+        """Performs one round of the endpoint; see Endpoint.begin. Raises what `all_reduce`
+        raises."""
         if self._link.closed:
             raise AllReduceError(f"{self._name()}: the reducer is closed")
         if self._broken:
@@ -84,8 +88,8 @@ class Reducer(Closing):
         return type(self).__name__
 
     def serve(self, interrupt: int) -> None:
-        """Between rounds: answer those who still need something, until the file descriptor
-        `interrupt` can be read."""
+        """Answers other agents between rounds, until the file descriptor `interrupt` can be
+        read."""
         waiting = select.poll()
         waiting.register(interrupt, select.POLLIN)
         if self.endpoint.listens:
@@ -106,9 +110,9 @@ class Reducer(Closing):
 
     @property
     def stats(self) -> dict[str, int]:
-        """Counts since the reducer was made: `hosts.worker.COUNTERS`, `kernel_drops` (results that
-        found the socket's buffer full), `unsent` (datagrams the kernel did not take) and
-        `network_errors` (what ICMP messages reported, forged or not)."""
+        """The counts since the reducer was made. These are the endpoint's counters, `kernel_drops`
+        (datagrams that found the socket's buffer full), `unsent` (datagrams that the kernel did not
+        take) and `network_errors` (errors that ICMP messages reported, forged or not)."""
         link = self._link
         return dict(self.endpoint.counters) | {
             "kernel_drops": link.kernel_drops,
@@ -117,20 +121,23 @@ class Reducer(Closing):
         }
 
     def close(self) -> None:
-        """Release the socket. May be called twice."""
+        """Releases the socket. May be called twice."""
         self._link.close()
 
 
 class AllReducer(Reducer):
-    """One worker of a job: sums arrays over all workers, through the switch.
+    """One worker of a job, which sums arrays over all workers through the switch. Only one thread
+    may use it at a time.
 
-    All workers of a job call `all_reduce` equally often, with arrays of the same number of elements
-    and dtype; where they do not, all of them raise ShapeMismatch. `bind` is this worker's address
-    and port, as the switch's table has them. `window` is how many slots are used at once, all by
-    default; workers of a job must agree on it. `first_tag` is any number for a fresh switch.
-    `first_timeout_s` is how long to wait for a first result. For one thread at a time. Raises
-    ValueError for impossible numbers, AllReduceError if the address cannot be used
-    or the lanes do not fit the interface's MTU.
+    All workers of a job must call `all_reduce` equally often, with arrays of the same number of
+    elements and the same dtype. Otherwise all of them raise ShapeMismatch.
+
+    bind: this worker's address and port, as they are in the switch's table. window: how many slots
+    are used at once, by default all; all workers of a job must use the same number. first_tag: any
+    number, for a fresh switch. first_timeout_s: how long to wait for a first result.
+
+    Raises ValueError for impossible numbers, and AllReduceError if the address cannot be used or
+    the packets exceed the interface's MTU.
     """
 
     def __init__(
@@ -203,7 +210,8 @@ def _check_sums(array: NDArray, out: NDArray | None, sums: NDArray[np.int32] | N
 
 
 def _flat_result(values: NDArray, out: NDArray | None) -> NDArray:
-    """Flat, contiguous, aligned memory for the result: that of `out` where it will do."""
+    """Returns flat, contiguous, aligned memory for the result. This is the memory of `out` if it
+    has these properties."""
     if out is not None and out.flags.c_contiguous and out.flags.aligned:
         return np.asarray(out).reshape(-1)  # a np.matrix has two dimensions whatever is done to it
     return np.empty_like(values)

@@ -10,11 +10,11 @@ from typing import Any
 
 
 class Stopped(Exception):
-    """The testbed wants no more: it said so, or closed the control socket."""
+    """An exception: the testbed told the agent to stop, or closed the control socket."""
 
 
 class Control:
-    """Raises OSError if nobody listens at `path`."""
+    """A connection to the control socket at `path`. Raises OSError if nobody listens there."""
 
     def __init__(self, path: str) -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -22,14 +22,14 @@ class Control:
         self._received = b""
 
     def send(self, event: dict[str, Any]) -> None:
-        """One event. Raises Stopped if the testbed has gone."""
+        """Sends one event. Raises Stopped if the testbed has gone."""
         try:
             self._socket.sendall(json.dumps(event).encode() + b"\n")
         except (BrokenPipeError, ConnectionResetError):
             raise Stopped from None
 
     def wait(self) -> dict[str, Any]:
-        """The next command, however long it takes. Raises Stopped."""
+        """Returns the next command, and waits for it without a time limit. Raises Stopped."""
         while not self.waits:
             self._receive()
         return self._next()
@@ -41,11 +41,12 @@ class Control:
 
     @property
     def waits(self) -> bool:
-        """A command has come already."""
+        """Whether a command has already come."""
         return b"\n" in self._received
 
     def arrived(self) -> Iterator[dict[str, Any]]:
-        """The commands that have come; those that nobody takes from it stay. Raises Stopped."""
+        """Yields the commands that have come. Commands that the caller does not take remain. Raises
+        Stopped."""
         self._socket.setblocking(False)
         with contextlib.suppress(BlockingIOError):
             self._receive()

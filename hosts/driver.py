@@ -1,6 +1,7 @@
-"""Moves an endpoint's datagrams over a UDP socket, many per system call (native/io.c).
+"""Moves an endpoint's datagrams over a UDP socket, many in each system call (native/io.c).
 
-Lets results gather, so that a call has many to move. Imports the other modules of `hosts` only.
+It lets results gather, so that each call moves many. This module imports only other modules of
+`hosts`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from agglab.hosts.errors import AllReduceError, RoundTimeout
 from agglab.hosts.native_endpoint import Rows
 
 COALESCE_MAX_NS = 1_000_000
-"""Results wait at most so long for others; see docs/hosts.md for what it buys."""
+"""The longest time for which results wait for other results. docs/hosts.md says what this gains."""
 PROGRESS_INTERVAL_NS = 200_000_000
 IN_FLIGHT_TIME_S = 0.010
 MIN_WINDOW = 16
@@ -37,12 +38,12 @@ SK_MEMINFO_DROPS = 8
 
 
 def default_window(frame_bytes: int, most: int, link_rate_bps: float | None = None) -> int:
-    """The window for links of a known rate: 10 ms of frames, at least 16, at most `most`, which it
-    is where the rate is not known.
+    """Returns the window for links of a known rate: the number of frames that a link carries in 10
+    ms, but at least 16 and at most `most`. Returns `most` if the rate is not known.
 
-    10 ms cover the round trip, the coalescing of results at every worker and the turns that
-    processes take on a shared machine. All workers of a job must use the same window, hence the
-    slowest link's rate.
+    10 ms cover the round trip, the time in which every worker lets results gather, and the time for
+    which a process waits for its turn on a shared machine. All workers of a job must use the same
+    window, so the rate is that of the slowest link.
     """
     if not link_rate_bps:
         return most
@@ -51,8 +52,8 @@ def default_window(frame_bytes: int, most: int, link_rate_bps: float | None = No
 
 
 def first_timeout_s(window: int, lanes: int, link_rate_bps: float | None = None) -> float:
-    """Returns how long to wait for the first result while no round trip has been measured: 20 times
-    what a window takes on the link, within 20 to 100 ms."""
+    """Returns how long to wait for the first result while no round trip has been measured. This is
+    20 times the time that a window takes on the link, but at least 20 ms and at most 100 ms."""
     if not link_rate_bps:
         return FIRST_TIMEOUT_MAX_S
     window_s = window * wire.frame_bytes(lanes) * 8 / link_rate_bps
@@ -60,9 +61,10 @@ def first_timeout_s(window: int, lanes: int, link_rate_bps: float | None = None)
 
 
 class Link:
-    """A UDP socket with the buffers for one endpoint's traffic. With one peer it is connected.
+    """A UDP socket with the buffers for one endpoint's traffic. If the endpoint has one peer, the
+    socket is connected to it.
 
-    Raises AllReduceError if an address cannot be used, or the interface's MTU is too small.
+    Raises AllReduceError if an address cannot be used, or if the interface's MTU is too small.
     """
 
     def __init__(self, endpoint: Endpoint, bind: Address) -> None:
@@ -99,7 +101,7 @@ class Link:
         return made
 
     def send(self, rows: NDArray[np.uint32]) -> None:
-        """Send these rows of the endpoint's outbox."""
+        """Sends the rows `rows` of the endpoint's outbox."""
         if self._endpoint.outbox is not self._columns:
             self._columns = self._endpoint.outbox
             self._outbox = Rows.of(self._columns)
@@ -109,7 +111,8 @@ class Link:
             raise AllReduceError(f"cannot send to {self.names()}: {os.strerror(-error)}")
 
     def receive(self, gather_ns: int, wait_ns: int) -> Inbox:
-        """Let datagrams gather for `gather_ns`; with none then, wait `wait_ns` for the first."""
+        """Lets datagrams gather for `gather_ns` and returns them. If none has come by then, waits
+        for the first one, at most `wait_ns`."""
         count = self._native.io_receive(self._io, gather_ns, wait_ns)
         if count < 0:
             raise AllReduceError(f"cannot receive: {os.strerror(-count)}")
@@ -117,20 +120,21 @@ class Link:
         return self.inbox
 
     def names(self) -> str:
-        """Its peers, for people."""
+        """Returns the addresses of the peers as a text for messages."""
         return " and ".join(f"{ip}:{port}" for ip, port in self.peers)
 
     @property
     def strangers(self) -> int:
-        """Datagrams that came from nobody this endpoint speaks to; they are thrown away. A socket
-        that is connected never hears them."""
+        """The number of datagrams that were thrown away because their sender is no peer of this
+        endpoint. A connected socket never receives such datagrams."""
         if not self.closed:
             self._strangers = self._native.io_strangers(self._io)
         return self._strangers
 
     @property
     def kernel_drops(self) -> int:
-        """Datagrams the kernel dropped because the socket's receive buffer was full."""
+        """The number of datagrams that the kernel dropped because the socket's receive buffer was
+        full."""
         if not self.closed:
             memory = self.socket.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, 64)
             self._kernel_drops = struct.unpack_from("=9I", memory)[SK_MEMINFO_DROPS]
@@ -138,32 +142,33 @@ class Link:
 
     @property
     def unsent(self) -> int:
-        """Datagrams the kernel did not take; the worker's timers sent them again."""
+        """The number of datagrams that the kernel did not take. The worker's timers sent them
+        again."""
         if not self.closed:
             self._unsent = self._native.io_unsent(self._io)
         return self._unsent
 
     @property
     def network_errors(self) -> int:
-        """Errors that the network reported, by ICMP messages or an interface that is down. Anyone
-        can send such messages, so they are counted and change nothing."""
+        """The number of errors that the network reported, by ICMP messages or because an interface
+        was down. Anyone can send such messages, so they are only counted."""
         if not self.closed:
             self._network_errors = self._native.io_network_errors(self._io)
         return self._network_errors
 
     @property
     def closed(self) -> bool:
-        """`close` was called; the counts stay."""
+        """Whether `close` was called. The counts can still be read afterwards."""
         return self._io is None
 
     @property
     def last_error(self) -> str | None:
-        """The last of the network's errors, or None."""
+        """The text of the last error that the network reported, or None."""
         code = self._native.io_last_error(self._io)
         return os.strerror(code) if code else None
 
     def close(self) -> None:
-        """Release socket and buffers. May be called twice."""
+        """Releases the socket and the buffers. May be called twice."""
         if self.closed:
             return
         self._kernel_drops, self._unsent = self.kernel_drops, self.unsent
@@ -207,16 +212,19 @@ def _network_order(ip: str) -> int:
 
 
 def _datagram_socket() -> socket.socket:
-    """Datagrams are never cut into fragments, and how long they may be is what the interface says:
-    not an ICMP message, which anyone can send."""
+    """Returns a UDP socket that never cuts datagrams into fragments. Only the interface's MTU
+    limits their length. ICMP messages do not, because anyone can send them."""
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
     sock.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE)
     return sock
 
 
 def _check_fits(bind: Address, peer: Address, longest_bytes: int) -> None:
-    """The kernel measures a datagram against the interface's MTU when it is given the first part of
-    it; a socket that is closed before the last part (MSG_MORE) has sent nothing."""
+    """Raises AllReduceError if the interface's MTU is too small for a datagram of `longest_bytes`.
+
+    The kernel compares a datagram's length with the MTU when it is given the first part of the
+    datagram (MSG_MORE). The socket is closed before the last part, so nothing is sent.
+    """
     with _datagram_socket() as probe:
         probe.bind((bind[0], 0))
         probe.connect(peer)
@@ -239,10 +247,10 @@ def _set_buffer(sock: socket.socket, forced: int, limited: int, size: int) -> No
 
 
 class ReceiveCoalescing:
-    """How long to let results gather before the next receive call.
+    """An estimate of how long to let results gather before the next receive call.
 
-    It is the time in which a quarter of the packets in flight come back, at the recent pace:
-    waiting never empties the window.
+    It is the time in which a quarter of the packets in flight come back, at the recent pace. So
+    some packets are always in flight while the worker waits.
     """
 
     def __init__(self) -> None:
@@ -257,7 +265,7 @@ class ReceiveCoalescing:
             self._last_ns = now_ns
 
     def wait_ns(self, in_flight: int) -> int:
-        """The time to let results gather now."""
+        """Returns how long to let results gather now."""
         return min(COALESCE_MAX_NS, int(self._gap_ns * (in_flight // 4)))
 
 
@@ -268,10 +276,11 @@ def run_round(
     on_progress: Callable[[int], None] | None = None,
     on_batch: Callable[[], None] | None = None,
 ) -> None:
-    """Drive a round that has begun to its end. `on_progress(now_ns)` is called five times a second,
-    first after 0.1 s, `on_batch()` whenever packets were waited for.
+    """Drives a round that has begun to its end. `on_progress(now_ns)` is called five times a
+    second, for the first time after 0.1 s. `on_batch()` is called after each wait for packets.
 
-    Raises AllReduceError; then the job's slots are out of step and the worker is of no further use.
+    Raises AllReduceError. After that the job's slots are out of step, and the worker cannot be used
+    any more.
     """
     received = endpoint.counters["received"]
     now_ns = time.monotonic_ns()
@@ -298,7 +307,7 @@ def run_round(
 
 
 def _circumstances(endpoint: Endpoint, link: Link, received_before: int) -> str:
-    """Returns what else is known about a silence, for an error message."""
+    """Returns what else is known when nothing more comes, as the end of an error message."""
     known = ""
     if endpoint.counters["received"] == received_before:
         known = f"; no packet at all came from {link.names()}"

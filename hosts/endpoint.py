@@ -1,5 +1,6 @@
-"""The interface that drives an agent's part in a round, for every system: the contract between
-systems, which are state machines, and drivers, which have sockets or a virtual clock.
+"""The interface between systems and drivers. A system gives each agent an endpoint, a state machine
+that performs the agent's part in a round. A driver has a socket or a virtual clock and drives the
+endpoint:
 
     endpoint.begin(now_ns, values, out, sums)
     while not endpoint.done:
@@ -9,8 +10,7 @@ systems, which are state machines, and drivers, which have sockets or a virtual 
         endpoint.on_datagrams(now_ns, batch)
     endpoint.finish()
 
-Times are integers, nanoseconds of any monotonic clock. An endpoint knows neither sockets nor
-clocks.
+Times are integers, nanoseconds of any monotonic clock. An endpoint uses neither sockets nor clocks.
 """
 
 from __future__ import annotations
@@ -26,10 +26,13 @@ Address = tuple[str, int]
 
 
 class Repeat(NamedTuple):
-    """A packet that is sent again. place, number: what in the protocol, comparable over all agents
-    of a job, where switches aggregate (a slot and a tag); place is None where only its peer can
-    have failed to answer. first_sent_ns: when it was sent first. gathered: the peer answers when it
-    has heard all agents of the job."""
+    """A packet that is sent again.
+
+    place, number: which packet of the protocol it is. Where switches aggregate, these are a slot
+    and a tag, which can be compared between all agents of a job. place is None if only the packet's
+    peer can have failed to answer. first_sent_ns: when the packet was first sent. gathered: whether
+    the peer answers only when it has heard all agents of the job.
+    """
 
     place: int | None
     number: int
@@ -38,30 +41,30 @@ class Repeat(NamedTuple):
 
 
 class Outbox(NamedTuple):
-    """Datagrams that may have to be sent, one a row. frames: uint8 of shape (rows, row bytes);
-    lengths: uint32 of shape (rows,), may be a strided view; peers: uint32 of shape (rows,), the
-    index in `Endpoint.peers` that each goes to."""
+    """Datagrams that may have to be sent, one in each row. frames: uint8 of shape (rows, row
+    bytes). lengths: uint32 of shape (rows,), which may be a strided view. peers: uint32 of shape
+    (rows,), the index in `Endpoint.peers` of the receiver."""
 
     frames: NDArray[np.uint8]
     lengths: NDArray[np.uint32]
     peers: NDArray[np.uint32]
 
     def datagram(self, row: int) -> bytes:
-        """The UDP payload in a row."""
+        """Returns the UDP payload in a row."""
         return self.frames[row, : self.lengths[row]].tobytes()
 
     def peer(self, row: int) -> int:
-        """The peer that the packet is for."""
+        """Returns the index in `Endpoint.peers` of the receiver of a row's packet."""
         return int(self.peers[row])
 
 
 class Inbox:
-    """Room for `capacity` UDP payloads that came, one a row; `count` rows are in use.
+    """Room for `capacity` UDP payloads that came, one in each row. `count` rows are in use.
 
-    A row is longer than the longest legal payload, so that one that is too long is seen to be.
-    `buffer` is uint8 of shape (capacity, row bytes); `lengths` uint32 of shape (capacity,);
-    `peers` uint32 of shape (capacity,): the sender's index in `Endpoint.peers`. A datagram of
-    anybody else never comes here.
+    A row is longer than the longest legal payload, so that a payload that is too long can be
+    recognized. `buffer` is uint8 of shape (capacity, row bytes). `lengths` is uint32 of shape
+    (capacity,). `peers` is uint32 of shape (capacity,): the sender's index in `Endpoint.peers`.
+    Datagrams from other senders never get here.
     """
 
     def __init__(self, capacity: int, longest_bytes: int) -> None:
@@ -76,8 +79,8 @@ class Inbox:
         self.peers_address = self.peers.ctypes.data
 
     def fill(self, datagrams: Sequence[bytes], peers: Sequence[int] | None = None) -> None:
-        """Replace the contents; a payload longer than a row keeps the row's bytes and length.
-        peers: the sender of each, by default the first."""
+        """Replaces the contents. Of a payload longer than a row, only as many bytes as fit the row
+        are kept. peers: the sender of each payload, by default the first peer."""
         for index, datagram in enumerate(datagrams):
             kept = datagram[: self.row_bytes]
             self.buffer[index, : len(kept)] = np.frombuffer(kept, np.uint8)
@@ -87,20 +90,20 @@ class Inbox:
 
 
 class Endpoint(Protocol):
-    """One agent's part in a system: a worker's, or a server's."""
+    """One agent's part in a system: that of a worker, a server or a scheduler."""
 
     @property
     def peers(self) -> Sequence[Address]:
-        """The addresses that it sends to and receives from; an aggregating switch is one of
-        them."""
+        """The addresses to which the endpoint sends and from which it receives. An aggregating
+        switch is one of them."""
 
     @property
     def outbox(self) -> Outbox:
-        """The packets whose rows `poll` names. It is a new object whenever its arrays are new."""
+        """The packets whose rows `poll` returns. It is a new object whenever its arrays are new."""
 
     @property
     def longest_bytes(self) -> int:
-        """Length of the longest legal UDP payload, of both directions."""
+        """The length of the longest legal UDP payload, in either direction."""
 
     def begin(
         self,
@@ -109,59 +112,65 @@ class Endpoint(Protocol):
         out: NDArray,
         sums: NDArray[np.int32] | None,
     ) -> None:
-        """Start the next round. `values` is what the workload brings to it and `out` is room for
-        what comes of it, both flat, contiguous and aligned (workloads/). Of an all-reduce: reduce
-        `values`, int32 or float32, over all workers into `out`, which has the same shape and dtype
-        and may be `values` itself. `sums` takes the integers that came back, where a system sums
-        integers for floats. The arrays belong to the endpoint until the round is done."""
+        """Starts the next round. `values` is the input that the workload gives to the round. `out`
+        is room for the output. Both are flat, contiguous and aligned (workloads/).
+
+        In an all-reduce, `values` is int32 or float32 and is summed over all workers into `out`.
+        `out` has the same shape and dtype and may be `values` itself. If a system sums integers for
+        floats, `sums` takes the integers that came back. The arrays belong to the endpoint until
+        the round is done.
+        """
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
-        """Takes the datagrams that came, and returns how many of them were awaited. Call `poll`
+        """Takes the datagrams that came. Returns how many of them were awaited. Call `poll`
         next."""
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
-        """The rows of the outbox to send now, in order, valid until the next call; sets
-        `deadline_ns`. Raises RoundTimeout when nothing awaited came for the give-up time, and
-        ShapeMismatch when the job's workers did not begin the same round."""
+        """Returns the rows of the outbox to send now, in order, and sets `deadline_ns`. The array
+        is valid until the next call. Raises RoundTimeout when nothing awaited came for the give-up
+        time, and ShapeMismatch when the job's workers did not begin the same round."""
 
     def repeats(self, row: int) -> Repeat | None:
-        """Whether the row that `poll` named is sent again, and what it is then."""
+        """Returns what is known of the packet in a row that `poll` returned if the packet is sent
+        again. Returns None if it is sent for the first time."""
 
     @property
     def deadline_ns(self) -> int:
-        """When to call `poll` although nothing came (the largest int64 if never)."""
+        """The time at which to call `poll` even if nothing came. It is the largest int64 if there
+        is no such time."""
 
     @property
     def done(self) -> bool:
-        """The round is over for this agent (or none has begun). It may become so by `on_datagrams`
-        and by `poll`."""
+        """Whether the round is over for this agent, or no round has begun. Both `on_datagrams` and
+        `poll` can end a round."""
 
     @property
     def listens(self) -> bool:
-        """Others may need it between rounds too (a server; an acknowledgement that was lost): then
-        `on_datagrams` and `poll` are called at any time, and only `begin` tells of a round."""
+        """Whether others may need the endpoint between rounds too. Examples are a server, and a
+        worker whose last acknowledgement was lost. Then `on_datagrams` and `poll` may be called at
+        any time, and only `begin` says that a round has begun."""
 
     @property
     def chunks(self) -> int:
-        """How many chunks the round has, for this agent."""
+        """The number of chunks of the round, for this agent."""
 
     @property
     def chunks_done(self) -> int: ...
 
     @property
     def in_flight(self) -> int:
-        """How many packets wait for an answer."""
+        """The number of packets that wait for an answer."""
 
     @property
     def counters(self) -> Mapping[str, int]:
-        """What was counted since the endpoint was made. Every system counts sent, received,
-        retransmitted, duplicates, late, malformed, timeouts, bytes_sent and bytes_received; bytes
+        """The counts since the endpoint was made. Every system counts sent, received,
+        retransmitted, duplicates, late, malformed, timeouts, bytes_sent and bytes_received. Bytes
         are those of Ethernet frames without checksum."""
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns what it waits for, at most so many items; for messages and for the system's
-        diagnosis."""
+        """Returns what the endpoint waits for, at most `most` items. Messages and the system's
+        diagnosis use them."""
 
     def finish(self) -> None:
-        """Raise NotFinite if the finished round has no finite result; the next may begin all the
-        same."""
+        """Raises NotFinite if the finished round has no finite result. Even then the next round may
+        begin."""

@@ -1,4 +1,5 @@
-"""The errors of an all-reduce, and errors for numbers out of range. Imports nothing of `hosts`."""
+"""The errors of an all-reduce, and errors for numbers out of range. This module imports nothing of
+`hosts`."""
 
 from __future__ import annotations
 
@@ -6,13 +7,15 @@ from collections.abc import Sequence
 
 
 class AllReduceError(RuntimeError):
-    """The round has no result; the message says in one line what is missing or wrong, and where."""
+    """An error because of which a round has no result. The message says in one line what is missing
+    or wrong, and where."""
 
 
 class RoundTimeout(AllReduceError):
-    """No awaited result came for as long as the worker was told to wait.
+    """An error: no awaited result came for as long as the worker was told to wait.
 
-    `missing` holds the first and last chunk of each run of chunks that were in flight.
+    `missing` lists runs of chunks that were sent and have no result, each as its first and last
+    chunk.
     """
 
     def __init__(self, message: str, missing: Sequence[tuple[int, int]]) -> None:
@@ -21,19 +24,20 @@ class RoundTimeout(AllReduceError):
 
 
 class ShapeMismatch(AllReduceError):
-    """The workers of the job did not begin the same round: every one of them raises this."""
+    """An error: the workers of the job did not begin the same round. All of them raise it."""
 
 
 class ProgramFailed(AllReduceError):
-    """The user's own program of this rank has ended before it was done: the rank has gone, though
-    its agent answers."""
+    """An error: the user's own program of this rank ended before it was done. The rank takes no
+    further part, although its agent still answers."""
 
 
 class NotFinite(AllReduceError):
-    """Inf or NaN in some worker's input, or a sum too large for float32."""
+    """An error: the input of some worker contains Inf or NaN, or a sum is too large for float32."""
 
 
 def check_range(name: str, value: int, low: int, high: int) -> None:
-    """Raises ValueError, naming what is allowed."""
+    """Raises ValueError, which names the allowed range, if the value is not from `low` to
+    `high`."""
     if not low <= value <= high:
         raise ValueError(f"{name} is {value}; it must be {low} to {high}")

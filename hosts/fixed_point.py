@@ -1,4 +1,4 @@
-"""Conversion of a job's floats to integers by other rules than each chunk's own exponent:
+"""Conversion of a job's floats to integers by rules other than an exponent for each chunk:
 docs/numbers.md, "A scaling factor of one's own"."""
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ COUNTERS = {
     ),
     "vanished": ("values", "floats other than 0 that a fixed scaling factor made 0"),
 }
-"""Counted where a job has a `FixedPoint` of its own, once a value."""
+"""The counters of a job that has a `FixedPoint` of its own: for each name the unit and the meaning.
+Each value is counted at most once in each counter."""
 
 
 class State(ctypes.Structure):
@@ -33,25 +34,26 @@ class State(ctypes.Structure):
 
 @dataclass(frozen=True)
 class FixedPoint:
-    """How floats become integers.
+    """The rule by which floats become integers.
 
     scale_log2: floats are multiplied by 2 to this power; None: by the power that the chunk's
-    exponent allows. bits: the most bits of an integer with its sign; None: as many as leave room
-    for the sum. noise_key: the key of stochastic rounding, 1 or more; None: floats are rounded to
-    the nearest integer."""
+    exponent allows. bits: the largest number of bits of an integer, with its sign; None: as many as
+    leave room for the sum. noise_key: the key of stochastic rounding, 1 or more; None: floats are
+    rounded to the nearest integer.
+    """
 
     scale_log2: int | None = None
     bits: int | None = None
     noise_key: int | None = None
 
     def value_bits(self, workers: int) -> int:
-        """Returns b, where integers are at most 2^b - 1."""
+        """Returns b: integers are at most 2^b - 1."""
         most = quantise.value_bits(workers)
         return most if self.bits is None else min(most, self.bits - 1)
 
     def state(self, workers: int) -> State:
-        """Returns the settings for the step per packet in C, which expects a factor as the exponent
-        that a chunk with this factor has."""
+        """Returns the settings for the C code. The C code expects a scaling factor as the exponent
+        of a chunk that has this factor."""
         exponent = 0
         if self.scale_log2 is not None:
             exponent = self.value_bits(workers) + 126 - self.scale_log2
@@ -60,4 +62,4 @@ class FixedPoint:
 
 
 BY_CHUNK = FixedPoint()
-"""The default: each chunk's own exponent alone decides."""
+"""The default rule: only the exponent of each chunk decides."""

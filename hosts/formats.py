@@ -1,4 +1,5 @@
-"""C from a NumPy dtype, so that a wire format is written down once. Imports NumPy only."""
+"""Generates C code from a NumPy dtype, so that a wire format is defined only once. This module
+imports only NumPy."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ TYPES = {1: "uint8_t", 2: "uint16_t", 4: "uint32_t", 8: "uint64_t"}
 
 
 def c_struct(name: str, record: np.dtype) -> str:
-    """`struct name` with the record's fields, packed: as on the wire, so big endian."""
+    """Returns C code that declares `struct name` with the record's fields. The struct is packed.
+    The fields are in the byte order of the wire, big endian; the C code must convert them."""
     members = "".join(
         f"\t{TYPES[record[field].itemsize]} {field};\n" for field in record.names or ()
     )
@@ -18,7 +20,8 @@ def c_struct(name: str, record: np.dtype) -> str:
 
 
 def c_header(source: str, guard: str, constants: Mapping[str, int], structs: str) -> str:
-    """A header file that is generated from `source`."""
+    """Returns the text of a C header file. source: the file from which it is generated, for a
+    comment. guard: the name of the include guard. structs: declarations in C."""
     defines = "".join(f"#define {name} {value}\n" for name, value in constants.items())
     return (
         f"/* Generated from {source}. */\n"

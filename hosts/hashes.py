@@ -1,6 +1,7 @@
-"""The hashes of v1model's `hash`, so that a host finds the place that a P4 program will find: with
-`hash(place, HashAlgorithm.crc32, base, { a, b }, limit)` in the program,
-`hash_place("crc32", [(a, 16), (b, 16)], base, limit)` is that place. Imports nothing of `hosts`.
+"""The hashes of v1model's `hash`, with which a host finds the same place as a P4 program. If the
+program calls `hash(place, HashAlgorithm.crc32, base, { a, b }, limit)`, the place is
+`hash_place("crc32", [(a, 16), (b, 16)], base, limit)`, where `a` and `b` have 16 bits. This module
+imports nothing of `hosts`.
 """
 
 from __future__ import annotations
@@ -14,17 +15,19 @@ CRC16_REFLECTED = 0xA001
 def hash_place(
     algorithm: str, fields: Iterable[tuple[int, int]], base: int = 0, limit: int = 1 << 32
 ) -> int:
-    """Returns the result of `hash`: base + H mod limit, before it is cut to the width of its
-    target.
+    """Returns the result of `hash`: base + H mod limit, where H is the hash. The program may then
+    cut it to the width of its variable.
 
-    algorithm: one of ALGORITHMS. fields: (value, bits) of each field or constant, in order; of
-    headers that are valid, as the program sees them. KeyError for another algorithm.
+    algorithm: one of ALGORITHMS. fields: (value, bits) of each field or constant, in order, with
+    the values that the program sees. All their headers must be valid. Raises KeyError for another
+    algorithm.
     """
     return base + ALGORITHMS[algorithm](packed(fields)) % max(1, limit)
 
 
 def packed(fields: Iterable[tuple[int, int]]) -> bytes:
-    """The bits of all fields one after the other, and zeros to the end of the last byte."""
+    """Returns the bits of all fields one after the other, with zeros up to the end of the last
+    byte."""
     bits, value = 0, 0
     for field, width in fields:
         value, bits = value << width | field & (1 << width) - 1, bits + width
@@ -33,7 +36,7 @@ def packed(fields: Iterable[tuple[int, int]]) -> bytes:
 
 
 def crc16(data: bytes) -> int:
-    """CRC-16/ARC."""
+    """Returns the CRC-16/ARC of the data."""
     remainder = 0
     for byte in data:
         remainder ^= byte
@@ -43,7 +46,7 @@ def crc16(data: bytes) -> int:
 
 
 def csum16(data: bytes) -> int:
-    """The checksum of RFC 1071; an odd last byte is the high half of a word."""
+    """Returns the checksum of RFC 1071. An odd last byte is the high half of a word."""
     even = data + bytes(len(data) % 2)
     total = sum(int.from_bytes(even[at : at + 2], "big") for at in range(0, len(even), 2))
     while total >> 16:
@@ -52,7 +55,7 @@ def csum16(data: bytes) -> int:
 
 
 def xor16(data: bytes) -> int:
-    """All words together; an odd last byte is the high half of a word."""
+    """Returns the exclusive or of all 16-bit words. An odd last byte is the high half of a word."""
     even, total = data + bytes(len(data) % 2), 0
     for at in range(0, len(even), 2):
         total ^= int.from_bytes(even[at : at + 2], "big")
@@ -60,7 +63,7 @@ def xor16(data: bytes) -> int:
 
 
 def identity(data: bytes) -> int:
-    """The first eight bytes as a number."""
+    """Returns the first eight bytes as a number."""
     return int.from_bytes(data[:8], "big")
 
 

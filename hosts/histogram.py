@@ -1,7 +1,7 @@
 """A histogram of times (native/histogram.h) and its percentiles.
 
-Log-linear as HdrHistogram's: each octave of nanoseconds has 32 buckets, so that a percentile is
-known to 1/64 of itself.
+The buckets are log-linear, as those of HdrHistogram: each octave of nanoseconds has 32 buckets. So
+a percentile is known with a relative error of at most 1/64.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ BITS = 5
 LAST_NS = (1 << 37) - 1
 BUCKETS = (37 - BITS + 1) << BITS
 BYTES = 4 * BUCKETS
-"""The size of `struct histogram`, whose counts are uint32."""
+"""The size in bytes of `struct histogram`, whose counts are uint32."""
 
 
 def bounds_ns(bucket: int) -> tuple[int, int]:
-    """The shortest and the longest time that a bucket counts."""
+    """Returns the shortest and the longest time that a bucket counts."""
     assert 0 <= bucket < BUCKETS
     shift = max(0, (bucket >> BITS) - 1)
     low = (bucket - (shift << BITS)) << shift
@@ -27,13 +27,14 @@ def bounds_ns(bucket: int) -> tuple[int, int]:
 
 
 def none() -> NDArray[np.int64]:
-    """Counts, int64 of shape (BUCKETS,), of no time at all."""
+    """Returns the counts of an empty histogram: int64 of shape (BUCKETS,)."""
     return np.zeros(BUCKETS, np.int64)
 
 
 def percentiles_ns(counts: NDArray[np.int64], shares: Sequence[float]) -> list[float | None]:
-    """The time that this share of all is not above, for each share: the middle of the bucket in
-    which it is. None where nothing was counted."""
+    """Returns a percentile for each share: the time that this share of all times does not exceed.
+    It is given as the middle of the bucket that contains it. All are None if the histogram is
+    empty."""
     upto = np.cumsum(counts)
     if not upto[-1]:
         return [None for _ in shares]

@@ -1,7 +1,10 @@
-"""A round of several all-reduces at a worker: which is made when, around whatever makes one. Of
-`layers` (workloads/layers.py) a round is an iteration, whose buckets are summed; of `sgd` a
-training, whose steps are (training_steps.py). An endpoint around a system's endpoint
-(hosts/endpoint.py), and a reducer around the reducer of a system that has a transport of its own.
+"""Rounds that consist of several all-reduces at a worker: which all-reduce is made when.
+
+With the workload `layers` (workloads/layers.py), a round is one iteration of a training: the
+gradients are cut into buckets, and the sum of each bucket is one all-reduce. With the workload
+`sgd`, a round is a whole training, and each step has one all-reduce (training_steps.py).
+IteratedEndpoint wraps a system's endpoint (hosts/endpoint.py). IteratedReducer wraps the reducer of
+a system that has a transport of its own.
 """
 
 from __future__ import annotations
@@ -32,7 +35,8 @@ NO_ROWS: NDArray[np.uint32] = np.zeros(0, np.uint32)
 
 
 def endpoint_of(system: ModuleType, part: Part) -> Endpoint:
-    """The endpoint of a system's module, which sums the buckets where the work has such."""
+    """Returns the endpoint of a system. If the work has several all-reduces in a round, the
+    endpoint makes them one after the other."""
     inner: Endpoint = system.endpoint(summing(part))
     work = part.work
     if isinstance(work, Iterated) and part.role == WORKER:
@@ -41,13 +45,15 @@ def endpoint_of(system: ModuleType, part: Part) -> Endpoint:
 
 
 def summing(part: Part) -> Part:
-    """Returns the work as a system that sums sees it: the values of all buckets."""
+    """Returns the part as a system that sums sees it: its work is one all-reduce of the values of
+    all buckets."""
     return replace(part, work=part.work.as_dense()) if isinstance(part.work, Iterated) else part
 
 
 def reducer_of(system: ModuleType, part: Part, hooks: Hooks) -> Any:
-    """A reducer of the system's own (all_reduce.Reducer), which may be the user's, or one around
-    its endpoint."""
+    """Returns what performs the rounds of an agent. This is the system's own reducer (see
+    all_reduce.Reducer), which may use the user's class, or a Reducer around the system's
+    endpoint."""
     made, work = getattr(system, "reducer", None), part.work
     if isinstance(work, Iterated) and part.role == WORKER and not hasattr(system, "endpoint"):
         assert made, "a system has endpoints or reducers"
@@ -58,21 +64,24 @@ def reducer_of(system: ModuleType, part: Part, hooks: Hooks) -> Any:
 
 
 class ReductionSchedule(Protocol):
-    """Decides which bucket is summed next, and when. Times may be of any monotonic clock."""
+    """The order and the times of the all-reduces of a round. Times may be of any monotonic
+    clock."""
 
     @property
     def next(self) -> Bucket | None:
-        """The bucket that is to be summed, or under way; None if all are summed."""
+        """The bucket that is to be summed next or is being summed now. None if all buckets are
+        summed."""
 
     @property
     def due_ns(self) -> int:
-        """When the next bucket may begin; when all are summed, the end of the round."""
+        """The time at which the next bucket may begin. When all buckets are summed: the end of the
+        round."""
 
     def values(self, bucket: Bucket) -> NDArray:
-        """Returns the worker's values for the next bucket, which begins now."""
+        """Returns the worker's values of the next bucket, whose all-reduce begins now."""
 
     def summed(self, now_ns: int) -> None:
-        """The next bucket is."""
+        """Notes that the sum of the next bucket is complete."""
 
     @property
     def elements_left(self) -> list[int]:
@@ -82,14 +91,15 @@ class ReductionSchedule(Protocol):
 def schedule_of(
     work: Iterated, workers: int, now_ns: int, values: NDArray, out: NDArray
 ) -> ReductionSchedule:
-    """A round that begins now. values, out: what Endpoint.begin is given."""
+    """Returns the schedule of a round that begins now. values, out: the arrays that Endpoint.begin
+    was given."""
     if isinstance(work, Sgd):
         return TrainingSteps(work, workers, now_ns, values, out)
     return Iteration(work, now_ns, values)
 
 
 class Iteration:
-    """See ReductionSchedule. values: the gradients of all layers."""
+    """The ReductionSchedule of one iteration of `layers`. values: the gradients of all layers."""
 
     def __init__(self, work: Layers, now_ns: int, values: NDArray) -> None:
         self._work, self._began_ns, self._values = work, now_ns, values
@@ -103,7 +113,7 @@ class Iteration:
 
     @property
     def due_ns(self) -> int:
-        """See ReductionSchedule; the end of the round is that of the forward pass."""
+        """See ReductionSchedule. The round ends when the forward pass ends."""
         if bucket := self.next:
             return self._began_ns + bucket.ready_ns
         return self._began_ns + round(self._work.forward_end_ns(self._summed_ns))
@@ -123,21 +133,23 @@ class Iteration:
 
 
 class ChunkCount:
-    """Computes how many chunks a whole iteration has from those of its buckets."""
+    """An estimate of how many chunks a whole round has, made from the chunks of its buckets."""
 
     def __init__(self) -> None:
         self.before = 0
 
     def of(self, chunks: int, left: Sequence[int]) -> int:
-        """Returns how many chunks the iteration has, if the current bucket has `chunks` and so many
-        values are left in it and in those behind it. For the latter it is an estimate."""
+        """Returns the number of chunks of the round. chunks: the number of chunks of the current
+        bucket. left: the numbers of values in the current bucket and in each later one. The chunks
+        of the later buckets are estimated."""
         if not left:
             return self.before
         return self.before + chunks + sum(-(-n * chunks // left[0]) for n in left[1:])
 
 
 class IteratedEndpoint:
-    """See hosts.endpoint.Endpoint. A bucket is a round of the inner endpoint, one at a time."""
+    """An Endpoint (hosts/endpoint.py) that makes all all-reduces of a round. Each bucket is a round
+    of the inner endpoint, one bucket at a time."""
 
     def __init__(self, inner: Endpoint, work: Iterated, workers: int) -> None:
         self._inner, self._work, self._workers = inner, work, workers
@@ -150,7 +162,8 @@ class IteratedEndpoint:
 
     @property
     def peers(self) -> Sequence[Address]:
-        """The inner endpoint's, as is all that has to do with packets."""
+        """The peers of the inner endpoint. The other properties about packets come from the inner
+        endpoint too."""
         return self._inner.peers
 
     @property
@@ -175,7 +188,8 @@ class IteratedEndpoint:
 
     @property
     def recoveries(self) -> Sequence[Recovery]:
-        """The loss recoveries, which know round trips and latencies (hosts/recording.py)."""
+        """The loss recoveries of the inner endpoint. They know round trips and latencies
+        (hosts/recording.py)."""
         found: Sequence[Recovery] = getattr(self._inner, "recoveries", ())
         return found
 
@@ -183,13 +197,14 @@ class IteratedEndpoint:
         return self._inner.repeats(row)
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns what the current bucket waits for; its chunks are numbered from the bucket's
-        first."""
+        """Returns what the current bucket waits for. Its chunks are numbered from the first chunk
+        of the bucket."""
         return self._inner.waiting(most)
 
     @property
     def chunks(self) -> int:
-        """The number of chunks of all buckets; for buckets that have not begun it is estimated."""
+        """The number of chunks of all buckets. For buckets that have not begun, it is an
+        estimate."""
         left = self._schedule.elements_left if self._schedule else []
         return self._count.of(self._inner.chunks, left)
 
@@ -200,7 +215,7 @@ class IteratedEndpoint:
     def begin(
         self, now_ns: int, values: NDArray, out: NDArray, sums: NDArray[np.int32] | None
     ) -> None:
-        """Begin to compute; the arrays have all buckets."""
+        """Begins a round. The arrays hold the values of all buckets."""
         assert self.done, "a round is under way"
         self._out, self._sums, self._count = out, sums, ChunkCount()
         self._schedule = schedule_of(self._work, self._workers, now_ns, values, out)
@@ -210,7 +225,7 @@ class IteratedEndpoint:
         return self._inner.on_datagrams(now_ns, inbox)
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
-        """See Endpoint.poll. Begins buckets, and ends the iteration."""
+        """See Endpoint.poll. Also begins the next bucket when it is due, and ends the round."""
         if not self.done:
             self._go_on(now_ns)
         rows, inner_ns = NO_ROWS, NEVER_NS
@@ -262,7 +277,8 @@ class IteratedEndpoint:
             self._not_finite = self._not_finite or error
 
     def finish(self) -> None:
-        """Raise NotFinite if the sum of a bucket was, the first of them."""
+        """Raises NotFinite if the sum of a bucket was not finite; the error is that of the first
+        such bucket."""
         assert self.done
         if self._not_finite:
             raise self._not_finite
@@ -289,8 +305,9 @@ class Blocking(Protocol):
 
 
 class IteratedReducer:
-    """See all_reduce.Reducer: sums one bucket after the other by a reducer that returns when its
-    sum is there. Passes take their time meanwhile."""
+    """A reducer (see all_reduce.Reducer) that makes all all-reduces of a round, one after the
+    other. It uses an inner reducer whose `run` returns when the sum is complete. Meanwhile the time
+    of the computed passes goes on."""
 
     def __init__(self, inner: Blocking, work: Iterated, workers: int, hooks: Hooks) -> None:
         self._inner, self._work, self._workers, self._hooks = inner, work, workers, hooks
@@ -299,16 +316,18 @@ class IteratedReducer:
 
     @property
     def stats(self) -> dict[str, int]:
-        """Counts of the session."""
+        """The counts of the session."""
         return self._inner.stats
 
     def all_reduce(self, array: NDArray, out: NDArray, sums: NDArray | None = None) -> NDArray:
-        """See all_reduce.Reducer, whose arrays are those of a workload: flat and contiguous."""
+        """See all_reduce.Reducer. The arrays must be flat and contiguous, as those of a workload
+        are."""
         self.run(array, out, sums)
         return out
 
     def run(self, values: NDArray, total: NDArray, sums: NDArray | None) -> None:
-        """One round. Raises what the inner reducer raises; NotFinite when it is over."""
+        """Performs one round. Raises what the inner reducer raises. NotFinite is raised only when
+        the round is over."""
         now_ns, not_finite = time.monotonic_ns(), None
         schedule = schedule_of(self._work, self._workers, now_ns, values, total)
         self.endpoint.begin(schedule)
@@ -327,7 +346,8 @@ class IteratedReducer:
             raise not_finite
 
     def _wait_until(self, due_ns: int) -> None:
-        """Waits while a pass is computed. The testbed's commands are carried out meanwhile."""
+        """Waits until `due_ns`, as if a pass were computed. Meanwhile the commands of the testbed
+        are carried out."""
         told_ns = time.monotonic_ns()
         while (now_ns := time.monotonic_ns()) < due_ns:
             time.sleep(min(LOOK_S, (due_ns - now_ns) / 1e9))
@@ -339,7 +359,8 @@ class IteratedReducer:
 
 
 class IteratedWatch:
-    """An agent's view of a reducer's endpoint, in which chunks are numbered over all buckets."""
+    """A view of a reducer's endpoint for an agent. It numbers the chunks of all buckets
+    consecutively."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
@@ -351,11 +372,12 @@ class IteratedWatch:
         return getattr(self._inner, name)
 
     def begin(self, schedule: ReductionSchedule) -> None:
-        """Starts another round."""
+        """Notes that another round begins."""
         self._schedule, self._count, self.under_way = schedule, ChunkCount(), False
 
     def summed(self) -> None:
-        """The bucket under way is, and still the next of the iteration."""
+        """Notes that the sum of the current bucket is complete. Must be called before the schedule
+        moves to the next bucket."""
         self._count.before += self._inner.chunks
         self.under_way = False
 

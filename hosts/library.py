@@ -1,8 +1,8 @@
-"""Builds the C helper (`native/*.c`, `systems/*/*.c`) with the system's compiler, once, and loads
+"""Builds the C library (`native/*.c`, `systems/*/*.c`) with the system's compiler, once, and loads
 it.
 
-`common/c_build.py` keeps it, and says where. Of `hosts` this imports `wire` only, and each system's
-`wire` when it builds.
+`common/c_build.py` keeps the library and says where. Of `hosts`, this module imports only `wire`,
+and each system's `wire` when it builds.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from agglab.hosts import wire
 
 SOURCES = Path(__file__).parent / "native"
 SYSTEMS = Path(__file__).parent / "systems"
-"""A system that has C has it in `systems/<name>/`; its `wire.py` has `c_header()`, which C includes
-as `<name>_wire.h`."""
+"""The folder of the systems. A system's C code is in `systems/<name>/`. Its `wire.py` has a
+function `c_header()`, whose result C code includes as `<name>_wire.h`."""
 FLAGS = ("-fno-math-errno", "-fno-trapping-math")
 
 
@@ -28,13 +28,13 @@ def _sources() -> list[Path]:
 
 
 def _folders() -> list[Path]:
-    """Returns the folders in which headers are looked for. Those of a system lie beside the files
+    """Returns the folders in which headers are searched. A system's headers are beside the files
     that include them."""
     return [SOURCES, *sorted({source.parent for source in SYSTEMS.glob("*/*.c")})]
 
 
 def _generated() -> dict[str, str]:
-    """The headers that are made from the wire formats: names and texts."""
+    """Returns the headers that are generated from the wire formats: their names and texts."""
     headers = {"wire.h": wire.c_header()}
     for name in sorted({source.parent.name for source in SYSTEMS.glob("*/*.c")}):
         system = importlib.import_module(f"agglab.hosts.systems.{name}.wire")
@@ -43,13 +43,13 @@ def _generated() -> dict[str, str]:
 
 
 def built() -> Path:
-    """The path of what `load` takes, built if the cache has none. Raises BuildError."""
+    """Returns the path of the library, which is built if the cache lacks it. Raises BuildError."""
     texts = {name: text.encode() for name, text in _generated().items()}
     return c_build.build_library("hosts", _sources(), _folders(), FLAGS, texts)
 
 
 Signatures = Mapping[str, tuple[type | None, Sequence[type]]]
-"""The signatures of functions by name: the result, and the arguments."""
+"""The signatures of functions, by name: the type of the result, and the types of the arguments."""
 
 P, U32, U64, I64, INT = (
     ctypes.c_void_p,
@@ -81,12 +81,13 @@ _SIGNATURES: Signatures = {
 
 @functools.cache
 def load() -> ctypes.CDLL:
-    """The helper, built if need be. Calls into it release the interpreter's lock."""
+    """Returns the library, which is built if the cache lacks it. Calls into it release the
+    interpreter's lock."""
     return _declare(ctypes.CDLL(str(built())), _SIGNATURES)
 
 
 def load_system(signatures: Signatures) -> ctypes.CDLL:
-    """Loads the library as `load` does, and declares a system's own functions."""
+    """Returns the library as `load` does, and declares a system's own functions."""
     return _declare(load(), signatures)
 
 

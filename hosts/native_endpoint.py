@@ -1,5 +1,5 @@
-"""An endpoint whose step per packet is in C, for a driver that calls it without Python
-(native/endpoint.h). Imports the C helper's loader and its neighbours only."""
+"""An endpoint whose work for each packet is written in C (native/endpoint.h), so that a driver can
+call it without Python. This module imports only the C library's loader and modules beside it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agglab.hosts.recovery import Recovery
 
 
 class Rows(ctypes.Structure):
-    """`struct outbox` of native/io.h."""
+    """`struct outbox` of native/io.h: the addresses and strides of an Outbox's columns."""
 
     _fields_ = [
         (name, kind)
@@ -34,7 +34,7 @@ class Rows(ctypes.Structure):
 
 
 class NativeEndpoint(ctypes.Structure):
-    """`struct endpoint`."""
+    """`struct endpoint` of native/endpoint.h."""
 
     _fields_ = [
         *[(name, ctypes.c_void_p) for name in ("state", "take", "poll", "queue")],
@@ -48,13 +48,14 @@ class NativeEndpoint(ctypes.Structure):
 
 @runtime_checkable
 class HasNativeEndpoint(Protocol):
-    """An endpoint (endpoint.Endpoint) with one peer, that C can drive through a round."""
+    """An endpoint (endpoint.Endpoint) with one peer that C code can drive through a round."""
 
     def native(self, inbox: Inbox) -> NativeEndpoint:
-        """inbox: where the driver puts a datagram that came. Lasts as long as the endpoint does."""
+        """Returns the structure by which C code drives the endpoint. It is valid as long as the
+        endpoint exists. inbox: where the driver puts datagrams that came."""
 
     def failure(self, error: int) -> AllReduceError:
-        """Returns the error for an error number of the step in C."""
+        """Returns the error for an error number that the C code returned."""
 
 
 def native_endpoint(
@@ -66,10 +67,12 @@ def native_endpoint(
     pendings: NDArray[np.void],
     inbox: Inbox,
 ) -> NativeEndpoint:
-    """Returns the structure that C drives an endpoint by. The endpoint has one peer, whose `state`
-    has the fields `recovery` and `disagreed`. take, poll: functions of the library; pendings: begin
-    with recovery.PENDING and a tag, one for each of the first rows. All memory stays the
-    caller's."""
+    """Returns the structure by which C code drives an endpoint with one peer.
+
+    state: the endpoint's structure, with the fields `recovery` and `disagreed`. take, poll:
+    functions of the library. pendings: records that begin with recovery.PENDING and a tag, one for
+    each of the first rows of the outbox. All memory still belongs to the caller.
+    """
     begin, kind = ctypes.addressof(state), type(state)
     assert ctypes.sizeof(Recovery) == kind.recovery.size
     return NativeEndpoint(

@@ -1,8 +1,8 @@
-"""A worker of one's own: a subclass of AllReducer, named as `module:Class`.
+"""A worker class of the user's own: a subclass of AllReducer, named as `module:Class`.
 
-The class may have a static method `combine(inputs)`, where the switch's program does not add: it is
-given all workers' values, a list of int64 or float64 arrays, and returns what becomes of them,
-element by element. Results are verified with it.
+The class may have a static method `combine(inputs)`, for a switch program that does not add. Its
+argument is a list with the values of each worker, as int64 or float64 arrays. It returns the
+expected result, element by element. Results are verified with it.
 """
 
 from __future__ import annotations
@@ -32,11 +32,12 @@ ONLY_COMBINE = "in virtual time only its `combine` can be its own"
 
 
 class WorkerError(ValueError):
-    """A worker class that cannot be used: one line."""
+    """An error: a worker class that cannot be used. The message is one line."""
 
 
 def find(spec: str, folders: Sequence[Path]) -> str:
-    """`spec` with the module's file instead of its name, if one of the folders has it."""
+    """Returns `spec` with the path of the module's file instead of its name, if one of the folders
+    has this file. Otherwise returns `spec`."""
     module, _, name = spec.partition(":")
     relative = module if module.endswith(".py") else module.replace(".", "/") + ".py"
     for folder in folders:
@@ -46,10 +47,11 @@ def find(spec: str, folders: Sequence[Path]) -> str:
 
 
 def declared(spec: str) -> frozenset[str]:
-    """The methods that the class states itself, from the text alone: nothing of it is run.
+    """Returns the names of the methods that the class, or a base class in the same text, defines.
+    The module is not run.
 
-    Raises WorkerError if the text has no such class, or one that is no worker for sure. A class
-    that the text takes from elsewhere is left to `load`.
+    Raises WorkerError if the text has no such class, or if the class certainly is no worker. A
+    class that the text imports is not examined here; `load` does that.
     """
     if not spec:
         return frozenset()
@@ -74,7 +76,7 @@ def declared(spec: str) -> frozenset[str]:
 
 
 def _source(name: str) -> Path | None:
-    """The module's file; None where it is no Python text. Imports nothing."""
+    """Returns the module's file, or None if it is not a Python text. Nothing is imported."""
     if name.endswith(".py"):
         return Path(name)
     found: ModuleSpec | None = None
@@ -91,7 +93,7 @@ def _source(name: str) -> Path | None:
 
 
 def _binds(statements: Sequence[ast.stmt], name: str) -> bool:
-    """Whether an import or an assignment may give the name a value."""
+    """Returns whether an import or an assignment may give the name a value."""
     for node in statements:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             if any((each.asname or each.name) in (name, "*") for each in node.names):
@@ -104,8 +106,9 @@ def _binds(statements: Sequence[ast.stmt], name: str) -> bool:
 
 
 def _lineage(classes: Mapping[str, ast.ClassDef], name: str) -> list[str] | None:
-    """The class and those of the text it derives from; None if nothing it derives from is from
-    elsewhere, so that it is no worker."""
+    """Returns the names of the class and of its base classes in the text. Returns None if the text
+    lacks the class, or if each of its base classes is in the text or a builtin, because it is then
+    no worker."""
     seen, waiting, outside = [], [name], False
     while waiting:
         each = waiting.pop()
@@ -119,9 +122,10 @@ def _lineage(classes: Mapping[str, ast.ClassDef], name: str) -> list[str] | None
 
 
 def load(spec: str) -> type[AllReducer]:
-    """The class of `module:Class` or `/path/to/file.py:Class`; AllReducer for an empty one.
+    """Returns the class that `spec` names: `module:Class` or `/path/to/file.py:Class`. Returns
+    AllReducer if `spec` is empty.
 
-    Runs the module. Raises WorkerError if that does not give a subclass of AllReducer.
+    Runs the module. Raises WorkerError if the result is not a subclass of AllReducer.
     """
     if not spec:
         return AllReducer
@@ -148,14 +152,14 @@ def _is_worker(value: Any) -> TypeGuard[type[AllReducer]]:
 
 
 def combine_of(spec: str) -> Combine | None:
-    """The class's own `combine`; None where the switch adds. What it makes is checked: it raises
-    WorkerError for anything but an array of numbers like the given ones."""
+    """Returns the class's own `combine`, or None if the switch adds. The returned function raises
+    WorkerError if the result is not an array of numbers like the inputs."""
     own = getattr(load(spec), "combine", None)
     return partial(_combined, spec, own) if own else None
 
 
 def try_combine(spec: str, dtype: str) -> None:
-    """Raise WorkerError if the class's `combine` fails on a few values of two workers."""
+    """Raises WorkerError if the class's `combine` fails on a few values of two workers."""
     combine = combine_of(spec)
     if combine:
         sample = np.array(SAMPLE, np.float64 if dtype == "float32" else np.int64)
@@ -177,7 +181,8 @@ def _combined(spec: str, own: Combine, inputs: Sequence[NDArray[Any]]) -> NDArra
 
 
 def load_module(name: str) -> ModuleType:
-    """The module of that name, or of that path of a .py file. Raises what loading it raises."""
+    """Returns the module with this name, or the module in this .py file. Raises what loading it
+    raises."""
     if not name.endswith(".py"):
         return importlib.import_module(name)
     path = Path(name)

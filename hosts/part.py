@@ -1,4 +1,4 @@
-"""The parts that an agent of a run is made of, for every system."""
+"""The description of one agent of a run, which is the same for every system."""
 
 from __future__ import annotations
 
@@ -10,18 +10,21 @@ from agglab.hosts.endpoint import Address
 from agglab.hosts.workloads import Work
 
 WORKER, SERVER, SCHEDULER = "worker", "server", "scheduler"
-"""Roles. A worker reduces tensors; the others only answer: a server sums what workers send it, a
-scheduler says who sends what, and when."""
+"""The roles of agents. A worker reduces tensors. A server sums what workers send it. A scheduler
+says who sends what, and when. Servers and schedulers bring no tensors and only answer."""
 ROLES = (WORKER, SERVER, SCHEDULER)
 
 
 @dataclass(frozen=True)
 class Part:
-    """One agent's part in a job. rank: among its members; workers: how many these are; work: what a
-    round of a worker is; settings:
-    what the system has agreed on for this session, JSON values (its package says which keys);
-    worker: a class of the user's own, `module:Class`, or nothing; hosts: the IPv4 address of each
-    member's host, by rank."""
+    """One agent's part in a job.
+
+    job: the job's number. role: one of ROLES. rank: the agent's number among the members of its
+    role. workers: the number of workers in the session. work: what a worker does in a round.
+    settings: what the system has agreed on for this session, as JSON values; the system's package
+    names the keys. worker: a class of the user's own as `module:Class`, or an empty text. hosts:
+    the IPv4 address of each member's host, by rank.
+    """
 
     job: int
     role: str
@@ -42,20 +45,21 @@ class Part:
 
     @property
     def dtype(self) -> str:
-        """The type of these values."""
+        """The type of the values in a worker's input."""
         return self.work.dtype
 
     @property
     def peers(self) -> list[Address]:
-        """The peers that the settings name: `peers`, [address, port] of each."""
+        """The addresses that the settings list under `peers`, each as [address, port]."""
         return [(str(host), int(port)) for host, port in self.settings["peers"]]
 
 
 @dataclass(frozen=True)
 class Hooks:
-    """The functions that are called within a round: on_progress(now_ns) five times a second,
-    on_batch() whenever packets were waited for. on_look(): between rounds, whenever an agent that
-    answers then has taken what came."""
+    """Functions that a reducer calls while it works. on_progress(now_ns) is called five times a
+    second within a round. on_batch() is called within a round after each wait for packets.
+    on_look() is called between rounds, when an agent that answers between rounds has taken the
+    packets that came."""
 
     on_progress: Callable[[int], None] | None = None
     on_batch: Callable[[], None] | None = None

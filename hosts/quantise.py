@@ -1,16 +1,18 @@
-"""float32 <-> int32 by powers of two that all workers agree on.
+"""Conversion between float32 and int32 with powers of two on which all workers agree:
+docs/protocol.md, "Integers and floats".
 
-This is docs/protocol.md, "Integers and floats".
-An array is cut into chunks of `lanes` values (the last may be short); each chunk has one exponent,
-the largest IEEE-754 exponent field of its values. Each function makes one pass over the array, in
-C.
+An array is cut into chunks of `lanes` values; the last chunk may be shorter. Each chunk has one
+exponent, the largest IEEE-754 exponent field of its values. Each function makes one pass over the
+array, in C.
 
-What the format makes of special blocks:
-- all zero: exponent 0, treated as 1; integers and sums are 0;
-- denormal: exponent 0, treated as 1; scaled like any other, nothing is flushed to zero;
-- largest floats: exponent 254; they quantise, and a sum beyond float32's range is Inf here and an
-  error in `all_reduce`;
-- Inf or NaN: exponent 255; the chunk becomes zeros and `all_reduce` raises, naming chunk and index.
+Special chunks are treated as follows:
+- All values are zero: the exponent is 0 and is treated as 1. Integers and sums are 0.
+- Denormal values: the exponent is 0 and is treated as 1. The values are scaled like others; none
+  is flushed to zero.
+- Largest floats: the exponent is 254. The values can be quantised. A sum beyond the range of
+  float32 is Inf here and an error in `all_reduce`.
+- Inf or NaN: the exponent is 255. The chunk becomes zeros, and `all_reduce` raises an error that
+  names the chunk and the index.
 """
 
 from __future__ import annotations
@@ -25,28 +27,29 @@ MAX_WORKERS = 1 << 30
 
 
 def value_bits(workers: int) -> int:
-    """Returns b of the protocol: integers are at most 2^b - 1, so that the sum of `workers` fits
-    int32."""
+    """Returns b of the protocol: integers are at most 2^b - 1, so that the sum of `workers`
+    integers fits int32."""
     if not 1 <= workers <= MAX_WORKERS:
         raise ValueError(f"workers is {workers}; it must be 1 to {MAX_WORKERS}")
     return 31 - (workers - 1).bit_length()
 
 
 def scale_log2(exponents: NDArray[np.uint8] | int, workers: int) -> NDArray[np.int64]:
-    """log2 of the factor between values and integers, for each exponent."""
+    """Returns log2 of the factor between values and integers, for each exponent."""
     fields = np.maximum(np.asarray(exponents, np.int64), 1)
     return value_bits(workers) - (fields - 126)
 
 
 def chunks_of(elements: int, lanes: int) -> int:
-    """How many chunks an array has."""
+    """Returns the number of chunks of an array."""
     return -(-elements // lanes)
 
 
 def chunk_exponents(
     values: NDArray[np.float32], lanes: int, out: NDArray[np.uint8] | None = None
 ) -> NDArray[np.uint8]:
-    """The largest exponent field in each chunk of a flat array: uint8, shape (chunks,)."""
+    """Returns the largest exponent field in each chunk of a flat array: uint8, of shape
+    (chunks,)."""
     _check("values", values, np.float32)
     exponents = _room("out", out, chunks_of(values.size, lanes), np.uint8)
     library.load().quantise_exponents(values.ctypes.data, values.size, lanes, exponents.ctypes.data)
@@ -60,10 +63,10 @@ def quantise(
     lanes: int,
     out: NDArray[np.int32] | None = None,
 ) -> NDArray[np.int32]:
-    """rint(value * scale) of a flat array, clamped to +-(2^b - 1).
+    """Returns rint(value * scale) of each value of a flat array, clamped to +-(2^b - 1).
 
-    `exponents` holds the agreed one of each chunk. `out` is int32, or `>i4` to get the wire's byte
-    order in the same pass; it must not overlap `values`.
+    `exponents` holds the agreed exponent of each chunk. `out` takes the result. It is int32, or
+    `>i4` for the byte order of the wire, and must not overlap `values`.
     """
     _check("values", values, np.float32)
     _check_exponents(exponents, values.size, lanes)
@@ -88,7 +91,8 @@ def dequantise(
     lanes: int,
     out: NDArray[np.float32] | None = None,
 ) -> NDArray[np.float32]:
-    """sum / scale of a flat array, rounded once to float32. `sums` is int32 or `>i4`."""
+    """Returns sum / scale of each value of a flat array, rounded once to float32. `sums` is int32
+    or `>i4`."""
     _check("sums", sums, np.int32, ">i4")
     _check_exponents(exponents, sums.size, lanes)
     values = _room("out", out, sums.size, np.float32)
@@ -106,11 +110,12 @@ def dequantise(
 
 
 def error_bound(exponents: NDArray[np.uint8], workers: int) -> NDArray[np.float64]:
-    """The farthest that a float32 result can be from the exact sum, for each chunk.
+    """Returns, for each chunk, an upper bound on the distance of a float32 result from the exact
+    sum.
 
-    Each worker rounds to the nearest integer: half a unit each. With 22 or fewer bits a value can
-    round up to 2^b, which is clamped: then a whole unit. Rounding the result to float32 adds half a
-    last place of the largest sum.
+    Each worker rounds to the nearest integer, which is off by at most half a unit. With 22 or fewer
+    bits a value can round up to 2^b, which is clamped; then it is off by at most a whole unit.
+    Rounding the result to float32 adds at most half a last place of the largest sum.
     """
     bits = value_bits(workers)
     unit = np.exp2(-scale_log2(exponents, workers).astype(np.float64))
@@ -120,7 +125,7 @@ def error_bound(exponents: NDArray[np.uint8], workers: int) -> NDArray[np.float6
 
 
 def first_not_finite(values: NDArray[np.float32]) -> int | None:
-    """The flat index of the first Inf or NaN, or None."""
+    """Returns the flat index of the first Inf or NaN, or None."""
     found = np.flatnonzero(~np.isfinite(values))
     return int(found[0]) if found.size else None
 

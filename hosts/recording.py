@@ -1,8 +1,8 @@
-"""Samples of an agent's state at one moment, and the files in which a real agent keeps them for the
-testbed.
+"""Samples of an agent's state, and the files in which a real agent keeps them for the testbed.
 
-A file of samples is a row of SAMPLE for each, appended whole; the latencies beside it are counts of
-histogram.py, replaced whole. Imports the other modules of `hosts` only.
+A file of samples holds a record of dtype SAMPLE for each sample; samples are only appended, whole
+records at a time. A second file holds the counts of latencies (histogram.py); it is replaced as a
+whole. This module imports only other modules of `hosts`.
 """
 
 from __future__ import annotations
@@ -27,19 +27,21 @@ FIELDS = (
     "chunks_done",
 )
 COUNTED = FIELDS[1:4]
-"""The fields that only grow while an agent runs; the others hold the value of the moment."""
+"""The fields that only grow while an agent runs. The other fields hold the value of the moment."""
 SAMPLE = np.dtype([(name, np.int64) for name in FIELDS])
 SAMPLES_SUFFIX, LATENCIES_SUFFIX = ".samples", ".latencies.npy"
 KEPT_MAX = 32
-"""Samples that are lost, at most, with a server that is killed."""
+"""The largest number of samples that are kept in memory. At most this many are lost when a server
+is killed."""
 
 Sample = tuple[int, ...]
-"""A row of SAMPLE."""
+"""A record of dtype SAMPLE."""
 
 
 def sample(now_ns: int, stats: Mapping[str, int], endpoint: Endpoint) -> Sample:
-    """Returns a session's counts since it was opened, and its state. The round trip is the smoothed
-    one of RFC 6298, the longest of its paths; 0 where none has been measured."""
+    """Returns a sample: a session's counts since it was opened, and its state. The round trip is
+    the smoothed one of RFC 6298, the longest over the session's paths. It is 0 if none has been
+    measured."""
     measured = (r.srtt_ns for r in getattr(endpoint, "recoveries", ()) if r.sampled)
     return (
         now_ns,
@@ -51,8 +53,8 @@ def sample(now_ns: int, stats: Mapping[str, int], endpoint: Endpoint) -> Sample:
 
 
 def latencies(endpoint: Endpoint) -> NDArray[np.int64]:
-    """Returns a histogram (counts as in histogram.py) of the times from a packet's first sending to
-    its answer, since the endpoint was made. All counts are 0 for an endpoint that does not use
+    """Returns a histogram (histogram.py) of the times from a packet's first sending to its answer,
+    since the endpoint was made. All counts are 0 for an endpoint that does not use
     hosts.recovery."""
     counts = histogram.none()
     for recovery in getattr(endpoint, "recoveries", ()):
@@ -61,8 +63,8 @@ def latencies(endpoint: Endpoint) -> NDArray[np.int64]:
 
 
 class Recorder:
-    """Keeps samples of a real agent in files. folder: where the files are. name: the name of this
-    run of the program. every_ns: the shortest time between two samples."""
+    """A keeper of a real agent's samples in files. folder: where the files are. name: the name of
+    this run of the program. every_ns: the shortest time between two samples."""
 
     def __init__(self, folder: Path, name: str, every_ns: int) -> None:
         assert every_ns > 0
@@ -71,20 +73,20 @@ class Recorder:
         self._every_ns = every_ns
         self._kept: list[Sample] = []
         self.due_ns = 0
-        """When the next sample is due."""
+        """The time at which the next sample is due."""
 
     def add(self, sampled: Sample) -> None:
-        """A sample, at its time."""
+        """Adds a sample. The next one is due `every_ns` after its time."""
         self._kept.append(sampled)
         self.due_ns = sampled[0] + self._every_ns
 
     @property
     def is_full(self) -> bool:
-        """Whether what was kept should be written now, whatever comes."""
+        """Whether the kept samples should be written now."""
         return len(self._kept) >= KEPT_MAX
 
     def flush(self, counts: NDArray[np.int64]) -> None:
-        """Writes the samples that were kept, and the latencies so far."""
+        """Writes the kept samples, and replaces the file of latencies with `counts`."""
         kept, self._kept = self._kept, []
         with self._samples.open("ab") as file:
             file.write(np.array(kept, SAMPLE).tobytes())
@@ -95,6 +97,6 @@ class Recorder:
 
 
 def read_samples(path: Path) -> NDArray:
-    """Returns the samples in a file, of dtype SAMPLE; an incomplete last row is left out."""
+    """Returns the samples in a file, of dtype SAMPLE. An incomplete last record is left out."""
     data = path.read_bytes()
     return np.frombuffer(data[: len(data) // SAMPLE.itemsize * SAMPLE.itemsize], SAMPLE)

@@ -1,7 +1,7 @@
 """Loss recovery, the same for all systems (native/recovery.c): its settings and its memory.
 
-docs/hosts.md, "When a packet is taken for lost", says why it does what it does.
-Imports the C helper's loader only.
+docs/hosts.md, "When a packet is taken for lost", gives the reasons. This module imports only the C
+library's loader.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ PENDING = [
     ("weight", "u1"),
     ("spare", "u1", 4),
 ]
-"""The fields of `struct pending`, for the dtype of the structure that begins with one."""
+"""The fields of `struct pending`, for dtypes of structures that begin with it."""
 PENDING_BYTES = 40
 
 
 @dataclass(frozen=True)
 class Timing:
-    """The times after which a worker takes a packet for lost, and after which it gives up.
-    Nanoseconds.
+    """The times, in nanoseconds, after which a worker takes a packet for lost, and after which it
+    gives up.
 
-    The timeout of silence starts at `initial_rto_ns` and follows the measured round trip (RFC 6298)
-    within `min_rto_ns`..`max_rto_ns`, always at least `slack_ns` above its mean: that covers the
-    time for which drivers let results gather. A packet that others have overtaken is sent again
-    sooner, after `min_gap_ns` at the earliest (docs/hosts.md).
+    The timeout of a silence is `initial_rto_ns` at first. Then it follows the measured round trip
+    (RFC 6298), from `min_rto_ns` to `max_rto_ns`. It is always at least `slack_ns` longer than the
+    mean round trip, which covers the time for which drivers let results gather. A packet is sent
+    again sooner if later packets were answered first, but not before `min_gap_ns` (docs/hosts.md).
     """
 
     initial_rto_ns: int = 100_000_000
@@ -48,7 +48,7 @@ class Timing:
 
 
 class Recovery(ctypes.Structure):
-    """`struct recovery`."""
+    """`struct recovery` of native/recovery.h."""
 
     _fields_ = [
         *[
@@ -78,8 +78,8 @@ class Recovery(ctypes.Structure):
 
     @classmethod
     def of(cls, timing: Timing, hold_ns: int = 0) -> Recovery:
-        """Returns the state at the start, when nothing has been measured. hold_ns: how long the
-        peer may hold an answer back on purpose."""
+        """Returns the state at the start, when nothing has been measured. hold_ns: the longest time
+        for which the peer may delay an answer on purpose."""
         return cls(
             min_rto_ns=timing.min_rto_ns,
             min_gap_ns=timing.min_gap_ns,
@@ -98,6 +98,6 @@ class Recovery(ctypes.Structure):
 
 
 def check_layout() -> None:
-    """Checks that C and Python agree about the layout of memory."""
+    """Checks that C and Python agree on the layout of the structures in memory."""
     expected = ctypes.sizeof(Recovery) << 16 | PENDING_BYTES
     assert library.load().recovery_layout() == expected, "recovery.h and recovery.py differ"

@@ -1,5 +1,6 @@
-"""The record that an agent keeps of the reductions it made for a script: when, of what, a hash of
-every result, and of a sample all values. The testbed judges a training by it."""
+"""The record that an agent keeps of the reductions it made for a script: the times, the type and
+number of values, and a hash of each result. Of a random sample of the reductions it also keeps all
+values. The testbed judges a training by this record."""
 
 from __future__ import annotations
 
@@ -20,29 +21,31 @@ REDUCTION = np.dtype(
         ("digest", "u1", (DIGEST_BYTES,)),
     ]
 )
-"""One reduction. is_float: of float32, not int32. digest: BLAKE2b of the result's bytes."""
+"""One reduction. elements: the number of values. is_float: 1 if they are float32, 0 if they are
+int32. digest: BLAKE2b of the result's bytes."""
 FIRST = 2
-"""The number of reductions that are always in the sample: the first ones."""
+"""The number of first reductions that are always in the sample."""
 ONE_IN = 8
-"""On average, one in this many of the other reductions is in the sample."""
+"""On average, one of this number of the later reductions is in the sample."""
 SAMPLE_BYTES_MAX = 64 << 20
-"""The bytes of results in a sample. Inputs and sums make it three times as much."""
+"""The limit in bytes on the results in a sample. With inputs and sums, the sample takes three times
+as much memory."""
 ROWS, TOLD = "result", "told"
-"""Names of what an agent leaves of a round, as bytes: REDUCTION by number; and JSON: `began_ns`,
-`ended_ns`, `reports` (what the script has reported, each with `t_ns`) and `counts` (what its
-process group has counted)."""
+"""Names of the two arrays of bytes that an agent leaves of a round. `result` holds a REDUCTION for
+each reduction, in order. `told` holds JSON with `began_ns`, `ended_ns`, `reports` (what the script
+has reported, each with `t_ns`) and `counts` (what the script's process group has counted)."""
 INPUT, RESULT, SUMS = "input", "result", "sums"
-"""The arrays that a sample holds of a reduction."""
+"""Names of the arrays that a sample holds of a reduction."""
 
 
 def sample_name(what: str, number: int) -> str:
-    """Returns the name of an array among the files that an agent leaves, such as `input-17`."""
+    """Returns the name of an array of the sample, such as `input-17`."""
     return f"{what}-{number}"
 
 
 class Ledger:
-    """The ledger of one run of a script at one rank. key: names the run; ranks with the same key
-    sample the same reductions, if they make the same ones."""
+    """The record of one run of a script at one rank. key: names the run; ranks with the same key
+    sample the same reductions, if they make the same reductions."""
 
     def __init__(self, key: str) -> None:
         self._chance = Random(f"{key}/sample")
@@ -58,7 +61,7 @@ class Ledger:
 
     @property
     def rows(self) -> NDArray[np.void]:
-        """REDUCTION of shape (reductions so far,)."""
+        """The reductions so far, as an array of dtype REDUCTION and shape (reductions,)."""
         rows = np.zeros(len(self._rows), REDUCTION)
         for row, (elements, is_float, begin_ns, end_ns, digest) in zip(
             rows, self._rows, strict=True
@@ -70,7 +73,7 @@ class Ledger:
 
     @property
     def sample(self) -> Mapping[str, NDArray]:
-        """`sample_name` -> values."""
+        """The sampled arrays by name (see `sample_name`)."""
         return self._sample
 
     def add(
@@ -81,8 +84,9 @@ class Ledger:
         begin_ns: int,
         end_ns: int,
     ) -> None:
-        """A reduction has ended. values: what went in, if the sample is to have it; result: int32
-        or float32, flat; sums: the integers that travelled, where an endpoint hands these out."""
+        """Adds a reduction that has ended. values: the input, or None if the reduction is not in
+        the sample. result: int32 or float32, flat. sums: the integers that crossed the network, or
+        None where an endpoint does not give them."""
         number = len(self._rows)
         digest = hashlib.blake2b(result.tobytes(), digest_size=DIGEST_BYTES).digest()
         is_float = result.dtype == np.float32

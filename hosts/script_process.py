@@ -1,4 +1,4 @@
-"""A user's training script as a process beside the agent, and how it ended."""
+"""The process of a user's training script, which runs beside the agent."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ from agglab.hosts.part import Part
 from agglab.hosts.training.environment import script_environment
 
 STORE_PORT = 29500
-"""The port on which torchrun has the first rank's store. Jobs use the ports from here on."""
+"""The port of the first rank's store under torchrun. Each job uses the sum of this and its
+number."""
 SIOCGIFADDR = 0x8915
 
 
 class Script:
-    """A running script. environment: added to the agent's own. What it prints goes where the
-    agent's own output goes."""
+    """A running script. environment: variables that are added to the agent's own. The script's
+    output goes to where the agent's output goes."""
 
     def __init__(
         self, script: str, arguments: Sequence[str], environment: Mapping[str, str]
@@ -42,7 +43,7 @@ class Script:
         self._pidfd = os.pidfd_open(self._process.pid)
 
     def fileno(self) -> int:
-        """Can be read when the script has ended."""
+        """Returns a descriptor that can be read when the script has ended."""
         return self._pidfd
 
     @property
@@ -50,20 +51,23 @@ class Script:
         return self._status() is not None
 
     def wait(self, timeout_s: float) -> bool:
-        """Whether it has ended, after waiting for it no longer than this."""
+        """Waits until the script has ended, at most `timeout_s` seconds. Returns whether it has
+        ended."""
         select.select([self._pidfd], [], [], timeout_s)
         return self.ended
 
     def _status(self) -> int | None:
-        """Negative where a signal ended it; None while it runs. It stays a zombie, so that no other
-        group of processes can get its number before `kill`."""
+        """Returns the exit status, or the negative number of the signal that ended the script, or
+        None while it runs. The ended process stays a zombie, so that no other process group can get
+        its number before `kill`."""
         how = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         if how is None:
             return None
         return how.si_status if how.si_code == os.CLD_EXITED else -how.si_status
 
     def error(self) -> str:
-        """Returns why a script that has ended failed, in one line; empty if it did not fail."""
+        """Returns in one line why a script that has ended failed. The line is empty if the script
+        did not fail."""
         status = self._status()
         assert status is not None, "it has ended"
         try:
@@ -74,7 +78,7 @@ class Script:
         return f"{self.name}: {told}" if told else ""
 
     def kill(self) -> None:
-        """End it and what it has started. May be called twice."""
+        """Ends the script and all processes in its process group. May be called twice."""
         if self._pidfd < 0:
             return
         with contextlib.suppress(ProcessLookupError):
@@ -86,8 +90,8 @@ class Script:
 
 
 def environment(part: Part, run: str, agent: str) -> dict[str, str]:
-    """Returns the variables that the script gets beside the agent's own environment. run: names the
-    training, the same at all ranks; agent: the Unix socket at which the agent waits."""
+    """Returns the variables that the script gets besides the agent's own environment. run: names
+    the training, the same at all ranks. agent: the Unix socket at which the agent waits."""
     master = (part.hosts[0], STORE_PORT + part.job)
     return {
         **script_environment(part.rank, part.workers, master, run, agent),
@@ -98,8 +102,8 @@ def environment(part: Part, run: str, agent: str) -> dict[str, str]:
 
 
 def interface_of(address: str) -> str:
-    """The interface that has this IPv4 address. `lo` has many and tells one: it is the answer where
-    no other is."""
+    """Returns the name of the interface that has an IPv4 address. Returns `lo` if no interface
+    reports the address, because `lo` has many addresses and reports one."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         for _, name in socket.if_nameindex():
             request = struct.pack("256s", name.encode())

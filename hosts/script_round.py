@@ -1,5 +1,5 @@
-"""One round that is the run of a user's training script, from its start to its end. The agent makes
-the reductions that the script asks for, over the session that it has."""
+"""A round that is one run of a user's training script, from its start to its end. The agent makes
+the reductions that the script asks for, with the reducer of its session."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from agglab.hosts.workloads import Torch
 
 REPORTS_MAX = 200_000
 LAST_WORDS_S = 1.0
-"""The time in which a script that was told of an error may end by itself and report the reason."""
+"""The time in seconds in which a script that was told of an error may end by itself and say why."""
 
 
 class Reductions(Protocol):
-    """The interface that makes the reductions (all_reduce.Reducer)."""
+    """The interface of what makes the reductions (all_reduce.Reducer)."""
 
     def run(self, values: NDArray, total: NDArray, sums: NDArray[np.int32] | None) -> None: ...
 
@@ -35,9 +35,12 @@ class Reductions(Protocol):
 
 
 class ScriptRound:
-    """key: names the round, the same at all ranks. control: a descriptor that can be read when the
-    testbed has sent a command, which `execute` then executes. on_report: gets what the script
-    reports. with_sums: float32 travels as integers, which are judged too."""
+    """One run of a script.
+
+    key: names the round, the same at all ranks. control: a descriptor that can be read when the
+    testbed has sent a command; `execute` then executes it. on_report: is called with each report of
+    the script. with_sums: whether float32 travels as integers, which the testbed judges too.
+    """
 
     def __init__(
         self,
@@ -60,8 +63,9 @@ class ScriptRound:
         self._script: Script | None = None
 
     def run(self) -> Mapping[str, NDArray]:
-        """All of it: what the testbed is to have, by name. Raises ProgramFailed where the script
-        has failed, AllReduceError where a reduction has, and what `execute` raises."""
+        """Performs the round. Returns the arrays that the testbed is to get, by name. Raises
+        ProgramFailed if the script failed, AllReduceError if a reduction failed, and what `execute`
+        raises."""
         began_ns = time.monotonic_ns()
         with tempfile.TemporaryDirectory(prefix="agglab-training-") as folder:
             path = str(Path(folder) / "agent.sock")
@@ -83,8 +87,9 @@ class ScriptRound:
         return {ROWS: self._ledger.rows.view(np.uint8), TOLD: text, **self._ledger.sample}
 
     def check(self) -> None:
-        """While a reduction is under way: raises ProgramFailed when the script has failed. Others
-        may want the sum even when it has ended well."""
+        """Raises ProgramFailed if the script has failed; called while a reduction is under way. A
+        script that has ended without an error is no failure, because other ranks may still need the
+        sum."""
         if self._script is not None and self._script.ended and (error := self._script.error()):
             raise ProgramFailed(error)
 
@@ -115,7 +120,7 @@ class ScriptRound:
             service.step()
 
     def _reduce(self, values: NDArray, out: NDArray) -> None:
-        """One reduction; `out` may be `values`. Raises what Reducer.run raises."""
+        """Performs one reduction. `out` may be `values`. Raises what Reducer.run raises."""
         given = values.copy() if self._ledger.samples_next else None
         sums = None
         if self._sums is not None and values.dtype == np.float32:

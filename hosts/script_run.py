@@ -1,8 +1,9 @@
 """Runs a user's training script: `python -m agglab.hosts.script_run OUTCOME SCRIPT ARGUMENT...`.
 
-The script finds what it would find under `python SCRIPT ARGUMENT...`. How it ended is left as JSON
-in OUTCOME, because exit statuses do not tell: libraries may abort a process that has done all its
-work. The process ends with the agent that started it.
+The script finds the same arguments and import path as under `python SCRIPT ARGUMENT...`. This
+program writes to the file OUTCOME, as JSON, how the script ended. The exit status alone does not
+tell, because libraries may abort a process that has done all its work. The process ends when the
+agent that started it ends.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from agglab.hosts.training.autoload import register_where_needed
 
 PR_SET_PDEATHSIG = 1
 NICENESS = 5
-"""Beside that of the agents and switches, whose packets are in a hurry."""
+"""The niceness that is added to that of the agents and switches, whose packets must not wait."""
 
 
 def end_with(parent: int) -> None:
@@ -32,7 +33,8 @@ def end_with(parent: int) -> None:
 
 
 def outcome_of(script: str) -> dict[str, Any]:
-    """Run the script to its end: `error`, one line, is empty if it was a good one."""
+    """Runs the script to its end. Returns `error`: one line that says why the script failed, or an
+    empty text if it did not."""
     try:
         runpy.run_path(script, run_name="__main__")
     except SystemExit as exit_:
@@ -47,7 +49,7 @@ def outcome_of(script: str) -> dict[str, Any]:
 
 
 def main(arguments: list[str]) -> int:
-    """Returns the exit code: 0, or 1 where the script has failed."""
+    """Runs the script and returns the exit code: 0, or 1 if the script has failed."""
     end_with(int(os.environ.pop("AGGLAB_AGENT")))
     os.nice(NICENESS)
     outcome, script, *own = arguments

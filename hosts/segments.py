@@ -1,7 +1,7 @@
-"""Finds how many datagrams may cross the kernel as one buffer, from the interface that has an
+"""Finds how many datagrams may cross the kernel as one buffer, for the interface that has a given
 address.
 
-A link whose frames have to stay single has an interface without generic segmentation offload
+An interface without generic segmentation offload belongs to a link whose frames must stay single
 (docs/network.md).
 """
 
@@ -13,14 +13,16 @@ import socket
 import struct
 
 MOST = 64
-"""The kernel refuses more before Linux 6.9 (UDP_MAX_SEGMENTS)."""
+"""The largest number of datagrams in a buffer. Before Linux 6.9, the kernel refuses more
+(UDP_MAX_SEGMENTS)."""
 
 # linux/sockios.h, linux/ethtool.h
 SIOCGIFADDR, SIOCETHTOOL, ETHTOOL_GGSO = 0x8915, 0x8946, 0x23
 
 
 def most(address: str) -> int:
-    """MOST, or 1 where the address is no interface's or the interface offloads nothing."""
+    """Returns MOST, or 1 if no interface has the address or the interface has no segmentation
+    offload."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         for _, interface in socket.if_nameindex():
             if _address(any_socket, interface) == address:

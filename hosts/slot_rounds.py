@@ -1,5 +1,5 @@
-"""The rounds of a worker whose switches sum in slots: their arrays, as the step per packet in C
-gets them, and their errors. See slots.py for what the workers of a job agree on."""
+"""The rounds of a worker whose switches sum in slots: the arrays of a round, as the C code gets
+them, and the errors. slots.py has what the workers of a job agree on."""
 
 from __future__ import annotations
 
@@ -16,9 +16,13 @@ from agglab.hosts.wire import Shape
 
 
 class SlotRounds:
-    """state: the structure of the step in C, of which the fields elements, values, out, sums,
-    exponents and shape are set here, and smallest and largest are read. slots: what is under way in
-    each, with the fields waiting and tag. chunk: its field that says which chunk."""
+    """The arrays and errors of a worker's rounds.
+
+    state: the structure of the C code. Its fields elements, values, out, sums, exponents and shape
+    are set here; its fields smallest and largest are read. slots: what is under way in each slot,
+    with the fields `waiting` and `tag`. chunk: the name of the field of `slots` that holds the
+    number of the chunk.
+    """
 
     def __init__(self, job: Job, state: Any, slots: NDArray[np.void], chunk: str) -> None:
         self._job, self._state, self._slots, self._chunk = job, state, slots, chunk
@@ -27,10 +31,11 @@ class SlotRounds:
         self.out: NDArray = self.values
         self.sums: NDArray[np.int32] | None = None
         self.exponents: NDArray[np.uint8] = np.zeros(0, np.uint8)
-        """The agreed exponent of each chunk."""
+        """The exponent of each chunk on which the workers agreed."""
 
     def begin(self, values: NDArray, out: NDArray, sums: NDArray[np.int32] | None) -> int:
-        """The next round, with arrays as of Endpoint.begin; how many chunks it has."""
+        """Begins the next round and returns its number of chunks. The arrays are those of
+        Endpoint.begin."""
         assert out.dtype == values.dtype and out.shape == values.shape == (values.size,)
         assert sums is None or (sums.dtype == np.int32 and sums.shape == values.shape)
         arrays = (values, out) if sums is None else (values, out, sums)
@@ -50,12 +55,12 @@ class SlotRounds:
         return quantise.chunks_of(values.size, self._job.values_per_chunk(values.dtype))
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [chunk, slot, tag] of slots that have no result, at most so many."""
+        """Returns [chunk, slot, tag] of slots that have no result, at most `most` of them."""
         slots = np.flatnonzero(self._slots["waiting"])[:most].tolist()
         return [[int(self._slots[self._chunk][s]), s, int(self._slots["tag"][s])] for s in slots]
 
     def failure(self, error: int, give_up_ns: int) -> AllReduceError:
-        """Returns the error for an error number of the step in C."""
+        """Returns the error for an error number that the C code returned."""
         if error == errno.EPROTO:
             shapes = (self._state.shape, self._state.smallest, self._state.largest)
             own, *both = (Shape.parse(bytes(shape)) for shape in shapes)
@@ -65,6 +70,6 @@ class SlotRounds:
         return timeout(self._job, self._slots[self._chunk][slots], slots, give_up_ns)
 
     def finish(self) -> None:
-        """Raise NotFinite if the finished round has no finite result."""
+        """Raises NotFinite if the finished round has no finite result."""
         if self.values.dtype == np.float32:
             check_finite(self._job, self.exponents, self.values, self.out)

@@ -1,5 +1,5 @@
-"""The common part of workers whose switches sum in slots: what their job agrees on, and their error
-messages. Imports errors.py, quantise.py and wire.py only."""
+"""What all workers have in common whose switches sum in slots: the settings that their job agrees
+on, and their error messages. This module imports only errors.py, quantise.py and wire.py."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ DTYPES: Mapping[int, str] = {
     **{kind: f"float32 (as {bits} bits)" for bits, kind in wire.NARROW.items()},
 }
 DETAILS = {name: name for name in ("lanes", "window", "workers")} | {"round": "round (modulo 256)"}
-"""The names, in errors about shapes, of the fields beside elements and dtype."""
+"""The names, in errors about shapes, of the fields other than elements and dtype."""
 MAX_RANGES = 8
 
 
 @dataclass(frozen=True)
 class Job:
     """The settings that all workers of a job must agree on. `window` is the number of slots in use
-    at once; `wire_bits`: the bits of a float in a contribution, 16, 8 or 4, or None for 32.
+    at the same time; `wire_bits`: the number of bits of a float in a contribution, 16, 8 or 4, or
+    None for 32.
 
     Raises ValueError for numbers that do not fit the wire format.
     """
@@ -62,8 +63,8 @@ class Job:
         check_range("workers", self.workers, 1, 2**bits + 1)
 
     def shape(self, values: NDArray, rounds: int) -> Shape:
-        """Returns the shape of a round that reduces `values`; the session has had this many rounds
-        before."""
+        """Returns the shape of a round that reduces `values`. rounds: the number of rounds that the
+        session has had before."""
         kind = self.kind(values.dtype)
         return Shape(values.size, self.workers, self.lanes, self.window, kind, rounds % 256)
 
@@ -74,16 +75,16 @@ class Job:
         return KINDS[dtype]
 
     def values_per_chunk(self, dtype: np.dtype) -> int:
-        """Returns the number of values of that type in a packet: a lane holds two of half
-        precision, or narrow sums."""
+        """Returns the number of values of type `dtype` in a packet. A lane holds two values of half
+        precision, and one or more sums of narrow values."""
         if self.wire_bits is not None and dtype == np.float32:
             return wire.narrow_values(self.lanes, self.wire_bits)
         return self.lanes * wire.VALUE_BYTES // dtype.itemsize
 
 
 def mismatch(job: Job, number: int, own: Shape, both: Sequence[Shape]) -> ShapeMismatch:
-    """Names this worker's shape and the others that are known; all that they differ in. number:
-    the round's."""
+    """Returns an error that names this worker's shape and the other known shapes, with every field
+    in which they differ. number: the number of the round."""
     others = [shape for shape in dict.fromkeys(both) if shape != own]
     named = [name for name in DETAILS if len({getattr(s, name) for s in (own, *both)}) > 1]
     listed = " and ".join(f"another {_words(shape, named)}" for shape in others)
@@ -96,7 +97,8 @@ def mismatch(job: Job, number: int, own: Shape, both: Sequence[Shape]) -> ShapeM
 def timeout(
     job: Job, chunks: NDArray[np.uint32], slots: NDArray[np.int64], give_up_ns: int
 ) -> RoundTimeout:
-    """Says which chunks, each in its slot, have no result."""
+    """Returns an error that names the chunks without a result, and their slots. chunks, slots: the
+    numbers of each chunk and of its slot."""
     order = np.argsort(chunks)
     pairs = list(_ranges(chunks[order].astype(np.int64), slots[order]))
     parts = [f"chunk{_span(a, b)} (slot{_span(c, d)})" for a, b, c, d in pairs[:MAX_RANGES]]
@@ -108,8 +110,9 @@ def timeout(
 
 
 def check_finite(job: Job, exponents: NDArray[np.uint8], values: NDArray, out: NDArray) -> None:
-    """Raise NotFinite if a worker had Inf or NaN, or a sum is beyond float32. exponents: those that
-    the workers agreed on, one a chunk; values: this worker's; out: the results."""
+    """Raises NotFinite if the input of a worker contains Inf or NaN, or if a sum exceeds the range
+    of float32. exponents: those that the workers agreed on, one for each chunk. values: the input
+    of this worker. out: the results."""
     _check_inputs_finite(job, exponents, values)
     _check_sums_finite(job, exponents, out)
 
@@ -130,7 +133,8 @@ def _check_inputs_finite(job: Job, exponents: NDArray[np.uint8], values: NDArray
 
 
 def _check_sums_finite(job: Job, exponents: NDArray[np.uint8], out: NDArray) -> None:
-    """Only the top log2(workers) exponents can overflow."""
+    """Raises NotFinite if a sum exceeds the range of float32. Only chunks with the largest
+    log2(workers) exponents can contain such a sum, so only these are checked."""
     top = quantise.EXPONENT_NOT_FINITE - (31 - quantise.value_bits(job.workers))
     per_chunk = job.values_per_chunk(out.dtype)
     for chunk in np.flatnonzero(exponents >= top).tolist():
@@ -144,7 +148,7 @@ def _check_sums_finite(job: Job, exponents: NDArray[np.uint8], out: NDArray) -> 
 
 
 def _words(shape: Shape, named: Sequence[str]) -> str:
-    """Elements and dtype, and whatever else is `named`."""
+    """Returns a shape in words: elements, dtype, and the fields in `named`."""
     dtype = DTYPES.get(shape.dtype, f"dtype {shape.dtype}")
     details = ", ".join(f"{DETAILS[name]} {getattr(shape, name)}" for name in named)
     return f"{shape.elements} {dtype} elements{' with ' if named else ''}{details}"
@@ -153,7 +157,8 @@ def _words(shape: Shape, named: Sequence[str]) -> str:
 def _ranges(
     chunks: NDArray[np.int64], slots: NDArray[np.int64]
 ) -> Iterator[tuple[int, int, int, int]]:
-    """Runs in which chunk and slot both go up by one: first and last chunk, first and last slot."""
+    """Yields the first and last chunk and the first and last slot of each run in which both numbers
+    go up by one."""
     breaks = np.flatnonzero((np.diff(chunks) != 1) | (np.diff(slots) != 1)) + 1
     for run in np.split(np.arange(chunks.size), breaks):
         first, last = run[0], run[-1]

@@ -1,8 +1,9 @@
 """The input of every worker in every round, as a function of the scenario's seed.
 
-Tensors differ at every rank and position, so that a sum that took a worker twice, or a chunk at the
-wrong place, differs from the right one. Floats look like gradients: both signs, magnitudes from
-2^-39 to 2, blocks that are zero at one worker or at all. Imports NumPy only.
+Inputs differ between ranks and between positions. So the sum is wrong if a worker was added twice
+or a chunk was put at the wrong place. Floats look like gradients: they have both signs and
+magnitudes from 2^-39 to 2, and some blocks are zero at one worker or at all workers. This module
+imports only NumPy.
 """
 
 from __future__ import annotations
@@ -15,22 +16,30 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 BLOCK = 4096
-"""Values that share their leading exponent bits, or are all zero."""
+"""The number of values in a block. The values of a block share the upper bits of their exponents,
+or are all zero."""
 ZERO_ONE_IN = 16
 SIGN_AND_FRACTION = 0x83FFFFFF
-"""Random bits: sign, fraction and the lower three of the exponent field."""
+"""The bits of a float that are random for each value: the sign, the fraction and the lower three
+bits of the exponent field."""
 UPPER_EXPONENTS = range(11, 16)
-"""Upper five bits of the exponent field; 15 with the low three reaches up to 2^1."""
+"""The possible upper five bits of the exponent field. With 15 and the lower three bits, magnitudes
+reach up to 2^1."""
 OVERLAPS = ("none", "random", "full")
 CHOICE_OF_ONE, CHOICE_OF_ALL = 1, 2
-"""Names of streams of random numbers, beside 0."""
+"""Names of streams of random numbers, besides the stream 0: one chooses the filled blocks of a
+single worker, the other those of all workers."""
 
 
 @dataclass(frozen=True)
 class Sparsity:
-    """The pattern of blocks of `block` values that are not zero, in tensors of `elements` values: a
-    share `density` of them, rounded. overlap: `random`, chosen at each worker by itself; `full`,
-    the same at all workers; `none`, others at each worker until all are used up."""
+    """A pattern of blocks that are not zero, in tensors of `elements` values.
+
+    density: the share of blocks that are not zero; their number is rounded. block: the number of
+    values in a block. overlap: which blocks these are. With `random`, each worker chooses its
+    blocks independently. With `full`, all workers have the same blocks. With `none`, each worker
+    has other blocks, until all blocks are used up.
+    """
 
     density: float
     block: int
@@ -48,7 +57,7 @@ class Sparsity:
 def filled_blocks(
     sparsity: Sparsity, seed: int, job: int, rank: int, round: int
 ) -> NDArray[np.bool_]:
-    """Returns for each block of worker `rank`'s tensor whether it is not zero."""
+    """Returns, for each block of the tensor of worker `rank`, whether the block is not zero."""
     blocks = sparsity.blocks
     count = builtins.round(sparsity.density * blocks)
     alone = sparsity.overlap == "random"
@@ -71,10 +80,11 @@ def make_tensor(
     start: int = 0,
     sparsity: Sparsity | None = None,
 ) -> NDArray:
-    """Elements `start` to `start + elements` of worker `rank`'s input: flat, of int32, float32 or
-    float16, which is float32's values rounded: some of them subnormal.
+    """Returns the elements `start` to `start + elements` of worker `rank`'s input: a flat array of
+    int32, float32 or float16.
 
-    int32 covers the whole range. Raises TypeError for other dtypes.
+    int32 covers the whole range. float16 has the float32 values of the same input, rounded; some of
+    them are subnormal. Raises TypeError for other dtypes.
     """
     dtype = np.dtype(dtype)
     if dtype == np.float16:
@@ -98,8 +108,8 @@ def make_tensor(
 
 
 def _stream(key: tuple[int, ...], skip: int, count: int) -> NDArray[np.uint32]:
-    """Returns the 64-bit outputs `skip` to `skip + count` of the generator named by `key`, as
-    32-bit numbers."""
+    """Returns the 64-bit outputs `skip` to `skip + count` of the random generator that `key` names,
+    as 32-bit numbers."""
     generator = np.random.PCG64(np.random.SeedSequence(key))
     raw: NDArray[np.uint64] = generator.advance(skip).random_raw(count)
     return raw.astype("<u8", copy=False).view("<u4")
@@ -114,8 +124,8 @@ def _shape_floats(
     first: int,
     dense: bool,
 ) -> None:
-    """Turns random bits, one row a block from block `first` on, into floats. dense: no row is
-    zero."""
+    """Turns random bits into floats, in place. Each row of `bits` is a block; the first row is
+    block `first` of the tensor. dense: if true, no row becomes zero."""
     count = len(bits)
     shared = _stream((seed, job, round), first, count)[::2]
     own = _stream((seed, job, round, rank, 0), first, count)[::2]

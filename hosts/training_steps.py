@@ -1,5 +1,5 @@
-"""The steps of one training of `sgd` (workloads/sgd.py) at a worker, as hosts/iteration.py runs
-them: which gradient is to be summed next, and when."""
+"""The steps of one training of `sgd` (workloads/sgd.py) at a worker: which gradient is summed next,
+and when. hosts/iteration.py runs them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from agglab.hosts.workloads.layers import Bucket
 
 
 class TrainingSteps:
-    """See iteration.ReductionSchedule. examples: the worker's own. out: room for
-    the sums of all steps."""
+    """The ReductionSchedule (iteration.py) of one training. examples: the worker's own examples.
+    out: room for the sums of all steps."""
 
     def __init__(
         self, work: Sgd, workers: int, now_ns: int, examples: NDArray, out: NDArray
@@ -28,18 +28,20 @@ class TrainingSteps:
 
     @property
     def due_ns(self) -> int:
-        """A step computes once the sum of the one before is there."""
+        """See ReductionSchedule. The computation of a step begins when the sum of the step before
+        is complete."""
         return self._began_ns + (self._work.compute_ns if self.next else 0)
 
     def values(self, bucket: Bucket) -> NDArray:
-        """The gradient, where its sum is to be."""
+        """Returns the gradient of the next step. It lies where its sum is to be put."""
         place = self._place(bucket)
         examples = self._work.examples_of(self._step, self._examples)
         place[...] = self._work.gradient(self._model, examples)
         return place
 
     def summed(self, now_ns: int) -> None:
-        """Moves the model."""
+        """Notes that the sum of this step's gradients is complete, and updates the model with
+        it."""
         bucket = self._work.buckets[self._step]
         self._model = self._work.moved(self._model, self._place(bucket), self._workers)
         self._step, self._began_ns = self._step + 1, now_ns

@@ -1,8 +1,9 @@
-"""The wire format of docs/protocol.md, written down once: the C helper's header comes from here.
+"""The wire format of docs/protocol.md, defined only here. The header of the C code is generated
+from it.
 
-Two levels. `Batch` holds the UDP payloads of many packets in one buffer and shows them as checked,
-vectorised columns; `Chunk` is one packet as a small frozen value, with `parse`, `emit` and `str`.
-Imports endpoint.py and formats.py only.
+There are two levels. `Batch` holds the UDP payloads of many packets in one buffer and shows them as
+checked, vectorised columns. `Chunk` is one packet as a small frozen value, with `parse`, `emit` and
+`str`. This module imports only endpoint.py and formats.py.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ AGGREGATOR_MAC = "02:00:00:00:ff:fe"
 AGGREGATOR_PORT = 48864
 AGGREGATOR: Address = (AGGREGATOR_ADDRESS, AGGREGATOR_PORT)
 WORKER_PORT_BASE = 48865
-"""A worker's UDP port is this plus its job's number."""
+"""The base of the workers' UDP ports. A worker's port is the sum of this and its job's number."""
 
 RESULT = 0x80
-"""The bit of `kind` that tells a result from a contribution."""
+"""The bit of `kind` that is set in a result and not in a contribution."""
 
 
 class Kind(enum.IntEnum):
@@ -57,7 +58,7 @@ HEADER = np.dtype(
         ("tag", ">u4"),
     ]
 )
-"""The aggregation header; values of type `>i4` follow it, in an `OPENING` two shapes."""
+"""The aggregation header. Values of type `>i4` follow it, or two shapes in an `OPENING`."""
 
 SHAPE = np.dtype(
     [
@@ -69,27 +70,27 @@ SHAPE = np.dtype(
         ("round", "u1"),
     ]
 )
-"""The facts that all workers must agree on before a round. `dtype` is the `Kind` of its values,
+"""The facts on which all workers must agree before a round. `dtype` is the `Kind` of the values.
 `round` counts modulo 256."""
 
 HEADER_BYTES = HEADER.itemsize
 SHAPE_BYTES = SHAPE.itemsize
 VALUE_BYTES = 4
 OPENING_BYTES = HEADER_BYTES + 2 * SHAPE_BYTES
-"""Length of the UDP payload of an `OPENING`."""
+"""The length of the UDP payload of an `OPENING`."""
 LOWER_HEADER_BYTES = 14 + 20 + 8
-"""Ethernet, IPv4 without options, UDP."""
+"""The length of the headers of Ethernet, IPv4 (without options) and UDP."""
 MAX_LANES = (65535 - 28 - HEADER_BYTES) // VALUE_BYTES
 """The largest number of lanes that an IPv4 packet can hold."""
 
 
 def datagram_bytes(lanes: int) -> int:
-    """Length of the UDP payload of a packet that carries values."""
+    """Returns the length of the UDP payload of a packet that carries values."""
     return HEADER_BYTES + VALUE_BYTES * lanes
 
 
 def longest_datagram_bytes(lanes: int) -> int:
-    """Length of the longest legal UDP payload."""
+    """Returns the length of the longest legal UDP payload."""
     return max(datagram_bytes(lanes), OPENING_BYTES)
 
 
@@ -105,22 +106,24 @@ def narrow_values(lanes: int, bits: int) -> int:
 
 
 def frame_bytes(lanes: int) -> int:
-    """Length of the Ethernet frame, without its checksum, of a packet that carries values."""
+    """Returns the length of the Ethernet frame, without its checksum, of a packet that carries
+    values."""
     return LOWER_HEADER_BYTES + datagram_bytes(lanes)
 
 
 def opening_frame_bytes() -> int:
-    """Length of the Ethernet frame, without its checksum, of an `OPENING`."""
+    """Returns the length of the Ethernet frame, without its checksum, of an `OPENING`."""
     return LOWER_HEADER_BYTES + OPENING_BYTES
 
 
 def field_bits(record: np.dtype = HEADER) -> dict[str, int]:
-    """Width in bits of each field of `HEADER` or `SHAPE`, in the order of the wire."""
+    """Returns the width in bits of each field of `HEADER` or `SHAPE`, in the order of the wire."""
     return {name: 8 * record[name].itemsize for name in record.names or ()}
 
 
 def c_header() -> str:
-    """The format as C: `struct wire_header` (fields big endian, as on the wire) and constants."""
+    """Returns the format as a C header: constants and `struct wire_header`, whose fields are big
+    endian, as on the wire."""
     constants = {
         "WIRE_VERSION": VERSION,
         "WIRE_RESULT": RESULT,
@@ -134,7 +137,7 @@ def c_header() -> str:
 
 
 class Batch(Inbox):
-    """An Inbox that shows its rows as packets of the format."""
+    """An Inbox that shows its rows as packets of the wire format."""
 
     def __init__(self, capacity: int, lanes: int) -> None:
         super().__init__(capacity, longest_datagram_bytes(lanes))
@@ -142,23 +145,24 @@ class Batch(Inbox):
 
     @classmethod
     def of(cls, datagrams: Sequence[bytes], lanes: int) -> Batch:
-        """A batch that holds the given payloads."""
+        """Returns a batch that holds the given payloads."""
         batch = cls(max(1, len(datagrams)), lanes)
         batch.fill(datagrams)
         return batch
 
     @property
     def headers(self) -> NDArray[np.void]:
-        """The rows in use as `HEADER` records. A row shorter than a header shows old bytes."""
+        """The rows in use as `HEADER` records. If a payload is shorter than a header, the rest of
+        its record holds bytes of earlier payloads."""
         return self.buffer[: self.count, :HEADER_BYTES].view(HEADER)[:, 0]
 
     @property
     def values(self) -> NDArray[np.int32]:
-        """The rows in use as big-endian values, shape (count, lanes)."""
+        """The rows in use as big-endian values, of shape (count, lanes)."""
         return self.buffer[: self.count, HEADER_BYTES : datagram_bytes(self.lanes)].view(">i4")
 
     def well_formed(self) -> NDArray[np.bool_]:
-        """Returns for each row in use whether version, kind and length are as the format says."""
+        """Returns for each row in use whether version, kind and length conform to the format."""
         headers, lengths = self.headers, self.lengths[: self.count]
         kinds = headers["kind"] & ~np.uint8(RESULT)
         expected = np.where(kinds == Kind.OPENING, OPENING_BYTES, datagram_bytes(self.lanes))
@@ -168,13 +172,13 @@ class Batch(Inbox):
         return legal & (lengths == expected)
 
     def datagram(self, index: int) -> bytes:
-        """The payload in row `index`."""
+        """Returns the payload in row `index`."""
         return self.buffer[index, : self.lengths[index]].tobytes()
 
 
 @dataclass(frozen=True)
 class Shape:
-    """The shape of what a worker reduces in a round; `SHAPE` explains the fields."""
+    """The shape of what a worker reduces in a round. The fields are those of `SHAPE`."""
 
     elements: int
     workers: int
@@ -185,18 +189,18 @@ class Shape:
 
     @classmethod
     def parse(cls, data: bytes) -> Shape:
-        """Reads `SHAPE_BYTES` bytes, whatever they are."""
+        """Returns the shape in `SHAPE_BYTES` bytes. Any bytes are accepted."""
         return cls(*np.frombuffer(data, SHAPE)[0].item())
 
     def emit(self) -> bytes:
-        """Returns the bytes on the wire."""
+        """Returns the bytes of the shape on the wire."""
         return np.array([astuple(self)], SHAPE).tobytes()
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """One packet: a contribution, or with `result` the sum of all of them. `shapes`: the smallest
-    and the largest of an `OPENING`."""
+    """One packet: a contribution, or, if `result` is true, the sum of all contributions. shapes: of
+    an `OPENING`, the smallest and the largest shape."""
 
     kind: Kind
     job: int
@@ -210,7 +214,8 @@ class Chunk:
 
     @classmethod
     def parse(cls, datagram: bytes, lanes: int) -> Chunk | None:
-        """The packet in a UDP payload of a program with `lanes` lanes; None if it is malformed."""
+        """Returns the packet in a UDP payload, for a program with `lanes` lanes; None if the
+        payload is malformed."""
         batch = Batch.of([datagram], lanes)
         if not batch.well_formed()[0]:
             return None
@@ -229,7 +234,7 @@ class Chunk:
         return cls(kind, values=values, shapes=shapes, result=result, **fields)
 
     def emit(self) -> bytes:
-        """The UDP payload."""
+        """Returns the UDP payload."""
         kind = self.kind | (RESULT if self.result else 0)
         fields = (VERSION, kind, self.job, self.slot, self.exponent, self.attempt, self.tag)
         header = np.array([fields], HEADER)

@@ -1,6 +1,5 @@
-"""One worker whose chunks switches sum, as a state machine: it is given packets, the time and
-deadlines, and says which packets to send and when to ask again. It knows neither sockets nor
-clocks.
+"""One worker whose chunks are summed by switches, as a state machine. It is given packets and the
+time. It says which packets to send and when to ask again. It uses neither sockets nor clocks.
 
     worker.begin(now_ns, values, out)
     while not worker.done:
@@ -9,8 +8,9 @@ clocks.
         worker.on_datagrams(now_ns, inbox)
     worker.finish()
 
-The step per packet is in C (native/worker.c); this module owns its memory (NumPy), starts and ends
-rounds and words the errors. Times are integers, nanoseconds of any monotonic clock.
+What is done for each packet is written in C (native/worker.c). This module owns the memory (NumPy),
+starts and ends rounds, and words the errors. Times are integers, nanoseconds of any monotonic
+clock.
 """
 
 from __future__ import annotations
@@ -53,8 +53,9 @@ COUNTERS = (
     "bytes_sent",
     "bytes_received",
 )
-"""Packets; bytes are those of Ethernet frames without checksum. `timeouts` are the retransmissions
-after a silence, the others follow a gap that later results left."""
+"""Names of the counters. They count packets; bytes are those of Ethernet frames without checksum.
+`timeouts` counts the retransmissions that follow a silence. The other retransmissions happen
+because results of later packets have come."""
 
 FROZEN = ("chunks_done", "in_flight", "disagreed")
 
@@ -85,7 +86,8 @@ class _State(ctypes.Structure):
 
 
 class Worker:
-    """The state of one worker; rounds follow one another on the same slots and tags."""
+    """The state of one worker. Rounds follow one another on the same slots, and the tags go on from
+    round to round."""
 
     listens = False
     dtypes = tuple(KINDS)
@@ -106,7 +108,8 @@ class Worker:
         self.slots["tag"] = (job.first_tag - 1) % 2**32
         stride = -(-wire.longest_datagram_bytes(job.lanes) // 64) * 64
         self.frames: NDArray[np.uint8] = np.zeros((job.window, stride), np.uint8)
-        """The datagram each slot has in flight, one a row; its length is `slots["length"]`."""
+        """The datagram that each slot has in flight, one in each row. Its length is
+        `slots["length"]`."""
         self._queue: NDArray[np.uint32] = np.zeros(job.window, np.uint32)
         self._state = _State(
             job=job.job,
@@ -134,12 +137,11 @@ class Worker:
         out: NDArray,
         sums: NDArray[np.int32] | None = None,
     ) -> None:
-        """Start a round: sum `values` (flat, contiguous, aligned, int32, float32 or float16) over
-        all workers into `out`.
+        """Starts a round: sums `values` over all workers into `out`. The round before must be done.
 
-        `out` has the same shape and dtype and may be `values` itself; `sums` takes the integers the
-        switch returned. All three belong to the worker until the round is done. The round before
-        must be done.
+        `values` is flat, contiguous and aligned, of int32, float32 or float16. `out` has the same
+        shape and dtype and may be `values` itself. `sums` takes the integers that the switch
+        returned. The three arrays belong to the worker until the round is done.
         """
         assert self.done, "a round is under way"
         self._state.chunks = self.rounds.begin(values, out, sums)
@@ -147,8 +149,8 @@ class Worker:
         self._native.worker_begin(self.address, now_ns)
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
-        """Take the datagrams that came at `now_ns`; returns how many were awaited results. Call
-        `poll` next."""
+        """Takes the datagrams that came at `now_ns`. Returns how many of them were awaited results.
+        Call `poll` next."""
         return self._native.worker_results(
             self.address,
             now_ns,
@@ -159,12 +161,12 @@ class Worker:
         )
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
-        """The slots whose datagrams are to be sent now, valid until the next call; sets
-        `deadline_ns`.
+        """Returns the slots whose datagrams are to be sent now, and sets `deadline_ns`. The array
+        is valid until the next call.
 
-        Raises RoundTimeout, naming what is missing, when no awaited result came for the give-up
-        time, and ShapeMismatch, naming this worker's shape and another, when the job's workers did
-        not begin the same round.
+        Raises RoundTimeout, which names what is missing, when no awaited result came for the
+        give-up time. Raises ShapeMismatch, which names this worker's shape and another, when the
+        job's workers did not begin the same round.
         """
         count = self._native.worker_poll(self.address, now_ns)
         if count < 0:
@@ -172,11 +174,11 @@ class Worker:
         return self._queue[:count]
 
     def failure(self, error: int) -> AllReduceError:
-        """Returns the error for an error number of the step in C."""
+        """Returns the error for an error number that the C code returned."""
         return self.rounds.failure(error, self.timing.give_up_ns)
 
     def native(self, inbox: Inbox) -> NativeEndpoint:
-        """See hosts/native_endpoint.py. inbox: room for what comes."""
+        """See hosts/native_endpoint.py. inbox: room for the datagrams that come."""
         return native_endpoint(
             self._state,
             self._native.worker_results,
@@ -189,33 +191,33 @@ class Worker:
 
     @property
     def deadline_ns(self) -> int:
-        """When to call `poll` although no packet came (the largest int64 if never); as of the last
-        `poll`."""
+        """The time at which to call `poll` even if no packet came, as the last `poll` set it. It is
+        the largest int64 if `poll` need not be called."""
         return self._state.deadline_ns
 
     @property
     def done(self) -> bool:
-        """All chunks of the round are summed (or no round has begun)."""
+        """Whether all chunks of the round are summed, or no round has begun."""
         return not self._state.in_flight and not self._state.disagreed
 
     @property
     def chunks(self) -> int:
-        """How many chunks the round has."""
+        """The number of chunks of the round."""
         return self._state.chunks
 
     @property
     def chunks_done(self) -> int:
-        """How many of them are summed."""
+        """The number of chunks that are summed."""
         return self._state.chunks_done
 
     @property
     def recoveries(self) -> Sequence[Recovery]:
-        """The loss recoveries, which know round trips and latencies (hosts/recording.py)."""
+        """The loss recoveries. They know round trips and latencies (hosts/recording.py)."""
         return (self._state.recovery,)
 
     @property
     def in_flight(self) -> int:
-        """How many slots wait for a result."""
+        """The number of slots that wait for a result."""
         return self._state.in_flight
 
     @property
@@ -225,29 +227,30 @@ class Worker:
 
     @property
     def counters(self) -> dict[str, int]:
-        """What was counted since the worker was made (`COUNTERS`, `fixed_point.COUNTERS`)."""
+        """The counts since the worker was made, by name (`COUNTERS`, `fixed_point.COUNTERS`)."""
         own, floats = self._state, self._state.fixed_point
         counted = {name: getattr(own, name) for name in COUNTERS}
         return counted | {name: getattr(floats, name) for name in fixed_point.COUNTERS}
 
     def datagram(self, slot: int) -> bytes:
-        """The UDP payload that `slot` has in flight."""
+        """Returns the UDP payload that `slot` has in flight."""
         return self.outbox.datagram(slot)
 
     def repeats(self, row: int) -> Repeat | None:
-        """The slot and tag of a contribution that is sent again."""
+        """Returns the slot and tag of a contribution that is sent again. Returns None for one that
+        is sent for the first time."""
         slot = self.slots[row]
         if not slot["attempt"]:
             return None
         return Repeat(row, int(slot["tag"]), int(slot["first_sent_ns"]))
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [chunk, slot, tag] of slots that have no result, at most so many."""
+        """Returns [chunk, slot, tag] of slots that have no result, at most `most` of them."""
         return self.rounds.waiting(most)
 
     def snapshot(self) -> bytes:
-        """Returns what the worker holds and waits for, without times and counts, for
-        `restore` of the same worker within the same round. No packet may be queued for `poll`."""
+        """Returns what the worker holds and waits for, without times and counts. `restore` of the
+        same worker takes it within the same round. No packet may be queued for `poll`."""
         slots = self.slots.copy()
         for name in ("sent_ns", "first_sent_ns", "order", "first_order"):
             slots[name] = 0
@@ -255,7 +258,7 @@ class Worker:
         return b"".join(array.tobytes() for array in (counts, slots, *self._held()))
 
     def restore(self, snapshot: bytes) -> None:
-        """Restores the state that `snapshot` returned."""
+        """Restores the state that `snapshot` has returned."""
         counts = np.frombuffer(snapshot, np.uint32, len(FROZEN))
         for name, count in zip(FROZEN, counts.tolist(), strict=True):
             setattr(self._state, name, count)
@@ -270,8 +273,8 @@ class Worker:
         return arrays if rounds.sums is None else [*arrays, rounds.sums]
 
     def finish(self) -> None:
-        """Raise NotFinite if the finished round has no finite result. The next round may begin all
-        the same: the slots of all workers are in step."""
+        """Raises NotFinite if the finished round has no finite result. Even then the next round may
+        begin, because the slots of all workers are in step."""
         assert self.done
         self.rounds.finish()
 

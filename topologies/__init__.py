@@ -1,6 +1,7 @@
-"""Graphs of hosts, switches and links as passive data; nothing here touches the machine.
+"""Graphs of hosts, switches and links as passive data. Nothing here changes the machine.
 
-`graph` holds the values, `rack` and `fabrics` build them; `mn.py` is a file for `mn --custom`.
+`graph` defines the values, and `rack` and `fabrics` build graphs of them. `mn.py` is a file for `mn
+--custom`.
 """
 
 from agglab.topologies.fabrics import custom, fat_tree, leaf_spine, ring_of_racks, two_tier

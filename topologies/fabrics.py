@@ -1,9 +1,9 @@
 """Graphs of several switches: racks under a root, spines, a fat tree, a ring.
 
-In all of them switches s1.. come level by level from the racks' own up, and hosts rack by rack:
-first the `workers` hosts of a rack (h1..), then its `servers` (p1.., none unless asked for). Host n
-of rack r, from 1 each, has address 10.0.r.n. A switch's ports count from 1, first those to what is
-below it.
+In all graphs except `custom`, switches s1.. are numbered level by level, beginning with the
+switches of the racks. Hosts are numbered rack by rack: first the `workers` hosts of a rack (h1..),
+then its `servers` hosts (p1.., none by default). Host n of rack r, both from 1, has the address
+10.0.r.n. A switch's ports are numbered from 1, beginning with those to what is below it.
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ MAX_PORTS = 510
 
 
 def two_tier(racks: int, workers: int, servers: int = 0) -> Topology:
-    """Racks s1..sR of `workers` hosts each, all under one root, the last switch."""
+    """Returns racks s1..sR of `workers` hosts each, all under one root, which is the last
+    switch."""
     return leaf_spine(racks, 1, workers, servers, "two_tier")
 
 
 def leaf_spine(
     racks: int, spines: int, workers: int, servers: int = 0, kind: str = "leaf_spine"
 ) -> Topology:
-    """Racks s1..sR; each has one cable to each of the spines, the switches after them."""
+    """Returns racks s1..sR, each with one cable to every spine. The spines are the switches after
+    the racks."""
     _require("racks", racks, 1, MAX_RACKS)
     _require("spines", spines, 1, MAX_PORTS - workers - servers)
     builder = _Builder(racks + spines)
@@ -38,11 +40,13 @@ def leaf_spine(
 
 
 def fat_tree(k: int, workers: int | None = None, servers: int = 0) -> Topology:
-    """k pods of k/2 edge and k/2 aggregation switches under (k/2)^2 cores (Al-Fares et al., 2008).
+    """Returns k pods of k/2 edge and k/2 aggregation switches, under (k/2)^2 core switches
+    (Al-Fares et al., 2008).
 
-    k: even, 2 to 20. workers: hosts at each edge switch, k/2 unless said otherwise. Edge switches
-    come first, pod by pod, then the pods' aggregation switches, then the cores; aggregation switch
-    a of every pod leads to cores a*k/2 to (a+1)*k/2 - 1. Each edge switch is a rack.
+    k: an even number from 2 to 20. workers: hosts at each edge switch, by default k/2. Edge
+    switches come first, pod by pod, then the pods' aggregation switches, then the cores. In every
+    pod, aggregation switch a (from 0) has cables to the cores a*k/2 to (a+1)*k/2 - 1. Each edge
+    switch is a rack.
     """
     _require("k", k, 2, 20)
     if k % 2:
@@ -62,7 +66,8 @@ def fat_tree(k: int, workers: int | None = None, servers: int = 0) -> Topology:
 
 
 def ring_of_racks(racks: int, workers: int, servers: int = 0) -> Topology:
-    """Racks s1..sR, each with a cable to the next, the last to the first. At least 3 racks."""
+    """Returns racks s1..sR, each with a cable to the next, and the last with a cable to the first.
+    There must be at least 3 racks."""
     _require("racks", racks, 3, MAX_RACKS)
     builder = _Builder(racks)
     builder.add_racks(racks, workers, servers)
@@ -72,12 +77,14 @@ def ring_of_racks(racks: int, workers: int, servers: int = 0) -> Topology:
 
 
 def custom(switches: Sequence[str], links: Sequence[tuple[str, str]]) -> Topology:
-    """The graph of these cables. Ends that are no switch are hosts, in order of appearance.
+    """Returns the graph of these cables. Ends that are not in `switches` are hosts, in order of
+    appearance.
 
-    A switch's ports count from 1 in the order its cables appear; its device_id is its place in
-    `switches`, from 1. A host is in the rack of its switch's place, from 1, in order of appearance.
-    Raises ValueError for a host with no switch or more than one, two hosts joined, a cable twice,
-    a switch without a cable, and too many of anything.
+    A switch's ports are numbered from 1 in the order in which its cables appear. Its device_id is
+    its position in `switches`, from 1. A host's address has this position as its rack; the hosts of
+    a switch are numbered from 1, in order of appearance. Raises ValueError for a host with no
+    switch or several, hosts that are joined, a repeated cable, a switch without a cable, and too
+    many of anything.
     """
     _require("switches", len(switches), 1, MAX_RACKS)
     homes = _homes(set(switches), links)
@@ -100,7 +107,7 @@ def custom(switches: Sequence[str], links: Sequence[tuple[str, str]]) -> Topolog
 
 
 def _homes(switches: set[str], links: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Maps each host to its switch; hosts are in order of appearance."""
+    """Returns the switch of each host. Hosts are in order of appearance."""
     homes: dict[str, str] = {}
     for a, b in links:
         if a == b:
@@ -117,7 +124,7 @@ def _homes(switches: set[str], links: Iterable[tuple[str, str]]) -> dict[str, st
 
 
 class _Cables:
-    """Links in the making: a switch's next cable gets its next port."""
+    """Links under construction. A switch's next cable gets the switch's next port."""
 
     def __init__(self, switches: Iterable[str]) -> None:
         self._used = dict.fromkeys(switches, 0)
@@ -139,7 +146,8 @@ class _Cables:
 
 
 class _Builder:
-    """Switches s1..sN, racks of hosts at the first of them, cables."""
+    """A graph under construction: switches s1..sN, racks of hosts at the first of them, and
+    cables."""
 
     def __init__(self, switches: int) -> None:
         self._switches = tuple(Switch(f"s{n}", n) for n in range(1, switches + 1))
@@ -147,7 +155,7 @@ class _Builder:
         self._cables = _Cables(switch.name for switch in self._switches)
 
     def add_racks(self, racks: int, workers: int, servers: int) -> None:
-        """Adds this many hosts for workers, and for servers, to each of s1..sR."""
+        """Adds `workers` hosts for workers and `servers` hosts for servers to each of s1..sR."""
         _require("racks", racks, 1, MAX_RACKS)
         for rack in range(1, racks + 1):
             before = (rack - 1) * workers, (rack - 1) * servers

@@ -1,7 +1,8 @@
-"""The nouns of a topology as frozen values: Host, Switch, Link with two Directions, Topology.
+"""The values of which a topology consists: Host, Switch, Link with two Directions, Topology. They
+cannot be changed.
 
-Imports nothing of the project. Values check themselves when made: a wrong one raises ValueError
-with one line.
+This module imports nothing of the project. Each value is checked when it is made. A wrong value
+raises ValueError with a message of one line.
 """
 
 from __future__ import annotations
@@ -25,13 +26,14 @@ MAX_INTERFACE_NAME = 15
 
 
 def interface_name(node: str, port: int) -> str:
-    """Mininet's name of a node's port: `h1-eth0`, `s1-eth1`; a switch's ethN is its P4 port N."""
+    """Returns Mininet's name of a node's port: `h1-eth0`, `s1-eth1`. A switch's ethN is its P4 port
+    N."""
     return f"{node}-eth{port}"
 
 
 @dataclass(frozen=True)
 class Drop:
-    """Bernoulli loss: each frame of the direction is dropped with this probability, 0 to 1."""
+    """Bernoulli loss: each frame of the direction is dropped with this probability, from 0 to 1."""
 
     kind: ClassVar[str] = "loss"
     probability: float
@@ -42,10 +44,12 @@ class Drop:
 
 @dataclass(frozen=True)
 class GilbertElliott:
-    """Loss in bursts: a chain of two states, good before frame 0, that may change at every frame.
+    """Loss in bursts: a chain of two states, good and bad. The state is good before frame 0 and may
+    change at every frame.
 
-    to_bad, to_good: probabilities to change from good, from bad, when a frame arrives; good_loss,
-    bad_loss: probabilities to drop it in the state then reached.
+    to_bad, to_good: the probabilities that an arriving frame changes the state from good to bad,
+    and from bad to good. good_loss, bad_loss: the probabilities that the frame is dropped if the
+    state is then good, or bad.
     """
 
     kind: ClassVar[str] = "gilbert_elliott"
@@ -61,8 +65,9 @@ class GilbertElliott:
 
 @dataclass(frozen=True)
 class PeriodicDrop:
-    """Of every `period` frames the `count` from number `offset` on are dropped: those k with
-    (k - offset) mod period < count, k >= offset."""
+    """Periodic loss: in each period of `period` frames, `count` frames are dropped, from frame
+    number `offset` on. These are the frames k with k >= offset and (k - offset) mod period <
+    count."""
 
     kind: ClassVar[str] = "periodic"
     period: int
@@ -77,7 +82,7 @@ class PeriodicDrop:
 
 @dataclass(frozen=True)
 class DropList:
-    """Exactly these frames are dropped. numbers: their k, ascending."""
+    """A list of frames that are dropped. numbers: the numbers of these frames, ascending."""
 
     kind: ClassVar[str] = "drop_list"
     numbers: tuple[int, ...]
@@ -89,7 +94,8 @@ class DropList:
 
 @dataclass(frozen=True)
 class Corrupt:
-    """With this probability one bit of the frame, Ethernet header included, is inverted."""
+    """Corruption: with this probability, one bit of a frame is inverted. The Ethernet header is
+    part of the frame."""
 
     kind: ClassVar[str] = "corrupt"
     probability: float
@@ -100,7 +106,8 @@ class Corrupt:
 
 @dataclass(frozen=True)
 class Duplicate:
-    """With this probability a frame arrives twice, the copy `delay_us` later."""
+    """Duplication: with this probability, a frame arrives twice, and its copy arrives `delay_us`
+    later."""
 
     kind: ClassVar[str] = "duplicate"
     probability: float
@@ -113,7 +120,8 @@ class Duplicate:
 
 @dataclass(frozen=True)
 class Reorder:
-    """With this probability a frame arrives `delay_us` later, behind others sent after it."""
+    """Reordering: with this probability, a frame arrives `delay_us` later, after frames that were
+    sent after it."""
 
     kind: ClassVar[str] = "reorder"
     probability: float
@@ -126,7 +134,8 @@ class Reorder:
 
 @dataclass(frozen=True)
 class Jitter:
-    """Each frame arrives later by a time drawn evenly from 0 to `max_us`; frames may overtake."""
+    """Jitter: each frame arrives later, by a random time that is uniform from 0 to `max_us`. Frames
+    may overtake each other."""
 
     kind: ClassVar[str] = "jitter"
     max_us: int
@@ -138,24 +147,25 @@ class Jitter:
 Impairment: TypeAlias = (
     Drop | GilbertElliott | PeriodicDrop | DropList | Corrupt | Duplicate | Reorder | Jitter
 )
-"""What happens to the frames of a direction. `kind`: as scenarios call it."""
+"""What may happen to the frames of a direction. `kind` is its name in scenarios."""
 DELAYING = (Reorder, Jitter)
-"""The impairments by which a frame can arrive later."""
+"""The impairments that can make a frame arrive later."""
 COPYING = (Duplicate,)
-"""The impairments by which a frame can arrive more than once."""
+"""The impairments that can make a frame arrive more than once."""
 
 
 @dataclass(frozen=True)
 class Direction:
-    """One direction of a cable and what it does to frames, in the order rate and queue, delay,
-    impairments.
+    """One direction of a cable. Its rate and queue, its delay and its impairments take effect in
+    this order.
 
-    rate_bps: bits per second of Ethernet frames (header included, preamble and FCS not); None is
-        unshaped.
-    delay_us: one-way propagation delay in microseconds.
-    queue_packets / queue_bytes: where the queue in front of the rate ends; at most one of the two,
-        neither means DEFAULT_QUEUE_PACKETS. Unshaped directions have no queue.
-    impairments: applied where the frame arrives, in this order.
+    rate_bps: bits per second of Ethernet frames (with the header, without preamble and FCS); None
+        for no limit.
+    delay_us: the one-way propagation delay in microseconds.
+    queue_packets / queue_bytes: the limit of the queue in front of the rate; at most one of the two
+        may be given, and the default is DEFAULT_QUEUE_PACKETS. Directions without a rate have no
+        queue.
+    impairments: are applied where the frame arrives, in this order.
     """
 
     rate_bps: int | None = None
@@ -181,7 +191,7 @@ class Direction:
 
 @dataclass(frozen=True)
 class LinkEnd:
-    """One end of a cable: a node's name and its port number there."""
+    """One end of a cable: a node's name, and the port number there."""
 
     node: str
     port: int
@@ -193,7 +203,7 @@ class LinkEnd:
 
 @dataclass(frozen=True)
 class Link:
-    """One full-duplex cable between ends `a` and `b`, each way with its own Direction."""
+    """One full-duplex cable between the ends `a` and `b`. Each way has its own Direction."""
 
     a: LinkEnd
     b: LinkEnd
@@ -210,24 +220,26 @@ class Link:
 
     @property
     def frame_bytes(self) -> int:
-        """The largest frame, Ethernet header included."""
+        """The length of the largest frame, with its Ethernet header."""
         return self.mtu + ETHERNET_HEADER_BYTES
 
     @property
     def name(self) -> str:
-        """`h1-s1`: stable whatever else the topology holds, since seeds are derived from it."""
+        """The name, such as `h1-s1`. It does not depend on the rest of the topology, because seeds
+        are derived from it."""
         return f"{self.a.node}-{self.b.node}"
 
     def directions(self) -> Iterator[tuple[str, LinkEnd, LinkEnd, Direction]]:
-        """Both ways as (direction name such as `h1->s1`, sending end, receiving end, Direction)."""
+        """Yields both directions, as (name such as `h1->s1`, sending end, receiving end,
+        Direction)."""
         yield f"{self.a.node}->{self.b.node}", self.a, self.b, self.a_to_b
         yield f"{self.b.node}->{self.a.node}", self.b, self.a, self.b_to_a
 
 
 @dataclass(frozen=True)
 class Host:
-    """An end host with one interface on port 0. for_servers: made for servers; a worker runs there
-    only where a job names the host."""
+    """An end host with one interface, on port 0. for_servers: whether the host is for servers; a
+    worker then runs there only if a job names the host."""
 
     name: str
     ip: str
@@ -237,7 +249,7 @@ class Host:
 
 @dataclass(frozen=True)
 class Switch:
-    """A P4 switch; device_id is P4Runtime's."""
+    """A P4 switch. device_id: its number in P4Runtime."""
 
     name: str
     device_id: int
@@ -245,7 +257,7 @@ class Switch:
 
 @dataclass(frozen=True)
 class Topology:
-    """The whole graph. Names and interface names are unique and every link end exists."""
+    """A whole graph. Names and interface names are unique, and every end of a link exists."""
 
     kind: str
     hosts: tuple[Host, ...]
@@ -280,7 +292,7 @@ class Topology:
         return {host.name: host for host in self.hosts}
 
     def host(self, name: str) -> Host:
-        """The host of that name; KeyError when there is none."""
+        """Returns the host of this name. Raises KeyError if there is none."""
         return self._hosts_by_name[name]
 
     @cached_property
@@ -288,23 +300,26 @@ class Topology:
         return {switch.name: n for n, switch in enumerate(self.switches, start=1)}
 
     def switch_number(self, name: str) -> int | None:
-        """The switch's place among all, from 1; None if no switch is called so."""
+        """Returns the switch's position among all switches, from 1; None if no switch has this
+        name."""
         return self._switch_numbers.get(name)
 
     def link(self, name: str) -> Link:
-        """The link of that name; KeyError when there is none."""
+        """Returns the link of this name. Raises KeyError if there is none."""
         return {link.name: link for link in self.links}[name]
 
     def ports(self, node: str) -> dict[int, Link]:
-        """The node's links by its own port number, ascending."""
+        """Returns the node's links by the node's port numbers, ascending."""
         return dict(self._ports.get(node, {}))
 
     def with_directions(self, pattern: str, **changes: Any) -> Topology:
-        """Returns a copy in which some Directions have other values.
+        """Returns a copy in which some Directions have other values. Raises ValueError if the
+        pattern matches nothing.
 
-        pattern: in shell style. If it contains `->`, it is matched against directions (`s*->h*`),
-        otherwise against links (`h?-s1`), both of whose directions change. changes: the new values
-        of fields of Direction."""
+        pattern: a pattern as in a shell. A pattern with `->` is matched against directions
+        (`s*->h*`). Another pattern is matched against links (`h?-s1`), and both directions of each
+        such link change. changes: the new values of fields of Direction.
+        """
         links = tuple(_changed(link, pattern, changes) for link in self.links)
         if not any(_concerned(link, pattern) for link in self.links):
             raise ValueError(f"'{pattern}' matches no link and no direction")
@@ -313,14 +328,15 @@ class Topology:
     def with_link(
         self, name: str, a_to_b: Direction | None = None, b_to_a: Direction | None = None
     ) -> Topology:
-        """A copy whose named link has other Directions; None keeps one. KeyError if unknown."""
+        """Returns a copy in which the named link has other Directions; None keeps a Direction.
+        Raises KeyError if there is no such link."""
         old = self.link(name)
         new = replace(old, a_to_b=a_to_b or old.a_to_b, b_to_a=b_to_a or old.b_to_a)
         return replace(self, links=tuple(new if link is old else link for link in self.links))
 
 
 def _concerned(link: Link, pattern: str) -> list[str]:
-    """Names of those of the link's directions that a pattern is about."""
+    """Returns the names of the link's directions to which a pattern applies."""
     return [
         name
         for name, _, _, _ in link.directions()

@@ -1,4 +1,4 @@
-"""The graphs that scenarios (`topology.kind`) and `mn` know by name."""
+"""The graphs that have names, for scenarios (`topology.kind`) and for `mn`."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ KINDS: Mapping[str, Callable[..., Topology]] = {
     "fat_tree": lambda k=4, workers=None, servers=0: fat_tree(k, workers, servers),
     "ring_of_racks": lambda racks=3, workers=4, servers=0: ring_of_racks(racks, workers, servers),
 }
-"""The parameters are the keys that each has in a scenario, with what stands for an absent one."""
+"""The functions that build graphs, by name. Their parameters are the keys in a scenario, and the
+parameters' defaults are the keys' defaults."""
 
 
 def parameters(kind: str) -> dict[str, Any]:
-    """Returns the parameters of one of KINDS: name -> default."""
+    """Returns the names of a graph's parameters, each with its default. kind: one of KINDS."""
     found = inspect.signature(KINDS[kind]).parameters.values()
     return {parameter.name: parameter.default for parameter in found}

@@ -1,8 +1,8 @@
 """Our graphs for plain Mininet: `mn --custom topologies/mn.py --topo two_tier,racks=4,workers=4`.
 
-Names, addresses and ports are those of a run. Without Open vSwitch use
-`--switch lxbr --controller none` (`--switch lxbr,stp=1` for graphs with loops: all but rack and
-two_tier), and `--link tc,bw=100` for a rate.
+Names, addresses and ports are those of a run. Without Open vSwitch, add `--switch lxbr --controller
+none`. All graphs except rack and two_tier have loops and need `--switch lxbr,stp=1`. For a rate,
+add `--link tc,bw=100`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from agglab.topologies.kinds import KINDS  # noqa: E402
 
 
 def to_mininet(topology: Topology) -> Topo:
-    """Returns the same nodes, addresses and ports as a Mininet Topo. Rates and losses are left
+    """Returns a Mininet Topo with the same nodes, addresses and ports. Rates and losses are left
     out."""
     topo = Topo()
     for host in topology.hosts:
@@ -42,7 +42,7 @@ def to_mininet(topology: Topology) -> Topo:
 
 
 def named(kind: str) -> Callable[..., Topo]:
-    """Returns the function that `--topo KIND,...` calls."""
+    """Returns the function that makes the graph for `--topo KIND,...`."""
     return lambda *positional, **words: to_mininet(KINDS[kind](*positional, **words))
 
 

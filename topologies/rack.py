@@ -1,4 +1,5 @@
-"""One rack: `workers` hosts h1..hN on ports 1..N of the switch s1, then `servers` hosts p1..pM."""
+"""A graph of one rack: `workers` hosts h1..hN on ports 1..N of the switch s1, then `servers` hosts
+p1..pM."""
 
 from __future__ import annotations
 
@@ -18,19 +19,22 @@ PLAIN = Direction()
 
 
 def host_ip(rack: int, number: int) -> str:
-    """Address of a rack's host; rack 0-254, number 1-254. /16, see docs/protocol.md."""
+    """Returns the address of a rack's host. rack: 0 to 254. number: 1 to 254. The network is a /16;
+    see docs/protocol.md."""
     return f"10.0.{rack}.{number}"
 
 
 def host_mac(rack: int, number: int) -> str:
-    """Locally administered MAC that spells the address: 02:00:00:00:<rack>:<number>."""
+    """Returns a locally administered MAC address that contains the rack and the number:
+    02:00:00:00:<rack>:<number>."""
     return f"02:00:00:00:{rack:02x}:{number:02x}"
 
 
 def rack_hosts(rack: int, workers: int, servers: int, before: tuple[int, int]) -> list[Host]:
-    """The hosts of one rack, the workers' first. before: how many of either there are already.
+    """Returns the hosts of one rack, first those for workers. before: the numbers of hosts for
+    workers and for servers in the racks before.
 
-    Raises ValueError for no workers, or more hosts than a rack has addresses.
+    Raises ValueError if there are no workers, or more hosts than a rack has addresses.
     """
     if not 1 <= workers <= MAX_HOSTS:
         raise ValueError(f"a rack holds 1 to {MAX_HOSTS} workers, not {workers}")
@@ -53,10 +57,11 @@ def rack(
     number: int = 0,
     servers: int = 0,
 ) -> Topology:
-    """Build the graph.
+    """Returns the graph of one rack.
 
-    workers and servers: at most MAX_HOSTS; `up` is every host's direction to the switch, `down` the
-    way back; mtu in bytes of IP packet. Raises ValueError for too many hosts, or no worker.
+    workers, servers: the numbers of hosts, together at most MAX_HOSTS. up: the direction from every
+    host to the switch. down: the direction back. mtu: the largest IP packet in bytes. number: the
+    rack's number in the hosts' addresses. Raises ValueError for too many hosts or no worker.
     """
     hosts = tuple(rack_hosts(number, workers, servers, (0, 0)))
     links = tuple(

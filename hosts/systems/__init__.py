@@ -1,4 +1,4 @@
-"""The endpoints of each system, sans-IO: a package each, with
+"""The endpoints of each system, without sockets and clocks. Each system has a package, with
 
     endpoint(part: Part) -> Endpoint                      # one agent's part in a job
     reducer(part: Part, hooks: Hooks) -> Reducer          # the same over a socket (optional)

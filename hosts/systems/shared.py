@@ -1,4 +1,4 @@
-"""Code that the endpoints of several systems share. Imports `hosts` only."""
+"""Code that the endpoints of several systems share. This module imports only `hosts`."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ COUNTERS = {
     "bytes_sent": ("bytes", "of Ethernet frames sent, without their checksums"),
     "bytes_received": ("bytes", "of Ethernet frames received, without their checksums"),
 }
-"""The counters of every endpoint: unit and meaning of each."""
+"""The counters of every endpoint, each with its unit and meaning."""
 
 
 def timing_of(part: Part, lanes: int, window: int) -> Timing:
-    """Returns the timing that all systems use: the first timeout follows from the time that a
+    """Returns the timing that all systems use. The first timeout follows from the time that a
     window takes on the link."""
     first_s = first_timeout_s(window, lanes, part.link_rate_bps)
     return Timing(
@@ -46,7 +46,7 @@ def timing_of(part: Part, lanes: int, window: int) -> Timing:
 
 
 def check_count(name: str, addresses: Sequence[Address], count: int) -> None:
-    """Raises ValueError unless there are so many different addresses."""
+    """Raises ValueError unless there are exactly `count` addresses and all are different."""
     if len(addresses) != count:
         raise ValueError(f"{name} has {len(addresses)} addresses; it must have {count}")
     if len(set(addresses)) != count:
@@ -56,21 +56,23 @@ def check_count(name: str, addresses: Sequence[Address], count: int) -> None:
 def shape_digest(
     elements: int, workers: int, lanes: int, window: int, is_float: bool, servers: int
 ) -> int:
-    """Returns a digest of 32 bits of all that workers have to agree on before a round. A CRC:
-    shapes that differ in one number, by less than 2^32, never have the same."""
+    """Returns a digest of 32 bits of everything on which workers have to agree before a round. It
+    is a CRC: two shapes that differ in only one number, by less than 2^32, never have the same
+    digest."""
     shape = struct.pack("!QIIIII", elements, workers, lanes, window, is_float, servers)
     return zlib.crc32(shape)
 
 
 def check_arrays(values: NDArray, out: NDArray) -> None:
-    """Asserts what `Endpoint.begin` asks of its arrays."""
+    """Asserts that the arrays are as `Endpoint.begin` requires."""
     assert values.dtype in DTYPES, values.dtype
     assert out.dtype == values.dtype and out.shape == values.shape == (values.size,)
     assert all(array.flags.c_contiguous and array.flags.aligned for array in (values, out))
 
 
 def check_finite(result: NDArray, job: int) -> None:
-    """Raises NotFinite, naming the first index of a float32 result that is Inf or NaN."""
+    """Raises NotFinite if a float32 result contains Inf or NaN. The error names the first such
+    index."""
     if result.dtype != np.float32:
         return
     index = quantise.first_not_finite(result)
@@ -82,8 +84,8 @@ def check_finite(result: NDArray, job: int) -> None:
 
 
 def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
-    """Returns the first and the last number of each run of consecutive numbers; the numbers
-    ascend."""
+    """Returns the first and the last number of each run of consecutive numbers. The given numbers
+    must ascend."""
     found: list[tuple[int, int]] = []
     for number in numbers:
         if found and found[-1][1] == number - 1:
@@ -94,7 +96,7 @@ def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
 
 
 def words(ranges: Sequence[tuple[int, int]], most: int = 8) -> str:
-    """Runs of numbers, for an error message."""
+    """Returns runs of numbers as a text for an error message."""
     parts = [f"{first}" if first == last else f"{first}-{last}" for first, last in ranges[:most]]
     more = f" and {len(ranges) - most} more ranges" if len(ranges) > most else ""
     return ", ".join(parts) + more

@@ -1,4 +1,4 @@
-"""Training with PyTorch over any system: the process of a training script asks the agent of its
+"""Training with PyTorch over any system. The process of a training script asks the agent of its
 host for each all-reduce, over a Unix socket and shared memory. See docs/training.md.
 
     protocol.py     what the two say to each other, checked on both sides
@@ -24,7 +24,7 @@ __all__ = ["report"]
 
 
 def __getattr__(name: str) -> Any:
-    """Looked up when it is used: see agglab.hosts."""
+    """Imports a public name when it is used; see agglab.hosts."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.reporting"), name)

@@ -1,6 +1,7 @@
-"""Lets PyTorch know the backend's name: the entry point `torch.backends`, which `import torch`
-calls in every program of the environment. It never raises, whatever is missing, and imports
-PyTorch's own `torch.distributed` alone: what a process group needs is imported when one is made.
+"""Tells PyTorch the backend's name. This is the entry point `torch.backends`, which `import torch`
+calls in every program of the environment. It never raises, whatever is missing. Of PyTorch it
+imports only `torch.distributed`; the modules of a process group are imported when a process group
+is made.
 """
 
 from __future__ import annotations
@@ -14,19 +15,19 @@ from typing import Any
 from agglab.hosts.training.environment import BACKEND
 
 ENTRY_POINTS_FROM = (2, 5)
-"""The release of PyTorch that calls entry points for the first time."""
+"""The first release of PyTorch that calls entry points."""
 AUTOLOAD = "TORCH_DEVICE_BACKEND_AUTOLOAD"
-"""PyTorch's own variable: 0 has it call none."""
+"""An environment variable of PyTorch. If it is 0, PyTorch calls no entry points."""
 
 
 def autoload() -> None:
-    """The entry point."""
+    """Registers the backend and ignores all errors. This is the entry point."""
     with contextlib.suppress(Exception):
         register()
 
 
 def register() -> None:
-    """Make `dist.init_process_group("agglab")` known; may be called again."""
+    """Makes `dist.init_process_group("agglab")` known to PyTorch. May be called again."""
     from torch import distributed
 
     if distributed.is_available() and not hasattr(distributed.Backend, BACKEND.upper()):
@@ -34,8 +35,9 @@ def register() -> None:
 
 
 def register_where_needed() -> None:
-    """Does what the entry point does, in an environment whose PyTorch calls no entry points:
-    releases before 2.5. Elsewhere nothing is imported."""
+    """Registers the backend if PyTorch is older than 2.5 and so calls no entry points. Does
+    nothing, and imports nothing, with later releases, or if TORCH_DEVICE_BACKEND_AUTOLOAD is set to
+    something other than 1."""
     with contextlib.suppress(PackageNotFoundError):
         release = tuple(map(int, re.findall(r"\d+", version("torch"))[:2]))
         if release < ENTRY_POINTS_FROM and os.environ.get(AUTOLOAD, "1") == "1":

@@ -1,8 +1,9 @@
-"""PyTorch's backend "agglab": all-reduces of groups of all ranks go through the system, by the
-agent of the host; everything else goes to a Gloo group inside. See docs/training.md.
+"""The backend "agglab" of PyTorch. All-reduces in groups of all ranks go through the system, by the
+agent of the host. All other operations go to a Gloo group inside. See docs/training.md.
 
-The entry point (autoload.py) makes the name known, and so does an import of torch.py.
-PyTorch from 2.4 on: where a release lacks a method that is named here, so does the group.
+The entry point (autoload.py) makes the name known, and so does an import of torch.py. The backend
+works with PyTorch 2.4 and later. If a release lacks a method that is named here, the group lacks it
+too.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ DELEGATED = (
     *("alltoall", "alltoall_base", "all_to_all_single"),
     *("send", "recv", "recv_anysource"),
 )
-"""Every collective but all-reduce. C++ would send those that are not named to Gloo as well, but
-while it holds Python's lock: then a collective that waits stops all threads."""
+"""All collectives except all-reduce. C++ would also send those that are not named here to Gloo. But
+it would keep Python's lock meanwhile, so that a collective that waits would stop all threads."""
 OWN = ("allreduce", "allreduce_coalesced", "abort", "shutdown", "set_timeout", "get_group_store")
 KEPT = (
     *("rank", "size", "name", "options", "group_name", "group_desc", "bound_device_id"),
@@ -47,12 +48,12 @@ KEPT = (
     *("register_abort_hook", "register_pre_hook", "register_post_hook"),
     *("unregister_abort_hook", "unregister_pre_hook", "unregister_post_hook"),
 )
-"""Methods that are not collectives and stay PyTorch's own. A test compares all names with those of
-the class."""
+"""Methods that are not collectives and remain PyTorch's own. A test compares all names with those
+of the class."""
 
 
 class ReducedWork(Work):
-    """An all-reduce under way. C++ and callbacks ask its future."""
+    """An all-reduce under way. C++ and callbacks use its future."""
 
     def __init__(self, result: list[Any]) -> None:
         super().__init__()
@@ -62,17 +63,18 @@ class ReducedWork(Work):
         self._future = self._raw.then(self._outcome)
 
     def end(self, error: str | None) -> None:
-        """Complete it; callbacks run here."""
+        """Completes the all-reduce. error: why it failed, or None. Callbacks run within this
+        call."""
         self._error = error
         self._raw.set_result(None)
 
     def get_future(self) -> Any:
-        """Returns the future of the list of tensors."""
+        """Returns a future whose value is the list of tensors."""
         return self._future
 
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
-        """Waits until the reduction has ended. Raises RuntimeError with one line. The agent's own
-        time limit applies, not `timeout`."""
+        """Waits until the reduction has ended. Raises RuntimeError, with one line, if it failed.
+        The agent's time limit applies, not `timeout`."""
         self._raw.wait()
         if self._error:
             raise RuntimeError(self._error)
@@ -83,15 +85,15 @@ class ReducedWork(Work):
         self.wait()
 
     def is_completed(self) -> bool:
-        """It has ended, with or without a result."""
+        """Returns whether the reduction has ended, with or without a result."""
         return self._raw.done()
 
     def is_success(self) -> bool:
-        """It has ended with a result."""
+        """Returns whether the reduction has ended with a result."""
         return self._raw.done() and self._error is None
 
     def result(self) -> list[Any]:
-        """The tensors, once it has ended."""
+        """Returns the tensors, which hold the result once the reduction has ended."""
         return self._result
 
     def _outcome(self, _: Any) -> list[Any]:
@@ -102,8 +104,8 @@ class ReducedWork(Work):
 
 
 class ProcessGroup(distributed.ProcessGroup):
-    """One group. gloo: the backend of the group inside. Where not all ranks of the job are members,
-    all goes there."""
+    """One process group of PyTorch. gloo: the backend of the Gloo group inside. If not all ranks of
+    the job are members, all operations go to Gloo."""
 
     def __init__(self, store: Any, rank: int, size: int, gloo: Any, agent: Client) -> None:
         super().__init__(rank, size)
@@ -118,7 +120,7 @@ class ProcessGroup(distributed.ProcessGroup):
                 group._set_default_backend(kind)
 
     def getBackendName(self) -> str:
-        """C++ asks for it by this name."""
+        """Returns the name of the backend. C++ calls this method by this name."""
         return BACKEND
 
     def get_group_store(self) -> Any:
@@ -126,12 +128,12 @@ class ProcessGroup(distributed.ProcessGroup):
         return self._store
 
     def allreduce(self, given: Any, *arguments: Any, **named: Any) -> Any:
-        """Reduces one tensor or a list of tensors, with options or with `op=`, like c10d's
-        function."""
+        """Reduces one tensor or a list of tensors. Takes options or `op=`, as the function of c10d
+        does."""
         return self._all_reduce("allreduce", given, arguments, named)
 
     def allreduce_coalesced(self, given: Any, *arguments: Any, **named: Any) -> Any:
-        """Reduces a list of tensors as one."""
+        """Reduces a list of tensors, as `allreduce` does."""
         return self._all_reduce("allreduce_coalesced", given, arguments, named)
 
     def _all_reduce(self, name: str, given: Any, arguments: Sequence[Any], named: Any) -> Any:
@@ -145,7 +147,8 @@ class ProcessGroup(distributed.ProcessGroup):
         return start(self._agent, listed, self.size() if is_average else 1)
 
     def _why_by_gloo(self, listed: Sequence[Any], op: Any, is_average: bool) -> str | None:
-        """Returns in one word why Gloo does it, or None for what goes through the system."""
+        """Returns in one word why Gloo performs an all-reduce, or None if it goes through the
+        system."""
         if not self._is_whole:
             return "group"
         if not is_average and op != distributed.ReduceOp.SUM:
@@ -163,16 +166,17 @@ class ProcessGroup(distributed.ProcessGroup):
         self._inner.set_timeout(timeout)
 
     def abort(self) -> None:
-        """Gives up what is in progress: it gets no result."""
+        """Gives up the Gloo operations in progress, which get no result."""
         self._inner.abort()
 
     def shutdown(self) -> None:
-        """The agent hears of the counts at the end of the process; other groups may still live."""
+        """Shuts the Gloo group down. The agent is told of the counts only when the process ends,
+        because other groups may still be in use."""
         self._inner.shutdown()
 
 
 def start(agent: Client, listed: Sequence[Any], divide_by: int) -> ReducedWork:
-    """Begin to sum tensors over all ranks in their places. Raises RuntimeError for a tensor whose
+    """Begins to sum tensors over all ranks, in place. Raises RuntimeError for a tensor whose
     elements share memory with each other."""
     for tensor in listed:
         if torch._debug_has_internal_overlap(tensor) == 1:
@@ -187,8 +191,8 @@ def start(agent: Client, listed: Sequence[Any], divide_by: int) -> ReducedWork:
 
 
 def create(store: Any, rank: int, size: int, timeout: timedelta) -> ProcessGroup:
-    """Makes the backend; `init_process_group` and `new_group` call this. Raises TrainingError (a
-    RuntimeError) outside an agent."""
+    """Makes a process group. `init_process_group` and `new_group` call this function. Raises
+    TrainingError, a RuntimeError, if there is no agent."""
     agent = client.connect()
     terms = agent.terms
     if size == terms.workers and rank != terms.rank:
@@ -212,19 +216,20 @@ _kept: list[tuple[weakref.ref[ProcessGroup], Any]] = []
 
 
 def _keep(gloo: Any, group: ProcessGroup) -> None:
-    """Lets Gloo's backend outlive its group, until the next group is made or the process ends.
+    """Lets the Gloo backend outlive its group, until the next group is made or the process ends.
 
-    Whoever drops the last reference joins Gloo's threads. A reference of Python's does so without
-    Python's lock; that of a group keeps the lock, for which a thread may be waiting that ends its
-    last operation. With PyTorch 2.4.1, processes were seen to stay at the end of
-    destroy_process_group on a busy machine, which this would explain.
+    Whoever drops the last reference to the backend waits for the end of Gloo's threads. If Python
+    drops it, it does not hold Python's lock meanwhile. If the group drops it, it holds the lock,
+    for which a Gloo thread may wait at the end of its last operation. With PyTorch 2.4.1, processes
+    were seen to hang at the end of destroy_process_group on a busy machine, which this would
+    explain.
     """
     _kept[:] = [(owner, each) for owner, each in _kept if owner() is not None]
     _kept.append((weakref.ref(group), gloo))
 
 
 def _operation(arguments: Sequence[Any], named: dict[str, Any]) -> Any:
-    """The operation of an all-reduce, from whichever of c10d's overloads was used."""
+    """Returns the operation of an all-reduce, whichever of c10d's overloads was called."""
     given = named.get("opts", named.get("op", arguments[0] if arguments else None))
     if given is None:
         return distributed.ReduceOp.SUM

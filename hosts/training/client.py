@@ -1,8 +1,9 @@
-"""The script's end of a training: hands reductions to the agent of the host and takes the results.
-Without PyTorch; backend.py makes tensors into pieces.
+"""The script's end of a training: gives reductions to the agent of the host and takes the results.
+It does not use PyTorch; backend.py turns tensors into pieces.
 
-One thread fills slots of the shared memory and asks, another takes results and empties slots, and a
-pool (pool.py) tells who waits. Reductions are asked for in the order of `submit`.
+One thread fills slots of the shared memory and asks for reductions. Another takes the results and
+empties the slots. A pool of threads (pool.py) tells those who wait. Reductions are asked for in the
+order of the calls of `submit`.
 """
 
 from __future__ import annotations
@@ -28,18 +29,20 @@ from agglab.hosts.training.pool import Pool
 from agglab.hosts.training.protocol import ProtocolError
 
 CONNECT_S = 60.0
-"""The agent may be busy; it answers at once where it is not."""
+"""The longest time to wait for the agent's first answer. The agent answers at once unless it is
+busy."""
 END_S = 1.0
 GONE = "the agent of this host has ended; its log says why"
 
 
 class TrainingError(RuntimeError):
-    """There is no agent, or it gives no more results. The message is one line."""
+    """An error: there is no agent, or it gives no more results. The message is one line."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """The values of one reduction. fill(slot) puts the values there; drain(slot) takes the sums."""
+    """The values of one reduction. fill(slot) writes the values into the slot. drain(slot) reads
+    the sums from it."""
 
     elements: int
     dtype: str
@@ -49,8 +52,8 @@ class Piece:
 
 @dataclass
 class Job:
-    """One all-reduce as the script sees it. ended: called in a thread of its own, with None or the
-    line that says why there is no result."""
+    """One all-reduce, as the script sees it. ended: called in a thread of its own, with None, or
+    with one line that says why there is no result."""
 
     pieces: Sequence[Piece]
     ended: Callable[[str | None], None]
@@ -59,7 +62,8 @@ class Job:
 
 
 class Client:
-    """Talks to the agent at the Unix socket `path`. Raises TrainingError if there is none."""
+    """A connection to the agent at the Unix socket `path`. Raises TrainingError if there is no
+    agent."""
 
     def __init__(self, path: str) -> None:
         self._socket, self.terms, self._memory = _join(path)
@@ -81,7 +85,7 @@ class Client:
             thread.start()
 
     def submit(self, job: Job) -> None:
-        """Have a job done after those before it."""
+        """Queues a job, to be done after those before it."""
         with self._lock:
             if self._error is None:
                 job.left = len(job.pieces)
@@ -92,19 +96,20 @@ class Client:
         self._pool.run(lambda: job.ended(error))
 
     def count(self, name: str, by: int = 1) -> None:
-        """Count something that the agent is told of at the next `report` or at the end."""
+        """Adds `by` to a count. The agent is told of the counts at the next `report`, or at the
+        end."""
         with self._lock:
             self._counts[name] = self._counts.get(name, 0) + by
 
     def report(self, values: Mapping[str, Any]) -> None:
-        """Tell the agent of progress. Raises ProtocolError for what is no number and no text, and
-        TrainingError if the agent has ended."""
+        """Tells the agent of the script's progress. Raises ProtocolError for a value that is
+        neither a number nor a text, and TrainingError if the agent has ended."""
         self._send(protocol.Report(dict(values)))
         self._tell_counts()
 
     def close(self) -> None:
-        """Takes leave of the agent. Reductions that nobody has waited for are given a moment to be
-        asked for. May be called twice."""
+        """Ends the connection with a Goodbye. First, reductions that nobody has waited for get a
+        moment in which they can be asked for. May be called twice."""
         with self._lock:
             first, self._error = self._error is None, self._error or "the process group was closed"
         self._jobs.put(None)
@@ -118,12 +123,12 @@ class Client:
         self._pool.close(END_S)
 
     def forget(self) -> None:
-        """Break the connection off."""
+        """Breaks the connection off."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
     def drop(self) -> None:
-        """Closes the socket without telling the agent."""
+        """Closes the socket. The agent is not told."""
         self._socket.close()
 
     # The thread that asks.
@@ -190,7 +195,7 @@ class Client:
     # Both.
 
     def _break_off(self, error: str) -> None:
-        """Fails everything that is in progress or comes later."""
+        """Ends all jobs in progress with an error. Later jobs end with it too."""
         with self._lock:
             self._error = self._error or error
             error = self._error
@@ -202,7 +207,7 @@ class Client:
             self._end(job, error)
 
     def _end(self, job: Job, error: str | None) -> None:
-        """Ends the connection; only the first call does anything."""
+        """Ends a job. Only the first call for the job has an effect."""
         with self._lock:
             mine = self._open.pop(id(job), None)
         if mine:
@@ -227,8 +232,8 @@ _connected: Client | None = None
 
 
 def connect() -> Client:
-    """The agent of this host; the same connection for all of the process. Raises TrainingError, one
-    line, where there is none."""
+    """Returns the connection to the agent of this host, which is the same everywhere in the
+    process. Raises TrainingError, with one line, if there is no agent."""
     global _connected
     with _lock:
         if _connected is None:
@@ -277,7 +282,7 @@ def _join(path: str) -> tuple[socket.socket, protocol.Welcome, mmap.mmap]:
 
 
 def _forget_in_child() -> None:
-    """A process that was forked off has nothing to do with the agent: its parent has."""
+    """Drops the connection in a forked process. Only the parent process talks to the agent."""
     global _connected, _lock
     _lock = threading.Lock()
     if _connected is not None:

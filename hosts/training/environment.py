@@ -1,22 +1,22 @@
-"""The environment variables of a training script. Imports nothing of `hosts`."""
+"""The environment variables of a training script. This module imports nothing of `hosts`."""
 
 from __future__ import annotations
 
 BACKEND = "agglab"
-"""The name of the backend in PyTorch."""
+"""The backend's name in PyTorch."""
 SOCKET = "AGGLAB_TRAINING"
-"""Names the Unix socket at which the agent of the host waits for the script."""
+"""The variable that names the Unix socket at which the agent of the host waits for the script."""
 NO_NAMES = "timeout:1 attempts:1"
-"""Options of resolv.conf(5): PyTorch looks up the names of addresses, and the hosts here have no
-name server."""
+"""Options of resolv.conf(5) that keep name look-ups short. PyTorch looks up the names of addresses,
+but the hosts here have no name server."""
 
 
 def script_environment(
     rank: int, workers: int, master: tuple[str, int], run: str, socket_path: str
 ) -> dict[str, str]:
     """Returns the variables that `torchrun` gives to a script with one process on each host, and
-    the agent's address. master: address and free port of rank 0's host, for PyTorch's store. run:
-    any name, the same at all ranks."""
+    the agent's socket. master: the address of rank 0's host and a free port there, for PyTorch's
+    store. run: any name, the same at all ranks."""
     host, port = master
     return {
         "RANK": str(rank),

@@ -1,4 +1,4 @@
-"""Threads for what may wait for each other. Imports nothing of `hosts`."""
+"""Threads for calls that may wait for each other. This module imports nothing of `hosts`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 
 class Pool:
-    """Runs every call at once, in an idle thread or a new one: a callback of a finished reduction
-    may wait for a reduction that comes later, so that no fixed number of threads is enough. They
-    keep no interpreter from ending."""
+    """A set of threads that begins every call at once, in an idle thread or in a new one. No fixed
+    number of threads is enough, because a callback of a finished reduction may wait for a later
+    reduction. The threads do not keep the interpreter from ending."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -20,7 +20,7 @@ class Pool:
         self._threads: list[threading.Thread] = []
 
     def run(self, call: Callable[[], None]) -> None:
-        """Begins a task; tasks begin in the order of these calls."""
+        """Begins a call. Calls begin in the order in which `run` was called."""
         with self._lock:
             needed = self._idle == 0 and not self._closed
             self._idle -= not needed
@@ -35,7 +35,8 @@ class Pool:
             thread.start()
 
     def close(self, within_s: float) -> None:
-        """End the threads that are or become idle, waiting at most so long for each."""
+        """Ends the threads that are idle or become idle. Waits at most `within_s` seconds for
+        each."""
         with self._lock:
             self._closed = True
         for _ in self._threads:

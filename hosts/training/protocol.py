@@ -1,14 +1,15 @@
-"""The protocol between a training script and the agent of its host: JSON objects, one a packet of a
-Unix socket of type SEQPACKET. Tensors lie in shared memory, whose descriptor comes with Welcome.
+"""The protocol between a training script and the agent of its host. Each message is a JSON object
+in one packet of a Unix socket of type SEQPACKET. Tensors are in shared memory, whose descriptor
+comes with Welcome.
 
-    agent   Welcome                          once, with the descriptor; or Refused, and the end
-    script  Reduce                           any number of times; at most one for each slot
-    agent   Done or Failed                   for each, in the order of the Reduces
-    script  Report, Counts                   at any time, unanswered
-    script  Goodbye                          the script needs no more reductions
+    agent   Welcome          once, with the descriptor; or Refused, then the connection is closed
+    script  Reduce           any number of times; at most one under way for each slot
+    agent   Done or Failed   one for each Reduce, in the order of the Reduces
+    script  Report, Counts   at any time; they are not answered
+    script  Goodbye          when the script needs no more reductions
 
-Both sides check every field: ProtocolError says in one line what is wrong. Imports nothing of
-`hosts`.
+Both sides check every field. A ProtocolError says in one line what is wrong. This module imports
+nothing of `hosts`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from typing import Any, ClassVar, TypeVar
 VERSION = 1
 MESSAGE_BYTES_MAX = 65536
 ITEM_BYTES = {"float32": 4, "int32": 4, "float16": 2}
-"""Types of values that a service may reduce. bfloat16 has no name in NumPy: it goes as float32."""
+"""The types of values that a service may reduce, with the bytes of a value. NumPy has no bfloat16,
+so bfloat16 travels as float32."""
 LARGEST_ITEM_BYTES = 4
 SLOTS_MAX = 64
 NAME_CHARACTERS_MAX = 64
@@ -29,15 +31,18 @@ NAMES_MAX = 256
 
 
 class ProtocolError(ValueError):
-    """A message that the protocol does not have; one line."""
+    """An error: a message that the protocol does not allow. The text is one line."""
 
 
 @dataclass(frozen=True)
 class Welcome:
-    """rank, workers: this worker's rank in the job, and the job's number of workers. elements: the
-    most that one reduction has. slots: how many reductions may be under way. dtypes: those that the
-    system takes, of ITEM_BYTES. address: the IPv4 address of this host, for connections to other
-    hosts."""
+    """The agent's first message, with the facts that the script needs.
+
+    rank, workers: this worker's rank in the job, and the job's number of workers. elements: the
+    largest number of values in one reduction. slots: how many reductions may be under way at the
+    same time. dtypes: the types of ITEM_BYTES that the system takes. address: the IPv4 address of
+    this host, for connections to other hosts.
+    """
 
     kind: ClassVar[str] = "welcome"
     version: int
@@ -61,13 +66,13 @@ class Welcome:
 
     @property
     def slot_bytes(self) -> int:
-        """The bytes of shared memory for each slot."""
+        """The number of bytes of shared memory for each slot."""
         return self.elements * LARGEST_ITEM_BYTES
 
 
 @dataclass(frozen=True)
 class Refused:
-    """Why the agent will not talk to this process."""
+    """The agent's message that it will not talk to this process. error: the reason."""
 
     kind: ClassVar[str] = "refused"
     error: str
@@ -78,7 +83,8 @@ class Refused:
 
 @dataclass(frozen=True)
 class Reduce:
-    """Sum `elements` values of `dtype` in a slot of the shared memory, over all ranks, in place."""
+    """A request to sum `elements` values of type `dtype` over all ranks. They are in a slot of the
+    shared memory, and the sums replace them."""
 
     kind: ClassVar[str] = "reduce"
     number: int
@@ -95,7 +101,7 @@ class Reduce:
 
 @dataclass(frozen=True)
 class Done:
-    """The sum is where the values were."""
+    """The answer to a Reduce: the sums have replaced the values."""
 
     kind: ClassVar[str] = "done"
     number: int
@@ -106,7 +112,7 @@ class Done:
 
 @dataclass(frozen=True)
 class Failed:
-    """There is no sum. fatal: there will be none of any later reduction either."""
+    """The answer to a Reduce that has no sum. fatal: no later reduction will have a sum either."""
 
     kind: ClassVar[str] = "failed"
     number: int
@@ -120,7 +126,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class Report:
-    """A report of the script's progress: finite numbers, or short texts, by name."""
+    """The script's message about its progress: finite numbers or short texts, by name."""
 
     kind: ClassVar[str] = "report"
     values: dict[str, Any]
@@ -134,8 +140,8 @@ class Report:
 
 @dataclass(frozen=True)
 class Counts:
-    """The counts of what the script's process group did since its last such message, by name. The
-    receiver adds them up."""
+    """What the script's process group has counted since its last Counts message, by name. The
+    receiver adds the counts up."""
 
     kind: ClassVar[str] = "counts"
     values: dict[str, Any]
@@ -148,12 +154,12 @@ class Counts:
 
 @dataclass(frozen=True)
 class Goodbye:
-    """The script's process group was closed, or its interpreter ends."""
+    """The script's message that its process group was closed, or that its interpreter ends."""
 
     kind: ClassVar[str] = "goodbye"
 
     def check(self) -> None:
-        """There is nothing to check."""
+        """Does nothing, because there is nothing to check."""
 
 
 Message = Welcome | Refused | Reduce | Done | Failed | Report | Counts | Goodbye
@@ -170,7 +176,8 @@ M = TypeVar("M", bound=Message)
 
 
 def pack(message: Message) -> bytes:
-    """A packet. Raises ProtocolError for a message that its reader would refuse."""
+    """Returns the packet of a message. Raises ProtocolError for a message that its reader would
+    refuse."""
     message.check()
     try:
         packet = json.dumps({"kind": message.kind, **asdict(message)}, allow_nan=False).encode()
@@ -182,7 +189,8 @@ def pack(message: Message) -> bytes:
 
 
 def unpack(packet: bytes, allowed: tuple[type, ...]) -> Any:
-    """The message of one of these types that is in a packet. Raises ProtocolError."""
+    """Returns the message in a packet, which must be of one of the types `allowed`. Raises
+    ProtocolError."""
     if len(packet) > MESSAGE_BYTES_MAX:
         raise ProtocolError(f"a message of {len(packet)} bytes; at most {MESSAGE_BYTES_MAX}")
     try:

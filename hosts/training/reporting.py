@@ -1,5 +1,5 @@
-"""Functions by which a script reports its progress to the testbed. Does not import PyTorch, which a
-model's parameters bring along."""
+"""Functions by which a script reports its progress to the testbed. This module does not import
+PyTorch, except to make the digest of a model."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ DIGEST_BYTES = 16
 
 
 def report(**values: Any) -> bool:
-    """Tell the testbed of numbers and short texts, by name: `report(step=3, loss=loss, epoch=1)`.
+    """Tells the testbed of numbers and short texts, by name: `report(step=3, loss=loss, epoch=1)`.
+    Returns whether an agent was told: outside the testbed there is none.
 
-    A tensor or an array of one number counts as that number, and a module (`parameters=model`) as a
-    digest of its parameters and buffers, which is equal for those that are equal bit for bit.
-    Returns whether an agent was told: a script that runs elsewhere reports to nobody. Raises
-    ProtocolError (a ValueError) for anything else, Inf and NaN among it, and TrainingError if the
-    agent has ended.
+    A tensor or an array of one number counts as that number. A module (`parameters=model`) counts
+    as a digest of its parameters and buffers; digests are equal if these are equal bit for bit.
+    Raises ProtocolError (a ValueError) for other values, also for Inf and NaN, and TrainingError if
+    the agent has ended.
     """
     if not os.environ.get(SOCKET):
         return False
@@ -29,7 +29,8 @@ def report(**values: Any) -> bool:
 
 
 def digest(module: Any) -> str:
-    """Hexadecimal, of all names, types, shapes and bytes in a module's `state_dict()`."""
+    """Returns a hexadecimal digest of all names, types, shapes and bytes in a module's
+    `state_dict()`."""
     import torch
 
     found = hashlib.blake2b(digest_size=DIGEST_BYTES)

@@ -1,5 +1,6 @@
-"""The agent's end of a training: it performs the reductions that the script of its host asks for,
-in the order in which they are asked for, by a callable. Without threads and without PyTorch:
+"""The agent's end of a training: performs the reductions that the script of its host asks for, in
+the order in which they are asked for. A callable makes each reduction. The module uses neither
+threads nor PyTorch:
 
     service = Service(path, terms, reduce, on_report)
     start the script with AGGLAB_TRAINING=path
@@ -8,8 +9,9 @@ in the order in which they are asked for, by a callable. Without threads and wit
         service.step()
     service.close()
 
-What comes over the socket is checked (protocol.py). A script that breaks the protocol is told so
-and left; the shared memory is the service's own and cannot be made smaller.
+All messages that come over the socket are checked (protocol.py). A script that breaks the protocol
+is told so, and its connection is closed. The shared memory belongs to the service, and nobody can
+make it smaller.
 """
 
 from __future__ import annotations
@@ -32,19 +34,22 @@ from agglab.hosts.training import protocol
 from agglab.hosts.training.protocol import ProtocolError
 
 SLOTS = 2
-"""One is filled or emptied by the script while the other is reduced."""
+"""The number of slots. The script fills or empties one slot while the other is reduced."""
 BACKLOG = 8
 
 ReduceCall = Callable[[NDArray, NDArray], object]
-"""reduce(values, out): the sum of `values`, flat, over all ranks into `out`, which is `values`
-itself. Raises AllReduceError."""
+"""A callable reduce(values, out). It puts the sum of `values`, a flat array, over all ranks into
+`out`, which is `values` itself. Raises AllReduceError."""
 
 
 @dataclass(frozen=True)
 class Terms:
-    """The facts that the script is told. rank, workers: this worker's rank in the job, and the
-    job's number of workers; elements: the most one reduction can have; address: this host's IPv4
-    address; dtypes: those `reduce` takes."""
+    """The facts that the script is told.
+
+    rank, workers: this worker's rank in the job, and the job's number of workers. elements: the
+    largest number of values in one reduction. address: this host's IPv4 address. dtypes: the types
+    that `reduce` takes.
+    """
 
     rank: int
     workers: int
@@ -66,8 +71,8 @@ class Terms:
 
 
 class Service:
-    """Waits for one script at the Unix socket `path`, which it makes. Raises OSError if it cannot,
-    ProtocolError for impossible terms."""
+    """A Unix socket at `path`, which it makes and at which it waits for one script. Raises OSError
+    if the socket cannot be made, and ProtocolError for impossible terms."""
 
     def __init__(
         self,
@@ -87,28 +92,30 @@ class Service:
         self._closed = False
         self._next = 0
         self.reductions = 0
-        """How many have ended with a result."""
+        """The number of reductions that have ended with a result."""
         self.counts: dict[str, int] = {}
-        """What the script counted: what went by Gloo, and why."""
+        """What the script has counted: what Gloo carried out, and why, and what went through the
+        system."""
         self.refused = 0
-        """Connections and messages that were refused."""
+        """The number of connections and messages that were refused."""
         self.goodbye = False
-        """The script has said that it needs no more."""
+        """Whether the script has said that it needs no more reductions."""
         self.left = False
-        """The script was connected and is no more."""
+        """Whether the script was connected and no longer is."""
 
     def fileno(self) -> int:
-        """Can be read whenever `step` has something to do."""
+        """Returns a descriptor that can be read whenever `step` has something to do."""
         return self._events.fileno()
 
     def wait(self, seconds: float) -> bool:
-        """Waits until `step` has something to do, at most this many seconds; returns whether it
-        has."""
+        """Waits until `step` has something to do, at most this many seconds. Returns whether it has
+        something to do."""
         return bool(self._events.poll(seconds))
 
     def step(self) -> None:
-        """Do what the script asks, at most one thing. Raises what `reduce` raises, after the script
-        has been told, but for NotFinite, after which the next reduction works."""
+        """Does what the script asks, at most one thing. Raises what `reduce` raises, after the
+        script has been told. NotFinite is not raised, because the next reduction can still
+        succeed."""
         for descriptor, _ in self._events.poll(0):
             if descriptor == self._listener.fileno():
                 self._accept()
@@ -117,7 +124,7 @@ class Service:
             return
 
     def close(self, error: str = "the agent has ended the training") -> None:
-        """End the connection, telling the script why. May be called twice."""
+        """Ends the connection and tells the script why. May be called twice."""
         if self._closed:
             return
         self._closed = True
@@ -185,7 +192,8 @@ class Service:
         self._tell(protocol.Done(asked.number))
 
     def _values(self, asked: protocol.Reduce) -> NDArray:
-        """Returns the values that the script has put into shared memory. Raises ProtocolError."""
+        """Returns the values that the script has put into a slot. Raises ProtocolError for an
+        impossible request."""
         terms = self._welcome
         if asked.number != self._next:
             raise ProtocolError(f"reduce: number {asked.number}; expected {self._next}")
@@ -204,7 +212,8 @@ class Service:
             self._leave(None)
 
     def _leave(self, error: str | None) -> None:
-        """Closes the connection, if there is one. error: what the script is told."""
+        """Closes the connection, if there is one. error: the reason that the script is told, or
+        None if it is told nothing."""
         if self._script is None:
             return
         if error is not None:
@@ -216,12 +225,12 @@ class Service:
 
 
 def one_line(error: Exception) -> str:
-    """An error's text, for a message."""
+    """Returns an error's text in one line, for a message."""
     return " ".join((str(error).strip() or type(error).__name__).split())[:1000]
 
 
 def _shared_memory(size: int) -> tuple[mmap.mmap, int]:
-    """Memory that another process can map and nobody can resize, and its descriptor."""
+    """Returns memory that another process can map and nobody can resize, and its descriptor."""
     descriptor = os.memfd_create("agglab-training", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(descriptor, size)
     seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
@@ -243,7 +252,8 @@ def _listen(path: str) -> socket.socket:
 
 
 def _send(connected: socket.socket, packet: bytes) -> bool:
-    """Whether it went. A script that reads nothing while its socket's buffer fills up is left."""
+    """Sends a packet and returns whether it was sent. It is not sent if the script reads nothing
+    and the socket's buffer is full."""
     try:
         connected.send(packet)
     except OSError:

@@ -1,4 +1,5 @@
-"""Tensors as pieces of reductions: what goes through the system, and in which type."""
+"""Makes reductions of PyTorch tensors: whether tensors can go through the system, and as which
+type."""
 
 from __future__ import annotations
 
@@ -18,17 +19,18 @@ CARRIED = {
 }
 """The dtypes that an all-reduce takes through the system."""
 INSTEAD = "float32"
-"""The dtype in which values travel if the system does not take theirs. The sum is rounded to their
-dtype once."""
+"""The dtype in which values travel if the system does not take their own dtype. The sum is rounded
+to their own dtype once."""
 
 
 def carried_as(dtype: torch.dtype, taken: Sequence[str]) -> str:
-    """The type in which values of `dtype`, one of CARRIED, travel; taken: the system's types."""
+    """Returns the dtype in which values of `dtype`, one of CARRIED, travel. taken: the dtypes that
+    the system takes."""
     return CARRIED[dtype] if CARRIED[dtype] in taken else INSTEAD
 
 
 def why_not(tensors: Sequence[Any], is_average: bool) -> str | None:
-    """Why tensors cannot go through the system, in one word; None if they can."""
+    """Returns in one word why tensors cannot go through the system, or None if they can."""
     first = tensors[0]
     for tensor in tensors:
         if tensor.layout is not torch.strided:
@@ -43,8 +45,9 @@ def why_not(tensors: Sequence[Any], is_average: bool) -> str | None:
 def pieces(
     tensors: Sequence[Any], elements_max: int, divide_by: int, taken: Sequence[str]
 ) -> list[Piece]:
-    """Reductions, in order, that sum the tensors in their places, one tensor's values after the
-    other's. divide_by: what each sum is divided by before it is rounded."""
+    """Returns the reductions, in order, that sum the tensors in place. The values of one tensor
+    follow those of another. divide_by: the number by which each sum is divided before it is
+    rounded."""
     flats = [_Flat(tensor) for tensor in tensors if tensor.numel()]
     if not flats:
         return []
@@ -53,7 +56,8 @@ def pieces(
 
 
 class _Flat:
-    """A tensor's values in order, in its own memory where they lie one after the other there."""
+    """The values of a tensor in order. They are in the tensor's own memory if they are contiguous
+    there, and in a copy otherwise."""
 
     def __init__(self, tensor: Any) -> None:
         self.tensor = tensor.detach()
@@ -63,13 +67,14 @@ class _Flat:
         self._left = self.elements
 
     def read(self, start: int, end: int) -> Any:
-        """Values `start` to `end`."""
+        """Returns the values `start` to `end`."""
         if self._flat is None:
             self._flat = self.tensor.reshape(-1).clone()
         return self._flat[start:end]
 
     def write(self, start: int, end: int, values: Any) -> None:
-        """Replace them. Threads do it, to which the caller's inference mode does not reach."""
+        """Replaces the values `start` to `end`. Threads call this, and the caller's inference mode
+        does not apply to them; so this method sets it."""
         with torch.inference_mode(self.tensor.is_inference()):
             self._flat[start:end].copy_(values)
             self._left -= end - start
@@ -81,7 +86,7 @@ _Span = tuple[_Flat, int, int]
 
 
 def _cut(flats: Sequence[_Flat], most: int) -> Iterator[list[_Span]]:
-    """Runs of spans of at most so many values; all are full but for the last."""
+    """Yields lists of spans, each with `most` values in total. Only the last may have fewer."""
     spans: list[_Span] = []
     room = most
     for flat in flats:

@@ -1,5 +1,6 @@
 """The inputs and results of a job's workers, for every system: one module for each kind of
-workload. testbed/workloads/ has what the testbed knows of each. Imports tensors alone."""
+workload. testbed/workloads/ has what the testbed knows of each kind. Of the rest of `hosts`, these
+modules import only tensors.py."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ KINDS: Mapping[str, type[Work]] = {
 """The kinds of workload, by their names in scenarios and agents' configurations."""
 
 Iterated = Layers | Sgd
-"""Kinds whose round is several all-reduces, one after the other (hosts/iteration.py)."""
+"""The kinds of workload whose round consists of several all-reduces, one after the other
+(hosts/iteration.py)."""
 
 DTYPES = ("int32", "float32", "float16")
 
@@ -49,12 +51,12 @@ __all__ = [
 
 
 def told(work: Work) -> dict[str, Any]:
-    """Returns the work as agents receive it: JSON values."""
+    """Returns the work as agents receive it, as JSON values."""
     return {"kind": work.kind, **asdict(work)}
 
 
 def read(given: Mapping[str, Any]) -> Work:
-    """Returns the work from what `told` returned. Raises ValueError with one line."""
+    """Returns the work that `told` has described. Raises ValueError with a message of one line."""
     if not isinstance(given, Mapping):
         raise ValueError("not an object")
     own = dict(given)

@@ -1,14 +1,15 @@
-"""Asynchronous training of a small classifier: what a worker brings to a run, and the arithmetic of
+"""Asynchronous training of a small classifier: a worker's input for a run, and the arithmetic of
 one step.
 
-The task is made from a seed. A document is a bag of words whose frequencies follow Zipf's law; in
-those of class c, words whose number is c modulo the number of classes are more frequent than in
-others. A linear classifier learns with the multi-class hinge loss of Crammer and Singer (JMLR
-2001). All numbers are integers, weights in units of 1 / SCALE, so that a run can be repeated bit
-for bit on any machine.
+The task is made from a seed. A document is a bag of words whose frequencies follow Zipf's law. In
+documents of class c, those words are more frequent whose number is c modulo the number of classes.
+A linear classifier learns with the multi-class hinge loss of Crammer and Singer (JMLR 2001). All
+numbers are integers, and weights have the unit 1 / SCALE. So a run can be repeated bit for bit on
+any machine.
 
-A step takes `batch` documents of one length, which is drawn anew for each step: 8 words or more,
-each doubling half as likely. A step on long documents touches more words, so its update is larger.
+The `batch` documents of a step have the same length, which is drawn for each step. It is 8 words or
+a power of two times as many, and each length is half as likely as the one before. A step on long
+documents touches more words, so its update is larger.
 """
 
 from __future__ import annotations
@@ -23,23 +24,24 @@ from numpy.typing import NDArray
 from agglab.hosts.workloads.base import InputKey
 
 SCALE = 1 << 16
-"""Units in a weight of 1."""
+"""The number of units in a weight of 1."""
 WORDS_MIN, WORDS_MAX = 8, 256
-"""Words of a document."""
+"""The smallest and the largest number of words in a document."""
 NO_WORD = -1
 DOCUMENTS, TIMES, HELD_OUT = range(1001, 1004)
 """Names of streams of random numbers."""
 HELD_OUT_DOCUMENTS = 256
 TYPICAL_ONE_IN = 4
-"""On average, one in this many of a document's words is drawn from the words of its class."""
+"""On average, one of this number of a document's words is drawn from the words of its class."""
 TRIES_PER_UPDATE = 4
-"""A worker can tell of so many steps for each update that a run commits."""
+"""The number of steps for each update of a run for which a worker's account has room."""
 
 DOCUMENT = np.dtype(
     [("words", "i4", (WORDS_MAX,)), ("halvings", "i4"), ("label", "i4"), ("compute_ns", "i8")]
 )
-"""words: NO_WORD after the last. halvings: a document has WORDS_MIN * 2^halvings words. compute_ns:
-how long the step takes that begins with this document."""
+"""A document. words: the numbers of its words, with NO_WORD after the last. halvings: the document
+has WORDS_MIN * 2^halvings words. compute_ns: how long the step takes that begins with this
+document."""
 
 COMMIT = np.dtype(
     [
@@ -54,10 +56,13 @@ COMMIT = np.dtype(
         ("spare", "u4"),
     ]
 )
-"""One update in a server's log. version: what the model became with the last update of its group;
-read: the version that its gradient was computed of. at_ns: on the server's clock. replicated: the
-version that the replica was known to have when it was committed, and -1 where there is no replica.
-epoch: how often another server had taken over."""
+"""One update in a server's log.
+
+version: the version of the model after the last update of the same group. read: the version from
+which the gradient was computed. at_ns: the time of the commit, on the server's clock. replicated:
+the version that the replica was known to have at the commit, or -1 if there is no replica. epoch:
+how many times another server had taken over.
+"""
 
 STEP = np.dtype(
     [
@@ -69,21 +74,26 @@ STEP = np.dtype(
         ("outcome", "u4"),
     ]
 )
-"""One step in a worker's own account. version: where it was committed; epoch: of the model that it
+"""One step in a worker's own account. read: the version from which the gradient was computed.
+version: the version with which the update was committed. epoch: the epoch of the model that was
 read."""
 UNUSED, EMPTY, COMMITTED, STALE, LARGE, LOST, OVER = range(7)
-"""Outcomes of a step. EMPTY: no document was wrong, so that there was nothing to send; STALE: it
-would have been older than the bound; LARGE: its norm alone is beyond the replica's bound; LOST:
-with the server that failed; OVER: the run ended first."""
+"""The outcomes of a step. EMPTY: the model was right about all documents, so there was nothing to
+send. STALE: the update would have been older than the bound. LARGE: the norm of this update alone
+exceeds the replica's bound. LOST: the server that had the update failed. OVER: the run ended
+first."""
 
 
 @dataclass(frozen=True)
 class AsyncSgd:
-    """One training run. features: the number of words of the vocabulary; classes: the number of
-    classes of documents; samples: documents of each worker; batch: documents of a step; rate: units
-    that a document of WORDS_MIN words moves a weight for each time that a word is in it;
-    compute_ns: a step's mean time; updates, time_ns: the run ends when so many updates are
-    committed, or so long after its first request if time_ns is not 0. See also base.Work."""
+    """One training run. See also base.Work.
+
+    features: the number of words in the vocabulary. classes: the number of classes of documents.
+    samples: the number of documents of each worker. batch: the number of documents of a step. rate:
+    the number of units by which a document of WORDS_MIN words changes a weight for each occurrence
+    of a word. compute_ns: a step's mean time. updates, time_ns: the run ends when `updates` updates
+    are committed, or, if time_ns is not 0, `time_ns` after its first request.
+    """
 
     kind: ClassVar = "async_sgd"
     in_place: ClassVar = False
@@ -99,18 +109,19 @@ class AsyncSgd:
 
     @property
     def elements(self) -> int:
-        """Weights of the model."""
+        """The number of weights of the model."""
         return self.features * self.classes
 
     @property
     def steps_max(self) -> int:
-        """Steps that a worker's account has room for."""
+        """The number of steps for which a worker's account has room."""
         return TRIES_PER_UPDATE * self.updates
 
     @property
     def result(self) -> np.dtype:
-        """Returns what a worker holds when the run is over: the model, the server's log, its own
-        account. commits, steps: how many of `log` and `account` are used."""
+        """The dtype of what a worker holds when the run is over: the model, the server's log and
+        the worker's own account. commits, steps: how many entries of `log` and `account` are
+        used."""
         return np.dtype(
             [
                 ("began_ns", "i8"),
@@ -123,7 +134,7 @@ class AsyncSgd:
         )
 
     def documents(self, key: tuple[int, ...], count: int) -> NDArray[np.void]:
-        """DOCUMENTs of shape (count,), named by a key."""
+        """Returns `count` DOCUMENTs, which are drawn at random as `key` says."""
         found = np.zeros(count, DOCUMENT)
         chance = _generator(*key, DOCUMENTS)
         most = (WORDS_MAX // WORDS_MIN).bit_length() - 1
@@ -142,25 +153,25 @@ class AsyncSgd:
         return found
 
     def inputs(self, key: InputKey) -> NDArray[Any]:
-        """The worker's documents: DOCUMENT of shape (samples,)."""
+        """Returns the worker's documents: DOCUMENT of shape (samples,)."""
         return self.documents(key, self.samples)
 
     def held_out(self, seed: int, job: int) -> NDArray[np.void]:
-        """Documents of nobody, by which models are judged."""
+        """Returns the documents with which models are judged. No worker has them."""
         return self.documents((seed, job, HELD_OUT), HELD_OUT_DOCUMENTS)
 
     def room(self, inputs: NDArray[Any]) -> NDArray[np.int64]:
-        """Memory for a `result`, flat."""
+        """Returns memory for a `result`, as a flat array."""
         return np.zeros(self.result.itemsize // 8, np.int64)
 
     def rows_of(self, documents: NDArray[np.void], step: int) -> NDArray[np.void]:
-        """The documents of a worker's step."""
+        """Returns the documents of a worker's step."""
         places = np.arange(step * self.batch, (step + 1) * self.batch) % len(documents)
         return documents[places]
 
     def update(self, model: NDArray[np.int32], rows: NDArray[np.void]) -> NDArray[np.int32]:
-        """Returns what a step adds to the model, int32 of shape (elements,): the rate times the
-        negative subgradient of the hinge loss, summed over its documents."""
+        """Returns what a step adds to the model: int32 of shape (elements,). It is the rate times
+        the negative subgradient of the hinge loss, summed over the documents of the step."""
         weights = model.reshape(self.features, self.classes)
         found = np.zeros((self.features, self.classes), np.int32)
         for row in rows:
@@ -183,8 +194,8 @@ def scores_of(weights: NDArray, row: NDArray[np.void]) -> NDArray[np.int64]:
 
 
 def rival_of(scores: NDArray[np.int64], row: NDArray[np.void]) -> int:
-    """The other class that comes within a margin of 1 of the right one, and closest; -1 if none
-    does."""
+    """Returns the wrong class with the highest score, if its score is within a margin of 1 of the
+    right class's score or above it. Returns -1 otherwise."""
     margins = scores + SCALE
     margins[row["label"]] = scores[row["label"]]
     rival = int(np.argmax(margins))
@@ -203,7 +214,7 @@ SHARES_MAX = np.uint64(1 << 32)
 
 
 def norm_of(update: NDArray[np.int32]) -> int:
-    """The Euclidean length of an update in units, rounded up."""
+    """Returns the Euclidean length of an update in units, rounded up."""
     wide = np.abs(update.astype(np.int64)).astype(np.uint64)
     each = wide * wide  # below 2^63, but not so their sum
     low = np.uint64(0xFFFFFFFF)
@@ -217,7 +228,7 @@ def _generator(*key: int) -> np.random.PCG64:
 
 
 def _trailing_zeros(raw: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Returns for each number how many of its last bits are 0."""
+    """Returns, for each number, how many of its lowest bits are 0."""
     lowest = raw & (~raw + np.uint64(1))
     exponents: NDArray[np.int64] = np.frexp(lowest.astype(np.float64))[1].astype(np.int64)
     return np.maximum(exponents - 1, 0)

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 
 class InputKey(NamedTuple):
-    """Names the input of one worker in one round. rank: in the whole job: members that a session
-    leaves out change nobody's rank and nobody's input."""
+    """The name of one worker's input in one round. rank: the worker's rank in the whole job. If a
+    session leaves members out, no rank and no input changes."""
 
     seed: int
     job: int
@@ -21,7 +21,8 @@ class InputKey(NamedTuple):
 class Work(Protocol):
     """The work of each worker of a job in a round: a frozen dataclass whose fields are JSON values.
 
-    in_place: a result may be put where the input is, which has its dtype and length.
+    in_place: whether a result may be put where the input is; it then has the input's dtype and
+    length.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
@@ -30,15 +31,16 @@ class Work(Protocol):
 
     @property
     def elements(self) -> int:
-        """Values of an input, at most."""
+        """The largest number of values in an input."""
 
     @property
     def dtype(self) -> str:
         """The type of the values: int32, float32 or float16."""
 
     def inputs(self, key: InputKey) -> NDArray[Any]:
-        """Returns one worker's inputs of one round: flat, contiguous and aligned; of `dtype`, or
-        structured where a worker has more than values."""
+        """Returns one worker's input of one round. The array is flat, contiguous and aligned. It is
+        of `dtype`, or structured if the input has more than values."""
 
     def room(self, inputs: NDArray[Any]) -> NDArray[Any]:
-        """An array for the result of such an input, each page of which has been touched."""
+        """Returns an array for the result of this input. Every page of its memory has been written
+        to."""

@@ -1,5 +1,5 @@
-"""`calls`: what an application does that is no all-reduce. Word counts over the texts of Python's
-own standard library, and critical sections under locks."""
+"""`calls`: remote calls of an application that is no all-reduce. The applications are word counts
+over the texts of Python's standard library, and critical sections under locks."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from agglab.hosts.workloads.library_text import library_text
 WORDCOUNT, LOCK = "wordcount", "lock"
 APPLICATIONS = (WORDCOUNT, LOCK)
 COUNTED = np.dtype([("key", np.uint64), ("value", np.int32)])
-"""A word, and how often a worker has it in its part of the text. Keys are sorted, each is there
-once."""
+"""A word, and how often it occurs in a worker's part of the text. Keys are ascending, and each key
+is there once."""
 LOCKS = 4
-"""The number of locks of all workers; their keys are 0 to 3."""
+"""The number of locks, which all workers share. Their keys are 0 to 3."""
 
 
 @dataclass(frozen=True)
 class Calls:
-    """See base.Work. elements: words of a worker's part of the text in a round, or how many
-    critical sections it goes through. workers: the number of workers of the whole job, which share
-    the text."""
+    """The calls of a worker in a round. See base.Work. elements: the number of words in the
+    worker's part of the text, or the number of its critical sections. workers: the number of
+    workers of the whole job, which share the text."""
 
     kind: ClassVar = "calls"
     in_place: ClassVar = False
@@ -35,7 +35,8 @@ class Calls:
     workers: int
 
     def inputs(self, key: InputKey) -> NDArray[Any]:
-        """wordcount: COUNTED. lock: int32, which lock each section needs."""
+        """Returns COUNTED for wordcount. Returns int32 for lock: which lock each critical section
+        needs."""
         if self.application == WORDCOUNT:
             keys, counts = np.unique(library_text().keys[self.part(key)], return_counts=True)
             counted = np.zeros(keys.size, COUNTED)
@@ -45,9 +46,9 @@ class Calls:
         return chance.integers(0, LOCKS, self.elements, np.int32)
 
     def part(self, key: InputKey) -> NDArray[np.int32]:
-        """The words of one worker's part of the text in one round, by their numbers in it. Parts
-        follow one another from a place that seed and job choose; after the last word of the text
-        comes the first."""
+        """Returns the numbers of the words in one worker's part of the text in one round. Parts
+        follow one another, beginning at a place that seed and job choose. The first word of the
+        text follows the last."""
         text = library_text()
         begin = int(np.random.default_rng([key.seed, key.job]).integers(text.numbers.size))
         return text.part(
@@ -55,6 +56,7 @@ class Calls:
         )
 
     def room(self, inputs: NDArray[Any]) -> NDArray[Any]:
-        """wordcount: for each key how often all workers have it. lock: what the counter of each
-        section's lock stood at when it began."""
+        """Returns an array for the result. For wordcount, the result says for each key how often
+        all workers have it. For lock, it says for each critical section the value of the lock's
+        counter at the beginning."""
         return np.full(inputs.size, 1, np.int32)

@@ -1,7 +1,8 @@
 """`embedding_allreduce`: the sum over all workers of the gradient of an embedding. A batch touches
-those rows of the embedding's matrix whose words are in it, so most of the gradient is zero.
+only the rows of the embedding's matrix whose words are in the batch, so most of the gradient is
+zero.
 
-The words are those of the source text of Python's own standard library (library_text.py).
+The words are those of the source text of Python's standard library (library_text.py).
 """
 
 from __future__ import annotations
@@ -20,17 +21,21 @@ from agglab.hosts.workloads.library_text import library_text
 RANK, HASHED = "rank", "hashed"
 ROW_ORDERS = (RANK, HASHED)
 TEXT = 0x7478
-"""Name of a stream of random numbers."""
+"""The name of a stream of random numbers."""
 
 
 @dataclass(frozen=True)
 class Embedding:
-    """See base.Work. elements: the values of the matrix, whose rows have `width` values; the last
-    row may be short. tokens: words of a worker's batch, which follow each other in the text from a
-    place of their own for each worker and round on.
+    """The all-reduce of an embedding's gradient. See base.Work.
 
-    row_order: with `rank`, the word that the text has most often has the first row; with `hashed`,
-    a word has the row that its hash says. Words beyond the rows share those of others."""
+    elements: the number of values of the matrix. Its rows have `width` values; the last row may be
+    shorter. tokens: the number of words in a worker's batch. These words follow each other in the
+    text, and each worker begins at another place in each round.
+
+    row_order: which row a word has. With `rank`, the most frequent word of the text has the first
+    row, and so on. With `hashed`, the hash of the word gives the row. If there are more words than
+    rows, words share rows.
+    """
 
     kind: ClassVar = "embedding_allreduce"
     in_place: ClassVar = True
@@ -49,7 +54,7 @@ class Embedding:
         return self.part(key, 0, self.elements)
 
     def part(self, key: InputKey, start: int, count: int) -> NDArray[Any]:
-        """Returns this number of values of the input, beginning at `start`."""
+        """Returns `count` values of the input, beginning at `start`."""
         rows, gradients = _gradients(self, key)
         first, end = start // self.width, -(-(start + count) // self.width)
         part = np.zeros((end - first, self.width), self.dtype)
@@ -59,7 +64,7 @@ class Embedding:
         return part.reshape(-1)[offset : offset + count]
 
     def batch_rows(self, key: InputKey) -> NDArray[np.int64]:
-        """The row of each word of a batch: int64, of shape (tokens,)."""
+        """Returns the row of each word of a batch: int64, of shape (tokens,)."""
         text = library_text()
         chance = np.random.PCG64(np.random.SeedSequence((TEXT, *key)))
         first = int(chance.random_raw() % text.numbers.size)
@@ -74,8 +79,8 @@ class Embedding:
 
 @lru_cache(maxsize=1)
 def _ranks() -> NDArray[np.uint64]:
-    """Returns, for each number of the vocabulary, how many words are more frequent in the text. Of
-    two equally frequent words, the one that comes first in the text ranks first."""
+    """Returns, for each word of the vocabulary, how many words are more frequent in the text. Of
+    two equally frequent words, the one that appears first in the text counts as more frequent."""
     counts = np.bincount(library_text().numbers)
     ranks = np.empty(counts.size, np.uint64)
     ranks[np.argsort(-counts, kind="stable")] = np.arange(counts.size, dtype=np.uint64)
@@ -84,8 +89,9 @@ def _ranks() -> NDArray[np.uint64]:
 
 @lru_cache(maxsize=64)
 def _gradients(work: Embedding, key: InputKey) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Rows that a batch touches, ascending, and their gradients: each the sum of one gradient for
-    each place of its words in the batch, in the order of the text."""
+    """Returns the rows that a batch touches, ascending, and their gradients. The gradient of a row
+    is the sum of one random gradient for each occurrence of its words in the batch, in the order of
+    the text."""
     rows, place = np.unique(work.batch_rows(key), return_inverse=True)
     values = work.tokens * work.width
     no_zeros = Sparsity(1.0, work.width, "full", 1, values)

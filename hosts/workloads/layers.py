@@ -1,10 +1,12 @@
-"""`layers`: training without the arithmetic. A round is one iteration: the backward pass, whose
-gradients are summed over all workers in buckets while it goes on, and the forward pass after it.
+"""`layers`: training without the arithmetic. A round is one iteration, which has a backward pass
+and then a forward pass. During the backward pass, gradients are already summed over all workers, in
+buckets.
 
-A worker begins the backward pass, from the last layer to the first, when the round begins; passes
-take their time and compute nothing. A bucket may be summed as soon as the backward pass is through
-with its layers. The forward pass begins when the backward pass is over, and passes each layer once
-its gradients are summed. The round is over when it is through the last layer.
+A worker begins the backward pass when the round begins, and goes from the last layer to the first.
+Passes take their time and compute nothing. A bucket may be summed as soon as the backward pass has
+finished its layers. The forward pass begins when the backward pass is over. It enters each layer
+only when the gradients of this layer are summed. The round is over when the forward pass has
+finished the last layer.
 """
 
 from __future__ import annotations
@@ -27,8 +29,9 @@ NS_PER_S = 1_000_000_000
 
 
 class Bucket(NamedTuple):
-    """A part of the tensor that is summed at once: `elements` values of the tensor from `start` on,
-    of the layers `first` to `last`, complete `ready_ns` after the backward pass began."""
+    """A part of the tensor that is summed in one all-reduce. It has the `elements` values from
+    `start` on, which are those of the layers `first` to `last`. It is complete `ready_ns` after the
+    backward pass began."""
 
     start: int
     elements: int
@@ -39,13 +42,14 @@ class Bucket(NamedTuple):
 
 @dataclass(frozen=True)
 class Layers:
-    """See base.Work. The tensor has the gradients of all layers, from the input on.
+    """One iteration of a training. See base.Work. The tensor has the gradients of all layers,
+    beginning with the input layer.
 
-    sizes: values of each layer; forward_ns, backward_ns: how long its passes take; sparse: numbers
-    of the layers whose gradients are sparse as `density`, `block`, `overlap` and `workers` say
-    (tensors.Sparsity). bucket: values of a bucket. priorities: of the buckets that are ready, the
-    one nearest to the input is summed first, as far as this can be told beforehand (`order`).
-    link_bps: the rate of the slowest link.
+    sizes: the number of values of each layer. forward_ns, backward_ns: how long each layer's passes
+    take. sparse: the numbers of the layers whose gradients are sparse, as `density`, `block`,
+    `overlap` and `workers` say (tensors.Sparsity). bucket: the number of values of a bucket.
+    priorities: whether, of the buckets that are ready, the one nearest to the input is summed
+    first, as far as this can be known in advance (`order`). link_bps: the rate of the slowest link.
     """
 
     kind: ClassVar = "layers"
@@ -64,7 +68,7 @@ class Layers:
     link_bps: float
 
     def __post_init__(self) -> None:
-        """Raises ValueError, one line."""
+        """Raises ValueError, with a message of one line, for impossible values."""
         for name in ("sizes", "forward_ns", "backward_ns", "sparse"):
             given = getattr(self, name)
             if not isinstance(given, Sequence) or any(type(n) is not int or n < 0 for n in given):
@@ -77,7 +81,7 @@ class Layers:
 
     @property
     def elements(self) -> int:
-        """Values of all layers."""
+        """The number of values of all layers."""
         return sum(self.sizes)
 
     @property
@@ -89,7 +93,7 @@ class Layers:
         return self.part(key, 0, self.elements)
 
     def part(self, key: InputKey, start: int, count: int) -> NDArray[Any]:
-        """Returns this number of values of the input, beginning at `start`."""
+        """Returns `count` values of the input, beginning at `start`."""
         found = make_tensor(*key, count, self.dtype, start)
         for layer in self.sparse:
             begin = max(start, self._starts[layer])
@@ -111,9 +115,9 @@ class Layers:
 
     @cached_property
     def buckets(self) -> tuple[Bucket, ...]:
-        """The buckets, in the order in which the backward pass completes them. A bucket has whole
-        layers, as many as fit, or one that is larger. With priorities such a layer is cut into
-        buckets, so that others need not wait for all of it."""
+        """The buckets, in the order in which the backward pass completes them. A bucket consists of
+        whole layers: as many as fit, or a single layer that is larger. With priorities such a large
+        layer is cut into several buckets, so that other buckets need not wait for all of it."""
         found: list[Bucket] = []
         last = len(self.sizes) - 1
         while last >= 0:
@@ -138,9 +142,10 @@ class Layers:
 
     @cached_property
     def order(self) -> tuple[int, ...]:
-        """Numbers of `buckets`, in the order in which they are summed. All workers have to sum
-        alike, so it follows from what all of them know: with priorities from how long each bucket
-        would be under way if its values crossed the slowest link once."""
+        """The numbers of `buckets`, in the order in which they are summed: without priorities, the
+        order of `buckets`. All workers have to use the same order, so it follows only from what all
+        of them know. With priorities it is computed as if each bucket took the time in which its
+        values cross the slowest link once."""
         left, now_ns, found = list(range(len(self.buckets))), 0.0, []
         while left:
             if not self.priorities:
@@ -154,8 +159,8 @@ class Layers:
         return tuple(found)
 
     def forward_end_ns(self, summed_ns: Sequence[float]) -> float:
-        """Returns when the forward pass ends, given when each bucket was summed. Times count from
-        the beginning of the backward pass."""
+        """Returns when the forward pass ends. summed_ns: when each bucket was summed. Times count
+        from the beginning of the backward pass."""
         due_ns = [0.0] * len(self.sizes)
         for bucket, at_ns in zip(self.buckets, summed_ns, strict=True):
             for layer in range(bucket.first, bucket.last + 1):
@@ -166,8 +171,8 @@ class Layers:
         return end_ns
 
     def iteration_ns(self, times_ns: Sequence[float]) -> float:
-        """Returns how long an iteration takes whose buckets take these times to sum, one after the
-        other."""
+        """Returns how long an iteration takes. times_ns: how long it takes to sum each bucket.
+        Buckets are summed one after the other."""
         now_ns, summed_ns = 0.0, [0.0] * len(self.buckets)
         for number in self.order:
             now_ns = max(now_ns, self.buckets[number].ready_ns) + times_ns[number]
@@ -175,18 +180,18 @@ class Layers:
         return self.forward_end_ns(summed_ns)
 
     def all_reduces(self) -> tuple[BucketOf, ...]:
-        """Returns the all-reduces of a round, in the order of `buckets`."""
+        """Returns the workloads of the all-reduces of a round, in the order of `buckets`."""
         return tuple(BucketOf(self, each.start, each.elements) for each in self.buckets)
 
     def as_dense(self) -> Dense:
-        """Returns a workload with the same values that are summed at once. Systems whose endpoint
-        sums the buckets are given this one."""
+        """Returns a workload with the same values in a single all-reduce. A system whose endpoint
+        sums the buckets is given this workload."""
         return Dense(self.elements, self.dtype)
 
 
 @dataclass(frozen=True)
 class BucketOf:
-    """See base.Work: the all-reduce of one bucket."""
+    """The all-reduce of one bucket. See base.Work."""
 
     kind: ClassVar = Dense.kind
     in_place: ClassVar = True
@@ -202,7 +207,7 @@ class BucketOf:
         return self.part(key, 0, self.elements)
 
     def part(self, key: InputKey, start: int, count: int) -> NDArray[Any]:
-        """Returns this number of values of the bucket, beginning at `start`."""
+        """Returns `count` values of the bucket, beginning at `start`."""
         return self.layers.part(key, self.start + start, count)
 
     def room(self, inputs: NDArray[Any]) -> NDArray[Any]:

@@ -1,5 +1,6 @@
-"""`push_pull`: each worker pushes values under keys, and pulls the sums of all that was pushed in
-the round under these keys. Workers have different keys, few of which are drawn very often."""
+"""`push_pull`: each worker pushes values under keys. Then it pulls, for each of its keys, the sum
+of all values that any worker pushed under this key in the round. Workers have different keys, and a
+few keys are drawn very often."""
 
 from __future__ import annotations
 
@@ -22,12 +23,14 @@ DRAWS, RANKS = 0x6472, 0x726B
 
 @dataclass(frozen=True)
 class PushPull:
-    """See base.Work. elements: keys that each worker draws in a round; it pushes each once.
+    """Pushes and pulls of values under keys. See base.Work. elements: the number of keys that each
+    worker draws in a round; it pushes each key once.
 
-    source: `zipf`, where the key of rank r, of so many as `vocabulary`, is drawn with a chance in
-    proportion to r^-exponent; or `python`, where the keys are the identifiers of the source text of
-    Python's own standard library, from a place of its own for each worker and round on. drift:
-    after so many rounds every rank has another key; 0 for never.
+    source: `zipf` or `python`. With `zipf` there are `vocabulary` keys, and the key of rank r is
+    drawn with a probability in proportion to r^-exponent. With `python`, the keys are the
+    identifiers in the source text of Python's standard library; each worker begins at another place
+    of the text in each round. drift: after this number of rounds, every rank gets another key; 0
+    for never.
     """
 
     kind: ClassVar = "push_pull"
@@ -40,7 +43,8 @@ class PushPull:
     drift: int
 
     def inputs(self, key: InputKey) -> NDArray[Any]:
-        """Structured: the fields `key` (uint64, ascending, each once) and `value`."""
+        """Returns a structured array with the fields `key` (uint64, ascending, each key once) and
+        `value`."""
         keys = np.unique(self.sampled_keys(key))
         pushed = np.zeros(keys.size, [("key", "u8"), ("value", self.dtype)])
         pushed["key"] = keys
@@ -51,8 +55,8 @@ class PushPull:
         return np.full(inputs.size, 1, inputs["value"].dtype)
 
     def sampled_keys(self, key: InputKey) -> NDArray[np.uint64]:
-        """The keys as they are drawn, most of the hot ones many times: uint64, of shape
-        (elements,)."""
+        """Returns the keys as they were drawn: uint64, of shape (elements,). Frequent keys are
+        there many times."""
         if self.source == PYTHON:
             text = library_text()
             first = int(_generator(DRAWS, *key).integers(text.numbers.size))
@@ -64,8 +68,7 @@ class PushPull:
 
     @property
     def keys_most(self) -> int:
-        """Returns the largest number of different keys that all workers together can have in a
-        round."""
+        """The largest number of different keys that all workers together can have in a round."""
         return len(library_text().vocabulary) if self.source == PYTHON else self.vocabulary
 
 
@@ -75,7 +78,7 @@ def _generator(*key: int) -> np.random.Generator:
 
 @lru_cache(maxsize=4)
 def _chances(exponent: float, vocabulary: int) -> NDArray[np.float64]:
-    """Returns, for each rank, the probability that it or one before it is drawn."""
+    """Returns, for each rank, the probability that this rank or a smaller one is drawn."""
     weights = np.arange(1, vocabulary + 1, dtype=np.float64) ** -exponent
     chances: NDArray[np.float64] = np.cumsum(weights) / weights.sum()
     chances[-1] = 1.0
@@ -83,8 +86,9 @@ def _chances(exponent: float, vocabulary: int) -> NDArray[np.float64]:
 
 
 def _scattered(ranks: NDArray[np.uint64], salt: int) -> NDArray[np.uint64]:
-    """A key for each rank, all over the 64 bits: the finaliser of SplitMix64, which is one-to-one
-    (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014)."""
+    """Returns a key for each rank. The keys are spread over all 64 bits by the finaliser of
+    SplitMix64, which is one-to-one (Steele, Lea, Flood: Fast Splittable Pseudorandom Number
+    Generators, OOPSLA 2014)."""
     keys = ranks + np.uint64((salt * 0x9E3779B97F4A7C15 + 1) % 2**64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         keys = (keys ^ (keys >> np.uint64(shift))) * np.uint64(factor)

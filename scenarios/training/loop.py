@@ -1,7 +1,9 @@
-"""What the training scripts share: data-parallel training with PyTorch's DistributedDataParallel.
+"""The common part of the training scripts: data-parallel training with PyTorch's
+DistributedDataParallel.
 
-Nothing in here knows of Agglab but the backend's name, which the environment can replace, and the
-reports. Every chance has a seed, so that two runs differ in their reductions alone.
+Only two things in this file are about Agglab: the reports, and the backend's name, which
+`--backend` can replace. All random numbers have a seed, so that two runs differ only in their
+reductions.
 """
 
 from __future__ import annotations
@@ -19,8 +21,8 @@ Batch = tuple[Tensor, Tensor]
 
 
 def arguments(**defaults: float) -> argparse.Namespace:
-    """Reads the command line: the backend, and the epochs, batch (of one rank), rate and seed,
-    whose defaults may be given."""
+    """Returns the arguments of the command line: the backend, epochs, batch (of one rank), rate and
+    seed. defaults: replace the usual defaults."""
     usual = {"epochs": 3, "batch": 48, "rate": 0.001, "seed": 1, **defaults}
     parser = argparse.ArgumentParser()
     parser.add_argument("--backend", default="agglab")
@@ -30,15 +32,15 @@ def arguments(**defaults: float) -> argparse.Namespace:
 
 
 class Examples:
-    """Inputs and their targets; every rank goes through a part of its own, in an order that each
-    epoch changes."""
+    """Inputs and their targets. Each rank goes through its own part of them, in an order that
+    changes in each epoch."""
 
     def __init__(self, inputs: Tensor, targets: Tensor, batch: int, seed: int) -> None:
         self._inputs, self._targets, self._batch, self._seed = inputs, targets, batch, seed
 
     def batches(self, epoch: int) -> Iterator[Batch]:
-        """Yields the batches of this rank. All ranks have equally many, and examples that do not
-        fill a batch are left out."""
+        """Yields the batches of this rank. All ranks have the same number of batches, and examples
+        that do not fill a batch are left out."""
         order = torch.Generator().manual_seed(self._seed * 1000 + epoch)
         places = torch.randperm(len(self._inputs), generator=order)
         rank, ranks = distributed.get_rank(), distributed.get_world_size()
@@ -53,8 +55,8 @@ def train(
     accuracy: Callable[[nn.Module], float],
     asked: argparse.Namespace,
 ) -> None:
-    """Trains for all epochs, by Adam on the cross entropy. Joins the other ranks first, and reports
-    every step and epoch."""
+    """Trains for all epochs, with Adam and the cross entropy. Joins the other ranks first, and
+    reports every step and epoch."""
     distributed.init_process_group(asked.backend)
     whole = DistributedDataParallel(model)
     optimiser = torch.optim.Adam(whole.parameters(), asked.rate)

@@ -1,5 +1,6 @@
-"""The next word of source text (that of Python's own standard library) from the four before it: an
-embedding with a row for each word, whose gradient is zero but for the rows of a batch."""
+"""Trains a model to predict the next word of source text (that of Python's standard library) from
+the four words before it. The model has an embedding with a row for each word. Its gradient is zero
+except in the rows of a batch."""
 
 from functools import partial
 
@@ -11,7 +12,8 @@ from agglab.hosts.workloads.library_text import library_text
 
 VOCABULARY, WIDTH, BEFORE = 16_384, 64, 4
 CLASSES = 256
-"""Only the commonest words are told apart as next words; all others are one class."""
+"""The number of classes of next words. The most frequent words have a class each, and all others
+share one class."""
 EXAMPLES, TESTED = 40_000, 2_000
 
 
@@ -33,7 +35,8 @@ def main() -> None:
 
 
 def ranked() -> torch.Tensor:
-    """The text, each word by its place among all words, the commonest being 0."""
+    """Returns the text, with each word replaced by its rank by frequency. The most frequent word
+    has rank 0."""
     numbers = torch.tensor(library_text().numbers, dtype=torch.int64)
     counts = torch.bincount(numbers)
     ranks = torch.empty_like(counts)

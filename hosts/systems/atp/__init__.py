@@ -1,10 +1,10 @@
-"""Slots that all jobs share: docs/pooling.md. Settings: hosts/systems/pooling/__init__.py."""
+"""ATP: slots that all jobs share; docs/pooling.md. Settings: hosts/systems/pooling/__init__.py."""
 
 from __future__ import annotations
 
 from agglab.hosts.systems.pooling import endpoint
 
 QUANTISES = True
-"""For float32 it also returns the integers that travelled."""
+"""Whether a worker also returns, for float32, the integers that were summed."""
 
 __all__ = ["QUANTISES", "endpoint"]

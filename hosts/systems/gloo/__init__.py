@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def reducer(part: Part, hooks: Hooks) -> GlooReducer:
-    """One worker, with a transport of its own. PyTorch is imported here, by nobody else."""
+    """Returns one worker, with a transport of its own. Only this function imports PyTorch."""
     from agglab.hosts.systems.gloo.worker import GlooReducer
 
     return GlooReducer(part, hooks)

@@ -1,4 +1,5 @@
-"""The counters of a worker's connections. Imports no PyTorch: the testbed reads the names."""
+"""The counters of a worker's connections. This module does not import PyTorch, because the testbed
+reads the names."""
 
 from __future__ import annotations
 
@@ -20,15 +21,16 @@ OWN_COUNTERS = {
         "the congestion windows of all samples added up: over `window_samples` it is the mean",
     ),
 }
-"""Beside those of every endpoint (hosts/endpoint.py), which are TCP's here: `counted`."""
+"""The counters that Gloo's workers have besides those of every endpoint (hosts/endpoint.py). For
+Gloo, the latter are derived from TCP's counts; see `counted`."""
 HEADER_BYTES = 14 + 20 + 32
-"""Ethernet, IPv4, and TCP with time stamps."""
+"""The length of the headers of Ethernet, IPv4, and TCP with time stamps."""
 
 
 def counted(infos: Iterable[Info]) -> dict[str, int]:
-    """The counters of hosts/endpoint.py, from all connections of a worker. Packets are segments;
-    of frames the kernel counts payload and number, so that the bytes of selective acknowledgements
-    are missing."""
+    """Returns the counters of hosts/endpoint.py, summed over all connections of a worker. Packets
+    are segments. The kernel counts the number of segments and their payload, and HEADER_BYTES is
+    added for each segment. So the bytes of selective acknowledgements are missing."""
     found = dict.fromkeys(
         ("sent", "received", "retransmitted", "timeouts", "bytes_sent", "bytes_received"), 0
     )

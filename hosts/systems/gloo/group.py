@@ -1,4 +1,5 @@
-"""The members of one session, joined by PyTorch into a Gloo process group: its connections."""
+"""The members of one session, which PyTorch joins into a Gloo process group, and their
+connections."""
 
 from __future__ import annotations
 
@@ -17,17 +18,20 @@ from agglab.hosts.part import Part
 from agglab.hosts.systems.gloo import tcp
 
 SPARE_S = 5.0
-"""The time by which Gloo's timeout exceeds the worker's. The worker gives up first, because its
-error message says more."""
+"""The time in seconds by which Gloo's timeout exceeds the worker's. So the worker gives up first,
+because its error message says more."""
 NO_NAMES = "timeout:1 attempts:1"
-"""Options of resolv.conf(5): PyTorch looks up the names of addresses, and the hosts here have no
-name server."""
+"""Options of resolv.conf(5) that keep name look-ups short. PyTorch looks up the names of addresses,
+but the hosts here have no name server."""
 
 
 class Group:
-    """Joins in a thread of its own, because Gloo waits for all members meanwhile. Settings: peers
-    ([address, port] of all members by rank, the port that of the first one's store), session,
-    congestion_control."""
+    """A Gloo process group of one session. It joins in a thread of its own, because Gloo blocks
+    until all members have come.
+
+    Settings: peers ([address, port] of all members by rank; the port is that of the first member's
+    store), session, congestion_control.
+    """
 
     def __init__(self, part: Part) -> None:
         self._part, self._peers = part, part.peers
@@ -40,8 +44,8 @@ class Group:
         threading.Thread(target=self._run, name="gloo-join", daemon=True).start()
 
     def joined(self, within_s: float) -> bool:
-        """Whether all members are connected, after waiting for it so long. Raises AllReduceError if
-        they will never be."""
+        """Waits until all members are connected, at most `within_s` seconds, and returns whether
+        they are. Raises AllReduceError if they will never be."""
         if not self._done.wait(within_s):
             return False
         if self._failure:
@@ -50,7 +54,7 @@ class Group:
 
     @property
     def connections(self) -> Mapping[int, tcp.Connection]:
-        """The connections to the other members, by rank; empty until all have connected."""
+        """The connections to the other members, by rank. It is empty until all have connected."""
         return self._connections
 
     @property
@@ -59,11 +63,11 @@ class Group:
         return self._peers
 
     def start_sum(self, array: Any) -> Any:
-        """Begin to sum a tensor over all members, in its own place: a `torch.distributed.Work`."""
+        """Begins to sum a tensor over all members, in place. Returns a `torch.distributed.Work`."""
         return self._made.allreduce([array])
 
     def break_off(self) -> None:
-        """End every connection, here and at the other members: what Gloo is doing fails. May be
+        """Ends every connection, here and at the other members. What Gloo is doing fails. May be
         called twice."""
         with self._lock:
             self._closed = True
@@ -72,8 +76,8 @@ class Group:
             connection.break_off()
 
     def close(self) -> None:
-        """Break off, and let Gloo's threads end. What Gloo was doing may notice it late: nobody
-        waits for that."""
+        """Ends every connection and lets Gloo's threads end. Gloo may notice the end late, and
+        nobody waits for it."""
         self.break_off()
         made, self._made = [self._made], None
         threading.Thread(target=made.clear, name="gloo-leave", daemon=True).start()
@@ -106,7 +110,8 @@ class Group:
         return distributed.ProcessGroupGloo(store, part.rank, part.workers, options)
 
     def _found(self) -> Mapping[int, tcp.Connection]:
-        """Raises RuntimeError unless there is one connection with each other member."""
+        """Returns the connections by rank. Raises RuntimeError unless there is one connection with
+        each other member."""
         ranks = {host: rank for rank, (host, _) in enumerate(self._peers)}
         found = {ranks[each.peer[0]]: each for each in self._open_connections()}
         if len(found) != self._part.workers - 1:
@@ -116,7 +121,8 @@ class Group:
         return found
 
     def _open_connections(self) -> list[tcp.Connection]:
-        """Returns Gloo's open connections of this process, which has one session at a time."""
+        """Returns the open connections that Gloo has in this process. A process has one session at
+        a time."""
         own = self._part.rank
         others = [host for rank, (host, _) in enumerate(self._peers) if rank != own]
         found = tcp.connections(others, but_port=self._peers[0][1])
@@ -124,8 +130,8 @@ class Group:
 
 
 def _store(host: str, port: int, is_first: bool, patience: timedelta) -> Any:
-    """The store at the first member's host, in which members find each other's addresses. It serves
-    all sessions of the process that has it."""
+    """Returns the store at the first member's host, in which members find each other's addresses.
+    The first member's process makes the store once, and it serves all sessions of this process."""
     if is_first:
         return _own_store(host, port)
     return distributed.TCPStore(host, port, None, False, patience, wait_for_workers=False)

@@ -1,5 +1,5 @@
-"""Reads what the kernel knows of TCP connections that other code in this process made: sockets of
-this process, found by their peers' addresses, and TCP_INFO of each (linux/tcp.h, `struct
+"""Reads what the kernel knows of TCP connections that other code in this process made. It finds the
+sockets of this process by their peers' addresses, and reads TCP_INFO of each (linux/tcp.h, `struct
 tcp_info`)."""
 
 from __future__ import annotations
@@ -15,18 +15,25 @@ TCP_INFO = 11
 ESTABLISHED = 1
 TCP_CONGESTION = 13
 PROBING = {socket.TCP_KEEPIDLE: 1, socket.TCP_KEEPINTVL: 1, socket.TCP_KEEPCNT: 127}
-"""Seconds, seconds, and the most unanswered probes that the kernel can be told to bear."""
+"""Options for keep-alive probes. They are the time before the first probe in seconds, the time
+between probes in seconds, and the number of unanswered probes after which the kernel gives up. The
+number is the largest that the kernel accepts."""
 OPEN_FILES = "/proc/self/fd"
 INFO_BYTES = 512
-"""More than any kernel's `struct tcp_info` has; getsockopt says how much it filled."""
+"""A size that is larger than `struct tcp_info` of any kernel. getsockopt tells how many bytes it
+has filled."""
 
 
 @dataclass(frozen=True)
 class Info:
-    """Some fields of `struct tcp_info`, under their names without `tcpi_`; 0 where the kernel is
-    older than the field. Of the moment are state; retransmits and probes, how often in a row no
-    answer came to a segment that was sent again, and to a probe; unacked and snd_cwnd, in segments.
-    All others are counts since the connection was made, of segments or bytes."""
+    """Some fields of `struct tcp_info`, under their names without `tcpi_`. A field that the kernel
+    does not have is 0.
+
+    The following fields have the value of the moment: state; retransmits (how often in a row a
+    segment was sent again without an answer); probes (the same for keep-alive probes); unacked and
+    snd_cwnd, in segments. All other fields are counts of segments, bytes or events since the
+    connection was made.
+    """
 
     state: int
     retransmits: int
@@ -44,12 +51,12 @@ class Info:
 
     @property
     def established(self) -> bool:
-        """Neither end has closed the connection."""
+        """Whether neither end has closed the connection."""
         return self.state == ESTABLISHED
 
     @property
     def silent(self) -> bool:
-        """The other end answers nothing."""
+        """Whether the other end has not answered what was sent last."""
         return self.retransmits + self.probes > 0
 
 
@@ -68,13 +75,13 @@ PLACES: Mapping[str, tuple[str, int]] = {
     "dsack_dups": ("I", 216),
     "total_rto": ("H", 240),
 }
-"""The format (for `struct`) and the offset in bytes of each field of the structure. The structure
-only ever grows at its end."""
+"""The format (for `struct`) and the offset in bytes of each field of the structure. New kernels add
+fields only at its end."""
 assert set(PLACES) == {field.name for field in fields(Info)}
 
 
 def read_info(filled: bytes) -> Info:
-    """Returns the kernel's answer, as long as its structure is."""
+    """Returns the fields that the kernel has filled in; the others are 0."""
     values = {}
     for name, (kind, offset) in PLACES.items():
         there = len(filled) >= offset + struct.calcsize(kind)
@@ -83,8 +90,8 @@ def read_info(filled: bytes) -> Info:
 
 
 class Connection:
-    """A duplicate of a connected socket: it can be asked when whoever made the socket has closed
-    it, and then keeps the connection open until `break_off`. peer: address and port."""
+    """A duplicate of a connected socket. It can still be read after the owner of the socket has
+    closed it, and it keeps the connection open until `break_off`. peer: address and port."""
 
     def __init__(self, duplicate: socket.socket) -> None:
         self._socket = duplicate
@@ -92,8 +99,8 @@ class Connection:
         self._last = self._ask()
 
     def info(self) -> Info:
-        """Returns the connection's current information; once it is closed, the last that was
-        read."""
+        """Returns the connection's current information. After `break_off`, returns the information
+        that was read last."""
         if self._socket.fileno() >= 0:
             self._last = self._ask()
         return self._last
@@ -102,19 +109,21 @@ class Connection:
         return read_info(self._socket.getsockopt(socket.IPPROTO_TCP, TCP_INFO, INFO_BYTES))
 
     def control_congestion_by(self, algorithm: str) -> None:
-        """One of the kernel's algorithms, by its name; OSError if this kernel has none of it."""
+        """Sets the algorithm of congestion control, one of the kernel's, by its name. Raises
+        OSError if the kernel does not have it."""
         self._socket.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, algorithm.encode())
 
     def probe(self) -> None:
-        """Ask the other end each second whether it is there (keep-alive), where nothing else is on
-        its way; the kernel gives no connection up for that."""
+        """Makes the kernel ask the other end each second whether it is there (keep-alive) when
+        nothing else is being sent. The settings keep the kernel from giving up the connection
+        because of unanswered probes."""
         with contextlib.suppress(OSError):
             for option, value in PROBING.items():
                 self._socket.setsockopt(socket.IPPROTO_TCP, option, value)
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
     def break_off(self) -> None:
-        """End the connection for all who hold it, here and at its other end. May be called
+        """Ends the connection for everyone who holds it, here and at its other end. May be called
         twice."""
         if self._socket.fileno() < 0:
             return
@@ -125,8 +134,8 @@ class Connection:
 
 
 def connections(addresses: Collection[str], but_port: int) -> Iterator[Connection]:
-    """This process's TCP connections with these IPv4 addresses, but for those of which one end has
-    that port."""
+    """Yields this process's TCP connections with these IPv4 addresses, except connections that have
+    the port `but_port` at either end."""
     descriptors = [int(entry) for entry in os.listdir(OPEN_FILES)]
     # All before any is duplicated: a duplicate may get a number that was listed.
     for duplicate in [found for each in descriptors if (found := _tcp_socket(each))]:
@@ -138,7 +147,7 @@ def connections(addresses: Collection[str], but_port: int) -> Iterator[Connectio
 
 
 def _tcp_socket(descriptor: int) -> socket.socket | None:
-    """A duplicate of a descriptor that is an IPv4 stream socket."""
+    """Returns a duplicate of a descriptor if it is an IPv4 stream socket, and None otherwise."""
     try:
         if not os.readlink(f"{OPEN_FILES}/{descriptor}").startswith("socket:"):
             return None

@@ -1,5 +1,5 @@
 """Derives the state of a worker's rounds from its connections: progress, missing members, and when
-to give up. Imports no PyTorch."""
+to give up. This module does not import PyTorch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agglab.hosts.systems.gloo.counts import OWN_COUNTERS, counted
 from agglab.hosts.systems.gloo.tcp import Connection, Info
 
 STALL_NS = 500_000_000
-"""The time without progress after which the other workers are asked whether they are there."""
+"""The time without progress after which the other workers are probed."""
 
 
 class Connected(Protocol):
@@ -21,12 +21,12 @@ class Connected(Protocol):
 
     @property
     def connections(self) -> Mapping[int, Connection]:
-        """The connections to the other members, by rank; empty until all have connected."""
+        """The connections to the other members, by rank. It is empty until all have connected."""
 
 
 class Watched:
     """The state of a worker's rounds, derived from its connections. The agent uses it as it uses an
-    endpoint (hosts/endpoint.py). A chunk is what one full segment carries: `chunk_bytes`."""
+    endpoint (hosts/endpoint.py). A chunk is the payload of one full segment: `chunk_bytes`."""
 
     def __init__(self, group: Connected, workers: int, rank: int, chunk_bytes: int) -> None:
         self._group, self._workers, self._rank = group, workers, rank
@@ -37,14 +37,15 @@ class Watched:
         self.chunks = self.chunks_done = 0
 
     def begin(self, tensor_bytes: int) -> None:
-        """A round of so many bytes."""
+        """Begins a round that sums a tensor of this size."""
         share = 2 * (self._workers - 1) * tensor_bytes // self._workers
         self.chunks, self.chunks_done = max(1, -(-share // self._chunk_bytes)), 0
         self._received_before = self._moved(self.infos().values())[1]
         self._under_way = True
 
     def look(self) -> int:
-        """Records what the connections did, and returns how many bytes they have moved."""
+        """Reads the connections, updates the counts, and returns how many bytes the connections
+        have moved in all."""
         infos = self.infos().values()
         for info in infos:
             if info.unacked:
@@ -56,7 +57,7 @@ class Watched:
         return acknowledged + received
 
     def finish(self) -> None:
-        """The round has its result."""
+        """Notes that the round has its result."""
         self.chunks_done, self._under_way = self.chunks, False
 
     @staticmethod
@@ -65,28 +66,29 @@ class Watched:
         return sum(i.bytes_acked for i in infos), sum(i.bytes_received for i in infos)
 
     def infos(self) -> Mapping[int, Info]:
-        """Maps each rank to the present state of its connection."""
+        """Returns the present state of the connection with each rank."""
         return {rank: each.info() for rank, each in self._group.connections.items()}
 
     def closed(self) -> list[int]:
-        """Ranks that have closed their connection with this worker."""
+        """Returns the ranks that have closed their connection with this worker."""
         return [rank for rank, info in self.infos().items() if not info.established]
 
     def silent(self) -> list[int]:
-        """Ranks that answer nothing, or with which there is no connection yet."""
+        """Returns the ranks that do not answer, and those with which there is no connection yet."""
         infos = self.infos()
         others = (rank for rank in range(self._workers) if rank != self._rank)
         return [rank for rank in others if rank not in infos or infos[rank].silent]
 
     def probe(self) -> None:
-        """Find out who is silent."""
+        """Probes all members, to find out which of them are silent."""
         for connection in self._group.connections.values():
             connection.probe()
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [chunk, rank, is sure]: the first chunk that did not come, and of whom it is
-        waited for: who has closed the connection or is silent, or else the next worker, which sends
-        here in Gloo's ring and may itself be waiting."""
+        """Returns [chunk, rank, certainty] for each member that may be the cause of waiting. chunk:
+        the first chunk that did not come. certainty: 1 if the member has closed the connection or
+        is silent. If there is no such member, the result names the next worker in Gloo's ring, with
+        certainty 0. That worker sends to this one and may itself be waiting."""
         if not self._under_way or self._workers == 1:
             return []
         if ranks := self.silent() or self.closed():
@@ -101,7 +103,8 @@ class Watched:
 
 
 class Watch:
-    """Calls the hooks of a round, and knows when nothing has moved for too long."""
+    """A clock for one round. It calls the hooks of the round, and knows when nothing has moved for
+    too long."""
 
     def __init__(self, hooks: Hooks, give_up_ns: int) -> None:
         now_ns = time.monotonic_ns()
@@ -111,7 +114,7 @@ class Watch:
         self._stalled = False
 
     def turn(self, moved: int) -> None:
-        """Records the number of bytes that have moved by now."""
+        """Notes that `moved` bytes have moved so far, and calls the hooks that are due."""
         self._now_ns = time.monotonic_ns()
         if moved != self._moved:
             self._moved, self._moved_ns, self._stalled = moved, self._now_ns, False
@@ -123,7 +126,8 @@ class Watch:
                 self._hooks.on_progress(self._now_ns)
 
     def stalls_first(self) -> bool:
-        """Whether it is now that nothing has moved for a while; once for each such while."""
+        """Returns whether nothing has moved for a while. It returns true only once in each such
+        while."""
         stalls = self._now_ns >= self._moved_ns + min(STALL_NS, self._give_up_ns // 4)
         first, self._stalled = stalls and not self._stalled, stalls
         return first
@@ -134,6 +138,6 @@ class Watch:
 
 
 def one_sentence(error: Exception) -> str:
-    """Returns Gloo's message without the position in its source."""
+    """Returns the first sentence of Gloo's message, without the position in its source."""
     text = str(error).strip().partition("\n")[0]
     return text.rpartition("] ")[2].partition(". ")[0] if text.startswith("[") else text

@@ -1,7 +1,7 @@
 """One worker that sums by Gloo, over TCP connections that Gloo makes: docs/systems/gloo.md.
 
-Gloo moves the packets in threads of its own. This module starts a sum, watches the connections
-until it has ended, and says in one line what happened if it fails.
+Gloo moves the packets in its own threads. This module starts a sum, watches the connections until
+it has ended, and says in one line what happened if it fails.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from agglab.hosts.systems.gloo.group import Group
 from agglab.hosts.systems.gloo.watching import Watch, Watched, one_sentence
 
 JOIN_S = 3.5
-"""How long a session's begin waits for all members: two SYNs may be lost, the second of which is
-sent again 3 s after the first. A worker that was started again waits in vain, for members of a
-session that is over."""
+"""How long a session waits at its beginning for all members. Two SYNs may be lost, because the
+third is sent 3 s after the first. A worker that was started again waits in vain, because the
+members of its session have gone."""
 LOOK_S = 0.02
-"""How often connections are looked at within a round."""
+"""The time between two looks at the connections within a round."""
 
 
 class GlooReducer:
-    """A worker in one session. For one thread at a time."""
+    """A worker in one session. Only one thread may use it at a time."""
 
     def __init__(self, part: Part, hooks: Hooks) -> None:
         self._part, self._hooks = part, hooks
@@ -42,14 +42,15 @@ class GlooReducer:
             self._group.joined(JOIN_S)
 
     def all_reduce(self, array: NDArray, out: NDArray, sums: NDArray | None = None) -> NDArray:
-        """See all_reduce.Reducer, whose arrays are those of a workload: flat and contiguous."""
+        """See all_reduce.Reducer. The arrays must be flat and contiguous, as those of a workload
+        are."""
         self.run(array, out, sums)
         return out
 
     def run(self, values: NDArray, total: NDArray, sums: NDArray | None) -> None:
-        """One round: the sum of `values` over all workers into `total`, int32 or float32, flat.
-        `sums` stays as it is. Raises NotFinite, and RoundTimeout when somebody is missing; after
-        that the session is over."""
+        """Performs one round: sums `values` over all workers into `total`. Both are flat, of int32
+        or float32. `sums` stays as it is. Raises NotFinite, and RoundTimeout if a worker is
+        missing; after RoundTimeout the session is over."""
         shared.check_arrays(values, total)
         if self._broken:
             raise AllReduceError(f"job {self._part.job}: a round before this one did not end")
@@ -89,8 +90,8 @@ class GlooReducer:
             raise RoundTimeout(str(error), [(0, self.endpoint.chunks - 1)]) from None
 
     def _has_ended(self, work: Any) -> bool:
-        """Waits a little and returns whether the round has ended. Raises RoundTimeout if the sum
-        has failed."""
+        """Waits for a moment and returns whether the sum is complete. Raises RoundTimeout if it has
+        failed."""
         try:
             work.wait(timedelta(seconds=LOOK_S))
             return True
@@ -117,15 +118,15 @@ class GlooReducer:
         )
 
     def serve(self, interrupt: int) -> None:
-        """Between rounds: until the file descriptor `interrupt` can be read."""
+        """Waits between rounds, until the file descriptor `interrupt` can be read."""
         select.select([interrupt], [], [])
 
     @property
     def stats(self) -> dict[str, int]:
-        """Counts of the session."""
+        """The counts of the session."""
         none = {"kernel_drops": 0, "unsent": 0, "network_errors": 0}
         return {**self.endpoint.counters, **none}
 
     def close(self) -> None:
-        """End the session's connections. May be called twice."""
+        """Ends the session's connections. May be called twice."""
         self._group.close()

@@ -1,10 +1,14 @@
-"""Libra: parameter servers, in front of which switches sum the keys that are hot:
-docs/systems/libra.md.
+"""Libra: parameter servers behind switches that sum the values of frequent keys, which are called
+hot: docs/systems/libra.md.
 
-Settings: lanes, window, session, servers (how many), hot, sample_every, fraction_bits, peers
-([address, port]: of a worker all servers and, if anything is hot, the switch; of a server all
-workers, and where switches take results), and of a server its index, the racks ([peer that is told,
-[ranks behind a switch that sums]]), and how many keys there are at most (`keys`)."""
+Settings: lanes, window, session, servers (their number), hot (the number of hot keys),
+sample_every, fraction_bits, peers ([address, port] of each). The peers of a worker are all servers
+and, if there are hot keys, the switch. The peers of a server are all workers, and the addresses at
+which switches take results.
+
+Settings of a server only: its index; racks, each as [index of the peer that gets the rack's
+answers, [ranks of the workers behind a switch that sums]]; and keys (the largest number of keys).
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ AGREED = ("servers", "lanes", "window", "hot", "sample_every", "fraction_bits", 
 
 
 def endpoint(part: Part) -> Endpoint:
-    """The state machine of one worker or server."""
+    """Returns the state machine of one worker or server."""
     has = part.settings
     agreed = {name: has[name] for name in AGREED}
     is_float = part.work.dtype == "float32"

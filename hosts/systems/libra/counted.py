@@ -1,4 +1,5 @@
-"""The counters of Libra's agents beside those of all agents: unit and meaning of each."""
+"""The counters that Libra's agents have besides those of all agents, each with its unit and
+meaning."""
 
 from __future__ import annotations
 

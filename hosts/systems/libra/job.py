@@ -1,5 +1,5 @@
-"""The settings that workers and servers of a job agree on, and what follows from them: ranges of
-keys, lists of hot keys, numbers of packets, fixed point."""
+"""The settings on which workers and servers of a job agree, and what follows from them: ranges of
+keys, lists of hot keys, numbers of packets, and the fixed-point format."""
 
 from __future__ import annotations
 
@@ -22,11 +22,15 @@ LARGEST_SUM = 2**31 - 1
 
 @dataclass(frozen=True)
 class LibraJob:
-    """workers, servers: their numbers. window: requests that a worker has in flight, rounded up to
-    the same number for each server. hot: keys that switches sum, of all servers; sample_every:
-    rounds from one sample to the next. fraction_bits: the bits after the point of a float32 in
-    fixed point. is_float: values are float32. session: packets of any other are refused. Raises
-    ValueError for numbers that do not fit the wire format."""
+    """The settings on which workers and servers of a job agree.
+
+    workers, servers: their numbers. window: the number of requests that a worker has in flight,
+    rounded up to the same number for each server. hot: the number of keys that switches sum, over
+    all servers. sample_every: the number of rounds from one sample to the next. fraction_bits: the
+    bits after the point of a float32 in fixed point. is_float: whether values are float32. session:
+    packets of other sessions are refused. Raises ValueError for numbers that do not fit the wire
+    format.
+    """
 
     job: int
     workers: int
@@ -51,26 +55,27 @@ class LibraJob:
 
     @property
     def slots(self) -> int:
-        """Requests that a worker has in flight to one server."""
+        """The number of requests that a worker has in flight to one server."""
         return -(-self.window // self.servers)
 
     def is_sample(self, number: int) -> bool:
-        """Whether all keys of a session's round are cold, and those that are hot from then on
-        follow from it."""
+        """Returns whether a round is a sample. In a sample all keys are cold, and the hot keys of
+        the following rounds are chosen by its keys. number: the number of the round in the
+        session."""
         return self.hot > 0 and number % self.sample_every == 0
 
     def hot_of(self, server: int) -> int:
-        """Returns the largest number of hot keys of a server."""
+        """Returns the largest number of hot keys that server `server` may have."""
         return self.hot // self.servers + (server < self.hot % self.servers)
 
     def pages_of(self, server: int) -> int:
-        """Returns in how many packets a server announces its hot keys, and in how many workers push
-        as many keys."""
+        """Returns the number of packets in which a server announces its hot keys. It is also the
+        number of packets in which a worker pushes as many keys."""
         return -(-self.hot_of(server) // self.lanes)
 
     def digest(self, hot: Sequence[Keys]) -> int:
-        """Returns a digest of 32 bits of all that agents have to agree on in a round: the shape,
-        and each server's hot keys."""
+        """Returns a digest of 32 bits of everything on which agents have to agree in a round: the
+        shape, and each server's hot keys."""
         shape = shared.shape_digest(
             self.hot, self.workers, self.lanes, self.slots, self.is_float, self.servers
         )
@@ -83,29 +88,30 @@ class LibraJob:
 
 
 def lowest_key(servers: int, server: int) -> int:
-    """Server s of S has the keys from s 2^64 / S, rounded up, to the next server's."""
+    """Returns the lowest key of a server. Server s of S has the keys from s 2^64 / S, rounded up,
+    to the lowest key of the next server, which it does not have."""
     return -(-(server << 64) // servers)
 
 
 def bounds(keys: Keys, servers: int) -> NDArray[np.int64]:
-    """Returns the index in ascending keys at which each server's keys begin, and the one at which
-    the last server's end."""
+    """Returns the index in ascending keys at which each server's keys begin, and the index at which
+    the last server's keys end."""
     firsts = np.array([lowest_key(servers, server) for server in range(servers)], np.uint64)
     return np.append(np.searchsorted(keys, firsts), keys.size)
 
 
 def hottest(keys: Keys, counts: NDArray[np.integer], most: int) -> Keys:
-    """Returns the keys of a sample that most workers pushed, at most `most`; of two equally hot
-    keys the smaller. A key that only one worker pushed is never hot, because there would be nothing
-    to sum."""
+    """Returns the keys of a sample that were pushed by the largest numbers of workers, at most
+    `most` keys. Of two equally hot keys, the smaller comes first. A key that only one worker pushed
+    is never hot, because there would be nothing to sum."""
     found = counts > 1
     keys, counts = keys[found], counts[found].astype(np.int64)
     return keys[np.lexsort((keys, -counts))[:most]]
 
 
 def to_fixed(values: NDArray[np.float32], job: LibraJob) -> NDArray[np.int32]:
-    """Each value times 2^fraction_bits, rounded. Raises AllReduceError, naming the index, for one
-    whose sum over all workers might not fit in 32 bits."""
+    """Returns each value times 2^fraction_bits, rounded. Raises AllReduceError, which names the
+    index, for a value whose sum over all workers might not fit into 32 bits."""
     scaled = np.rint(values.astype(np.float64) * 2.0**job.fraction_bits)
     wrong = np.flatnonzero(~(np.abs(scaled) <= LARGEST_SUM // job.workers))
     if wrong.size:
@@ -119,5 +125,5 @@ def to_fixed(values: NDArray[np.float32], job: LibraJob) -> NDArray[np.int32]:
 
 
 def from_fixed(sums: NDArray[np.int32], job: LibraJob) -> NDArray[np.float32]:
-    """Returns the number that a sum of such integers stands for, rounded once."""
+    """Returns the numbers for which sums of fixed-point integers stand. Each is rounded once."""
     return (sums.astype(np.float64) / 2.0**job.fraction_bits).astype(np.float32)

@@ -1,6 +1,7 @@
-"""Keys and values on parameter servers, for programs of one's own: PS-lite's calls over UDP.
+"""Keys and values on parameter servers, for programs of one's own: the calls of PS-lite over UDP.
 
-Raises what hosts.all_reduce.Reducer raises. Imports `hosts` only.
+The calls raise what hosts.all_reduce.Reducer raises. This module imports only agglab.common and
+`hosts`.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ MTU_BYTES, IP_AND_UDP_BYTES = 1500, 28
 LANES = (MTU_BYTES - IP_AND_UDP_BYTES - wire.HEADER_BYTES) // wire.PAIR_BYTES
 WINDOW = 64
 KEYS, PAIRS = 1 << 16, 1 << 16
-"""The defaults for the largest number of keys at a server and of keys that a worker pushes at
-once."""
+"""The default limits: the number of keys at a server, and the number of keys that a worker pushes
+at once."""
 
 
 def _job(workers: int, servers: int, dtype: str, fraction_bits: int) -> LibraJob:
@@ -38,12 +39,13 @@ def _job(workers: int, servers: int, dtype: str, fraction_bits: int) -> LibraJob
 
 
 class KVWorker(Closing):
-    """One worker. servers: their addresses, the same at every worker; bind: its own.
+    """One worker. servers: their addresses, the same at every worker. bind: the worker's own
+    address.
 
-    Every worker of a job makes the same calls in the same order, with keys of its own: uint64 in
-    ascending order, each once. Values are int32 (summed modulo 2^32) or float32 (in fixed point of
-    so many fraction bits, see the system's page). Calls that return a timestamp are done in the
-    background, in order; `wait` raises what became of one.
+    Every worker of a job makes the same calls in the same order. Each has its own keys, which are
+    uint64 in ascending order, each once. Values are int32, summed modulo 2^32, or float32, summed
+    in fixed point with `fraction_bits` bits (see the system's page). Calls that return a timestamp
+    are performed in the background, in order; `wait` raises the error of such a call, if any.
     """
 
     def __init__(
@@ -64,22 +66,23 @@ class KVWorker(Closing):
         self._calls: list[Future[NDArray]] = []
 
     def push(self, keys: ArrayLike, values: ArrayLike) -> int:
-        """Add values to the store, under these keys. Returns the timestamp to wait for."""
+        """Adds values to the store under these keys. Returns the timestamp to wait for."""
         pushed = np.zeros(np.size(keys), [("key", "u8"), ("value", self._dtype)])
         pushed["key"], pushed["value"] = keys, values
         self._calls.append(self._background.submit(self._round, pushed))
         return len(self._calls) - 1
 
     def wait(self, timestamp: int) -> None:
-        """Waits until all workers have completed that call."""
+        """Waits until all workers have completed the call with this timestamp."""
         self._calls[timestamp].result()
 
     def push_pull(self, keys: ArrayLike, values: ArrayLike) -> NDArray:
-        """The store's value for each key after all workers' pushes of this call."""
+        """Adds values to the store. Returns the store's value for each key after the pushes of all
+        workers in this call."""
         return self._calls[self.push(keys, values)].result()
 
     def pull(self, keys: ArrayLike) -> NDArray:
-        """The store's value for each key; 0 where nobody has pushed any."""
+        """Returns the store's value for each key. The value is 0 if nobody has pushed the key."""
         return self.push_pull(keys, np.zeros(np.size(keys), self._dtype))
 
     def _round(self, pushed: NDArray) -> NDArray:
@@ -88,15 +91,16 @@ class KVWorker(Closing):
         return pulled
 
     def close(self) -> None:
-        """Wait for all calls and release the socket. May be called twice."""
+        """Waits for all calls and releases the socket. May be called twice."""
         self._background.shutdown()
         self._reducer.close()
 
 
 class KVServer(Closing):
-    """One server, in a thread of its own from the start on. index: its number among the servers;
-    workers: their addresses, by rank. keys: how many it has room for; pairs: how many a worker
-    pushes at once. dtype, fraction_bits: the same as at the workers."""
+    """One server, which runs in a thread of its own from the start. index: its number among the
+    servers. workers: their addresses, by rank. keys: the number of keys for which it has room.
+    pairs: the largest number of keys that a worker pushes at once. dtype, fraction_bits: the same
+    as at the workers."""
 
     def __init__(
         self,
@@ -117,7 +121,7 @@ class KVServer(Closing):
         self._thread.start()
 
     def close(self) -> None:
-        """Answer nobody any more. May be called twice."""
+        """Stops answering. May be called twice."""
         if self._thread.is_alive():
             os.write(self._stopped, b"x")
             self._thread.join()

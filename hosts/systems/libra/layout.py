@@ -1,4 +1,4 @@
-"""The structures of libra.h, as Python sees them, and the functions of worker.c and server.c."""
+"""The structures of libra.h as Python sees them, and the functions of worker.c and server.c."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Server(ctypes.Structure):
 
 
 def load() -> ctypes.CDLL:
-    """The C helper. Asserts that C and Python mean the same memory."""
+    """Returns the C library. Asserts that C and Python agree on the structures in memory."""
     check_layout()
     native = library.load_system(SIGNATURES)
     worker = ctypes.sizeof(Worker) << 16 | ctypes.sizeof(Share)

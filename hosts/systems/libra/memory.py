@@ -1,4 +1,4 @@
-"""Memory that the C steps of workers and servers work on."""
+"""The memory on which the C code of workers and servers works."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from agglab.hosts.systems.libra.job import LibraJob
 
 
 def rows(lanes: int, count: int) -> NDArray[np.uint8]:
-    """Returns the frames of an outbox: one row for each, long enough for the longest datagram."""
+    """Returns the frames of an outbox: `count` rows, each long enough for the longest datagram."""
     row_bytes = -(-wire.datagram_bytes(lanes) // 64) * 64
     return np.zeros((count, row_bytes), np.uint8)
 
 
 def common_of(job: LibraJob, outbox: Outbox, queue: NDArray[np.uint32]) -> layout.Common:
-    """`struct libra_common`."""
+    """Returns a `struct libra_common`."""
     return layout.Common(
         job=job.job,
         session=job.session,

@@ -1,7 +1,7 @@
 """A server of Libra as a state machine (hosts/endpoint.py; docs/systems/libra.md).
 
-The step per packet is in C (server.c); this module owns its memory (NumPy), and chooses after a
-sample which keys are hot.
+What is done for each packet is written in C (server.c). This module owns the memory (NumPy), and
+chooses after a sample which keys are hot.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ OWN = ("answered_again", "bytes_again", "groups_whole", "sums", "singles", "cold
 
 @dataclass(frozen=True)
 class Rack:
-    """The workers behind one switch that sums, by rank. told: the peer to whom goes what is for all
-    of them."""
+    """The workers, by rank, behind one switch that sums. told: the index of the peer that gets the
+    answers for all of them."""
 
     told: int
     ranks: tuple[int, ...]
@@ -35,9 +35,12 @@ class Rack:
 
 @dataclass(frozen=True)
 class Room:
-    """The amounts that a server must have room for. keys: different ones in a round; pairs: that
-    one worker pushes. racks: each worker is in one; without any, each is alone. keeps: sums go on
-    from round to round, of as many keys in all."""
+    """The amounts for which a server must have room.
+
+    keys: the number of different keys in a round. pairs: the number of keys that one worker pushes.
+    racks: each worker is in one rack; without racks, each worker is alone. keeps: whether sums are
+    kept from round to round; then `keys` is the number of different keys in all rounds.
+    """
 
     keys: int
     pairs: int
@@ -46,8 +49,9 @@ class Room:
 
 
 class LibraServer:
-    """The state of one server: it answers what workers ask, and has neither rounds nor timers of
-    its own. peers: the addresses of all workers, by rank, and what else racks are told at."""
+    """The state of one server. It answers what workers ask, and has neither rounds nor timers.
+    peers: the addresses of all workers, by rank, and then other addresses to which answers for
+    racks are sent."""
 
     listens = True
     done = True
@@ -103,7 +107,7 @@ class LibraServer:
         self._address = ctypes.addressof(self._state)
 
     def _kept(self, array: NDArray) -> int:
-        """Returns the array's address, and keeps the array for as long as the server lives."""
+        """Returns the array's address, and keeps the array as long as the server exists."""
         self._memory.append(array)
         address: int = array.ctypes.data
         return address
@@ -134,11 +138,12 @@ class LibraServer:
         out: NDArray,
         sums: NDArray[np.int32] | None = None,
     ) -> None:
-        """A server pushes nothing: raises TypeError."""
+        """Raises TypeError, because a server pushes nothing."""
         raise TypeError("a server begins no round: it serves whatever the workers begin")
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
-        """Take the datagrams that came; returns how many were awaited. Call `poll` next."""
+        """Takes the datagrams that came. Returns how many of them were awaited. Call `poll`
+        next."""
         awaited: int = self._native.libra_server_datagrams(
             self._address,
             inbox.rows_address,
@@ -152,8 +157,8 @@ class LibraServer:
         return awaited
 
     def _round_over(self) -> None:
-        """Called when all workers have pushed everything. After a sample it chooses the keys that
-        are hot from now on."""
+        """Ends a round in which all workers have pushed everything. After a sample, chooses the
+        keys that are hot from now on."""
         state = self._state
         state.choose = 0
         if not self.job.is_sample(state.round):
@@ -167,8 +172,8 @@ class LibraServer:
         state.hot_round = state.round
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
-        """The rows of the outbox to send now, valid until the next call. Never raises: workers are
-        told where their shapes differ, for as long as they ask."""
+        """Returns the rows of the outbox to send now. The array is valid until the next call. Never
+        raises: workers whose shapes differ are told so, each time they ask."""
         return self._queue[: self._native.libra_server_poll(self._address)]
 
     @property
@@ -183,16 +188,16 @@ class LibraServer:
 
     @property
     def counters(self) -> dict[str, int]:
-        """What was counted since the endpoint was made; `COUNTERS` has the names."""
+        """The counts since the endpoint was made, by name (`shared.COUNTERS`, counted.py)."""
         names = (*layout.COMMON_COUNTERS, *OWN)
         return {**{name: getattr(self._state, name) for name in names}, **NO_TIMERS}
 
     def repeats(self, row: int) -> Repeat | None:
-        """A server repeats nothing by itself."""
+        """Returns None: a server sends nothing again unless a worker asks."""
         return None
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [0, rank] of workers whose pushes of the round under way are not all there."""
+        """Returns [0, rank] of workers whose pushes of the round under way have not all come."""
         state = self._round_states[self._state.round % 2]
         if not self._state.begun or state.workers_done == self.job.workers:
             return []
@@ -201,12 +206,12 @@ class LibraServer:
         return [[0, rank] for rank in missing[:most]]
 
     def _column(self, address: int) -> NDArray[np.uint32]:
-        """A number for each worker."""
+        """Returns the array at this address, which has a number for each worker."""
         kept = next(array for array in self._memory if array.ctypes.data == address)
         return kept.view(np.uint32)
 
     def finish(self) -> None:
-        """A server has no result."""
+        """Does nothing, because a server has no result."""
 
 
 NO_TIMERS = {"retransmitted": 0, "timeouts": 0}

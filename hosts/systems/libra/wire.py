@@ -1,4 +1,5 @@
-"""The wire format of docs/systems/libra.md, written down once. Imports the other formats only."""
+"""The wire format of docs/systems/libra.md, defined only here. This module imports only the other
+formats."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ VERSION = 1
 KEY_BYTES = 8
 PAIR_BYTES = KEY_BYTES + VALUE_BYTES
 NO_KEY = 2**64 - 1
-"""The key that fills up a group with fewer keys than lanes. No worker may push it."""
+"""The key that fills a group with fewer keys than lanes. No worker may push it."""
 
 
 class Kind(enum.IntEnum):
@@ -32,7 +33,7 @@ class Kind(enum.IntEnum):
 
 
 FIRST_ANSWER = Kind.HOT_RESULT
-"""Packets of workers have a kind below this one; packets of servers have this one or one above."""
+"""The lowest kind of an answer. Packets of workers have lower kinds."""
 
 HEADER = np.dtype(
     [
@@ -50,16 +51,20 @@ HEADER = np.dtype(
         ("workers", ">u8"),
     ]
 )
-"""item, items: which of how many packets of this kind, of one worker for one server in one round;
-of LEARN the first answer says how many there are. pairs: how many keys, values or both follow.
-server: whose they are. attempt: how often the request was sent before; in an answer that of the
-request that it answers. workers: in a SUM, a bit for each rank whose values are in it; in an answer
-a bit for each rank that it is for; otherwise 0. digest: of what all have to agree on; in a MISMATCH
-of what the receiver does not agree with.
+"""The header.
 
-`pairs` keys of 8 bytes and then `pairs` values of 4 follow in a HOT, a SUM and a PUSH; values alone
-in a HOT_RESULT and a PULL_RESULT; keys alone in HOT_KEYS; nothing in all others. A HOT, a SUM and a
-HOT_RESULT have as many pairs as there are lanes."""
+items: the number of packets of this kind from one worker to one server in one round. item: which of
+them this is. For LEARN, the first answer says how many there are. pairs: the number of keys, of
+values, or of both that follow. server: the server to which these belong. attempt: how often the
+request was sent before; in an answer, the attempt of the request. workers: in a SUM, a bit for each
+rank whose values are in it; in an answer, a bit for each rank for which it is; otherwise 0. digest:
+of everything on which all agents have to agree; in a MISMATCH, the digest that differs from the
+receiver's.
+
+In a HOT, a SUM and a PUSH, `pairs` keys of 8 bytes and then `pairs` values of 4 bytes follow. In a
+HOT_RESULT and a PULL_RESULT only values follow, in HOT_KEYS only keys, and in all others nothing. A
+HOT, a SUM and a HOT_RESULT have as many pairs as there are lanes.
+"""
 
 HEADER_BYTES = HEADER.itemsize
 MAX_LANES = (65535 - 28 - HEADER_BYTES) // PAIR_BYTES
@@ -68,31 +73,33 @@ MAX_SERVERS = 255
 
 
 def pairs_bytes(pairs: int) -> int:
-    """Length of the Ethernet frame, without its checksum, of so many keys with their values."""
+    """Returns the length of an Ethernet frame, without its checksum, that carries `pairs` keys with
+    their values."""
     return LOWER_HEADER_BYTES + HEADER_BYTES + PAIR_BYTES * pairs
 
 
 def values_bytes(pairs: int) -> int:
-    """Likewise of values alone."""
+    """Returns the length of an Ethernet frame, without its checksum, that carries `pairs`
+    values."""
     return LOWER_HEADER_BYTES + HEADER_BYTES + VALUE_BYTES * pairs
 
 
 def keys_bytes(pairs: int) -> int:
-    """Likewise of keys alone."""
+    """Returns the length of an Ethernet frame, without its checksum, that carries `pairs` keys."""
     return LOWER_HEADER_BYTES + HEADER_BYTES + KEY_BYTES * pairs
 
 
 BARE_BYTES = LOWER_HEADER_BYTES + HEADER_BYTES
-"""Length of a frame without keys and values."""
+"""The length of an Ethernet frame, without its checksum, without keys and values."""
 
 
 def datagram_bytes(lanes: int) -> int:
-    """Length of the longest UDP payload."""
+    """Returns the length of the longest UDP payload."""
     return HEADER_BYTES + PAIR_BYTES * lanes
 
 
 def c_header() -> str:
-    """The format as C."""
+    """Returns the format as a C header."""
     constants = {
         "LIBRA_VERSION": VERSION,
         **{f"LIBRA_{kind.name}": kind.value for kind in Kind},

@@ -1,8 +1,8 @@
 """A worker of Libra as a state machine (hosts/endpoint.py; docs/systems/libra.md).
 
-The step per packet is in C (worker.c); this module owns its memory (NumPy), divides a round's keys
-among servers, and into hot and cold ones, and words the errors. Times are integers, nanoseconds of
-any monotonic clock.
+What is done for each packet is written in C (worker.c). This module owns the memory (NumPy) and
+words the errors. It divides the keys of a round among the servers, and into hot and cold keys.
+Times are integers, nanoseconds of any monotonic clock.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from agglab.hosts.systems.libra.job import (
 from agglab.hosts.systems.libra.memory import common_of, rows
 
 DIRECT_AFTER = 2
-"""Attempts after which a request goes past the switch."""
+"""The number of attempts after which a request goes to the server and not to the switch."""
 PHASE_NAMES = ("hot groups", "pushes", "pulls", "lists of hot keys")
 
 
 class LibraWorker:
-    """The state of one worker. peers: the addresses of all servers by index, and of the switch,
-    if it is to sum anything."""
+    """The state of one worker. peers: the addresses of all servers, by index, and then of the
+    switch, if it has to sum anything."""
 
     listens = False
-    """A server answers only what a worker has asked."""
+    """False, because a server answers only what a worker has asked."""
 
     def __init__(
         self, job: LibraJob, rank: int, peers: Sequence[Address], timing: Timing = Timing()
@@ -84,9 +84,10 @@ class LibraWorker:
         out: NDArray,
         sums: NDArray[np.int32] | None = None,
     ) -> None:
-        """Start the next round: push `values`, a structured array with the fields `key` (uint64,
-        ascending, none twice) and `value`, and pull the sum for each key into `out`, which has the
-        values' length and dtype. `sums` stays as it is. Raises ValueError for other keys."""
+        """Starts the next round: pushes `values` and pulls the sum for each key into `out`.
+        `values` is a structured array with the fields `key` (uint64, ascending, each once) and
+        `value`. `out` has the length and dtype of the values. `sums` stays as it is. Raises
+        ValueError for keys that are not as described."""
         assert self.done, "a round is under way"
         _check_keys(values["key"])
         job, state, number = self.job, self._state, self._rounds
@@ -112,13 +113,14 @@ class LibraWorker:
         self._native.libra_worker_begin(self._address, now_ns)
 
     def _adopt(self) -> None:
-        """Adopts the keys that are hot according to the last sample."""
+        """Adopts the hot keys that the last sample has given."""
         for server, keys in enumerate(self._learnt):
             if keys.size:
                 self._hot[server] = keys[keys != np.uint64(wire.NO_KEY)]
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
-        """Take the datagrams that came; returns how many were awaited. Call `poll` next."""
+        """Takes the datagrams that came. Returns how many of them were awaited. Call `poll`
+        next."""
         return self._native.libra_worker_datagrams(
             self._address,
             now_ns,
@@ -130,8 +132,9 @@ class LibraWorker:
         )
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
-        """The rows of the outbox to send now, valid until the next call; sets `deadline_ns`. Raises
-        RoundTimeout, ShapeMismatch, and AllReduceError for a value that fixed point cannot hold."""
+        """Returns the rows of the outbox to send now, and sets `deadline_ns`. The array is valid
+        until the next call. Raises RoundTimeout, ShapeMismatch, and AllReduceError for a value that
+        fixed point cannot hold."""
         if self._refusal:
             raise self._refusal
         count = self._native.libra_worker_poll(self._address, now_ns)
@@ -141,43 +144,44 @@ class LibraWorker:
 
     @property
     def deadline_ns(self) -> int:
-        """When to call `poll` although nothing came (the largest int64 if never)."""
+        """The time at which to call `poll` even if nothing came. It is the largest int64 if there
+        is no such time."""
         return self._state.deadline_ns
 
     @property
     def done(self) -> bool:
-        """All sums are there (or no round has begun)."""
+        """Whether all sums have come, or no round has begun."""
         over = self._state.items_done == self._state.items
         return over and not self._state.disagreed and self._refusal is None
 
     @property
     def chunks(self) -> int:
-        """How many requests the round has."""
+        """The number of requests of the round."""
         return self._state.items
 
     @property
     def chunks_done(self) -> int:
-        """How many of them are answered."""
+        """The number of requests that are answered."""
         return self._state.items_done
 
     @property
     def recoveries(self) -> Sequence[Recovery]:
-        """The loss recoveries, which know round trips and latencies (hosts/recording.py)."""
+        """The loss recoveries. They know round trips and latencies (hosts/recording.py)."""
         return tuple(self._recoveries)
 
     @property
     def in_flight(self) -> int:
-        """How many requests wait for an answer."""
+        """The number of requests that wait for an answer."""
         return sum(recovery.in_flight for recovery in self._recoveries)
 
     @property
     def hot(self) -> Keys:
-        """The keys that are hot in the round under way, or were in the last, in any order."""
+        """The hot keys of the latest round, in any order."""
         return np.concatenate(self._round.hot) if self._round else NO_KEYS
 
     @property
     def counters(self) -> dict[str, int]:
-        """What was counted since the endpoint was made; `COUNTERS` has the names."""
+        """The counts since the endpoint was made, by name (`shared.COUNTERS`, counted.py)."""
         state = self._state
         own = {name: getattr(state, name) for name in layout.COMMON_COUNTERS}
         for name in ("retransmitted", "timeouts"):
@@ -191,7 +195,8 @@ class LibraWorker:
         }
 
     def repeats(self, row: int) -> Repeat | None:
-        """The request that is sent again, if it is one."""
+        """Returns the number of a request that is sent again, and None for a request that is sent
+        for the first time."""
         request = self._requests[row]
         if not request["attempt"]:
             return None
@@ -201,7 +206,7 @@ class LibraWorker:
         return Repeat(None, int(request["item"]), first_ns, gathered=gathered)
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [item, server, phase] of requests that have no answer."""
+        """Returns [item, server, phase] of requests that have no answer, at most `most` of them."""
         found = np.flatnonzero(self._requests["waiting"]).tolist()[:most]
         servers = self.job.servers
         return [
@@ -210,7 +215,7 @@ class LibraWorker:
         ]
 
     def finish(self) -> None:
-        """Put the sums into the round's `out`."""
+        """Writes the sums into the round's `out`."""
         assert self.done
         if self._round:
             self._round.finish()
@@ -238,7 +243,7 @@ class LibraWorker:
 
 
 class _Round:
-    """The keys of one round, divided among the servers and into hot and cold ones. hot: the hot
+    """The keys of one round, divided among the servers, and into hot and cold keys. hot: the hot
     keys of each server."""
 
     def __init__(
@@ -264,7 +269,8 @@ class _Round:
         self._cold_sums = np.zeros_like(self._cold_values)
 
     def share(self, server: int, learnt: Keys) -> layout.Share:
-        """Returns what one server is asked for. learnt: room for keys that become hot."""
+        """Returns the structure of the requests to one server. learnt: room for the keys that
+        become hot."""
         lanes = self.job.lanes
         hot, cold = int(self._hot_at[server]), int(self._cold_at[server])
         pairs = int(self._cold_at[server + 1]) - cold
@@ -284,7 +290,7 @@ class _Round:
         )
 
     def finish(self) -> None:
-        """Put the sums where they belong."""
+        """Writes the sums into `out`."""
         sums = np.empty(self._out.size, np.int32)
         sums[self._is_hot] = self._hot_sums[self._places]
         sums[~self._is_hot] = self._cold_sums
@@ -297,7 +303,7 @@ def _from(array: NDArray, at: int) -> int:
 
 
 def _padded(keys: Keys, lanes: int) -> Keys:
-    """Pads keys to whole groups of `lanes`."""
+    """Returns the keys, filled up with NO_KEY to whole groups of `lanes` keys."""
     padded: Keys = np.full(-(-keys.size // lanes) * lanes, wire.NO_KEY, np.uint64)
     padded[: keys.size] = keys
     return padded
@@ -313,7 +319,7 @@ def _find(hot: Keys, keys: Keys) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
 
 
 def _check_keys(keys: Keys) -> None:
-    """Raises ValueError unless they ascend, none twice."""
+    """Raises ValueError unless the keys ascend and each is there once."""
     if keys.size and (keys[1:] <= keys[:-1]).any():
         raise ValueError("keys have to be in ascending order, each once")
     if keys.size and keys[-1] == np.uint64(wire.NO_KEY):

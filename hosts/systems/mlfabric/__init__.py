@@ -2,8 +2,10 @@
 
 Settings: lanes, session, servers (1, or 2 with a replica), index (of a server), order, bound,
 group, ahead, divergence (in units), silence_s, cells, first_cell, past_switch, peers ([address,
-port]: of a worker the servers, then the scheduler; of a server the workers, the scheduler, the
-other server; of the scheduler the workers, then the servers)."""
+port] of each). The peers of a worker are the servers, then the scheduler. Those of a server are the
+workers, the scheduler, and the other server. Those of the scheduler are the workers, then the
+servers.
+"""
 
 from __future__ import annotations
 
@@ -27,15 +29,17 @@ NS_PER_S = 1_000_000_000
 GROUPS_OF_SESSION = 1 << 20
 SESSIONS = 1 << 11
 REPAIR_NS = 50_000_000
-"""A server asks again for what it lacks of a group when nothing of it has come for so long."""
+"""The time after which a server asks again for the missing packets of a group, if no packet of the
+group has come in this time."""
 
 
 SILENCE_NS = 50_000_000
-"""Round trips vary with who else is served: a packet counts as lost after so much more at least."""
+"""The extra time before a packet counts as lost, which is also the shortest timeout. Round trips
+vary a lot, because they depend on what else the peers send and receive."""
 
 
 def endpoint(part: Part) -> Endpoint:
-    """The state machine of one worker, server or scheduler."""
+    """Returns the state machine of one worker, server or scheduler."""
     has, work = part.settings, part.work
     assert isinstance(work, AsyncSgd), "the only kind of workload that this system does"
     usual = shared.timing_of(part, has["lanes"], WINDOW)
@@ -47,8 +51,8 @@ def endpoint(part: Part) -> Endpoint:
 
 
 def _hold_ns(part: Part) -> int:
-    """Returns the time that one window per worker takes on a link. A packet or its acknowledgement
-    may wait that long behind what its sender and its receiver send to others."""
+    """Returns the time that the windows of all workers take on a link. A packet or its
+    acknowledgement may have to wait so long behind packets to other agents."""
     if not part.link_rate_bps:
         return 0
     frame_bits = 8 * wire.frame_bytes(wire.longest_datagram_bytes(part.settings["lanes"]))

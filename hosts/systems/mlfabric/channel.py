@@ -1,7 +1,8 @@
-"""One direction each way between two agents: packets arrive exactly once, in any order.
+"""The packets between two agents, in both directions. Each packet is delivered exactly once; the
+order may change.
 
-A packet waits for its acknowledgement and is sent again by the rules that all systems share
-(hosts/recovery.py). The receiver remembers a window of numbers.
+A packet waits for its acknowledgement, and is sent again by the rules that all systems share
+(hosts/recovery.py). The receiver remembers a window of packet numbers.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from agglab.hosts.library import I64, INT, U32, U64, P
 from agglab.hosts.recovery import PENDING, PENDING_BYTES, Recovery, Timing, check_layout
 
 WINDOW = 16
-"""Packets in flight."""
+"""The largest number of packets in flight."""
 NEVER_NS = 2**63 - 1
 
 SIGNATURES: library.Signatures = {
@@ -30,12 +31,12 @@ SIGNATURES: library.Signatures = {
 
 
 class Channel:
-    """The state that one agent keeps of another. Payloads are complete except for their number and
-    attempt, which `due` gives."""
+    """The state that one agent keeps of another agent. Payloads are complete except for their
+    number and attempt, which `due` returns."""
 
     def __init__(self, timing: Timing, hold_ns: int = 0) -> None:
-        """hold_ns: how long packets and their acknowledgements may wait in the queues of both
-        ends."""
+        """Makes the channel. hold_ns: how long packets and their acknowledgements may wait in the
+        queues of both ends."""
         self._native = library.load_system(SIGNATURES)
         check_layout()
         self._recovery = Recovery.of(timing, hold_ns)
@@ -47,11 +48,11 @@ class Channel:
         self._waiting: deque[bytes] = deque()
         self._next = self._oldest = 0
         self._has_changed = False
-        """Since `due` looked what to send again."""
+        """Whether something has changed since `due` last looked for packets to send again."""
         self.in_flight = 0
-        """Packets that wait for an acknowledgement."""
+        """The number of packets that wait for an acknowledgement."""
         self.deadline_ns = NEVER_NS
-        """When `due` has something to send again, as it found."""
+        """The time at which `due` has something to send again, as of its last call."""
         self._heard_below = 0
         self._heard: set[int] = set()
 
@@ -62,7 +63,8 @@ class Channel:
         self._waiting.append(payload)
 
     def due(self, now_ns: int) -> list[tuple[int, int, int, bytes]]:
-        """Returns (number, attempt, when it was sent first, payload) of all to send now."""
+        """Returns (number, attempt, time of the first sending, payload) of all packets to send
+        now."""
         found = []
         while self._waiting and self._next < self._oldest + WINDOW:
             slot = self._next % WINDOW
@@ -79,7 +81,7 @@ class Channel:
         return found + self._overdue(now_ns)
 
     def _overdue(self, now_ns: int) -> list[tuple[int, int, int, bytes]]:
-        """Returns, in the form of `due`, packets that were sent before and are due again."""
+        """Returns, in the form of `due`, the packets that must be sent again now."""
         found: list[tuple[int, int, int, bytes]] = []
         self._has_changed = False
         self._recovery.deadline_ns = NEVER_NS
@@ -95,7 +97,7 @@ class Channel:
         return found
 
     def answered(self, now_ns: int, number: int, attempt: int) -> bool:
-        """An acknowledgement has come; whether it was awaited."""
+        """Takes an acknowledgement and returns whether it was awaited."""
         slot = number % WINDOW
         if not self._oldest <= number < self._next or not self._pending[slot]["waiting"]:
             return False
@@ -118,7 +120,7 @@ class Channel:
 
     @property
     def queued(self) -> int:
-        """Packets that have not been sent yet."""
+        """The number of packets that have not been sent yet."""
         return len(self._waiting)
 
     @property
@@ -132,8 +134,8 @@ class Channel:
     # What is heard.
 
     def hears(self, number: int) -> bool | None:
-        """Whether a packet is new: False if it came before, None if no honest peer can have sent it
-        so far."""
+        """Notes a packet that has come. Returns true if it is new, false if it came before, and
+        None if no honest peer can have sent it yet."""
         if number >= self._heard_below + WINDOW:
             return None
         if number < self._heard_below or number in self._heard:

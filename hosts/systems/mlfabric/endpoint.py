@@ -1,5 +1,6 @@
-"""One agent of MLfabric as an endpoint (hosts/endpoint.py; docs/systems/mlfabric.md): a post with
-its peers, and a role that says what to do with what comes."""
+"""One agent of MLfabric as an endpoint (hosts/endpoint.py; docs/systems/mlfabric.md). It consists
+of a post, which exchanges packets with the peers, and of a role, which decides what to do with
+them."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ RUNS = 1 << 16
 
 
 class Role(Protocol):
-    """The role of an agent: a worker, a server, or the scheduler."""
+    """The interface of an agent's role: a worker, a server, or the scheduler."""
 
     done: bool
     listens: bool
@@ -40,13 +41,14 @@ class Role(Protocol):
 
 
 class Answering(Role, Protocol):
-    """A role that begins no runs."""
+    """The interface of a role that begins no runs."""
 
     def start_run(self, now_ns: int) -> None: ...
 
 
 class Agent:
-    """See the module. give_up_ns: a worker that hears nothing for so long gives up."""
+    """One agent of MLfabric; see the module. give_up_ns: a worker gives up if it hears nothing for
+    this long."""
 
     def __init__(self, post: Post, role: Worker | Answering, give_up_ns: int) -> None:
         self.peers: Sequence[Address] = post.peers
@@ -58,7 +60,7 @@ class Agent:
     def begin(
         self, now_ns: int, values: NDArray, out: NDArray, sums: NDArray[np.int32] | None
     ) -> None:
-        """A training run begins; of workers alone."""
+        """Begins a training run. Only workers do this."""
         assert isinstance(self._role, Worker), "only workers begin runs"
         assert self._role.done, "a run is under way"
         self._post.begin(now_ns)
@@ -67,7 +69,7 @@ class Agent:
         self._role.begin(now_ns, values, out)
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
-        """Take the datagrams that came; returns how many were awaited."""
+        """Takes the datagrams that came. Returns how many of them were awaited."""
         before = self._post.answered
         taken = 0
         for message in self._post.on_datagrams(now_ns, inbox):
@@ -133,7 +135,7 @@ class Agent:
 
     @property
     def recoveries(self) -> Sequence[Recovery]:
-        """The loss recoveries, which know round trips and latencies (hosts/recording.py)."""
+        """The loss recoveries. They know round trips and latencies (hosts/recording.py)."""
         return self._post.recoveries
 
     @property

@@ -1,4 +1,4 @@
-"""A server's state of the updates that were granted together."""
+"""The updates that were granted together, and their sum at a server."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ Values = NDArray[np.int32]
 
 
 def bitmap_of(chunks: Sequence[int] | NDArray) -> NDArray[np.uint8]:
-    """A BITMAP of these chunks."""
+    """Returns the BITMAP of these chunks."""
     bits = np.zeros(8 * BITMAP[2][0], np.uint8)
     bits[np.asarray(chunks, np.int64)] = 1
     return np.packbits(bits, bitorder="little")
 
 
 def chunks_in(bitmap: NDArray[np.uint8]) -> list[int]:
-    """The chunks of a BITMAP, in order."""
+    """Returns the chunks in a BITMAP, in order."""
     bits: NDArray[np.uint8] = np.unpackbits(np.asarray(bitmap, np.uint8), bitorder="little")
     return [int(chunk) for chunk in np.flatnonzero(bits)]
 
 
 @dataclass(frozen=True)
 class Member:
-    """One update of a group: whose, its REQUEST as sent, and which chunks have values."""
+    """One update of a group: the rank of its worker, the contents of its REQUEST, and the chunks
+    that have values."""
 
     rank: int
     step: int
@@ -48,12 +49,12 @@ class Member:
 
     @property
     def request(self) -> bytes:
-        """The body of its REQUEST."""
+        """The body of the member's REQUEST."""
         return self._filled(REQUEST).tobytes()
 
     @property
     def entry(self) -> bytes:
-        """An ENTRY."""
+        """The ENTRY of the member in a GRANT."""
         made = self._filled(ENTRY)
         made["rank"] = self.rank
         return made.tobytes()
@@ -67,7 +68,8 @@ class Member:
 
 @dataclass(frozen=True)
 class Grant:
-    """A group as the scheduler has told of it. base: the version before it is committed."""
+    """A group as the scheduler announced it. base: the model's version before the group is
+    committed."""
 
     group: int
     base: int
@@ -76,8 +78,7 @@ class Grant:
 
     @classmethod
     def of(cls, body: bytes, workers: int, chunks: int) -> Grant | None:
-        """Reads the body of a GRANT. Returns None if no scheduler of such a job can have sent
-        it."""
+        """Reads the body of a GRANT. Returns None if no scheduler of this job can have sent it."""
         head = np.frombuffer(body, GRANT, 1)[0]
         entries = np.frombuffer(body, ENTRY, offset=GRANT.itemsize)
         members = tuple(Member._of(int(one["rank"]), one) for one in entries)
@@ -91,7 +92,7 @@ class Grant:
 
     @property
     def body(self) -> bytes:
-        """Returns the body of a GRANT."""
+        """The body of the GRANT."""
         head = np.zeros(1, GRANT)
         head["group"], head["base"], head["target"] = self.group, self.base, self.target
         head["count"] = len(self.members)
@@ -103,13 +104,14 @@ class Grant:
         return self.base + len(self.members)
 
     def contributors(self, chunk: int) -> int:
-        """The members that have values in a chunk, a bit each by rank."""
+        """Returns the members that have values in a chunk, a bit for each rank."""
         return sum(1 << one.rank for one in self.members if chunk in one.chunks)
 
 
 class GroupSum:
-    """The values of a group at the server. A chunk is complete when the values of all who have some
-    are in it, summed on the way or one by one; nobody's are taken twice."""
+    """The sum of a group's values at the server. A chunk is complete when it has the values of all
+    members that have some. They may come summed or one by one, and nobody's values are added
+    twice."""
 
     def __init__(self, grant: Grant, lanes: int) -> None:
         self.grant = grant
@@ -123,13 +125,9 @@ class GroupSum:
     def is_complete(self) -> bool:
         return self._incomplete == 0
 
-    @property
-    def norm_bound(self) -> int:
-        """Returns an upper bound on the norm of the sum."""
-        return sum(one.norm for one in self.grant.members)
-
     def wants(self, chunk: int, members: int, present: int) -> bool | None:
-        """Whether a packet brings something new; None if no member of the group sends such."""
+        """Returns whether a packet brings something new, or None if no member of the group can have
+        sent it."""
         wanted = self._wanted.get(chunk)
         if wanted is None or members & ~wanted or not present or present & ~members:
             return None
@@ -138,7 +136,7 @@ class GroupSum:
         )
 
     def take(self, chunk: int, present: int, values: Values) -> None:
-        """Takes values that `wants` accepted. A complete sum replaces parts of it."""
+        """Adds values that `wants` accepted. A complete sum replaces the parts that came before."""
         wanted = self._wanted[chunk]
         if present == wanted:
             self.sums[chunk], self._present[chunk] = values, wanted

@@ -1,7 +1,8 @@
-"""Policies for which update the scheduler lets send next: pure functions of the waiting updates.
+"""Policies by which the scheduler chooses the updates that are sent next. They are pure functions
+of the waiting updates.
 
-FIFO is asynchronous training as it is without a scheduler. SHORTEST is MLfabric's order: the update
-with the fewest chunks first, of equal ones the first that asked.
+"fifo" is asynchronous training as it is without a scheduler. "shortest" is MLfabric's order: the
+update with the fewest chunks first, and of equal updates the one that was requested first.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from agglab.hosts.systems.mlfabric.wire import MEMBERS_MAX, Reason
 
 @dataclass(frozen=True)
 class Waiting:
-    """One request. order: its place among all that have come."""
+    """One request that waits. order: its place among all requests that have come."""
 
     member: Member
     order: int
@@ -31,9 +32,10 @@ ORDERS: Mapping[str, Order] = {
 
 @dataclass(frozen=True)
 class Policy:
-    """order: one of ORDERS. bound: the most versions that an update may be old when it is
-    committed; 0: any number. group: how many updates travel together at most. divergence: the
-    largest norm of what is committed at once, in units; 0: any norm."""
+    """A policy. order: one of ORDERS. bound: the largest number of versions by which an update may
+    be old when it is committed; 0 for any number. group: the largest number of updates that travel
+    together. divergence: the largest norm of what is committed at once, in units; 0 for any
+    norm."""
 
     order: str
     bound: int
@@ -41,8 +43,8 @@ class Policy:
     divergence: int
 
     def refused(self, member: Member, version: int) -> Reason | None:
-        """Returns the reason why an update must not be sent, if it would be the next to be
-        committed after `version`."""
+        """Returns the reason why an update must not be sent, or None. The update would be the next
+        to be committed after `version`."""
         if self.bound and version - member.read > self.bound:
             return Reason.STALE
         if self.divergence and member.norm > self.divergence:
@@ -50,8 +52,9 @@ class Policy:
         return None
 
     def choose(self, waiting: Sequence[Waiting], room: int) -> list[Waiting]:
-        """The next group: the first in order, and those after it of other workers, as long as there
-        are fewer than `room` and the bound of the replica allows their sum."""
+        """Returns the next group. It begins with the first update in order. Later updates of other
+        workers join it as long as there is room and the replica's bound allows their sum. room: the
+        largest number of updates."""
         found: list[Waiting] = []
         most = min(room, self.group, MEMBERS_MAX)
         for one in sorted(waiting, key=ORDERS[self.order]):

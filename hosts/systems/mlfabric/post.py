@@ -1,5 +1,5 @@
-"""The common part of a job's agents: packets to and from their peers, each delivered once, and
-their counts."""
+"""The common part of a job's agents: it exchanges packets with the peers, delivers each packet
+once, and counts."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from agglab.hosts.systems.mlfabric.channel import NEVER_NS, WINDOW, Channel
 from agglab.hosts.systems.mlfabric.wire import HEADER, HEADER_BYTES, Kind
 
 FIELDS = struct.Struct("!BBHIHBBII")
-"""HEADER again: one packet's header is read and written faster by it than as an array."""
+"""The fields of HEADER again, because a single header is read and written faster in this way than
+as an array."""
 NUMBERED = struct.Struct("!BII")
-"""The fields that are filled in when a packet leaves: attempt, incarnation, number."""
+"""The fields that are filled in when a packet is sent: attempt, incarnation, number."""
 ATTEMPT_AT = HEADER.fields["attempt"][1]  # type: ignore[index]
 assert (FIELDS.size, ATTEMPT_AT + NUMBERED.size) == (HEADER_BYTES, HEADER_BYTES)
 
 
 class Message(NamedTuple):
-    """A message from a peer, which is named by its index. run: the number of the training run.
+    """A message from a peer. peer: the index of the peer. run: the number of the training run.
     epoch: the epoch that the sender knew."""
 
     peer: int
@@ -37,7 +38,8 @@ class Message(NamedTuple):
 
 
 class Post:
-    """One agent's. Its peers are told apart by address, which the driver checks."""
+    """The packets and counts of one agent. Peers are distinguished by their addresses, which the
+    driver checks."""
 
     def __init__(
         self,
@@ -48,18 +50,19 @@ class Post:
         timing: Timing,
         hold_ns: int = 0,
     ) -> None:
-        """hold_ns: see Channel."""
+        """Makes the post. hold_ns: see Channel."""
         self.peers = tuple(peers)
         self.lanes = lanes
         self.longest_bytes = wire.longest_datagram_bytes(lanes)
         self.counters = dict.fromkeys(shared.COUNTERS, 0)
         self.run = 0
-        """Number of the training run in this session, from 1, modulo 2^16; 0 before the first."""
+        """The number of the training run in this session, from 1, modulo 2^16. It is 0 before the
+        first run."""
         self.epoch = 0
         self.answered = 0
-        """Acknowledgements that were awaited."""
+        """The number of awaited acknowledgements that have come."""
         self.heard_ns = [0] * len(self.peers)
-        """When each peer last gave a sign of life."""
+        """The time at which something was last heard of each peer."""
         self._job, self._session = job, session
         self._incarnation = 0
         self._began = False
@@ -70,17 +73,19 @@ class Post:
         self.outbox = _outbox([(0, bytes(self.longest_bytes))] * (4 * WINDOW), self.longest_bytes)
 
     def begin(self, now_ns: int) -> None:
-        """Called before anything else is done; later calls change nothing."""
+        """Sets this process's incarnation number from the clock, at the first call only.
+        `on_datagrams` and `poll` call it too, because either may come first."""
         if not self._began:
             self._began = True
             self._incarnation = now_ns // 1000 % 2**32
 
     def send(self, peer: int, kind: Kind, body: bytes = b"") -> None:
-        """Queues a message, which is repeated until it has arrived."""
+        """Queues a message. It is sent again until it has arrived."""
         self._channels[peer].put(self._header(kind) + body)
 
     def send_once(self, peer: int, kind: Kind, body: bytes) -> None:
-        """Queues a message that is sent only once; nobody will know whether it has arrived."""
+        """Queues a message that is sent only once. The sender never learns whether it has
+        arrived."""
         self._once.append((peer, self._header(kind) + body))
 
     def _header(self, kind: Kind, attempt: int = 0, number: int = 0) -> bytes:
@@ -90,7 +95,7 @@ class Post:
         )
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> Iterator[Message]:
-        """Returns the new messages among the datagrams that came."""
+        """Yields the new messages among the datagrams that came."""
         self.begin(now_ns)
         for row in range(inbox.count):
             length, peer = int(inbox.lengths[row]), int(inbox.peers[row])
@@ -129,7 +134,7 @@ class Post:
             self.counters["duplicates"] += 1
 
     def _is_new(self, peer: int, number: int, attempt: int) -> bool:
-        """Answers it, too."""
+        """Returns whether a packet is new, and queues its acknowledgement."""
         new = self._channels[peer].hears(number)
         if new is None:
             self.refuse()
@@ -139,15 +144,15 @@ class Post:
         return new
 
     def refuse(self) -> None:
-        """A packet that no agent of the job can have sent."""
+        """Counts a packet that no agent of the job can have sent."""
         self.counters["malformed"] += 1
 
     def is_late(self) -> None:
-        """A packet of a run, a session or a server that is over."""
+        """Counts a packet of a run, a session or a server that is over."""
         self.counters["late"] += 1
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
-        """Rows of the outbox to send now."""
+        """Returns the rows of the outbox to send now."""
         self.begin(now_ns)
         rows, self._once = self._once, []
         self._repeats = {}
@@ -173,13 +178,8 @@ class Post:
         return self._repeats.get(row)
 
     @property
-    def has_news(self) -> bool:
-        """Returns true if something is to be sent at once."""
-        return bool(self._once) or any(one.queued for one in self._channels)
-
-    @property
     def recoveries(self) -> Sequence[Recovery]:
-        """The loss recoveries, which know round trips and latencies (hosts/recording.py)."""
+        """The loss recoveries. They know round trips and latencies (hosts/recording.py)."""
         return tuple(one.recovery for one in self._channels)
 
     @property
@@ -187,12 +187,13 @@ class Post:
         return sum(one.in_flight for one in self._channels)
 
     def load(self, peer: int) -> int:
-        """Packets that are or could be on their way to that peer."""
+        """Returns the number of packets to a peer that are on their way or could be, as far as the
+        window allows."""
         channel = self._channels[peer]
         return min(WINDOW, channel.in_flight + channel.queued)
 
     def is_idle(self, peer: int) -> bool:
-        """Whether nothing to that peer waits to be sent."""
+        """Returns whether no packet to that peer waits to be sent."""
         return not self._channels[peer].queued
 
     @property

@@ -1,5 +1,5 @@
-"""The scheduler of MLfabric: hears every request, says who sends what next, and puts the replica in
-the place of a server that has gone silent."""
+"""The scheduler of MLfabric. It gets every request and decides who sends next. If a server is
+silent for too long, it puts the replica in its place."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from agglab.hosts.systems.mlfabric.server import numbers
 from agglab.hosts.systems.mlfabric.wire import DROP, NUMBERS, Kind, Reason
 
 OUTSTANDING_MAX = 2
-"""Groups that are granted and not committed: while one is on its way, the next is told."""
+"""The largest number of groups that are granted and not committed. While one group is on its way,
+the next is already granted."""
 PINGS = 8
-"""A silent server is asked so often before the replica takes its place."""
+"""The number of pings to a silent server before the replica takes its place."""
 
 COUNTERS = {
     "requests": ("updates", "updates that the scheduler was asked to admit"),
@@ -40,8 +41,11 @@ COUNTERS = {
 
 @dataclass(frozen=True)
 class SchedulerJob:
-    """workers, servers: how many. updates, time_ns: when a run ends (0: no time). silence_ns: after
-    which a server is given up. Peers are the workers by rank, then the servers."""
+    """The scheduler's settings. Its peers are the workers by rank, then the servers.
+
+    workers, servers: their numbers. updates, time_ns: a run ends after this many updates, or after
+    this time; a time of 0 is no limit. silence_ns: the silence after which a server is given up.
+    """
 
     workers: int
     servers: int
@@ -53,7 +57,7 @@ class SchedulerJob:
 
 
 class Scheduler:
-    """See the module."""
+    """The scheduler of MLfabric; see the module."""
 
     listens, done, chunks, chunks_done = True, True, 0, 0
 
@@ -65,29 +69,30 @@ class Scheduler:
         self.start_run(0)
 
     def start_run(self, now_ns: int) -> None:
-        """Begins another training run, at version 0."""
+        """Begins another training run. The model has version 0."""
         self._began_ns = now_ns
         self._waiting: list[Waiting] = []
         self._outstanding: list[Grant] = []
         self._version = 0
-        """Of the model when all that is granted will be committed."""
+        """The version of the model when all granted updates are committed."""
         self._taken_over_at: int | None = None
-        """The last version that both servers have had."""
+        """The version at which the replica took over, or None. It is the last version that both
+        servers have had."""
         self._asked = 0
         self._pinged_ns = now_ns
         self._is_late = self._is_over = False
         self._idle: set[int] = set()
-        """Workers that compute no more, as their accounts are full."""
+        """The workers that compute no more, because their accounts are full."""
 
     @property
     def _server(self) -> int:
-        """The peer that is in charge."""
+        """The index of the server in charge among the peers."""
         return self.job.workers + self.post.epoch
 
     # Messages.
 
     def take(self, now_ns: int, message: Message) -> None:
-        """One of this run."""
+        """Takes a message of this run."""
         if message.peer < self.job.workers and message.kind == Kind.REQUEST:
             self._request(message)
         elif message.peer < self.job.workers and message.kind == Kind.IDLE:
@@ -115,7 +120,7 @@ class Scheduler:
             self._waiting.append(Waiting(member, self._asked))
 
     def _is_lost(self, read: int, epoch: int) -> bool:
-        """Whether the version was that of a server that is gone, and of it alone."""
+        """Returns whether only a server that is gone has had this version."""
         if epoch == self.post.epoch:
             return False
         return self._taking_over or (self._taken_over_at is not None and read > self._taken_over_at)
@@ -174,7 +179,8 @@ class Scheduler:
             self.post.send(member.rank, Kind.GRANT, grant.body)
 
     def _ends(self, now_ns: int) -> bool:
-        """Whether nothing more is to be granted; when all is committed, the run is over."""
+        """Returns whether nothing more is to be granted. If everything granted is committed too,
+        ends the run."""
         if self.job.time_ns and now_ns >= self._began_ns + self.job.time_ns:
             self._is_late = True
         is_idle = len(self._idle) == self.job.workers and not self._waiting
@@ -192,7 +198,7 @@ class Scheduler:
     # The server's death.
 
     def tick(self, now_ns: int) -> None:
-        """Ask a server that is silent whether it lives; do without it if it stays so."""
+        """Pings a server that is silent, and replaces it by the replica if it stays silent."""
         self._schedule(now_ns)
         if not self._watches:
             return
@@ -241,7 +247,7 @@ class Scheduler:
 
     @property
     def deadline_ns(self) -> int:
-        """The time at which `tick` has something to do."""
+        """The time at which `tick` will have something to do."""
         found = [NEVER_NS]
         if self._watches:
             found += [self._ping_ns, self._silent_since_ns + self.job.silence_ns]
@@ -250,6 +256,7 @@ class Scheduler:
         return min(found)
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [group that is granted, ranks of its members ...]."""
+        """Returns [group, ranks of its members ...] of groups that are granted and not
+        committed."""
         found = [[one.group, *(m.rank for m in one.members)] for one in self._outstanding]
         return found[:most]

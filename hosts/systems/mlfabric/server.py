@@ -1,5 +1,6 @@
-"""A server of MLfabric: holds the model, commits what was granted in the order of the grants, and
-keeps a replica within a bound. The replica is a server, too, and takes over when it is told to."""
+"""A server of MLfabric. It holds the model, commits the granted updates in the order of their
+grants, and keeps the difference from its replica within a bound. The replica is a server too, and
+takes over when it is told to."""
 
 from __future__ import annotations
 
@@ -18,9 +19,9 @@ from agglab.hosts.systems.mlfabric.wire import NEED, NUMBERS, PULL, PUSH, RECORD
 from agglab.hosts.workloads.async_sgd import norm_of
 
 GROUPS_AHEAD = 64
-"""Groups beyond the next to commit that a server takes packets of."""
+"""The number of groups beyond the next one to commit whose packets a server takes."""
 EARLY_MAX = 4096
-"""Pushes that are kept until their grant has come."""
+"""The largest number of pushes that are kept until their grant has come."""
 
 COUNTERS = {
     "committed": ("updates", "updates that a server committed"),
@@ -40,11 +41,13 @@ COUNTERS = {
 
 @dataclass(frozen=True)
 class ServerJob:
-    """index: 0, or 1 of the replica; servers: 1 or 2. workers: how many; divergence: the most by
-    which the replica may be behind, in units. silence_ns: after which packets of a group count as
-    lost. first_group: the number of the session's first. in_flight: packets of models that are on
-    their way before the next model is begun. Peers are the workers by rank, the scheduler, the
-    other server."""
+    """A server's settings. Its peers are the workers by rank, the scheduler, and the other server.
+
+    index: 0, or 1 for the replica. servers: 1 or 2. workers: their number. divergence: the largest
+    distance, in units, by which the replica may be behind. silence_ns: the silence after which
+    packets of a group count as lost. first_group: the number of the session's first group.
+    in_flight: the next model is sent only while fewer packets of models are on their way.
+    """
 
     index: int
     servers: int
@@ -58,7 +61,8 @@ class ServerJob:
 
 
 class Server:
-    """See the module. `epoch` of the post says which server is in charge: the one of that index."""
+    """A server of MLfabric; see the module. The server in charge is the one whose index is the
+    `epoch` of the post."""
 
     listens, done, chunks, chunks_done = True, True, 0, 0
 
@@ -68,11 +72,12 @@ class Server:
         self.counters = dict.fromkeys(COUNTERS, 0)
         self._scheduler, self._other = job.workers, job.workers + 1
         self._next_group = job.first_group
-        """Of the whole session; a replica learns it when it is promoted."""
+        """The next group to commit; groups are numbered through the whole session. A replica learns
+        it when it is promoted."""
         self.start_run(0)
 
     def start_run(self, now_ns: int) -> None:
-        """Begins another training run, at version 0."""
+        """Begins another training run. The model has version 0."""
         self.store.clear()
         self._group_sums: dict[int, GroupSum] = {}
         self._early: dict[int, list[Message]] = {}
@@ -85,12 +90,12 @@ class Server:
         self._transfer: int | None = None
         self._transfers = 0
         self._held_back = 0
-        """The last group that was complete before the replica allowed to commit it."""
+        """The last group that was complete before the replica's bound allowed its commit."""
         self._assembly: Assembly | None = None
 
     @property
     def in_charge(self) -> bool:
-        """Whether it commits; a replica does not before it is promoted."""
+        """Whether this server commits updates. A replica does not before it is promoted."""
         return self.job.index == self.post.epoch
 
     @property
@@ -100,7 +105,7 @@ class Server:
     # Messages.
 
     def take(self, now_ns: int, message: Message) -> None:
-        """One of this run."""
+        """Takes a message of this run."""
         from_worker = message.peer < self.job.workers
         if from_worker and message.kind in (Kind.PUSH, Kind.SUMMED):
             self._push(now_ns, message)
@@ -162,7 +167,7 @@ class Server:
             self._quiet_since_ns = now_ns
 
     def _keep(self, group: int, message: Message) -> None:
-        """Keeps an update whose grant is on its way."""
+        """Keeps a push whose grant has not come yet."""
         if group >= self._next_group + GROUPS_AHEAD or self._early_count >= EARLY_MAX:
             self.post.refuse()
             return
@@ -179,8 +184,9 @@ class Server:
         self._serve()
 
     def _serve(self) -> None:
-        """Sends the model to those who asked for it, one after the other, each as it is then: what
-        waits in the link's queue grows old there, and keeps short packets waiting."""
+        """Sends the model to those who requested it, one after the other. Each gets the model as it
+        is when its turn comes. Models are not queued earlier, because they would grow old in the
+        link's queue, and short packets would have to wait behind them."""
         workers = range(self.job.workers)
         while self._pulls and sum(map(self.post.load, workers)) < self.job.in_flight:
             peer, asked = self._pulls.popleft()
@@ -192,8 +198,8 @@ class Server:
     # Commits.
 
     def _commit(self, now_ns: int) -> None:
-        """Commits all updates that are complete, in the order of their grants, as far as the
-        replica allows."""
+        """Commits all groups that are complete, in the order of their grants, as far as the
+        replica's bound allows."""
         while (group_sum := self._group_sums.get(self._next_group)) is not None:
             if not group_sum.is_complete or group_sum.grant.base != self.store.version:
                 return
@@ -232,8 +238,8 @@ class Server:
     # What did not come.
 
     def tick(self, now_ns: int) -> None:
-        """Uses spare bandwidth, and asks for what is missing of the next group when nothing has
-        come for a while."""
+        """Sends models and replicates if there is spare bandwidth. If nothing has come for a while,
+        asks for the missing packets of the next group."""
         self._serve()
         self._replicate()
         group_sum = self._group_sums.get(self._next_group)
@@ -260,8 +266,8 @@ class Server:
     # The replica.
 
     def _replicate(self) -> None:
-        """Sends changes to the replica if it is near the bound, or if no worker waits for a model
-        and bandwidth is spare."""
+        """Sends changes to the replica if its distance is near the bound, or if there is spare
+        bandwidth because no worker waits for a model."""
         if not (self.in_charge and self.has_replica) or self._transfer is not None:
             return
         if self._replicated == self.store.version:
@@ -305,7 +311,7 @@ class Server:
             self.post.send(self._other, Kind.REPLICATED, numbers(0, self.store.version))
 
     def _promoted(self, message: Message) -> None:
-        """Takes charge from now on. What came of a transfer that is not whole is thrown away."""
+        """Takes charge from now on. Packets of an incomplete transfer are thrown away."""
         if self.job.index != message.epoch:
             self.post.refuse()
             return
@@ -315,7 +321,8 @@ class Server:
         self.post.send(self._scheduler, Kind.PROMOTED, numbers(0, self.store.version))
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [group, ranks of the workers whose values have not come ...]."""
+        """Returns [group, ranks of the workers whose values have not come ...] of each granted
+        group."""
         found = []
         for group, group_sum in self._group_sums.items():
             missing = [one.rank for one in group_sum.grant.members if group_sum.missing_of(one)]
@@ -324,7 +331,7 @@ class Server:
 
 
 def numbers(group: int, version: int) -> bytes:
-    """A body of NUMBERS."""
+    """Returns a body of the form NUMBERS."""
     made = np.zeros(1, NUMBERS)
     made["group"], made["version"] = group, version
     return made.tobytes()

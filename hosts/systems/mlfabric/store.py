@@ -1,4 +1,5 @@
-"""A model with its version and log, and how it travels: as the chunks that have changed."""
+"""A model with its version and log, and the packets by which it is transferred, which hold the
+chunks that have changed."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ Part = tuple[Kind, bytes]
 
 
 class Store:
-    """A model as servers and workers hold it: int32, in chunks of `lanes` weights, the last filled
-    with zeros. Version 0 is all zeros."""
+    """A model as servers and workers hold it: int32, in chunks of `lanes` weights. The last chunk
+    is filled up with zeros. Version 0 is all zeros."""
 
     def __init__(self, elements: int, lanes: int) -> None:
         self.lanes, self.elements = lanes, elements
@@ -28,18 +29,19 @@ class Store:
         self.version = 0
         self.values: NDArray[np.int32] = np.zeros((self.chunks, self.lanes), np.int32)
         self.log: list[NDArray[np.void]] = []
-        """A RECORD of each update, in order."""
+        """The RECORD of each update, in order."""
         self._changed: NDArray[np.int64] = np.zeros(self.chunks, np.int64)
 
     @property
     def model(self) -> NDArray[np.int32]:
-        """Returns the model without its padding."""
+        """The model without its padding."""
         return self.values.reshape(-1)[: self.elements]
 
     def add(
         self, sums: Mapping[int, NDArray[np.int32]], records: Sequence[NDArray[np.void]]
     ) -> None:
-        """Commit the sum of as many updates as there are records, by chunks, modulo 2^32."""
+        """Commits the sum of as many updates as there are records. sums: the values to add, by
+        chunk; they are added modulo 2^32."""
         self.version += len(records)
         for chunk, values in sums.items():
             self.values[chunk] += values
@@ -47,8 +49,8 @@ class Store:
         self.log += records
 
     def parts(self, transfer: int, since: int, log_from: int | None) -> list[Part]:
-        """The packets that bring a store at version `since` to this one's. log_from: the log from
-        that record on goes with them, if it is not None."""
+        """Returns the packets that bring a store at version `since` to the version of this store.
+        log_from: the first log record to be transferred, or None for no records."""
         found: list[tuple[Kind, int, bytes]] = [
             (Kind.STATE, int(chunk), self.values[chunk].astype(">i4").tobytes())
             for chunk in np.flatnonzero(self._changed > since)
@@ -69,7 +71,8 @@ class Store:
         return whole
 
     def fits(self, assembly: Assembly) -> bool:
-        """Whether a transfer leads from this version to a later one, with the log between."""
+        """Returns whether a transfer leads from this store's version to the same or a later one,
+        with the log records in between."""
         if assembly.since != self.version or assembly.version < self.version:
             return False
         at = len(self.log)
@@ -80,13 +83,13 @@ class Store:
         return at == assembly.version
 
     def adopt(self, assembly: Assembly) -> None:
-        """Adopts a model that has arrived completely and fits, with its log."""
+        """Adopts a model that has arrived completely and that `fits`, with its log."""
         self.bring(assembly)
         for _, records in assembly.records():
             self.log += records
 
     def bring(self, assembly: Assembly) -> None:
-        """Takes over a model that has arrived as a whole."""
+        """Adopts a model that has arrived completely, without its log."""
         for chunk, values in assembly.chunks():
             self.values[chunk] = values
             self._changed[chunk] = assembly.version
@@ -95,7 +98,7 @@ class Store:
 
 @dataclass
 class Assembly:
-    """The parts of one transfer that have come so far."""
+    """The parts that have come so far of one transfer of a model."""
 
     transfer: int
     version: int
@@ -105,13 +108,14 @@ class Assembly:
 
     @classmethod
     def of(cls, body: bytes) -> Assembly:
-        """Returns the empty transfer that a first packet belongs to."""
+        """Returns an empty assembly for the transfer to which this first packet belongs."""
         head = np.frombuffer(body, PART, 1)[0]
         transfer, version, since = (int(head[name]) for name in ("transfer", "version", "since"))
         return cls(transfer, version, since, int(head["parts"]))
 
     def take(self, kind: Kind, body: bytes, chunks: int) -> bool:
-        """Whether the packet fits; what comes twice is not taken again."""
+        """Takes a packet and returns whether it belongs to the transfer. A packet that came before
+        is not taken again."""
         head = np.frombuffer(body, PART, 1)[0]
         own = (self.transfer, self.version, self.since, self.parts)
         if own != tuple(int(head[name]) for name in ("transfer", "version", "since", "parts")):
@@ -127,13 +131,13 @@ class Assembly:
         return len(self._found) == self.parts
 
     def chunks(self) -> Iterator[tuple[int, NDArray[np.int32]]]:
-        """Yields (chunk, its weights)."""
+        """Yields each chunk that has come, as (number of the chunk, its weights)."""
         for kind, place, content in self._found.values():
             if kind == Kind.STATE:
                 yield place, np.frombuffer(content, ">i4").astype(np.int32)
 
     def records(self) -> Iterator[tuple[int, list[NDArray[np.void]]]]:
-        """Yields (number of the first, records), in the order of the log."""
+        """Yields (number of the first record, records), in the order of the log."""
         for kind, place, content in sorted(self._found.values(), key=lambda each: each[1]):
             if kind == Kind.LOG:
                 yield place, list(np.frombuffer(content, RECORD))

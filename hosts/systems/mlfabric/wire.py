@@ -1,4 +1,5 @@
-"""The wire format of docs/systems/mlfabric.md, written down once. Imports other formats only."""
+"""The wire format of docs/systems/mlfabric.md, defined only here. This module imports only other
+formats."""
 
 from __future__ import annotations
 
@@ -12,9 +13,9 @@ from agglab.hosts.wire import LOWER_HEADER_BYTES, VALUE_BYTES
 VERSION = 1
 CHUNKS_MAX = 256
 MEMBERS_MAX = 8
-"""Updates of one group."""
+"""The largest number of updates in one group."""
 WORKERS_MAX = 32
-"""A bit each in a push."""
+"""The largest number of workers: a push has a bit for each."""
 
 
 class Kind(enum.IntEnum):
@@ -41,7 +42,7 @@ class Kind(enum.IntEnum):
 
 
 class Reason(enum.IntEnum):
-    """Reasons for a DROP."""
+    """The reasons for a DROP."""
 
     STALE = 1
     LARGE = 2
@@ -62,13 +63,19 @@ HEADER = np.dtype(
         ("number", ">u4"),
     ]
 )
-"""epoch: how often another server had taken over, as the sender knows. incarnation: when the
-sender's program began, by which one that was started again is told from what it was. number: of all
-that the sender has sent to this receiver; in an ACK that of the packet it answers, whose attempt it
-has too; 0 in a SUMMED, which is not answered."""
+"""The header.
+
+epoch: how many times another server had taken over, as far as the sender knows. incarnation: the
+time at which the sender's program began. It distinguishes a program that was started again from the
+program before. number: the number of the packet among all that the sender has sent to this
+receiver; in an ACK, the number of the packet that it acknowledges; 0 in a SUMMED, which is not
+acknowledged. attempt: how often the packet was sent before; in an ACK, the attempt of the
+acknowledged packet.
+"""
 
 BITMAP = ("chunks", "u1", (CHUNKS_MAX // 8,))
-"""A bit for each chunk of the model, chunk 0 first, in the lowest bit of the first byte."""
+"""The type of a bitmap with a bit for each chunk of the model. Chunk 0 is the lowest bit of the
+first byte."""
 
 PUSH = np.dtype(
     [
@@ -79,28 +86,31 @@ PUSH = np.dtype(
         ("chunk", ">u2"),
     ]
 )
-"""Follows the header of a PUSH or SUMMED; `lanes` values come after it. members: the workers of the
-group whose values for the chunk are summed on the way, a bit each by rank, in a PUSH the sender
-alone; present: of them those whose values are in the packet. cell: of the switch's memory."""
+"""The fields that follow the header of a PUSH or SUMMED. `lanes` values come after them. members:
+the workers of the group whose values for the chunk are summed on the way, a bit for each rank; in a
+PUSH only the sender. present: those members whose values are in the packet. cell: the cell of the
+switch's memory."""
 
 REQUEST = np.dtype([("step", ">u4"), ("read", ">u4"), ("norm", ">u8"), BITMAP])
-"""read: the version of the model; norm: of the update, rounded up."""
+"""The body of a REQUEST. read: the version of the model from which the update was computed. norm:
+the norm of the update, rounded up."""
 
 GRANT = np.dtype([("group", ">u4"), ("base", ">u4"), ("target", ">u2"), ("count", ">u2")])
-"""`count` times ENTRY follows. base: the version before the group is committed; target: the index
-of the server."""
+"""The body of a GRANT, which `count` times ENTRY follows. base: the model's version before the
+group is committed. target: the index of the server."""
 
 ENTRY = np.dtype([("rank", ">u2"), ("spare", ">u2"), *REQUEST.descr])
-"""One member of a group: whose update, and the REQUEST that it was granted for."""
+"""One member of a group: the rank of its worker, and the REQUEST that was granted."""
 
 DROP = np.dtype([("step", ">u4"), ("reason", ">u4")])
 
 NUMBERS = np.dtype([("group", ">u4"), ("version", ">u4")])
-"""The body of COMMIT, REPLICATED, PROMOTE, PROMOTED, SERVER and OVER; fields that a kind does not
+"""The body of COMMIT, REPLICATED, PROMOTE, PROMOTED, SERVER and OVER. Fields that a kind does not
 use are 0."""
 
 PULL = np.dtype([("transfer", ">u4"), ("since", ">u4"), ("whole_log", ">u4")])
-"""since: the version that the sender has; whole_log: 1 if the log is asked for, too."""
+"""The body of a PULL. since: the version that the sender has. whole_log: 1 if the log is requested
+too."""
 
 PART = np.dtype(
     [
@@ -112,9 +122,10 @@ PART = np.dtype(
         ("place", ">u4"),
     ]
 )
-"""The body of STATE and LOG: one of `parts` packets that together bring a model from `since` to
-`version`. place: the chunk, whose `lanes` values follow; or the number of the first log record, and
-records follow. A transfer without changes has one LOG without records."""
+"""The head of the body of STATE and LOG. Each of these packets is one of `parts` that together
+bring a model from version `since` to `version`. In a STATE, place is the number of the chunk whose
+`lanes` values follow. In a LOG, it is the number of the first of the log records that follow. A
+transfer without changes has one LOG without records."""
 
 RECORD = np.dtype(
     [
@@ -128,12 +139,13 @@ RECORD = np.dtype(
         ("epoch", ">u2"),
     ]
 )
-"""One update in a server's log: hosts/workloads/async_sgd.py, COMMIT; `replicated` is 2^32 - 1
-where there is no replica."""
+"""One update in a server's log: hosts/workloads/async_sgd.py, COMMIT. `replicated` is 2^32 - 1 if
+there is no replica."""
 NO_REPLICA = 2**32 - 1
 
 NEED = np.dtype([("group", ">u4"), BITMAP])
-"""The receiver is to send these chunks of its update, past the switch's memory."""
+"""The body of a NEED: the receiver is to send these chunks of its update to the server directly,
+without the switch's memory."""
 
 HEADER_BYTES = HEADER.itemsize
 PUSH_BYTES = HEADER_BYTES + PUSH.itemsize
@@ -153,23 +165,23 @@ BODY_BYTES: Mapping[int, int] = {
     Kind.PING: 0,
     Kind.IDLE: 0,
 }
-"""The length of the packets of each kind that has only one length."""
+"""The length of the body, for each kind of packet that has only one length."""
 
 
 def records_max(lanes: int) -> int:
-    """Returns the largest number of records in a LOG: as many as fit in the room of the values,
-    less one."""
+    """Returns the largest number of records in a LOG: as many as fit in the room of the values, and
+    at least one."""
     return max(1, VALUE_BYTES * lanes // RECORD.itemsize)
 
 
 def longest_datagram_bytes(lanes: int) -> int:
-    """Length of the longest legal UDP payload."""
+    """Returns the length of the longest legal UDP payload."""
     values = PART.itemsize + max(VALUE_BYTES * lanes, records_max(lanes) * RECORD.itemsize)
     return HEADER_BYTES + max(values, GRANT.itemsize + MEMBERS_MAX * ENTRY.itemsize)
 
 
 def is_of_legal_length(kind: int, body_bytes: int, lanes: int) -> bool:
-    """Whether a packet of that kind may have so many bytes after its header."""
+    """Returns whether a packet of this kind may have so many bytes after its header."""
     values = VALUE_BYTES * lanes
     if kind in (Kind.PUSH, Kind.SUMMED):
         return body_bytes == PUSH.itemsize + values
@@ -185,5 +197,6 @@ def is_of_legal_length(kind: int, body_bytes: int, lanes: int) -> bool:
 
 
 def frame_bytes(payload_bytes: int) -> int:
-    """Returns the bytes of the Ethernet frame, without its checksum, that carries this payload."""
+    """Returns the length of the Ethernet frame, without its checksum, that carries a UDP payload of
+    this length."""
     return LOWER_HEADER_BYTES + payload_bytes

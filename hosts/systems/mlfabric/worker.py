@@ -1,5 +1,6 @@
-"""A worker of MLfabric: reads the model, computes for a while, asks to send what it has found, and
-reads on without waiting for that, as long as not too much of its own is on its way."""
+"""A worker of MLfabric. It reads the model, computes an update for a while, and asks to send it. It
+does not wait for that before it reads the model again, as long as not too many of its updates are
+on their way."""
 
 from __future__ import annotations
 
@@ -44,10 +45,13 @@ COUNTERS = {
 
 @dataclass(frozen=True)
 class WorkerJob:
-    """ahead: updates that may be on their way while the next is computed. cells, first_cell: the
-    switch's memory for this job's groups; no cells: nothing is summed on the way. past_switch: of
-    each server, the workers whose packets to it cross no switch, a bit each by rank. Peers are the
-    servers, then the scheduler."""
+    """A worker's settings. Its peers are the servers, then the scheduler.
+
+    ahead: the number of updates that may be on their way while the next is computed. cells,
+    first_cell: the switch's memory for this job's groups; without cells nothing is summed on the
+    way. past_switch: for each server, the workers whose packets to it cross no switch, as a number
+    with a bit for each rank.
+    """
 
     rank: int
     workers: int
@@ -61,8 +65,8 @@ class WorkerJob:
 
 @dataclass
 class Update:
-    """An update that a transfer has been requested for. values: its values by chunk. grant: the
-    grant, once there is one."""
+    """An update for which a transfer has been requested. values: its values, by chunk. grant: the
+    grant, or None until it comes."""
 
     member: Member
     epoch: int
@@ -71,7 +75,7 @@ class Update:
 
 
 class Worker:
-    """See the module. A step has a number, from 0 in each run."""
+    """One worker of MLfabric; see the module. Steps are numbered from 0 in each run."""
 
     listens = True
 
@@ -87,7 +91,7 @@ class Worker:
         self._updates: dict[int, Update] = {}
 
     def begin(self, now_ns: int, values: NDArray, out: NDArray) -> None:
-        """A training run on these documents; `out` takes the result."""
+        """Begins a training run. values: the worker's documents. out: takes the result."""
         self._documents, self._out = values, out.view(self.work.result)[0]
         self._out["began_ns"] = now_ns
         self._account = self._out["account"]
@@ -104,13 +108,13 @@ class Worker:
 
     @property
     def _server(self) -> int:
-        """The peer that is in charge."""
+        """The index of the server in charge among the peers."""
         return self.post.epoch
 
     # Steps.
 
     def _compute(self, now_ns: int) -> None:
-        """Computes an update on the model that this worker has."""
+        """Begins to compute an update from the model that this worker has."""
         if self._step == self.work.steps_max:
             self.post.send(self._scheduler, Kind.IDLE)
             return
@@ -118,7 +122,7 @@ class Worker:
         self._compute_ns = now_ns + int(rows["compute_ns"][0])
 
     def _computed(self, now_ns: int) -> None:
-        """The time that the step takes is over."""
+        """Ends a step whose computing time is over, and asks to send its update."""
         step, self._step, self._compute_ns = self._step, self._step + 1, None
         rows = self.work.rows_of(self._documents, step)
         update = self.work.update(self.store.model, rows)
@@ -144,7 +148,7 @@ class Worker:
         self.post.send(self._scheduler, Kind.REQUEST, member.request)
 
     def _go_on(self) -> None:
-        """Read the model for the next step, unless too many wait."""
+        """Reads the model for the next step, unless too many updates are on their way."""
         busy = self._pulling or self._compute_ns is not None
         if busy or (len(self._updates) >= self.job.ahead and not self._is_over):
             return
@@ -165,7 +169,7 @@ class Worker:
     # Messages.
 
     def take(self, now_ns: int, message: Message) -> None:
-        """One of this run."""
+        """Takes a message of this run."""
         if message.epoch > self.post.epoch:
             if len(self._early) < EARLY_MAX:  # until the scheduler's own word has come
                 self._early.append(message)
@@ -214,7 +218,8 @@ class Worker:
             self._push_all(update, grant)
 
     def _push_all(self, update: Update, grant: Grant) -> None:
-        """Chunks that others have too for the switch to sum, the others to the server itself."""
+        """Sends the chunks of an update. Chunks that other members have too are sent for the switch
+        to sum; the other chunks go to the server directly."""
         own, past_switch = 1 << self.job.rank, self.job.past_switch[grant.target]
         for chunk in update.member.chunks:
             together = grant.contributors(chunk) & ~past_switch
@@ -222,7 +227,8 @@ class Worker:
             self._push(update, grant, chunk, 0 if alone or not self.job.cells else together)
 
     def _push(self, update: Update, grant: Grant, chunk: int, together: int) -> None:
-        """together: for whose values the switch is to wait, a bit each; 0: for nobody's."""
+        """Sends one chunk. together: the members for whose values the switch is to wait, a bit for
+        each rank; 0 if the switch is not to sum."""
         head = np.zeros(1, PUSH)
         head["group"], head["members"] = grant.group, together or 1 << self.job.rank
         head["present"], head["chunk"] = 1 << self.job.rank, chunk
@@ -237,7 +243,8 @@ class Worker:
             self.post.send_once(self._server, Kind.SUMMED, body)
 
     def _needed(self, message: Message) -> None:
-        """A sum did not come, so each sends its own values."""
+        """Sends chunks whose sum did not come to the server. Every member of the group sends its
+        own values."""
         asked = np.frombuffer(message.body, NEED, 1)[0]
         for update in self._updates.values():
             if update.grant and update.grant.group == int(asked["group"]):
@@ -256,7 +263,8 @@ class Worker:
         self.post.is_late()
 
     def _part(self, now_ns: int, message: Message) -> None:
-        """Handles a part of the model that was requested."""
+        """Takes a packet of the model that this worker has requested. When the model is complete,
+        computes on it, or ends the run."""
         if not self._pulling:
             self.post.is_late()
             return
@@ -282,8 +290,9 @@ class Worker:
     # Another server; the end.
 
     def another_server(self, now_ns: int, message: Message) -> None:
-        """The replica has taken over, in whatever run. What its own run's updates come to follows
-        from the order of their grants: those up to the replica's version are committed."""
+        """Notes that the replica has taken over, in whatever run. If it is this run, what becomes
+        of the worker's updates follows from the order of their grants: those up to the replica's
+        version are committed."""
         if message.epoch <= self.post.epoch or message.epoch >= self.job.servers:
             self.post.is_late()
             return
@@ -307,7 +316,8 @@ class Worker:
             self.take(now_ns, one)
 
     def _resolve(self, now_ns: int, update: Update) -> None:
-        """One of a server that is gone."""
+        """Decides what became of an update that was requested from, or computed from the model of,
+        a server that is gone."""
         step = update.member.step
         if update.grant is not None and update.grant.version <= self._kept:
             self._ended(now_ns, step, async_sgd.COMMITTED, update.grant.version)
@@ -316,7 +326,7 @@ class Worker:
         self._go_on()
 
     def _over(self, now_ns: int) -> None:
-        """Ends the run: nothing more will be granted, and the worker reads the last model with the
+        """Ends the run: nothing more will be granted, and the worker reads the last model and the
         log."""
         self._is_over, self._compute_ns = True, None
         for step, update in list(self._updates.items()):
@@ -341,7 +351,7 @@ class Worker:
         self.done, self.chunks_done = True, self.chunks
 
     def tick(self, now_ns: int) -> None:
-        """A step may be over."""
+        """Ends the step under way if its computing time is over."""
         if self._compute_ns is not None and now_ns >= self._compute_ns and not self.done:
             self._computed(now_ns)
 
@@ -350,6 +360,7 @@ class Worker:
         return NEVER_NS if self._compute_ns is None or self.done else self._compute_ns
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [step, group or 0] of its updates, and the number of a transfer alone."""
+        """Returns [step, group or 0] of the updates on their way. If there are none, returns the
+        number of the last transfer."""
         found = [[s, u.grant.group if u.grant else 0] for s, u in self._updates.items()]
         return (found or [[self._transfers]])[:most]

@@ -1,6 +1,6 @@
 """NetRPC: docs/systems/netrpc.md. Settings: service, lanes, window, first_tag, peers ([address,
-port] of the aggregator, then of the server, where the service has maps; of a server all workers),
-and of a server cells."""
+port] of each). The peers of a worker are the aggregator and, if the service has maps, the server;
+those of a server are all workers. A server also has the setting cells."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from agglab.hosts.systems.netrpc.server import NetRpcServer
 from agglab.hosts.systems.netrpc.service import load
 
 QUANTISES = True
-"""Floats are summed as integers."""
+"""Whether floats are summed as integers."""
 
 
 def endpoint(part: Part) -> Endpoint:
-    """The state machine of one worker or server."""
+    """Returns the state machine of one worker or server."""
     has, service = part.settings, load(part.settings["service"])
     if part.role == SERVER:
         return NetRpcServer(

@@ -1,6 +1,6 @@
-"""One caller's window of calls to one peer (docs/systems/netrpc.md, "A caller"): the memory of
-netrpc.c, where the step per packet is, and what Python asks of it. Times are integers, nanoseconds
-of any monotonic clock."""
+"""One caller's window of calls to one peer (docs/systems/netrpc.md, "A caller"). This module owns
+the memory of netrpc.c, where the work for each packet is done, and offers its functions to Python.
+Times are integers, nanoseconds of any monotonic clock."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _native() -> ctypes.CDLL:
 
 
 class Rows:
-    """The memory of all calls of an endpoint, whatever their peers: one a row."""
+    """The memory of all calls of an endpoint to all its peers, one call in each row."""
 
     def __init__(self, peers: NDArray[np.uint32], lanes: int) -> None:
         count = peers.size
@@ -93,7 +93,8 @@ class Rows:
 
 @dataclass(frozen=True)
 class Window:
-    """The rows that belong to one caller, and its settings. first_sequence: that of its session."""
+    """The rows that belong to one caller, and the caller's settings. first_sequence: the first
+    sequence number of its session."""
 
     job: int
     workers: int
@@ -106,7 +107,7 @@ class Window:
 
 
 class Caller:
-    """Calls to one peer, each at a position of the window until it is answered."""
+    """The calls to one peer. Each call has a position in the window until it is answered."""
 
     def __init__(self, window: Window, rows: Rows) -> None:
         first, last = window.first_row, window.first_row + window.positions
@@ -133,17 +134,18 @@ class Caller:
         self._address = ctypes.addressof(self._state)
         self._held: tuple[NDArray | None, ...] = ()
         self.exponents: NDArray[np.uint8] = np.zeros(0, np.uint8)
-        """What the workers agreed on, one a chunk of the last stream."""
+        """The exponents on which the workers agreed, one for each chunk of the last stream."""
 
     def begin(self, now_ns: int, epoch: int) -> None:
-        """A round begins: nothing is in flight. epoch: 0 if the next answer brings it."""
+        """Begins a round, in which no call is in flight yet. epoch: the epoch of the round, or 0 if
+        the next answer brings it."""
         recovery = self._state.recovery
         recovery.in_flight, recovery.progress_ns, recovery.hold_ns = 0, now_ns, 0
         self.epoch = epoch
 
     @property
     def hold_ns(self) -> int:
-        """How long answers may be held back on purpose."""
+        """The longest time for which answers may be held back on purpose."""
         return self._state.recovery.hold_ns
 
     @hold_ns.setter
@@ -152,7 +154,7 @@ class Caller:
 
     @property
     def epoch(self) -> int:
-        """The epoch of the state to which calls refer."""
+        """The epoch of the state to which the calls refer."""
         return self._state.epoch
 
     @epoch.setter
@@ -162,7 +164,7 @@ class Caller:
     def post(
         self, position: int, method: Method, kind: Kind, answer: Kind, body: bytes, word: int = 0
     ) -> None:
-        """Call a method at a position that is not in use; its first packet goes with the next
+        """Calls a method at a position that is not in use. Its first packet is sent with the next
         `poll`."""
         assert not self.calls["waiting"][position], "the position is in use"
         call = self.calls[position]
@@ -181,8 +183,8 @@ class Caller:
         out: NDArray,
         sums: NDArray[np.int32] | None,
     ) -> None:
-        """Reduce an array (flat, int32 or float32) chunk by chunk at positions 0 to width - 1, none
-        of which is in use. The arrays are the caller's until `streaming` is False."""
+        """Reduces an array (flat, int32 or float32) chunk by chunk at the positions 0 to width - 1,
+        which must not be in use. The arrays belong to the caller until `streaming` is False."""
         state = self._state
         chunks = quantise.chunks_of(values.size, state.lanes)
         self.exponents = np.zeros(chunks, np.uint8)
@@ -198,7 +200,7 @@ class Caller:
 
     @property
     def streaming(self) -> bool:
-        """A stream has chunks that are not there yet."""
+        """Whether a stream has chunks without a result."""
         return self._state.chunks_done < self._state.chunks
 
     @property
@@ -211,16 +213,18 @@ class Caller:
         return self._state.chunks_done
 
     def forget_stream(self) -> None:
-        """None is under way."""
+        """Notes that no stream is under way."""
         self._state.chunks = self._state.chunks_done = 0
 
     def answer(self, position: int, kind: Kind) -> bytes:
-        """Returns what followed the headers of the last answer at a position of the window."""
+        """Returns what followed the headers of the last answer at a position of the window. kind:
+        the kind of the answer."""
         size = wire.body_bytes(kind, self._state.lanes)
         return self._answers[position, :size].tobytes()
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
-        """Take the peer's of these datagrams; returns how many were awaited."""
+        """Takes those of the datagrams that came from this peer. Returns how many of them were
+        awaited."""
         taken: int = self._library.netrpc_answers(
             self._address,
             now_ns,
@@ -233,13 +237,14 @@ class Caller:
         return taken
 
     def poll(self, now_ns: int, since_ns: int) -> NDArray[np.uint32] | None:
-        """Rows to send now; None if it is time to give up, nothing having been heard since."""
+        """Returns the rows to send now. Returns None if it is time to give up, because nothing was
+        heard since `since_ns`."""
         count = self._library.netrpc_poll(self._address, now_ns, since_ns)
         return None if count < 0 else self._queue[:count]
 
     @property
     def progress_ns(self) -> int:
-        """When the last awaited answer came."""
+        """The time at which the last awaited answer came."""
         return self._state.progress_ns
 
     @property
@@ -248,7 +253,7 @@ class Caller:
 
     @property
     def recovery(self) -> Recovery:
-        """The loss recovery of its calls."""
+        """The loss recovery of the calls."""
         recovery: Recovery = self._state.recovery
         return recovery
 
@@ -257,6 +262,6 @@ class Caller:
         return self._state.in_flight
 
     def count(self, name: str) -> int:
-        """One of systems.shared.COUNTERS."""
+        """Returns the count `name`, one of systems.shared.COUNTERS."""
         counted: int = getattr(self._state, name)
         return counted

@@ -1,5 +1,5 @@
 """One worker of a NetRPC job as a state machine (docs/systems/netrpc.md); hosts/endpoint.py says
-how it is driven. A round is one run of the service's application: it begins when all workers have
+how it is driven. A round is one run of the service's application. It begins when all workers have
 opened it, and ends when the application returns."""
 
 from __future__ import annotations
@@ -39,14 +39,15 @@ NEVER = 2**63 - 1
 DIGESTS = 4
 WORKERS_MAX = 64
 SWITCH, SERVER = 0, 1
-"""Indices among the peers; only a service with maps has a server."""
+"""The indices of the switch and the server among the peers. Only a service with maps has a
+server."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """What all workers of a job have to agree on. window: calls that a worker has in flight to the
-    switch; first_sequence: the session's first sequence number. Raises ValueError for numbers that
-    do not fit the wire format."""
+    """The settings on which all workers of a job have to agree. window: the number of calls that a
+    worker has in flight to the switch. first_sequence: the session's first sequence number. Raises
+    ValueError for numbers that do not fit the wire format."""
 
     job: int
     workers: int
@@ -65,8 +66,8 @@ class Job:
 
     @property
     def gather_positions(self) -> int:
-        """How many positions, the first ones, are gathers'. A caller's other calls follow no order
-        that all workers share, and have positions of their own."""
+        """The number of positions, from the first on, that are used for gathers. The other calls of
+        a worker are in no order that all workers share, so they have other positions."""
         if not self.service.maps():
             return self.window
         streams = any(m.argument == Array for m in self.service.methods)
@@ -74,10 +75,10 @@ class Job:
 
 
 class NetRpcWorker:
-    """The state of one worker; rounds follow one another on the same positions."""
+    """The state of one worker. Rounds follow one another on the same positions."""
 
     listens = False
-    """A switch answers only what a worker has asked."""
+    """False, because a switch answers only what a worker has asked."""
 
     def __init__(self, job: Job, timing: Timing, peers: Sequence[Address]) -> None:
         self.job, self.timing = job, timing
@@ -111,8 +112,8 @@ class NetRpcWorker:
     def begin(
         self, now_ns: int, values: NDArray, out: NDArray, sums: NDArray[np.int32] | None = None
     ) -> None:
-        """See Endpoint.begin. values: what the worker brings, whatever the application makes of it;
-        out: where the result belongs."""
+        """See Endpoint.begin. values: the worker's input, whatever the application does with it.
+        out: where to put the result."""
         assert self.done, "a round is under way"
         job, self._now_ns = self.job, now_ns
         self._inputs, self._out, self._sums = values, out, sums
@@ -135,7 +136,7 @@ class NetRpcWorker:
         return taken
 
     def _go_on(self) -> None:
-        """Lets the application continue as far as the answers allow."""
+        """Continues the application as far as the answers allow."""
         while self._operation is not None and self._operation.step():
             if self._operation is self._opening and not self._opening.agreed:
                 self._operation = FailedOperation(self._mismatch())
@@ -221,33 +222,35 @@ class NetRpcWorker:
 
     @property
     def chunks(self) -> int:
-        """How many chunks the round's stream has; where it has none, calls so far."""
+        """The number of chunks of the round's stream. Without a stream: the number of calls so
+        far."""
         return self._switch.chunks or self._answered + self.in_flight
 
     @property
     def chunks_done(self) -> int:
-        """How many of them are there."""
+        """The number of chunks that are summed. Without a stream: the number of calls that are
+        answered."""
         return self._switch.chunks_done if self._switch.chunks else self._answered
 
     @property
     def recoveries(self) -> Sequence[Recovery]:
-        """The loss recoveries, which know round trips and latencies (hosts/recording.py)."""
+        """The loss recoveries. They know round trips and latencies (hosts/recording.py)."""
         return tuple(caller.recovery for caller in self._callers)
 
     @property
     def in_flight(self) -> int:
-        """How many calls wait for an answer."""
+        """The number of calls that wait for an answer."""
         return sum(caller.in_flight for caller in self._callers)
 
     @property
     def counters(self) -> Mapping[str, int]:
-        """What was counted since the worker was made (`shared.COUNTERS`)."""
+        """The counts since the worker was made, by name (`shared.COUNTERS`, `OWN_COUNTERS`)."""
         counted = {name: sum(c.count(name) for c in self._callers) for name in shared.COUNTERS}
         return {**counted, **dict.fromkeys(OWN_COUNTERS, 0)}
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [chunk, position, sequence number] of calls that have no answer, at most so
-        many."""
+        """Returns [chunk, position, sequence number] of calls that have no answer, at most `most`
+        of them."""
         calls = self._rows.calls
         rows = np.flatnonzero(calls["waiting"])[:most].tolist()
         return [[int(calls["chunk"][r]), r, int(calls["sequence"][r])] for r in rows]
@@ -262,8 +265,9 @@ class NetRpcWorker:
 
 
 def shape_digests(job: Job, elements: int, dtype: np.dtype, rounds: int) -> NDArray[np.int64]:
-    """Numbers below 2^24 that are the same for workers who do the same in a round. elements, dtype:
-    of what the worker brings; a map may have another size at each worker."""
+    """Returns numbers below 2^24 that are the same for workers that do the same in a round.
+    elements, dtype: those of the worker's input. `elements` has no influence if the service has
+    maps, because each worker may then have another number of keys."""
     size = 0 if job.service.maps() else elements
     methods = repr(job.service.methods).encode()
     shape = struct.pack("!QIIIQ", size, job.workers, job.lanes, job.window, rounds)

@@ -1,6 +1,6 @@
-"""Where keys are: 64-bit keys of an application, places of the switch's map
-(docs/systems/netrpc.md, "Keys and places"). The server gives places out; workers remember those
-that they were told."""
+"""The places of keys: where a 64-bit key of an application is in the switch's map
+(docs/systems/netrpc.md, "Keys and places"). The server allocates places, and workers remember the
+places that they were told."""
 
 from __future__ import annotations
 
@@ -13,34 +13,35 @@ from numpy.typing import NDArray
 from agglab.hosts.systems.netrpc.wire import KEPT, KEY, NO_PLACE, PAIR, PAIRS
 
 UNUSED = KEPT - 1
-"""The place of an entry that is not used."""
+"""The place of an unused entry."""
 
 
 class PlaceCache:
-    """Keys and their places, as far as they are known: a place, or KEPT by the server."""
+    """The keys whose place is known, with their places. The place KEPT means that the server keeps
+    the key."""
 
     def __init__(self) -> None:
         self._places: dict[int, int] = {}
 
     def unknown(self, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Those of the keys whose place is not known, each once."""
+        """Returns those of the keys whose place is not known, each once."""
         missing = dict.fromkeys(key for key in keys.tolist() if key not in self._places)
         return np.array(list(missing), np.uint64)
 
     def learn(self, entries: NDArray[np.void]) -> None:
-        """Takes places from an answer, an array of wire.KEY."""
+        """Takes the places of keys from an answer, an array of wire.KEY."""
         self._places.update(zip(entries["key"].tolist(), entries["place"].tolist(), strict=True))
 
     def of(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Returns the places of keys, all of which are known."""
+        """Returns the places of these keys, all of which must be known."""
         return np.array([self._places[key] for key in keys.tolist()], np.int64)
 
 
 class PlaceAllocator:
-    """Gives keys their places, at a server: in each bank, keys get places in the order in which
-    they come, as long as there are any. A key's bank follows from the key alone. While all keys
-    have places, the packets that a worker sends therefore do not depend on the order in which
-    others came. cells: places of a bank."""
+    """The places that a server has allocated. Places are in banks, and a key's bank follows from
+    the key alone. In each bank, keys get places in the order in which they come, as long as there
+    are places. So, while all keys have places, the packets of a worker do not depend on the order
+    in which other workers' keys came. cells: the number of places in a bank."""
 
     def __init__(self, cells: int, banks: int) -> None:
         self._cells = cells
@@ -49,11 +50,11 @@ class PlaceAllocator:
 
     @property
     def given(self) -> int:
-        """How many keys have a place."""
+        """The number of keys that have a place."""
         return len(self._given)
 
     def of(self, key: int) -> int:
-        """The key's place, the same whenever it is asked for; or KEPT."""
+        """Returns the key's place, which never changes, or KEPT."""
         if key not in self._given:
             bank = key % len(self._banks)
             used = self._banks[bank]
@@ -65,7 +66,8 @@ class PlaceAllocator:
 
 
 class Packet(NamedTuple):
-    """An argument, and which of the keys each of its entries is: (entry, index) arrays."""
+    """An argument, and the keys to which its entries belong. `entries` and `indices` have the same
+    length: the entry `entries[i]` is about the key with the index `indices[i]`."""
 
     body: bytes
     entries: NDArray[np.int64]
@@ -75,8 +77,8 @@ class Packet(NamedTuple):
 def in_pairs(
     places: NDArray[np.int64], values: NDArray[np.uint32], indices: NDArray[np.int64]
 ) -> Iterator[Packet]:
-    """Arguments of kind MAP, as few as possible: place p is index p // PAIRS of pair p % PAIRS, and
-    a packet has each pair once."""
+    """Yields arguments of kind MAP, as few as possible. Place p is at index p // PAIRS of pair p %
+    PAIRS, and a packet has each pair only once."""
     banks = places % PAIRS
     order = np.argsort(banks, kind="stable")
     first = np.searchsorted(banks[order], np.arange(PAIRS))
@@ -92,8 +94,8 @@ def in_pairs(
 
 
 def one_by_one(places: NDArray[np.int64], indices: NDArray[np.int64]) -> Iterator[Packet]:
-    """Does the same for methods whose calls are each about the counter of one key, which the first
-    pair names."""
+    """Yields arguments of kind MAP that have only one key each, in the first pair. They are for
+    methods whose calls are about the counter of one key."""
     for place, index in zip(places.tolist(), indices.tolist(), strict=True):
         pairs = np.zeros(PAIRS, PAIR)
         pairs["place"] = NO_PLACE
@@ -104,7 +106,7 @@ def one_by_one(places: NDArray[np.int64], indices: NDArray[np.int64]) -> Iterato
 def in_keys(
     keys: NDArray[np.uint64], values: NDArray[np.uint32], indices: NDArray[np.int64]
 ) -> Iterator[Packet]:
-    """Arguments of kind KEYS."""
+    """Yields arguments of kind KEYS."""
     for first in range(0, keys.size, PAIRS):
         part = slice(first, first + PAIRS)
         entries = np.zeros(PAIRS, KEY)

@@ -1,5 +1,6 @@
-"""How a call about keys is performed: places that are not known are asked for, then the switch does
-what the method says to the keys that have one, and the server to those that it keeps."""
+"""How a call with keys is performed. First, places that are not known are asked for. Then the
+switch performs the method for the keys that have a place, and the server performs it for the keys
+that it keeps."""
 
 from __future__ import annotations
 
@@ -17,18 +18,19 @@ from agglab.hosts.systems.netrpc.wire import KEPT, KEY, PAIR, Kind
 
 PLACE_VALUES = Method(Kind.KEYS, get=True, number=0, name="place_values")
 PLACE_COUNTERS = Method(Kind.KEYS, get=True, number=1, name="place_counters")
-"""What a server does beside the service's methods: it tells places."""
+"""The methods that a server has besides those of the service: it tells places."""
 
 
 class CallPositions(NamedTuple):
-    """A caller, and the first of the positions that these calls may have."""
+    """A caller, and the first of its positions that certain calls may use."""
 
     caller: Caller
     first: int
 
 
 class MapOperation:
-    """See stubs.MapAccess. values, counters: the places of both."""
+    """The operation of a stubs.MapAccess. values, counters: the known places of values and of
+    counters."""
 
     def __init__(
         self,
@@ -81,7 +83,7 @@ class MapOperation:
         yield _Queue(self._server, declared, Kind.KEYS, Kind.KEYS, packets)
 
     def _take(self, queue: _Queue, body: bytes, packet: Packet) -> None:
-        """Takes what an answer says about the keys of its call."""
+        """Takes the results for the keys of a call from its answer."""
         if queue.answer == Kind.NOTHING:
             self._found[packet.indices] = queue.count
             return
@@ -98,7 +100,7 @@ class MapOperation:
 
 
 class _Queue:
-    """Calls of one method to one peer, as many at a time as there are positions."""
+    """Calls of one method to one peer. As many are in flight as there are positions."""
 
     def __init__(
         self,
@@ -110,7 +112,7 @@ class _Queue:
     ) -> None:
         self.answer = answer
         self.count = 0
-        """Of the answer that `step` gave last."""
+        """The counter in the answer that `step` yielded last."""
         self._positions, self._method, self._kind = positions, declared, kind
         self._packets = packets
         self._flying: dict[int, Packet] = {}
@@ -122,7 +124,8 @@ class _Queue:
         return self._last and not self._flying
 
     def step(self) -> Iterator[tuple[bytes, Packet]]:
-        """Gives what answers said that have come, and calls again where positions are free."""
+        """Yields the answers that have come, each with its packet, and then sends calls at all free
+        positions."""
         caller = self._positions.caller
         waiting = caller.calls["waiting"]
         for position in [p for p in self._flying if not waiting[p]]:

@@ -1,5 +1,5 @@
-"""How calls are performed: an operation for each kind of value that an application yields
-(stubs.py). It posts calls, and more of them as answers come, until it is done."""
+"""How calls are performed. There is an operation for each kind of value that an application yields
+(stubs.py). It posts calls, and more calls as answers come, until it is done."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from agglab.hosts.systems.netrpc.stubs import Barrier, Pause, Reduce
 from agglab.hosts.systems.netrpc.wire import Kind
 
 GATHER_POSITION = 0
-"""The position of gathers that are no stream's."""
+"""The position of gathers that belong to no stream."""
 OPENING_METHOD = RESERVED[0]
 PATIENCE_NS = 20_000_000
-"""How much longer than usual a worker waits before it asks again whether all have come, since the
-others may have more to do before."""
+"""How much longer than usual a worker waits before it asks again whether all workers have come. The
+other workers may have more to do before they come."""
 
 
 class Operation(Protocol):
-    """`step` is called once at the start and whenever answers have come, and returns whether the
-    operation is done; `result` is then what the application is sent."""
+    """The interface of operations. `step` is called at the start and whenever answers have come. It
+    returns whether the operation is done. The application is then sent `result`."""
 
     result: Any
 
@@ -33,9 +33,9 @@ class Operation(Protocol):
 
 
 class OpeningOperation:
-    """All workers meet, and learn of which epoch the round is. digests: a few numbers that are the
-    same for all workers who do the same, below 2^24, so that the sum of all does not overflow:
-    `agreed` tells whether they are."""
+    """The opening of a round: all workers meet, and learn the epoch of the round. digests: a few
+    numbers below 2^24, so that their sum over all workers does not overflow. They are the same for
+    all workers that do the same. `agreed` says whether they were."""
 
     def __init__(self, caller: Caller, digests: NDArray[np.int64], workers: int, lanes: int):
         self.result = None
@@ -58,7 +58,7 @@ class OpeningOperation:
 
 
 class ReduceOperation:
-    """A stream. sums: takes the integers that travelled."""
+    """The reduction of an array as a stream. sums: takes the integers that were summed."""
 
     def __init__(
         self, caller: Caller, wanted: Reduce, width: int, sums: NDArray[np.int32] | None
@@ -72,7 +72,7 @@ class ReduceOperation:
 
 
 class BarrierOperation:
-    """Everybody waits for the last."""
+    """A barrier: every worker waits until all workers have called."""
 
     def __init__(self, caller: Caller, wanted: Barrier) -> None:
         self.result = None
@@ -88,7 +88,8 @@ class BarrierOperation:
 
 
 class PauseOperation:
-    """now_ns: tells the time of the endpoint's latest call; until_ns: when the pause ends."""
+    """A pause. now_ns: returns the time of the endpoint's latest call. until_ns: when the pause
+    ends."""
 
     def __init__(self, now_ns: Callable[[], int], wanted: Pause) -> None:
         self.result = None
@@ -100,7 +101,8 @@ class PauseOperation:
 
 
 class FailedOperation:
-    """The round has no result: the endpoint raises the error when it is polled."""
+    """An operation that has failed, so that the round has no result. The endpoint raises the error
+    at the next `poll`."""
 
     def __init__(self, error: AllReduceError) -> None:
         self.result = None

@@ -1,6 +1,7 @@
-"""The server of a service with maps as a state machine (docs/systems/netrpc.md, "Keys and places"):
-it gives places out and does what switches do to the keys that have none. Each call is executed
-once: the answer is kept until the caller's next call at that position."""
+"""The server of a service with maps, as a state machine (docs/systems/netrpc.md, "Keys and
+places"). It allocates places, and for the keys that have no place it does what switches do for the
+others. Each call is executed once: its answer is kept until the caller's next call at that
+position."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from agglab.hosts.systems.netrpc.wire import COUNT_MAX, KEPT, KEY, KEYS_BYTES, P
 from agglab.hosts.wire import LOWER_HEADER_BYTES, RESULT, VERSION
 
 POSITIONS = 32
-"""Of each worker's window of calls to the server."""
+"""The number of positions in each worker's window of calls to the server."""
 NEVER = 2**63 - 1
 PAYLOAD_BYTES = wire.HEADER_BYTES + KEYS_BYTES
 
@@ -31,12 +32,12 @@ OWN_COUNTERS = {
         "answers that a server sent again because a worker asked; in `duplicates` too",
     ),
 }
-"""What a server counts beside `shared.COUNTERS`; of a worker these are 0."""
+"""The counters that a server has besides `shared.COUNTERS`. At a worker they are 0."""
 
 
 class NetRpcServer:
-    """The state of one server. cells: places of the job that the switch has for each pair. peers:
-    the workers, by rank. first_sequence: the session's first sequence number."""
+    """The state of one server. cells: the number of the job's places that the switch has for each
+    pair. peers: the workers, by rank. first_sequence: the session's first sequence number."""
 
     listens = True
 
@@ -70,7 +71,7 @@ class NetRpcServer:
     def begin(
         self, now_ns: int, values: NDArray, out: NDArray, sums: NDArray[np.int32] | None = None
     ) -> None:
-        """A server has nothing to bring: raises TypeError."""
+        """Raises TypeError, because a server has no input."""
         raise TypeError("a server begins no round: it serves whatever the workers begin")
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
@@ -85,7 +86,7 @@ class NetRpcServer:
         return taken
 
     def _take(self, peer: int, payload: bytes) -> bool:
-        """Returns whether the call was awaited; whatever it was is counted."""
+        """Counts a packet and takes it. Returns whether it was an awaited call."""
         if len(payload) != PAYLOAD_BYTES:
             self._counts["malformed"] += 1
             return False
@@ -107,7 +108,7 @@ class NetRpcServer:
         return ahead == 1
 
     def _well_formed(self, header: np.void) -> bool:
-        """Whether a worker of the job can have sent it."""
+        """Returns whether a worker of the job can have sent a packet with this header."""
         known = (*self._methods, PLACE_VALUES.number, PLACE_COUNTERS.number)
         return bool(
             header["version"] == VERSION
@@ -118,7 +119,7 @@ class NetRpcServer:
         )
 
     def _execute(self, row: int, header: np.void, payload: bytes) -> None:
-        """A call that is new. A later round's begins with nothing."""
+        """Executes a new call. The first call of a later round clears all values and counters."""
         if int(header["epoch"]) > self._round:
             self._round = int(header["epoch"])
             self._values, self._counters = {}, {}
@@ -140,7 +141,7 @@ class NetRpcServer:
             self._queue.append(row)
 
     def _map_access(self, number: int, entry: np.void) -> None:
-        """Does what the method does to one key, and puts into the entry what the answer says."""
+        """Performs a method for one key, and writes the result into the entry."""
         key = int(entry["key"])
         if number == PLACE_VALUES.number:
             entry["place"] = self._values_at.of(key)
@@ -171,17 +172,17 @@ class NetRpcServer:
         return np.array(queue, np.uint32)
 
     def repeats(self, row: int) -> Repeat | None:
-        """Nothing: a server answers what workers ask again."""
+        """Returns None: a server sends nothing again unless a worker asks."""
         return None
 
     @property
     def deadline_ns(self) -> int:
-        """Never: it only answers."""
+        """The largest int64, because a server only answers."""
         return NEVER
 
     @property
     def done(self) -> bool:
-        """It takes part in no round."""
+        """True, because a server takes part in no round."""
         return True
 
     @property
@@ -198,7 +199,7 @@ class NetRpcServer:
 
     @property
     def counters(self) -> Mapping[str, int]:
-        """`shared.COUNTERS` and `OWN_COUNTERS`."""
+        """The counts since the endpoint was made, by name (`shared.COUNTERS`, `OWN_COUNTERS`)."""
         own = {
             "places_given": self._values_at.given + self._counters_at.given,
             "keys_kept": len(self._values) + len(self._counters),
@@ -206,8 +207,8 @@ class NetRpcServer:
         return {**self._counts, **own}
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Nothing."""
+        """Returns nothing, because a server waits for nothing."""
         return []
 
     def finish(self) -> None:
-        """Nothing: a server has no result."""
+        """Does nothing, because a server has no result."""

@@ -1,6 +1,7 @@
-"""What a service is declared with: methods, and for each which primitives the switch performs on
-its argument (docs/systems/netrpc.md, "A service"). From the declaration follow the stubs that an
-application calls (stubs.py), the packets, and the entries of the switch's table of methods.
+"""The declaration of a service: its methods, and for each method the primitives that the switch
+performs on its argument (docs/systems/netrpc.md, "A service"). From the declaration follow the
+stubs that an application calls (stubs.py), the packets, and the entries of the switch's table of
+methods.
 
     class WordCount(Service):
         add = method(Map, add_to=True)
@@ -10,7 +11,8 @@ application calls (stubs.py), the packets, and the entries of the switch's table
             yield call.add(inputs["key"], inputs["value"])
             ...
 
-The names of the primitives are the paper's. Imports wire.py and the loader of users' modules only.
+The names of the primitives are those of the paper. This module imports only wire.py and the loader
+of users' modules.
 """
 
 from __future__ import annotations
@@ -28,30 +30,33 @@ from agglab.hosts.own_worker import load_module
 from agglab.hosts.systems.netrpc.wire import Kind
 
 Nothing, Array, Map = Kind.NOTHING, Kind.ARRAY, Kind.MAP
-"""Arguments: none; as many 32-bit integers as a packet has lanes, or floats that all workers scale
-alike; pairs of a 64-bit key and a 32-bit integer."""
+"""The kinds of argument. Nothing: no argument. Array: as many 32-bit integers as a packet has
+lanes, or as many floats, for which all workers use the same scale. Map: pairs of a 64-bit key and a
+32-bit integer."""
 WORKERS = "workers"
-"""The threshold of CntFwd that is the number of the job's workers."""
+"""A threshold of CntFwd: the number of the job's workers."""
 ALL, CALLER = "all", "caller"
-"""Whom CntFwd forwards to."""
+"""The receivers of an answer, for CntFwd."""
 SHADOW, VALUES, COUNTER = "shadow", "values", "counter"
-"""What a method clears: an array's cells by themselves, since a gather has two sets of them, used
-in turns; the values of a map's keys; the counters of its keys."""
+"""What a method clears. SHADOW: the cells of an array, which are cleared automatically, because a
+gather uses two sets of them in turn. VALUES: the values of a map's keys. COUNTER: the counters of
+its keys."""
 
 OPEN, AGREE, FIRST_DECLARED = 0, 1, 2
-"""Numbers of methods. Every service has the first two: OPEN, by which all workers meet at the start
-of a round, and AGREE, by which they agree on the largest of their words."""
+"""The numbers of methods. Every service has the methods OPEN and AGREE. With OPEN all workers meet
+at the start of a round. With AGREE they agree on the largest of their words."""
 
 
 class ServiceError(ValueError):
-    """A declaration that no switch can perform exactly once; one line."""
+    """An error: a declaration that no switch can perform exactly once. The message is one line."""
 
 
 @dataclass(frozen=True)
 class CntFwd:
-    """Count, and forward at a threshold. To ALL at WORKERS: a gather, answered once all workers
-    have called. To CALLER at n: each call raises its key's counter by one, and the answer says
-    whether it was the n-th since the counter was cleared."""
+    """The primitive that counts calls and forwards an answer at a threshold. With ALL and the
+    threshold WORKERS, the method is a gather: all workers are answered when all have called. With
+    CALLER and the threshold n, each call adds one to its key's counter. The answer says whether it
+    was the n-th call since the counter was cleared."""
 
     to: str
     threshold: int | str
@@ -72,17 +77,17 @@ class Method:
 
     @property
     def gathers(self) -> bool:
-        """Whether a call is answered to all workers once all of them have called."""
+        """Whether all workers are answered when all of them have called."""
         return self.forward is not None and self.forward.to == ALL
 
     @property
     def counts(self) -> bool:
-        """Is about its key's counter instead of its value."""
+        """Whether the method uses its key's counter, not its key's value."""
         return self.clear == COUNTER or (self.forward is not None and self.forward.to == CALLER)
 
     @property
     def answer(self) -> Kind:
-        """What follows the headers of an answer."""
+        """The kind of data that follows the headers of an answer."""
         return self.argument if self.get else Nothing
 
 
@@ -94,20 +99,21 @@ def method(
     clear: str = "",
     forward: CntFwd | None = None,
 ) -> Any:
-    """Declare a method of a service; in an application it is a stub."""
+    """Declares a method of a service. In an application, the method is a stub."""
     return Method(argument, add_to, get, clear, forward)
 
 
 Application = Generator[Any, Any, None]
-"""What `Service.run` is: it yields calls, and is sent what they return (stubs.py)."""
+"""The type of what `Service.run` returns: a generator that yields calls and is sent what they
+return (stubs.py)."""
 
 
 class Service(ABC):
-    """To be inherited from. stream: whether the application is an all-reduce: `run` may reduce
-    whole arrays, and a round's result is judged as one."""
+    """The base class of services. A subclass declares methods as class attributes and defines
+    `run`, the application."""
 
     methods: ClassVar[tuple[Method, ...]] = ()
-    """Those declared, in their order; their numbers begin with FIRST_DECLARED."""
+    """The declared methods, in their order. Their numbers begin with FIRST_DECLARED."""
 
     def __init_subclass__(cls) -> None:
         declared = ((n, m) for n, m in vars(cls).items() if isinstance(m, Method))
@@ -118,12 +124,13 @@ class Service(ABC):
 
     @abstractmethod
     def run(self, call: Any, inputs: NDArray, out: NDArray) -> Application:
-        """One worker's part in one round. call: has a stub for each method. inputs: what the worker
-        brings; out: where the result belongs."""
+        """Yields the calls of one worker in one round. call: has a stub for each method. inputs:
+        the worker's input. out: where to write the result."""
 
     @classmethod
     def maps(cls) -> bool:
-        """Whether keys have to be placed, and a server keeps those that have no place."""
+        """Returns whether the service has maps. Then keys need places, and a server keeps the keys
+        that have no place."""
         return any(m.argument == Map for m in cls.methods)
 
 
@@ -131,11 +138,12 @@ RESERVED = (
     Method(Array, True, True, SHADOW, CntFwd(ALL, WORKERS), OPEN, "open"),
     Method(Nothing, False, False, "", CntFwd(ALL, WORKERS), AGREE, "agree"),
 )
-"""Of every service."""
+"""The methods that every service has."""
 
 
 def _checked(declared: Method) -> Method:
-    """Refuses what cannot be done exactly once if an answer may be lost."""
+    """Returns the method. Raises ServiceError for a method that cannot be performed exactly once if
+    an answer may be lost."""
     for wrong in _mistakes(declared):
         raise ServiceError(f"method {declared.name}: {wrong}")
     return declared
@@ -168,9 +176,8 @@ def _mistakes(m: Method) -> Iterator[str]:
 
 @cache
 def load(reference: str) -> type[Service]:
-    """A service by the name of a module in services/, or `path/to/file.py:Class` or `module:Class`.
-    Raises ServiceError, or what loading
-    the module raises."""
+    """Returns a service. reference: the name of a module in services/, or `path/to/file.py:Class`,
+    or `module:Class`. Raises ServiceError, or what loading the module raises."""
     place, _, name = reference.partition(":")
     module = load_module(place if name else f"{__package__}.services.{place}")
     if name:

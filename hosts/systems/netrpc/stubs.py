@@ -1,5 +1,6 @@
-"""The stubs of a service's methods: what an application calls. Each call is a value that the
-application yields, and is sent what the call returns; the endpoint performs it (endpoint.py)."""
+"""The stubs of a service's methods, which an application calls. A stub returns a value that
+describes the call. The application yields this value, the endpoint performs the call (endpoint.py),
+and the application is sent the result."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ Values = NDArray[np.uint32]
 
 @dataclass(frozen=True)
 class Reduce:
-    """Add up an array over all workers into `out`, chunk by chunk. Returns nothing."""
+    """A call that sums an array over all workers into `out`, chunk by chunk. It has no result."""
 
     method: Method
     values: NDArray
@@ -27,16 +28,16 @@ class Reduce:
 
 @dataclass(frozen=True)
 class Barrier:
-    """Go on when all workers have called. Returns nothing."""
+    """A call that ends when all workers have called. It has no result."""
 
     method: Method
 
 
 @dataclass(frozen=True)
 class MapAccess:
-    """Do what the method does to each of these keys. Returns an array with an entry a key: the
-    value (uint32) where the method gets it; whether the counter stood at the threshold (bool) where
-    it counts; otherwise None."""
+    """A call that performs the method for each of these keys. The result has an entry for each key.
+    If the method gets values, it is the value (uint32). If the method counts, it is whether the
+    counter reached the threshold (bool). Otherwise there is no result (None)."""
 
     method: Method
     keys: Keys
@@ -45,17 +46,17 @@ class MapAccess:
 
 @dataclass(frozen=True)
 class Pause:
-    """Go on after so long. Returns nothing."""
+    """A call that ends after this time. It has no result."""
 
     pause_ns: int
 
 
 class Stubs:
-    """One attribute for each method of the service, and `pause`."""
+    """The stubs of a service: one attribute for each method, and `pause`."""
 
     @staticmethod
     def pause(seconds: float) -> Pause:
-        """Do nothing for so long."""
+        """Returns a call that does nothing for this time."""
         return Pause(round(seconds * 1e9))
 
     def __init__(self, service: type[Service]) -> None:

@@ -1,4 +1,5 @@
-"""The wire format of docs/systems/netrpc.md, written down once. Imports other formats only."""
+"""The wire format of docs/systems/netrpc.md, defined only here. This module imports only other
+formats."""
 
 from __future__ import annotations
 
@@ -10,20 +11,21 @@ from agglab.hosts import formats, wire
 from agglab.hosts.wire import LOWER_HEADER_BYTES, RESULT, VALUE_BYTES, VERSION
 
 POSITIONS = 256
-"""Of a caller's window, at most."""
+"""The largest number of positions in a caller's window."""
 PAIRS = 32
-"""Places of a map that one packet names."""
+"""The number of places of a map that one packet names."""
 NO_PLACE = 0xFFFF
-"""The place of a pair that is not used."""
+"""The place of an unused pair."""
 KEPT = 0xFFFF_FFFF
 """The place of a key that the server keeps."""
 COUNT_MAX = 0xFFFF
-"""Where a counter stops."""
+"""The value at which a counter stops."""
 
 
 class Kind(enum.IntEnum):
-    """What follows the headers of a packet, but for the bit `RESULT`. The numbers are no other
-    system's. KEYS travel between a worker and a server, and never concern a switch."""
+    """The kinds of data that follow the headers of a packet, without the bit `RESULT`. No other
+    system uses these numbers. Packets of kind KEYS travel between a worker and a server; switches
+    only forward them."""
 
     NOTHING = 0x40
     ARRAY = 0x41
@@ -32,16 +34,17 @@ class Kind(enum.IntEnum):
 
 
 CALL = np.dtype([("epoch", ">u4"), ("method", ">u2"), ("count", ">u2")])
-"""Of which epoch the state is that a call is about, what is called, and (in an answer) what the
-counter stood at."""
+"""epoch: the epoch of the switch's state to which the call refers; a new epoch begins with each
+round. method: the called method. count: in an answer, the value of the counter."""
 HEADER = np.dtype([(name, wire.HEADER[name]) for name in wire.HEADER.names or ()] + CALL.descr)
-"""The aggregation header of hosts/wire.py, and the call. `slot` is the call's position in its
-caller's window, `exponent` its word, `tag` its sequence number at this position."""
+"""The aggregation header of hosts/wire.py, followed by CALL. `slot` is the call's position in its
+caller's window, `exponent` is the call's word, and `tag` is its sequence number at this
+position."""
 PAIR = np.dtype([("place", ">u2"), ("value", ">u4")])
-"""What an argument of kind MAP has `PAIRS` of."""
+"""An entry of an argument of kind MAP, which has `PAIRS` entries."""
 KEY = np.dtype([("key", ">u8"), ("value", ">u4"), ("place", ">u4")])
-"""What an argument of kind KEYS has `PAIRS` of; `place` is which of the map's places the key has,
-or KEPT if the server keeps it."""
+"""An entry of an argument of kind KEYS, which has `PAIRS` entries. `place` is the key's place in
+the map, or KEPT if the server keeps the key."""
 
 HEADER_BYTES = HEADER.itemsize
 MAP_BYTES = PAIRS * PAIR.itemsize
@@ -50,24 +53,24 @@ MAX_LANES = (65535 - 28 - HEADER_BYTES) // VALUE_BYTES
 
 
 def longest_datagram_bytes(lanes: int) -> int:
-    """Length of the longest legal UDP payload of any kind."""
+    """Returns the length of the longest legal UDP payload of any kind."""
     return HEADER_BYTES + max(VALUE_BYTES * lanes, KEYS_BYTES)
 
 
 def body_bytes(kind: Kind, lanes: int) -> int:
-    """What follows the headers of a packet of a kind."""
+    """Returns the number of bytes that follow the headers of a packet of this kind."""
     if kind == Kind.ARRAY:
         return VALUE_BYTES * lanes
     return {Kind.NOTHING: 0, Kind.MAP: MAP_BYTES, Kind.KEYS: KEYS_BYTES}[kind]
 
 
 def frame_bytes(kind: Kind, lanes: int) -> int:
-    """Length of the Ethernet frame, without its checksum, of a packet of a kind."""
+    """Returns the length of the Ethernet frame, without its checksum, of a packet of this kind."""
     return LOWER_HEADER_BYTES + HEADER_BYTES + body_bytes(kind, lanes)
 
 
 def c_header() -> str:
-    """The format as C."""
+    """Returns the format as a C header."""
     constants = {
         "NETRPC_VERSION": VERSION,
         "NETRPC_RESULT": RESULT,

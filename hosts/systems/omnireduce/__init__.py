@@ -1,5 +1,5 @@
 """OmniReduce: docs/systems/omnireduce.md. Settings: lanes, slots, window, first_tag, aggregator
-([address, port]), longest_bytes (of a UDP payload)."""
+([address, port]), longest_bytes (the length of the longest UDP payload)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from agglab.hosts.systems import shared
 from agglab.hosts.systems.omnireduce.endpoint import OmniReducer
 
 QUANTISES = True
-"""Floats are summed as integers."""
+"""Whether floats are summed as integers."""
 
 
 def endpoint(part: Part) -> OmniReducer:
-    """The state machine of one worker."""
+    """Returns the state machine of one worker."""
     has = part.settings
     names = ("lanes", "slots", "window", "first_tag")
     job = Job(part.job, part.workers, *(has[name] for name in names))

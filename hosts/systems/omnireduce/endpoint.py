@@ -1,8 +1,8 @@
 """One OmniReduce worker as a state machine (docs/systems/omnireduce.md); hosts/endpoint.py says how
 it is driven.
 
-The step per packet is in C (omnireduce.c); this module owns its memory (NumPy), starts and ends
-rounds and words the errors.
+What is done for each packet is written in C (omnireduce.c). This module owns the memory (NumPy),
+starts and ends rounds, and words the errors.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ OWN_COUNTERS = {
         "columns whose first packet was sent as an entry of another packet",
     ),
 }
-"""The counters of this system's workers beside `shared.COUNTERS`: each block of a round is one of
-the first three."""
+"""The counters that this system's workers have besides `shared.COUNTERS`. Each block of a round is
+counted in exactly one of the first three."""
 
 SIGNATURES: library.Signatures = {
     "omnireduce_begin": (None, [P, I64]),
@@ -109,10 +109,11 @@ def _native() -> ctypes.CDLL:
 
 
 class OmniReducer:
-    """The state of one worker; rounds follow one another on the same slots and tags."""
+    """The state of one worker. Rounds follow one another on the same slots, and the tags go on from
+    round to round."""
 
     listens = False
-    """A switch answers only what a worker has asked."""
+    """False, because a switch answers only what a worker has asked."""
 
     def __init__(
         self,
@@ -121,8 +122,8 @@ class OmniReducer:
         aggregator: Address = AGGREGATOR,
         longest_bytes: int = 0,
     ) -> None:
-        """longest_bytes: the longest datagram that the path allows; 0 if only the system limits
-        it."""
+        """Makes the worker. longest_bytes: the length of the longest datagram that the path allows,
+        or 0 if only the system limits it."""
         check_range("lanes", job.lanes, 1, wire.MAX_LANES)
         self.job, self.timing = job, timing
         self.peers = (aggregator,)
@@ -179,18 +180,19 @@ class OmniReducer:
         return taken
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
-        """See Endpoint.poll; a row of the outbox is a column, or behind these a fused packet."""
+        """See Endpoint.poll. The first rows of the outbox are the columns, and the rows behind them
+        are fused packets."""
         count = self._library.omnireduce_poll(self._address, now_ns)
         if count < 0:
             raise self.failure(-count)
         return self._queue[:count]
 
     def failure(self, error: int) -> AllReduceError:
-        """Returns the error for an error number of the step in C."""
+        """Returns the error for an error number that the C code returned."""
         return self.rounds.failure(error, self.timing.give_up_ns)
 
     def native(self, inbox: Inbox) -> NativeEndpoint:
-        """See hosts/native_endpoint.py. inbox: room for what comes."""
+        """See hosts/native_endpoint.py. inbox: room for the datagrams that come."""
         return native_endpoint(
             self._state,
             self._library.omnireduce_results,
@@ -202,7 +204,7 @@ class OmniReducer:
         )
 
     def repeats(self, row: int) -> Repeat | None:
-        """See Endpoint.repeats; what is sent again is never fused."""
+        """See Endpoint.repeats. Packets that are sent again are never fused."""
         if row >= self.job.window:
             return None
         column = self.columns[row]
@@ -222,32 +224,32 @@ class OmniReducer:
 
     @property
     def chunks(self) -> int:
-        """How many blocks the round has."""
+        """The number of blocks of the round."""
         return self._state.blocks
 
     @property
     def chunks_done(self) -> int:
-        """How many of them are summed, or known to be zero."""
+        """The number of blocks that are summed or known to be zero."""
         return self._state.blocks_done
 
     @property
     def recoveries(self) -> Sequence[Recovery]:
-        """The loss recoveries, which know round trips and latencies (hosts/recording.py)."""
+        """The loss recoveries. They know round trips and latencies (hosts/recording.py)."""
         return (self._state.recovery,)
 
     @property
     def in_flight(self) -> int:
-        """How many columns wait for a result."""
+        """The number of columns that wait for a result."""
         return self._state.in_flight
 
     @property
     def counters(self) -> dict[str, int]:
-        """What was counted since the worker was made (`shared.COUNTERS`, `OWN_COUNTERS`)."""
+        """The counts since the worker was made, by name (`shared.COUNTERS`, `OWN_COUNTERS`)."""
         names = (*shared.COUNTERS, *OWN_COUNTERS)
         return {name: getattr(self._state, name) for name in names}
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [block, slot, tag] of columns that have no result, at most so many."""
+        """Returns [block, slot, tag] of columns that have no result, at most `most` of them."""
         return self.rounds.waiting(most)
 
     def finish(self) -> None:

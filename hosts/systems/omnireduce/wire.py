@@ -1,4 +1,5 @@
-"""The wire format of docs/systems/omnireduce.md, written down once. Imports other formats only."""
+"""The wire format of docs/systems/omnireduce.md, defined only here. This module imports only other
+formats."""
 
 from __future__ import annotations
 
@@ -10,15 +11,16 @@ from agglab.hosts import formats, wire
 from agglab.hosts.wire import LOWER_HEADER_BYTES, RESULT, SHAPE_BYTES, VALUE_BYTES, VERSION
 
 BARE = 0x40
-"""The bit of `kind` that says: headers alone, for a block in which the sender has nothing."""
+"""The bit of `kind` of a packet that has only headers, because its sender has nothing in the
+block."""
 FUSED = 0x08
-"""The bit of `kind` that says: entries of other columns stand behind the packet."""
+"""The bit of `kind` of a packet that is followed by entries of other columns."""
 NO_BLOCK = 2**32 - 1
-"""`next` where no block follows in the column."""
+"""The value of `next` if no block follows in the column."""
 NOTHING_AHEAD = 2**16 - 1
-"""`ahead` where no block follows in the column."""
+"""The value of `ahead` if no block follows in the column."""
 ENTRIES_MAX = 20
-"""Behind one packet."""
+"""The largest number of entries behind one packet."""
 
 
 class Kind(enum.IntEnum):
@@ -31,16 +33,16 @@ class Kind(enum.IntEnum):
 
 
 COLUMN = np.dtype([("block", ">u4"), ("next", ">u4")])
-"""The block that a packet carries (0 in an `OPENING`), and the next block that its sender has in
-the column."""
+"""block: the block that a packet carries (0 in an `OPENING`). next: the next block that its sender
+has in the column."""
 HEADER = np.dtype([(name, wire.HEADER[name]) for name in wire.HEADER.names or ()] + COLUMN.descr)
-"""The aggregation header of hosts/wire.py, and the column."""
+"""The aggregation header of hosts/wire.py, followed by COLUMN."""
 
 ENTRY = np.dtype(
     [("slot", ">u2"), ("tag", ">u4"), ("block", ">u4"), ("ahead", ">u2"), ("exponent", "u1")]
 )
-"""The entry of one more column in a fused packet. ahead: how far beyond `block` the sender's next
-is."""
+"""The entry of another column in a fused packet. ahead: the distance from `block` to the sender's
+next block in the column."""
 
 HEADER_BYTES = HEADER.itemsize
 ENTRY_BYTES = ENTRY.itemsize
@@ -49,25 +51,27 @@ MAX_LANES = (65535 - 28 - HEADER_BYTES) // VALUE_BYTES
 
 
 def full_bytes(lanes: int) -> int:
-    """Length of a UDP payload with values, without entries."""
+    """Returns the length of a UDP payload with values and without entries."""
     return HEADER_BYTES + VALUE_BYTES * lanes
 
 
 def longest_datagram_bytes(lanes: int, most: int = 0) -> int:
-    """Length of the longest UDP payload that a worker sends or hears, entries included. most: how
-    long it may be if a packet without entries is no longer; 0 for no such limit."""
+    """Returns the length of the longest UDP payload, with its entries, that a worker sends or
+    receives. most: a limit for this length, or 0 for no limit. A packet without entries may exceed
+    the limit."""
     alone = max(full_bytes(lanes), OPENING_BYTES)
     fused = alone + ENTRIES_MAX * ENTRY_BYTES
     return max(alone, min(fused, most)) if most else fused
 
 
 def entries_behind(longest_bytes: int, alone_bytes: int) -> int:
-    """Returns how many entries fit behind a packet with so many bytes of UDP payload."""
+    """Returns how many entries fit behind a packet whose UDP payload alone has `alone_bytes`
+    bytes."""
     return min(ENTRIES_MAX, (longest_bytes - alone_bytes) // ENTRY_BYTES)
 
 
 def c_header() -> str:
-    """The format as C."""
+    """Returns the format as a C header."""
     constants = {
         "OMNIREDUCE_VERSION": VERSION,
         "OMNIREDUCE_RESULT": RESULT,

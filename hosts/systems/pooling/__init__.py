@@ -1,13 +1,11 @@
-"""The common part of systems whose jobs share the slots of switches and whose servers sum the rest.
+"""The common part of systems whose jobs share the slots of switches. Servers sum what switches
+cannot.
 
-worker        a worker
-server        the server of a job
-job           what both agree on
-wire          the format of their packets
-hashed_slots  where a worker's chunks look for a slot
+worker a worker server the server of a job job what both agree on wire the format of their packets
+hashed_slots which slots a worker's chunks ask for
 
-Settings: lanes, window, session, slots (how many a switch has), first_slot, scale_log2, priority,
-peers (the aggregator: all packets go through switches).
+Settings: lanes, window, session, slots (the number that a switch has), first_slot, scale_log2,
+priority, congestion_control, peers (only the aggregator, because all packets go through switches).
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from agglab.hosts.systems.pooling.worker import PoolingWorker
 
 
 def endpoint(part: Part) -> Endpoint:
-    """The state machine of one worker or server."""
+    """Returns the state machine of one worker or server."""
     has = part.settings
     job = PoolingJob(
         job=part.job,

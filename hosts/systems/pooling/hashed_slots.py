@@ -1,4 +1,4 @@
-"""Computes the slot that each chunk of a job asks for. Imports hosts.hashes only."""
+"""Computes the slot that each chunk of a job asks for. This module imports only hosts.hashes."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from numpy.typing import NDArray
 from agglab.hosts.hashes import hash_place
 
 SALTS = 8
-"""How often a place is drawn again if the job already has it."""
+"""The number of salts that are tried to find a slot that the job does not use yet."""
 
 
 def hashed_slots(job: int, window: int, first_slot: int, slots: int) -> NDArray[np.uint16]:
-    """Slots in which a job's chunks follow each other: that of tag t is number t modulo the length.
+    """Returns the slots that a job's chunks use in turn: the chunk with tag t uses the slot at
+    index t modulo the length.
 
-    uint16 of shape (min(window, slots),), all different and within `slots` slots from `first_slot`
-    on: a hash of job, number and salt; where the job has another number there, the next salt, as
-    published, and after SALTS of them the next slot that is free. So only where more chunks than
-    `slots` are at the switch at once do two chunks of one job want the same slot.
+    The result is uint16 of shape (min(window, slots),). All slots are different and among the
+    `slots` slots from `first_slot` on. Each is a hash of the job, its index and a salt. If the job
+    already uses that slot, the next salt is tried, as published; after SALTS salts, the next free
+    slot is taken. So two chunks of one job want the same slot only if more than `slots` chunks are
+    at the switch at once.
     """
     count = min(window, slots)
     taken = np.zeros(slots, np.bool_)

@@ -1,4 +1,5 @@
-"""The settings that a job's worker and server agree on, and the layout of memory that both have."""
+"""The settings that a job's worker and server agree on, and the structures in memory that both
+use."""
 
 from __future__ import annotations
 
@@ -38,10 +39,10 @@ COMMON_COUNTERS = [
 class PoolingJob:
     """The settings that all agents of a job must agree on.
 
-    window: chunks in flight, at most; slots, first_slot: where a switch keeps sums of this job's,
-    among others'; scale_log2: floats are multiplied by 2 to this; priority: 0 to 255, of which
-    switches that take slots away know. Raises ValueError for numbers that do not fit the wire
-    format.
+    window: the largest number of chunks in flight. slots, first_slot: where a switch keeps sums of
+    this job; other jobs may use the same slots. scale_log2: floats are multiplied by 2 to this
+    power. priority: 0 to 255, for switches that take slots away. Raises ValueError for numbers that
+    do not fit the wire format.
     """
 
     job: int
@@ -68,12 +69,13 @@ class PoolingJob:
 
     @property
     def everybody(self) -> int:
-        """The bits of all workers."""
+        """A number with the bits of all workers set."""
         return (1 << self.workers) - 1
 
     @property
     def value_bits(self) -> int:
-        """Scaled integers are at most 2 to this, less 1, so that any sum of all is an int32."""
+        """The number b: scaled integers are at most 2^b - 1, so that the sum of all workers'
+        integers fits int32."""
         return quantise.value_bits(self.workers)
 
     def digest(self, elements: int, is_float: bool) -> int:
@@ -101,7 +103,7 @@ class Common(ctypes.Structure):
 
 
 def common_of(job: PoolingJob, outbox: Outbox, queue: NDArray[np.uint32]) -> Common:
-    """The memory that both begin with."""
+    """Returns the structure with which the structures of both worker and server begin."""
     return Common(
         job=job.job,
         session=job.session,
@@ -116,7 +118,7 @@ def common_of(job: PoolingJob, outbox: Outbox, queue: NDArray[np.uint32]) -> Com
 
 
 def outbox_of(job: PoolingJob, rows: int) -> Outbox:
-    """Returns an outbox with this number of packets that carry values, all to the same peer."""
+    """Returns an outbox with room for `rows` packets that carry values, all to the same peer."""
     longest = wire.datagram_bytes(job.lanes)
     return Outbox(
         np.zeros((rows, -(-longest // 64) * 64), np.uint8),

@@ -1,7 +1,7 @@
-"""The server of a job that shares switches' slots with others, as a state machine
+"""The server of a job that shares the slots of switches with other jobs, as a state machine
 (hosts/endpoint.py; docs/pooling.md).
 
-The step per packet is in C (server.c); this module owns its memory (NumPy).
+What is done for each packet is written in C (server.c). This module owns the memory (NumPy).
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ SERVER_COUNTERS = {
         "results that a server sent again because a worker asked",
     ),
 }
-"""The counters of a server beside `shared.COUNTERS`. It has no timers: `retransmitted` and
-`timeouts` stay 0."""
+"""The counters that a server has besides `shared.COUNTERS`. A server has no timers, so
+`retransmitted` and `timeouts` stay 0."""
 
 CELL = np.dtype(
     [
@@ -75,16 +75,16 @@ class _Server(ctypes.Structure):
 
 
 class PoolingServer:
-    """The state of one server: it sums what switches could not, and gives every sum to the workers.
-    It has neither rounds nor timers of its own. dtype: the type of the job's tensors. Only for
-    floats does it have room for chunks that do not fit the scale."""
+    """The state of one server. It sums what switches could not sum, and gives every sum to the
+    workers. It has neither rounds nor timers. dtype: the type of the job's tensors. Only for
+    float32 does the server have room for chunks that do not fit the scale."""
 
     listens = True
     done = True
     deadline_ns = NEVER
     in_flight = 0
     chunks = 0
-    """It does not know how many a round has."""
+    """0, because a server does not know how many chunks a round has."""
 
     def __init__(
         self, job: PoolingJob, dtype: str = "float32", aggregator: Address = AGGREGATOR
@@ -119,11 +119,11 @@ class PoolingServer:
     def begin(
         self, now_ns: int, values: NDArray, out: NDArray, sums: NDArray[np.int32] | None = None
     ) -> None:
-        """A server has nothing to reduce: raises TypeError."""
+        """Raises TypeError, because a server has nothing to reduce."""
         raise TypeError("a server begins no round: it serves whatever the workers begin")
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
-        """Take the datagrams that came; returns how many were summed. Call `poll` next."""
+        """Takes the datagrams that came. Returns how many of them were summed. Call `poll` next."""
         taken: int = self._native.pooling_server_datagrams(
             self._address,
             inbox.rows_address,
@@ -134,28 +134,29 @@ class PoolingServer:
         return taken
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
-        """The rows of the outbox to send now, valid until the next call. Never raises: workers are
-        told where their shapes differ, for as long as they ask."""
+        """Returns the rows of the outbox to send now. The array is valid until the next call. Never
+        raises: workers whose shapes differ are told so, each time they ask."""
         return self._queue[: self._native.pooling_server_poll(self._address)]
 
     @property
     def chunks_done(self) -> int:
-        """How many chunks are summed."""
+        """The number of chunks that are summed."""
         done: int = self._state.summed_ever
         return done
 
     @property
     def counters(self) -> dict[str, int]:
-        """What was counted since the endpoint was made (`shared.COUNTERS`, `SERVER_COUNTERS`)."""
+        """The counts since the endpoint was made, by name (`shared.COUNTERS`,
+        `SERVER_COUNTERS`)."""
         names = (*shared.COUNTERS, *SERVER_COUNTERS)
         return {name: getattr(self._state, name, 0) for name in names}
 
     def repeats(self, row: int) -> Repeat | None:
-        """Does nothing: workers repeat their requests, and a server answers them."""
+        """Returns None: workers repeat their requests, and a server only answers them."""
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [tag, rank, ...] of chunks that have begun: the workers whose values are
-        missing."""
+        """Returns [tag, rank, ...] of each chunk that has begun, where the ranks are those of the
+        workers whose values are missing."""
         phases = self._cells["phase"]
         begun = np.flatnonzero((phases == GATHERS) | (phases == GATHERS_FLOATS))[:most]
         found = []

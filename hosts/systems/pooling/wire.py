@@ -1,4 +1,5 @@
-"""The wire format of docs/pooling.md, written down once. Imports the other formats only."""
+"""The wire format of docs/pooling.md, defined only here. This module imports only the other
+formats."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ class Kind(enum.IntEnum):
 
 
 class Flag(enum.IntFlag):
-    """Bits of the field `flags`."""
+    """The bits of the field `flags`."""
 
     RESEND = 0x01
     COLLISION = 0x02
@@ -46,26 +47,27 @@ POOLED = np.dtype(
 HEADER = np.dtype(
     [(name, record[name]) for record in (base.HEADER, POOLED) for name in record.names or ()]
 )
-"""`lanes` values of four bytes follow; nothing in a MISMATCH."""
+"""The whole header. `lanes` values of four bytes follow it, and nothing in a MISMATCH."""
 
 HEADER_BYTES = HEADER.itemsize
 MAX_LANES = (65535 - 28 - HEADER_BYTES) // VALUE_BYTES
 MAX_WORKERS = 32
-"""`members` has a bit for each."""
+"""The largest number of workers: `members` has a bit for each."""
 
 
 def datagram_bytes(lanes: int) -> int:
-    """Length of the UDP payload of a packet that carries values."""
+    """Returns the length of the UDP payload of a packet that carries values."""
     return HEADER_BYTES + VALUE_BYTES * lanes
 
 
 def frame_bytes(lanes: int) -> int:
-    """Length of the Ethernet frame, without its checksum, of a packet that carries values."""
+    """Returns the length of the Ethernet frame, without its checksum, of a packet that carries
+    values."""
     return LOWER_HEADER_BYTES + datagram_bytes(lanes)
 
 
 def c_header() -> str:
-    """The format as C."""
+    """Returns the format as a C header."""
     constants = {
         "POOLING_VERSION": VERSION,
         "POOLING_RESULT": RESULT,

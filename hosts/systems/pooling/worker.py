@@ -1,8 +1,8 @@
-"""A worker whose chunks share switches' slots with other jobs', as a state machine
+"""A worker whose chunks share the slots of switches with other jobs, as a state machine
 (hosts/endpoint.py; docs/pooling.md).
 
-The step per packet is in C (worker.c); this module owns its memory (NumPy), starts and ends rounds
-and words the errors. Times are integers, nanoseconds of any monotonic clock.
+What is done for each packet is written in C (worker.c). This module owns the memory (NumPy), starts
+and ends rounds, and words the errors. Times are integers, nanoseconds of any monotonic clock.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ from agglab.hosts.systems.pooling.job import (
 from agglab.hosts.wire import AGGREGATOR
 
 WINDOW_LEAST = 4
-"""Packets that may always be in flight: with fewer, a loss leaves no gap that would tell of it."""
+"""The number of packets that may always be in flight. With fewer, no later results would show that
+a packet was lost."""
 
 OWN_COUNTERS = {
     "halved": ("times", "how often congestion control halved the window"),
     "marked": ("packets", "results that carry a congestion mark"),
     "overflown": ("chunks", "chunks that did not fit the scale and were summed as floats"),
 }
-"""The counters of this system's workers beside `shared.COUNTERS`."""
+"""The counters that this system's workers have besides `shared.COUNTERS`."""
 
 POSITION = np.dtype([*PENDING, ("chunk", "u4"), ("floats", "u4")])
 """`struct pooling_position` of pooling.h."""
@@ -77,16 +78,16 @@ class _Worker(ctypes.Structure):
 
 
 def chunks_of_round(elements: int, lanes: int) -> int:
-    """Returns the number of chunks of each worker: at least one, so that workers meet even if they
-    reduce nothing."""
+    """Returns the number of chunks of each worker. It is at least one, so that workers meet even if
+    they reduce nothing."""
     return max(1, -(-elements // lanes))
 
 
 class PoolingWorker:
-    """The state of one worker; tags go on from round to round."""
+    """The state of one worker. The tags go on from round to round."""
 
     listens = False
-    """A server answers only what a worker has asked."""
+    """False, because a server answers only what a worker has asked."""
 
     def __init__(
         self,
@@ -126,8 +127,8 @@ class PoolingWorker:
     def begin(
         self, now_ns: int, values: NDArray, out: NDArray, sums: NDArray[np.int32] | None = None
     ) -> None:
-        """Start the next round (hosts/endpoint.py). `sums` takes the integers that were summed, and
-        0 where floats were."""
+        """Starts the next round (hosts/endpoint.py). `sums` takes the integers that were summed,
+        and 0 where floats were summed."""
         assert self.done, "a round is under way"
         shared.check_arrays(values, out)
         assert sums is None or (sums.dtype == np.int32 and sums.shape == values.shape)
@@ -159,7 +160,7 @@ class PoolingWorker:
         return taken
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
-        """See Endpoint.poll; a row of the outbox is a position."""
+        """See Endpoint.poll. A row of the outbox is a position in the window."""
         count = self._native.pooling_worker_poll(self._address, now_ns)
         if count < 0:
             raise self._failure(-count)
@@ -172,27 +173,27 @@ class PoolingWorker:
 
     @property
     def done(self) -> bool:
-        """All results are there (or no round has begun)."""
+        """Whether all results have come, or no round has begun."""
         return self._state.chunks_done == self._state.chunks and not self._state.disagreed
 
     @property
     def chunks(self) -> int:
-        """How many chunks the round has."""
+        """The number of chunks of the round."""
         return self._state.chunks
 
     @property
     def chunks_done(self) -> int:
-        """How many results are there."""
+        """The number of results that have come."""
         return self._state.chunks_done
 
     @property
     def recoveries(self) -> Sequence[Recovery]:
-        """The loss recoveries, which know round trips and latencies (hosts/recording.py)."""
+        """The loss recoveries. They know round trips and latencies (hosts/recording.py)."""
         return (self._state.recovery,)
 
     @property
     def in_flight(self) -> int:
-        """How many contributions wait for their result."""
+        """The number of contributions that wait for their result."""
         return self._state.in_flight
 
     @property
@@ -202,7 +203,7 @@ class PoolingWorker:
 
     @property
     def counters(self) -> dict[str, int]:
-        """What was counted since the worker was made (`shared.COUNTERS`, `OWN_COUNTERS`)."""
+        """The counts since the worker was made, by name (`shared.COUNTERS`, `OWN_COUNTERS`)."""
         counts = {name: getattr(self._state, name) for name in shared.COUNTERS}
         marked, overflown = self._state.marked, self._state.overflown
         return {
@@ -213,7 +214,8 @@ class PoolingWorker:
         }
 
     def repeats(self, row: int) -> Repeat | None:
-        """The contribution that is sent again, if it is one."""
+        """Returns the slot and tag of a contribution that is sent again, and None for one that is
+        sent for the first time."""
         position = self._positions[row]
         if not position["attempt"]:
             return None
@@ -221,7 +223,8 @@ class PoolingWorker:
         return Repeat(slot, tag, int(position["first_sent_ns"]))
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [chunk, slot, tag] of contributions that have no result, at most so many."""
+        """Returns [chunk, slot, tag] of contributions that have no result, at most `most` of
+        them."""
         chunks = self._positions["chunk"][self._positions["waiting"] != 0]
         return [self._where(chunk) for chunk in sorted(chunks.tolist())[:most]]
 
@@ -230,8 +233,8 @@ class PoolingWorker:
         return [chunk, int(self._slots[tag % self._slots.size]), tag]
 
     def finish(self) -> None:
-        """Raise NotFinite, naming the index, if the result has an Inf or NaN. The next round may
-        begin all the same."""
+        """Raises NotFinite, which names the index, if the result contains Inf or NaN. Even then the
+        next round may begin."""
         assert self.done
         shared.check_finite(self._out, self.job.job)
 

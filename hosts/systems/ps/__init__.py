@@ -1,7 +1,8 @@
 """Parameter servers: docs/systems/ps.md.
 
-Settings: lanes, window, session, servers (how many), peers
-([address, port]: of a worker all servers, of a server all workers), and of a server its index."""
+Settings: lanes, window, session, servers (their number), peers ([address, port] of each: for a
+worker, all servers; for a server, all workers), and for a server also its index.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from agglab.hosts.systems.ps.endpoint import PsServer, PsWorker, ServerJob, Work
 
 
 def endpoint(part: Part) -> Endpoint:
-    """The state machine of one worker or server."""
+    """Returns the state machine of one worker or server."""
     has = part.settings
     agreed = (part.workers, has["servers"], has["lanes"], has["window"], has["session"], part.peers)
     if part.role == SERVER:

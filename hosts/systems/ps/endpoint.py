@@ -1,7 +1,8 @@
 """A worker and a parameter server as state machines (hosts/endpoint.py; docs/systems/ps.md).
 
-The step per packet is in C (worker.c, server.c); this module owns its memory (NumPy), starts and
-ends rounds and words the errors. Times are integers, nanoseconds of any monotonic clock.
+What is done for each packet is written in C (worker.c, server.c). This module owns the memory
+(NumPy), starts and ends rounds, and words the errors. Times are integers, nanoseconds of any
+monotonic clock.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ SIGNATURES: library.Signatures = {
 }
 
 COUNTERS = shared.COUNTERS
-"""The counters of a worker: unit and meaning of each."""
+"""The counters of a worker, each with its unit and meaning."""
 OWN_COUNTERS = {
     "summed_ever": ("chunks", "chunks that a server completed and gave to all workers"),
     "answered_again": (
@@ -45,7 +46,7 @@ OWN_COUNTERS = {
     ),
 }
 SERVER_COUNTERS = {**shared.COUNTERS, **OWN_COUNTERS}
-"""The counters of a server. It has no timers: `retransmitted` and `timeouts` stay 0."""
+"""The counters of a server. A server has no timers, so `retransmitted` and `timeouts` stay 0."""
 COMMON_COUNTERS = [name for name in COUNTERS if name not in ("retransmitted", "timeouts")]
 
 PUSH = np.dtype([*PENDING, ("chunk", "u4"), ("spare_word", "u4")])
@@ -121,8 +122,8 @@ class _Server(ctypes.Structure):
 
 @dataclass(frozen=True)
 class _Job:
-    """The settings that a job's workers and servers agree on, and the agent's own `rank` and
-    `peers`."""
+    """The settings that a job's workers and servers agree on, together with the agent's own `rank`
+    and `peers`."""
 
     job: int
     rank: int
@@ -143,15 +144,15 @@ class _Job:
 
     @property
     def slots(self) -> int:
-        """Returns how many chunks a worker may have in flight to one server."""
+        """The number of chunks that a worker may have in flight to one server."""
         return -(-self.window // self.servers)
 
 
 @dataclass(frozen=True)
 class WorkerJob(_Job):
-    """One worker's part in a job. peers: the addresses of all servers, by index. window: chunks in
-    flight, rounded up to the same number for each server. session: packets of any other are
-    refused. Raises ValueError for numbers that do not fit the wire format."""
+    """One worker's part in a job. peers: the addresses of all servers, by index. window: the number
+    of chunks in flight, rounded up to the same number for each server. session: packets of other
+    sessions are refused. Raises ValueError for numbers that do not fit the wire format."""
 
     timing: Timing = Timing()
 
@@ -163,8 +164,8 @@ class WorkerJob(_Job):
 
 @dataclass(frozen=True)
 class ServerJob(_Job):
-    """One server's part in a job. rank: its index among the servers; peers: the addresses of all
-    workers, by rank. Raises ValueError like WorkerJob."""
+    """One server's part in a job. rank: its index among the servers. peers: the addresses of all
+    workers, by rank. Raises ValueError, as WorkerJob does."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -173,22 +174,23 @@ class ServerJob(_Job):
 
 
 def chunks_of_round(elements: int, servers: int, lanes: int) -> int:
-    """How many packets each worker pushes in a round without loss, and how many results it gets:
-    one for each `lanes` elements, and at least one for each server, where all workers meet whatever
-    they reduce."""
+    """Returns the number of packets that each worker pushes in a round without loss, which is also
+    the number of its results. This is one for each `lanes` elements, and at least one for each
+    server, so that all workers meet at every server whatever they reduce."""
     return max(servers, -(-elements // lanes))
 
 
 def chunks_of_server(elements: int, servers: int, lanes: int, index: int) -> int:
-    """Returns how many of them belong to server `index`: those whose number is `index` modulo
-    `servers`."""
+    """Returns the number of a round's chunks that belong to server `index`. These are the chunks
+    whose number is `index` modulo `servers`."""
     return -(-(chunks_of_round(elements, servers, lanes) - index) // servers)
 
 
 def predicted_bytes(elements: int, servers: int, lanes: int) -> int:
-    """Bytes that each worker sends in a round without loss, and that it receives, Ethernet frames
-    without their checksums: `chunks_of_round` times (42 + 24 + 4 lanes). A server receives, and
-    sends, (workers) times (its `chunks_of_server`) times as much as a packet has."""
+    """Returns the bytes that each worker sends in a round without loss, which is also the number of
+    bytes that it receives. Bytes are those of Ethernet frames without their checksums:
+    `chunks_of_round` times (42 + 24 + 4 lanes). A server sends and receives workers times
+    `chunks_of_server` times (42 + 24 + 4 lanes) bytes."""
     return chunks_of_round(elements, servers, lanes) * wire.frame_bytes(lanes)
 
 
@@ -213,10 +215,10 @@ def _common(job: _Job, outbox: Outbox, queue: NDArray[np.uint32]) -> _Common:
 
 
 class PsWorker:
-    """The state of one worker; rounds follow one another on the same slots."""
+    """The state of one worker. Rounds follow one another on the same slots."""
 
     listens = False
-    """A server answers only what a worker has asked."""
+    """False, because a server answers only what a worker has asked."""
 
     def __init__(self, job: WorkerJob) -> None:
         self.job = job
@@ -253,7 +255,7 @@ class PsWorker:
         out: NDArray,
         sums: NDArray[np.int32] | None = None,
     ) -> None:
-        """Start the next round (hosts/endpoint.py). `sums` stays as it is."""
+        """Starts the next round (hosts/endpoint.py). `sums` stays as it is."""
         assert self.done, "a round is under way"
         shared.check_arrays(values, out)
         job, state = self.job, self._state
@@ -272,7 +274,8 @@ class PsWorker:
         self._native.ps_worker_begin(self._address, now_ns)
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
-        """Take the datagrams that came; returns how many were awaited. Call `poll` next."""
+        """Takes the datagrams that came. Returns how many of them were awaited. Call `poll`
+        next."""
         return self._native.ps_worker_datagrams(
             self._address,
             now_ns,
@@ -284,8 +287,8 @@ class PsWorker:
         )
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
-        """The rows of the outbox to send now, valid until the next call; sets `deadline_ns`. Raises
-        RoundTimeout and ShapeMismatch."""
+        """Returns the rows of the outbox to send now, and sets `deadline_ns`. The array is valid
+        until the next call. Raises RoundTimeout and ShapeMismatch."""
         count = self._native.ps_worker_poll(self._address, now_ns)
         if count < 0:
             raise self._failure(-count)
@@ -293,42 +296,43 @@ class PsWorker:
 
     @property
     def deadline_ns(self) -> int:
-        """When to call `poll` although nothing came (the largest int64 if never)."""
+        """The time at which to call `poll` even if nothing came. It is the largest int64 if there
+        is no such time."""
         return self._state.deadline_ns
 
     @property
     def done(self) -> bool:
-        """All results are there (or no round has begun)."""
+        """Whether all results have come, or no round has begun."""
         return not self.in_flight and not self._state.disagreed
 
     @property
     def chunks(self) -> int:
-        """How many chunks the round has."""
+        """The number of chunks of the round."""
         return self._state.chunks
 
     @property
     def chunks_done(self) -> int:
-        """How many results are there."""
+        """The number of results that have come."""
         return self._state.chunks_done
 
     @property
     def recoveries(self) -> Sequence[Recovery]:
-        """The loss recoveries, which know round trips and latencies (hosts/recording.py)."""
+        """The loss recoveries. They know round trips and latencies (hosts/recording.py)."""
         return tuple(self._recoveries)
 
     @property
     def in_flight(self) -> int:
-        """How many pushes wait for their result."""
+        """The number of pushes that wait for their result."""
         return sum(recovery.in_flight for recovery in self._recoveries)
 
     @property
     def rto_ns(self) -> int:
-        """The timeout of silence, before back-off."""
+        """The longest retransmission timeout of all servers, before back-off."""
         return max(recovery.rto_ns for recovery in self._recoveries)
 
     @property
     def counters(self) -> dict[str, int]:
-        """What was counted since the endpoint was made; `COUNTERS` has the names."""
+        """The counts since the endpoint was made, by name (`COUNTERS`)."""
         return {name: self._count(name) for name in COUNTERS}
 
     def _count(self, name: str) -> int:
@@ -338,19 +342,21 @@ class PsWorker:
         return count
 
     def repeats(self, row: int) -> Repeat | None:
-        """The push that is sent again, if it is one."""
+        """Returns the number of the chunk whose push is sent again, and None for a push that is
+        sent for the first time."""
         push = self._pushes[row]
         if not push["attempt"]:
             return None
         return Repeat(None, int(push["chunk"]), int(push["first_sent_ns"]), gathered=True)
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [chunk, index of its server] of pushes that have no result."""
+        """Returns [chunk, index of its server] of pushes that have no result, at most `most` of
+        them."""
         return [[chunk, chunk % self.job.servers] for chunk in self._missing()[:most]]
 
     def finish(self) -> None:
-        """Raise NotFinite, naming the index, if the result has an Inf or NaN. The next round may
-        begin all the same."""
+        """Raises NotFinite, which names the index, if the result contains Inf or NaN. Even then the
+        next round may begin."""
         assert self.done
         shared.check_finite(self._out, self.job.job)
 
@@ -381,8 +387,8 @@ class PsWorker:
 
 
 class PsServer:
-    """The state of one server: it sums what workers push, and has neither rounds nor timers of its
-    own. Its memory is one packet for each worker and slot."""
+    """The state of one server. It sums what workers push, and has neither rounds nor timers. Its
+    memory holds one packet for each worker and slot."""
 
     listens = True
     done = True
@@ -429,11 +435,11 @@ class PsServer:
         out: NDArray,
         sums: NDArray[np.int32] | None = None,
     ) -> None:
-        """A server has nothing to reduce: raises TypeError."""
+        """Raises TypeError, because a server has nothing to reduce."""
         raise TypeError("a server begins no round: it serves whatever the workers begin")
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
-        """Take the datagrams that came; returns how many were summed. Call `poll` next."""
+        """Takes the datagrams that came. Returns how many of them were summed. Call `poll` next."""
         return self._native.ps_server_datagrams(
             self._address,
             inbox.rows_address,
@@ -444,32 +450,32 @@ class PsServer:
         )
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
-        """The rows of the outbox to send now, valid until the next call. Never raises: workers are
-        told where their shapes differ, for as long as they ask."""
+        """Returns the rows of the outbox to send now. The array is valid until the next call. Never
+        raises: workers whose shapes differ are told so, each time they ask."""
         return self._queue[: self._native.ps_server_poll(self._address)]
 
     @property
     def chunks(self) -> int:
-        """How many chunks the latest round has here."""
+        """The number of chunks that this server has in the latest round."""
         state, job = self._state, self.job
         return -(-(state.chunks - job.rank) // job.servers) if state.begun else 0
 
     @property
     def chunks_done(self) -> int:
-        """How many of them are summed."""
+        """The number of chunks of the latest round that are summed."""
         return self._state.summed
 
     @property
     def counters(self) -> dict[str, int]:
-        """What was counted since the endpoint was made; `SERVER_COUNTERS` has the names."""
+        """The counts since the endpoint was made, by name (`SERVER_COUNTERS`)."""
         return {name: getattr(self._state, name, 0) for name in SERVER_COUNTERS}
 
     def repeats(self, row: int) -> Repeat | None:
-        """Does nothing: workers repeat their requests, and a server answers them."""
+        """Returns None: workers repeat their requests, and a server only answers them."""
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [chunk, rank, ...] of chunks that have begun: the workers whose values are
-        missing."""
+        """Returns [chunk, rank, ...] of each chunk that has begun, where the ranks are those of the
+        workers whose values are missing."""
         found = []
         for slot in np.flatnonzero(self._slots["missing"])[:most].tolist():
             bits = np.unpackbits(

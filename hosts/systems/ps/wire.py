@@ -1,4 +1,5 @@
-"""The wire format of docs/systems/ps.md, written down once. Imports the other formats only."""
+"""The wire format of docs/systems/ps.md, defined only here. This module imports only the other
+formats."""
 
 from __future__ import annotations
 
@@ -35,26 +36,31 @@ HEADER = np.dtype(
         ("chunks", ">u4"),
     ]
 )
-"""`lanes` values of four bytes follow in a push and a RESULT, nothing in a MISMATCH. digest: of the
-sender's shape. attempt: how often the push was sent before; in a RESULT that of the push that made
-the server send it. chunks: of the round; in a MISMATCH, the digest that differs."""
+"""The header. `lanes` values of four bytes follow in a push and in a RESULT, and nothing in a
+MISMATCH.
+
+digest: the digest of the sender's shape. attempt: how often the push was sent before; in a RESULT,
+the attempt of the push that made the server send it. chunks: the number of chunks of the round; in
+a MISMATCH, the digest that differs.
+"""
 
 HEADER_BYTES = HEADER.itemsize
 MAX_LANES = (65535 - 28 - HEADER_BYTES) // VALUE_BYTES
 
 
 def datagram_bytes(lanes: int) -> int:
-    """Length of the UDP payload of a push, and of a result."""
+    """Returns the length of the UDP payload of a push, which is also that of a result."""
     return HEADER_BYTES + VALUE_BYTES * lanes
 
 
 def frame_bytes(lanes: int) -> int:
-    """Length of the Ethernet frame, without its checksum, of a push, and of a result."""
+    """Returns the length of the Ethernet frame, without its checksum, of a push, which is also that
+    of a result."""
     return LOWER_HEADER_BYTES + datagram_bytes(lanes)
 
 
 def c_header() -> str:
-    """The format as C."""
+    """Returns the format as a C header."""
     constants = {
         "PS_VERSION": VERSION,
         **{f"PS_{kind.name}": kind.value for kind in Kind},

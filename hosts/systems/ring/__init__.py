@@ -9,7 +9,7 @@ from agglab.hosts.systems.ring.endpoint import RingJob, RingWorker
 
 
 def endpoint(part: Part) -> RingWorker:
-    """The state machine of one worker."""
+    """Returns the state machine of one worker."""
     has = part.settings
     return RingWorker(
         RingJob(

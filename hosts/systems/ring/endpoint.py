@@ -1,7 +1,7 @@
 """One worker of a ring all-reduce as a state machine (hosts/endpoint.py; docs/systems/ring.md).
 
-The step per packet is in C (ring.c); this module owns its memory (NumPy), starts and ends rounds
-and words the errors. Times are integers, nanoseconds of any monotonic clock.
+What is done for each packet is written in C (ring.c). This module owns the memory (NumPy), starts
+and ends rounds, and words the errors. Times are integers, nanoseconds of any monotonic clock.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from agglab.hosts.systems.ring import wire
 
 ACKNOWLEDGE_EVERY = 4
 ACKNOWLEDGE_AFTER_NS = 1_000_000
-"""The number of packets that one acknowledgement covers, and the time for which one that covers
-fewer is held back."""
+"""ACKNOWLEDGE_EVERY is the number of packets that one acknowledgement covers. An acknowledgement of
+fewer packets is sent after ACKNOWLEDGE_AFTER_NS."""
 ROWS_BESIDE_DATA = 4
 MAX_WORKERS = 65535
 
@@ -42,7 +42,7 @@ OWN_COUNTERS = {
     "early_packets": ("packets", "packets of the next round, kept until this worker begins it"),
 }
 COUNTERS = {**shared.COUNTERS, **OWN_COUNTERS}
-"""The counters of a worker: unit and meaning of each."""
+"""The counters of a worker, each with its unit and meaning."""
 
 PACKET = np.dtype([*PENDING, ("sequence", "u4"), ("spare_word", "u4")])
 """`struct ring_packet` of ring.h."""
@@ -105,7 +105,7 @@ class _State(ctypes.Structure):
 @dataclass(frozen=True)
 class RingJob:
     """One worker's part in a job. peers: the addresses of all workers, by rank. session: packets of
-    any other are refused. All workers agree on everything but rank and timing.
+    other sessions are refused. All workers agree on all fields except rank and timing.
 
     Raises ValueError for numbers that do not fit the wire format.
     """
@@ -130,28 +130,31 @@ class RingJob:
 
 
 def chunks_of_segment(elements: int, workers: int, lanes: int) -> int:
-    """Returns the number of packets of a segment, which is a worker's share of the tensor: at least
-    one, so that workers meet even if they reduce nothing."""
+    """Returns the number of packets of a segment, which is one worker's share of the tensor. It is
+    at least one, so that workers meet even if they reduce nothing."""
     longest = -(-elements // workers)
     return max(1, -(-longest // lanes))
 
 
 def packets_of_round(elements: int, workers: int, lanes: int) -> int:
-    """How many packets of data each worker sends, and receives, in a round without loss:
-    2 (workers - 1) times `chunks_of_segment`."""
+    """Returns the number of data packets that each worker sends, and also receives, in a round
+    without loss: 2 (workers - 1) times `chunks_of_segment`."""
     return 2 * (workers - 1) * chunks_of_segment(elements, workers, lanes)
 
 
 def predicted_bytes(elements: int, workers: int, lanes: int) -> int:
-    """Bytes of data that each worker sends in a round without loss, Ethernet frames without their
-    checksums: `packets_of_round` times (42 + 24 + 4 lanes). Acknowledgements go the other way, at
-    least one for every four packets and at most one for each: 66 bytes where nothing is missing,
-    8 more for each 64 packets from the first that is missing to the last that came."""
+    """Returns the bytes of data that each worker sends in a round without loss, in Ethernet frames
+    without their checksums: `packets_of_round` times (42 + 24 + 4 lanes).
+
+    Acknowledgements go the other way: at least one for every four packets, and at most one for each
+    packet. An acknowledgement has 66 bytes if no packet is missing. Otherwise it has 8 bytes more
+    for each 64 packets from the first that is missing to the last that came.
+    """
     return packets_of_round(elements, workers, lanes) * wire.frame_bytes(lanes)
 
 
 class RingWorker:
-    """The state of one worker; rounds follow one another."""
+    """The state of one worker. Rounds follow one another."""
 
     def __init__(self, job: RingJob) -> None:
         self.job = job
@@ -207,7 +210,7 @@ class RingWorker:
         out: NDArray,
         sums: NDArray[np.int32] | None = None,
     ) -> None:
-        """Start the next round (hosts/endpoint.py). `sums` stays as it is."""
+        """Starts the next round (hosts/endpoint.py). `sums` stays as it is."""
         assert self.done, "a round is under way"
         shared.check_arrays(values, out)
         job, state = self.job, self._state
@@ -232,7 +235,8 @@ class RingWorker:
         self._native.ring_begin(self._address, now_ns)
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
-        """Take the datagrams that came; returns how many were awaited. Call `poll` next."""
+        """Takes the datagrams that came. Returns how many of them were awaited. Call `poll`
+        next."""
         return self._native.ring_datagrams(
             self._address,
             now_ns,
@@ -244,8 +248,9 @@ class RingWorker:
         )
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
-        """The rows of the outbox to send now, valid until the next call; sets `deadline_ns`. Raises
-        RoundTimeout and ShapeMismatch, once: afterwards it answers neighbours that do not know."""
+        """Returns the rows of the outbox to send now, and sets `deadline_ns`. The array is valid
+        until the next call. Raises RoundTimeout and ShapeMismatch once; after that the worker still
+        tells neighbours that do not know of the error."""
         count = self._native.ring_poll(self._address, now_ns)
         if count < 0:
             raise self._failure(-count)
@@ -253,60 +258,64 @@ class RingWorker:
 
     @property
     def deadline_ns(self) -> int:
-        """When to call `poll` although nothing came (the largest int64 if never)."""
+        """The time at which to call `poll` even if nothing came. It is the largest int64 if there
+        is no such time."""
         return self._state.deadline_ns
 
     @property
     def done(self) -> bool:
-        """Everything came, was acknowledged, and all that the neighbours wait for was given to the
-        driver (or no round has begun)."""
+        """Whether the round is over, or no round has begun. A round is over when all packets came,
+        all sent packets were acknowledged, and the driver has got all that the neighbours wait
+        for."""
         return bool(self._state.over)
 
     @property
     def listens(self) -> bool:
-        """The predecessor may have missed the last acknowledgement, or be a round ahead."""
+        """Whether the worker has neighbours. The worker before this one in the ring may have missed
+        the last acknowledgement, or be a round ahead."""
         return self.job.workers > 1
 
     @property
     def chunks(self) -> int:
-        """How many packets of data the round brings."""
+        """The number of data packets that this worker receives in the round."""
         return self._state.total
 
     @property
     def chunks_done(self) -> int:
-        """How many of them came."""
+        """The number of data packets that came."""
         return self._state.taken_count
 
     @property
     def recoveries(self) -> Sequence[Recovery]:
-        """The loss recoveries, which know round trips and latencies (hosts/recording.py)."""
+        """The loss recoveries. They know round trips and latencies (hosts/recording.py)."""
         return (self._state.recovery,)
 
     @property
     def in_flight(self) -> int:
-        """How many packets wait for an acknowledgement."""
+        """The number of packets that wait for an acknowledgement."""
         return self._state.in_flight
 
     @property
     def rto_ns(self) -> int:
-        """The timeout of silence, before back-off."""
+        """The retransmission timeout, before back-off."""
         return self._state.rto_ns
 
     @property
     def counters(self) -> dict[str, int]:
-        """What was counted since the endpoint was made; `COUNTERS` has the names."""
+        """The counts since the endpoint was made, by name (`COUNTERS`)."""
         return {name: getattr(self._state, name) for name in COUNTERS}
 
     def repeats(self, row: int) -> Repeat | None:
-        """The packet of data that is sent again, if it is one."""
+        """Returns the number of a data packet that is sent again, and None for other packets."""
         if row >= self.job.window or not self._packets["attempt"][row]:
             return None
         packet = self._packets[row]
         return Repeat(None, int(packet["sequence"]), int(packet["first_sent_ns"]))
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [rank, first, last]: runs of packets that are to come from the worker `rank`
-        before this one, then of those that the one behind it has not acknowledged."""
+        """Returns [rank, first, last] of runs of packets. First come the packets that the worker
+        `rank` before this one has not delivered, then those that the worker `rank` behind it has
+        not acknowledged."""
         if self.job.workers == 1:
             return []
         before, behind = self._ranks()
@@ -314,8 +323,8 @@ class RingWorker:
         return [*data, *([behind, *run] for run in self._unacknowledged())][:most]
 
     def finish(self) -> None:
-        """Raise NotFinite, naming the index, if the result has an Inf or NaN. The next round may
-        begin all the same."""
+        """Raises NotFinite, which names the index, if the result contains Inf or NaN. Even then the
+        next round may begin."""
         assert self.done
         shared.check_finite(self._out, self.job.job)
 
@@ -324,7 +333,7 @@ class RingWorker:
         return (rank - 1) % workers, (rank + 1) % workers
 
     def _missing(self) -> list[tuple[int, int]]:
-        """Returns the packets that are still missing, within a window of the first of them."""
+        """Returns the packets that are missing, from the first of them to the end of its window."""
         state = self._state
         bits = np.unpackbits(self._taken.astype("<u8").view(np.uint8), bitorder="little")
         first, end = state.taken_below, min(state.total, state.taken_below + self.job.window)
@@ -366,7 +375,7 @@ class RingWorker:
 
 
 def _neighbours(job: RingJob) -> tuple[tuple[Address, ...], int, int]:
-    """The peers, and which of them are the next worker and the one before."""
+    """Returns the peers, the index among them of the next worker, and that of the worker before."""
     if job.workers == 1:
         return (), 0, 0
     following = job.peers[(job.rank + 1) % job.workers]

@@ -1,4 +1,5 @@
-"""The wire format of docs/systems/ring.md, written down once. Imports the other formats only."""
+"""The wire format of docs/systems/ring.md, defined only here. This module imports only the other
+formats."""
 
 from __future__ import annotations
 
@@ -34,36 +35,40 @@ HEADER = np.dtype(
         ("cumulative", ">u4"),
     ]
 )
-"""`lanes` values of four bytes follow in DATA, a bitmap of whole 64-bit words in ACKNOWLEDGEMENT
-(bit b of byte i stands for packet `cumulative` + 8 i + b), nothing in MISMATCH. digest: of the
-sender's shape. attempt: how often DATA was sent before; in an ACKNOWLEDGEMENT, that of packet
-`sequence`, the last that came, and `delay` is for how long it was held back. cumulative: all
-packets below it came; in a MISMATCH, the digest that differs."""
+"""The header. In DATA, `lanes` values of four bytes follow. In an ACKNOWLEDGEMENT, a bitmap of
+whole 64-bit words follows: bit b of byte i stands for packet `cumulative` + 8 i + b. In a MISMATCH,
+nothing follows.
+
+digest: the digest of the sender's shape. sequence: in an ACKNOWLEDGEMENT, the packet that came
+last. attempt: how often DATA was sent before; in an ACKNOWLEDGEMENT, the attempt of packet
+`sequence`. delay: for how long an ACKNOWLEDGEMENT was held back. cumulative: all packets with a
+lower number came; in a MISMATCH, the digest that differs.
+"""
 
 HEADER_BYTES = HEADER.itemsize
 DELAY_UNIT_NS = 8192
 MAX_WINDOW = 4096
-"""Its bitmap fits into the smallest packet that every IPv4 network carries."""
+"""The largest window. Its bitmap fits into the smallest packet that every IPv4 network carries."""
 MAX_LANES = (65535 - 28 - HEADER_BYTES) // VALUE_BYTES
 
 
 def datagram_bytes(lanes: int) -> int:
-    """Length of the UDP payload of DATA."""
+    """Returns the length of the UDP payload of DATA."""
     return HEADER_BYTES + VALUE_BYTES * lanes
 
 
 def acknowledgement_bytes(window: int) -> int:
-    """Length of the UDP payload of the longest ACKNOWLEDGEMENT."""
+    """Returns the length of the UDP payload of the longest ACKNOWLEDGEMENT."""
     return HEADER_BYTES + 8 * -(-window // 64)
 
 
 def frame_bytes(lanes: int) -> int:
-    """Length of the Ethernet frame, without its checksum, of DATA."""
+    """Returns the length of the Ethernet frame, without its checksum, of DATA."""
     return LOWER_HEADER_BYTES + datagram_bytes(lanes)
 
 
 def c_header() -> str:
-    """The format as C."""
+    """Returns the format as a C header."""
     constants = {
         "RING_VERSION": VERSION,
         **{f"RING_{kind.name}": kind.value for kind in Kind},

@@ -1,6 +1,7 @@
-"""SwitchML's workers. Settings: lanes, slots, window (null: by the link's rate), first_tag,
-aggregator ([address, port]), and fixed_point where not each chunk's exponent alone decides how its
-floats become integers: the keys of hosts.fixed_point.FixedPoint. wire_bits: see hosts.slots.Job."""
+"""SwitchML's workers. Settings: lanes, slots, window (null: chosen by the link's rate), first_tag,
+aggregator ([address, port]) and, optionally, fixed_point: the keys of hosts.fixed_point.FixedPoint.
+Without fixed_point, only the exponent of each chunk decides how its floats become integers. With
+wire_bits, contributions are narrow (hosts.slots.Job)."""
 
 from __future__ import annotations
 
@@ -13,11 +14,11 @@ from agglab.hosts.worker import Job, Timing, Worker
 
 NS_PER_S = 1_000_000_000
 QUANTISES = True
-"""Floats are summed as integers."""
+"""Whether floats are summed as integers."""
 
 
 def endpoint(part: Part) -> Worker:
-    """The state machine of one worker."""
+    """Returns the state machine of one worker."""
     has, window = part.settings, _window(part)
     first_s = first_timeout_s(window, has["lanes"], part.link_rate_bps)
     timing = Timing(
@@ -30,7 +31,7 @@ def endpoint(part: Part) -> Worker:
 
 
 def reducer(part: Part, hooks: Hooks) -> Reducer:
-    """Makes the same worker over a socket, or one of the user's own."""
+    """Returns a worker with a socket, which may be of the user's own class."""
     has, window = part.settings, _window(part)
     if "fixed_point" in has:
         assert not part.worker

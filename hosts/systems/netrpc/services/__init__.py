@@ -1,2 +1,2 @@
-"""The services that come with the laboratory: a module each, whose class is the service and its
-application."""
+"""The services that come with the laboratory: one module each. The module's class is the service,
+and its `run` is the application."""

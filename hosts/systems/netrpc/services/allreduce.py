@@ -1,4 +1,4 @@
-"""The sum of all workers' arrays, to all of them."""
+"""A service that sums the arrays of all workers and gives the sum to all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Critical sections: who holds a lock reads its counter, then raises it by one."""
+"""A service of critical sections. The worker that holds a lock reads the lock's counter and then
+adds one to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""How often all workers together have each word, to those who have it."""
+"""A service that counts words. It tells each worker how often all workers together have each of its
+words."""
 
 from __future__ import annotations
 
