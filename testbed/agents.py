@@ -22,8 +22,8 @@ class AgentFailed(Exception):
 
 
 class _Connection:
-    """One agent's connection to the control socket. `worker` is known once the agent has sent
-    anything."""
+    """One agent's connection to the control socket. `worker` is None until the agent has sent its
+    first line."""
 
     def __init__(self, peer: socket.socket) -> None:
         self.peer = peer

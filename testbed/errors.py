@@ -13,7 +13,8 @@ LOG_LINES_SHOWN = 12
 
 
 class MachineLacks(Exception):
-    """The machine lacks something that a run needs (exit code 3): what it is, and the remedy."""
+    """An error for something that a run needs and the machine lacks (exit code 3). what: the
+    missing thing. remedy: how to get it."""
 
     def __init__(self, what: str, remedy: str) -> None:
         super().__init__(f"this machine lacks {what}: {remedy}")
@@ -36,7 +37,8 @@ class ControlError(Exception):
 
 
 class CouldNotRun(Exception):
-    """A third-party program on PATH could not be run: its name, and its last line of output."""
+    """An error for a third-party program on PATH that could not be run. program: its name. said:
+    its last line of output."""
 
     def __init__(self, program: str, said: str) -> None:
         super().__init__(f"{program} could not be run: {said}")
@@ -80,7 +82,8 @@ class NodeFailed(Exception):
 
 
 def exit_in_words(status: int) -> str:
-    """Returns a process's exit status (negative: a signal) as the end of a sentence."""
+    """Returns a process's exit status as the end of a sentence. A negative status is the number of
+    the signal that killed the process."""
     if status < 0:
         return f"was killed by {signal.Signals(-status).name}"
     return f"ended with exit code {status}"
