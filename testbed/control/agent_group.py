@@ -44,7 +44,7 @@ class AgentGroup:
         result.servers = {rank: known.host for rank, known in self._servers.items()}
         self._dead: dict[int, Event] = {}
         self.forgetful = False
-        """An agent has been restarted and knows nothing of the session."""
+        """Whether an agent has been restarted and therefore knows nothing of the session."""
 
     @property
     def members(self) -> tuple[int, ...]:

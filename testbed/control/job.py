@@ -40,9 +40,9 @@ class JobProcess:
     ) -> None:
         self.result, self.job = result, result.job
         self.prepared = False
-        """Its agents are ready."""
+        """Whether the job's agents are ready."""
         self.resting = False
-        """Between two rounds."""
+        """Whether the job waits between two rounds."""
         self._group, self._session, self._recovery = group, session, recovery
         self._clock, self._roster, self._rounds = clock, roster, rounds
         self._history, self._round_s, self._rests = history, round_s, rests

@@ -39,13 +39,14 @@ PATIENCE_S = 1.0
 
 
 def isolated(run: Callable[[Path], int]) -> int:
-    """Calls `run(scratch)` in a forked child inside new namespaces and returns its exit code.
+    """Calls `run(scratch)` in a forked child inside new namespaces, and returns the exit code of
+    `run`.
 
     scratch: a private directory with a short path (for Unix sockets), which is removed afterwards.
-    Ctrl-C, SIGTERM and SIGHUP reach `run` once, as KeyboardInterrupt; the same signal more than a
-    second later kills it. Returns INTERRUPTED for an uncaught KeyboardInterrupt, 128 + n if signal
-    n killed the run. Call it from the main thread while no other thread matters, because the run is
-    a fork.
+    Ctrl-C, SIGTERM and SIGHUP reach `run` once, as KeyboardInterrupt. Such a signal more than
+    PATIENCE_S seconds later kills it. Returns INTERRUPTED for an uncaught KeyboardInterrupt, and
+    128 + n if signal n killed the run. It must be called from the main thread while no other thread
+    matters, because the run is a fork.
     """
     with scratch_folder() as scratch:
         return _supervise(lambda: _gate(lambda: _init(lambda: _run(run, scratch))))
@@ -54,7 +55,8 @@ def isolated(run: Callable[[Path], int]) -> int:
 def _supervise(child: Callable[[], NoReturn], orphans: bool = False) -> int:
     """Forks, calls `child` in the child, passes signals on to it, waits, and returns its exit code.
 
-    orphans: whether to reap children of others as well (process 1 inherits them).
+    orphans: whether to reap also processes that this process did not start (process 1 inherits
+    them).
     """
     sys.stdout.flush()
     sys.stderr.flush()
@@ -82,7 +84,7 @@ def _heeded() -> list[signal.Signals]:
 
 
 def _child(body: Callable[[], NoReturn], parent: int) -> NoReturn:
-    """Runs `body` in a forked process whose life is tied to its parent's; never returns."""
+    """Runs `body` in a forked process, which is killed when its parent ends. Never returns."""
     try:
         kernel.die_with_parent(parent)
         body()
@@ -93,8 +95,8 @@ def _child(body: Callable[[], NoReturn], parent: int) -> NoReturn:
 
 
 class _Relay:
-    """A signal handler that passes a signal on as SIGTERM, and again after PATIENCE_S as
-    SIGKILL."""
+    """A signal handler that passes the first signal on as SIGTERM, and signals more than PATIENCE_S
+    seconds later as SIGKILL."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
@@ -147,10 +149,11 @@ def _run(run: Callable[[Path], int], scratch: Path) -> NoReturn:
 
 
 class _InterruptOnce:
-    """A signal handler that turns the first signal into KeyboardInterrupt. Later ones must not
-    break the clean-up.
+    """A signal handler that turns the first signal into KeyboardInterrupt and ignores later ones,
+    which must not break the clean-up.
 
-    With SIG_IGN instead, Python would complain about signals that arrived just before.
+    With SIG_IGN instead of this handler, Python would complain about signals that arrived just
+    before.
     """
 
     def __init__(self) -> None:
