@@ -42,7 +42,8 @@ def wait_until_running(interfaces: Iterable[str]) -> None:
     The second end of a cable gets its queue when it is set up, but the first end gets it later from
     a work queue (linkwatch). Until then, frames sent there are lost without being counted.
     IFF_RUNNING is set just before the queue, under a lock that every change of an interface takes.
-    Therefore an interface must be changed after this call before it is used.
+    Therefore the caller must change each interface once more after this call: the queue is there
+    when the change is done.
     """
     deadline = time.monotonic() + RUNNING_TIMEOUT_S
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:

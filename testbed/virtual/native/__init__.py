@@ -1,4 +1,4 @@
-"""The C of virtual time (`*.c` here, and the impairments'), built into one library."""
+"""The C code of virtual time (`*.c` here, and that of the impairments), built into one library."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ SIGNATURES: dict[str, tuple[type | None, list[type]]] = {
 
 @functools.cache
 def load() -> ctypes.CDLL:
-    """The library. Raises BuildError: no compiler, or it refused."""
+    """Returns the library. Raises BuildError if there is no compiler, or if it refuses the code."""
     folders = (HERE, impairments.HERE)
     sources = [source for folder in folders for source in sorted(folder.glob("*.c"))]
     path = c_build.build_library(impairments.PART, sources, (*folders, *INCLUDED))
