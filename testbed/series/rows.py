@@ -1,8 +1,9 @@
-"""series.csv: what a Record holds as a tidy table, a row a number.
+"""Writes series.csv: the samples of a Record as a tidy table, with one number in each row.
 
     time_ns,kind,name,metric,value
 
-time_ns counts from when a scenario's times do: all agents were ready then.
+time_ns is counted from the moment at which all agents were ready. From this moment the scenario's
+times count.
 """
 
 from __future__ import annotations
