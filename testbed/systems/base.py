@@ -593,13 +593,13 @@ class System(ABC):
     # What switches did.
 
     def arrivals(self) -> tuple[str, ...]:
-        """Returns the names of counters, exactly one of which counts each frame that a switch
+        """Returns the keys of counters, exactly one of which counts each frame that a switch
         receives."""
         return ()
 
     def passes_within(self) -> tuple[str, ...]:
-        """Returns the names of counters of packets that a program split in two and recirculated.
-        For each such packet, `arrivals` count one packet more."""
+        """Returns the keys of counters of packets that a program split in two and recirculated. For
+        each such packet, `arrivals` count one packet more."""
         return ()
 
     def expected_frames(
