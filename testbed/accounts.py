@@ -19,7 +19,8 @@ ON_REAL_LINKS = "on real links parts are counted one after the other, while fram
 
 
 def imbalances(measured: Measurements) -> list[str]:
-    """Returns a sentence for each account that does not balance; for runs in virtual time."""
+    """Returns a sentence for each account that does not balance. The run must be in virtual
+    time."""
     statistics = measured.statistics
     assert statistics.nodes, "a run in virtual time"
     ways = {way.direction: way for way in statistics.directions}

@@ -36,7 +36,7 @@ LINES_KEPT = 5
 
 
 class Unusable(Exception):
-    """The scheduler cannot be used; the message is one line."""
+    """An error: the scheduler cannot be used. The message is one line."""
 
 
 def check(scheduler: str, is_sweep: bool) -> None:

@@ -117,8 +117,8 @@ TOOLS = (
 
 
 def main(words: Sequence[str], out: TextIO | None = None) -> int:
-    """Runs the command; returns 0 if scenarios can run here, 3 if something necessary is
-    missing."""
+    """Runs the command. Returns 0 if scenarios can run on this machine, and 3 if something
+    necessary is missing."""
     parser = argparse.ArgumentParser(
         prog="agglab doctor",
         description="Show what this machine has and what it lacks, and how to mend that.",

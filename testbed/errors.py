@@ -1,4 +1,4 @@
-"""Errors of the network part that a user should see."""
+"""The errors of a run's parts that a user should see."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def lacks_program(program: str, remedy: str) -> MachineLacks:
 
 
 class ControlError(Exception):
-    """A switch refused a controller's request, or did not answer; the message is one line with its
-    reason."""
+    """An error: a switch refused a controller's request, or did not answer. The message is one line
+    with its reason."""
 
 
 class CouldNotRun(Exception):
@@ -49,9 +49,10 @@ class CouldNotRun(Exception):
 
 
 class NodeFailed(Exception):
-    """A program of the run did not start, or ended too early.
+    """An error: a program of the run did not start, or ended too early.
 
-    `str()` is one line; `report()` adds the command, the log's last lines and the likely cause.
+    `str()` returns one line. `report()` adds the command, the log's last lines and the likely
+    cause.
     """
 
     def __init__(

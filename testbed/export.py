@@ -354,7 +354,7 @@ def _fill_script(graph: Topology, thrift: bool) -> str:
 
 
 def neighbours(graph: Topology, name: str) -> list[tuple[str, str]]:
-    """Returns (IPv4, MAC) of every other host and of the aggregator."""
+    """Returns (IPv4, MAC) of every host except this one, and of the aggregator."""
     others = [(host.ip, host.mac) for host in graph.hosts if host.name != name]
     return [*others, (wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_MAC)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 
 Count = tuple[int, int]
-"""Packets and bytes."""
+"""The number of packets, and their bytes."""
 
 
 class KeptCounts:

@@ -1,4 +1,5 @@
-"""Computes metrics.json from what was measured: pure arithmetic, no files, no clocks."""
+"""Computes metrics.json from what was measured. The result depends on nothing else, such as files
+or clocks."""
 
 from __future__ import annotations
 
@@ -319,7 +320,7 @@ def memory_needed_bytes(resolved: ResolvedScenario) -> int:
 
 
 def lookup(metrics: Mapping[str, Any], path: str) -> Any:
-    """Returns the value at a dotted path, or None."""
+    """Returns the value at a dotted path; None if there is none."""
     value: Any = metrics
     for name in path.split("."):
         if not isinstance(value, Mapping) or name not in value:

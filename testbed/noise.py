@@ -1,11 +1,11 @@
 """Decides whether a difference is more than noise. The rounds of a run are the sample. Random
 choices are seeded, so the same rounds always give the same answer.
 
-Two runs are compared by the rank-sum test of Wilcoxon, Mann and Whitney: if both had the same
-distribution, how often would a random division of all their rounds put the sums of ranks at least
-as far apart? A single delayed round hardly changes ranks. The interval of a median, and of the
-ratio of two medians, is the percentile bootstrap's (Efron and Tibshirani, An Introduction to the
-Bootstrap, 1993, chapter 13; recalled, not looked up).
+Two runs are compared by the rank-sum test of Wilcoxon, Mann and Whitney. It assumes that both have
+the same distribution. Then it asks how often a random division of all their rounds would put the
+sums of ranks at least as far apart. A single delayed round hardly changes ranks. The interval of a
+median, and of the ratio of two medians, is the percentile bootstrap's (Efron and Tibshirani, An
+Introduction to the Bootstrap, 1993, chapter 13; recalled, not looked up).
 """
 
 from __future__ import annotations

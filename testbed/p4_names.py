@@ -15,7 +15,7 @@ class UnresolvedName(ValueError):
 
 
 def is_called(full_name: str, name: str) -> bool:
-    """Whether a name is an object's full name or its last parts."""
+    """Returns whether a name is an object's full name or the last parts of it."""
     return full_name == name or full_name.endswith(f".{name}")
 
 

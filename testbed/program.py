@@ -32,7 +32,7 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
 class CompileError(Exception):
-    """The compiler refused the program; the text is the compiler's output."""
+    """An error: the compiler refused the program. The text is the compiler's output."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ OWNER_ENDS_S = 5.0
 
 
 class ResultsError(Exception):
-    """The results cannot be written; the message is one line."""
+    """An error: the results cannot be written. The message is one line."""
 
 
 class RunFolder:

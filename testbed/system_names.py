@@ -20,11 +20,12 @@ from typing import Any
 GROUP = "agglab.systems"
 PACKAGE = "agglab.testbed.systems"
 OWN = ".py:"
-"""Separates the file from the class in the name of a system that is a class in a file."""
+"""The separator of file and class in the name of a system that is a class in a file. It includes
+the file's suffix."""
 
 
 class UnknownSystem(ValueError):
-    """A system does not exist or cannot be used; the message is one line."""
+    """An error: a system does not exist or cannot be used. The message is one line."""
 
 
 def names() -> list[str]:

@@ -56,5 +56,5 @@ def _changes(
 
 
 def entry_key(entry: TableEntry) -> tuple[object, ...]:
-    """Returns the key of an entry: two entries of a switch with the same key exclude each other."""
+    """Returns the key of an entry. Two entries of a switch with the same key exclude each other."""
     return entry.table, frozenset(entry.match.items()), entry.priority, entry.default

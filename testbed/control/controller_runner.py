@@ -72,7 +72,7 @@ class ControllerRunner:
             self._tell("controlled", of=self._job.name, entries=differing, **content)
 
     def _now_ns(self) -> int:
-        """Returns the time since the scenario's times began to count."""
+        """Returns the nanoseconds since the scenario's times began to count."""
         assert self._clock.start_ns is not None, "rounds can only begin after the start"
         return self._clock.now_ns() - self._clock.start_ns
 

@@ -22,7 +22,7 @@ returns which chunks each host or switch still owes."""
 
 
 class Recovery:
-    """Recovers one job as its `on_failure` says."""
+    """Prepares the rounds of one job to be repeated, as its `on_failure` says."""
 
     def __init__(
         self,

@@ -56,8 +56,8 @@ class Meter:
             self.finish()
 
     def finish(self) -> None:
-        """Ends the current period, if there is one. The clock is read after the counters, so that
-        the period is never too short for what was carried."""
+        """Ends the current period, if there is one. The clock is read after the counters. Therefore
+        the period is never too short for the bytes that were carried in it."""
         if self._since is None:
             return
         (begin_ns, before), self._since = self._since, None

@@ -47,13 +47,13 @@ class FrameDecision:
 
 
 class _Chance(ctypes.Structure):
-    """`struct chance`: a probability of `below` / 2^64, or 1."""
+    """The fields of `struct chance`: a probability of `below` / 2^64, or 1."""
 
     _fields_ = [("below", ctypes.c_uint64), ("always", ctypes.c_uint64)]
 
 
 class _Settings(ctypes.Structure):
-    """`struct decider`."""
+    """The fields of `struct decider`."""
 
     _fields_ = [
         *[(name, ctypes.c_uint64) for name in ("kind", "key")],
@@ -65,7 +65,7 @@ class _Settings(ctypes.Structure):
 
 
 class _Decision(ctypes.Structure):
-    """`struct decision`."""
+    """The fields of `struct decision`."""
 
     _fields_ = [
         ("late_ns", ctypes.c_int64),

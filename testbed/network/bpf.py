@@ -41,7 +41,7 @@ JUMPS = {"always": 0x00, "==": 0x10, ">": 0x20, ">=": 0x30, "<": 0xA0}
 
 @dataclass
 class Assembler:
-    """Collects instructions. Jumps name labels, which `code` resolves."""
+    """Collects instructions. Jumps name labels, which `code` replaces by offsets."""
 
     words: list[tuple[int, int, int, int, int]] = field(default_factory=list)
     labels: dict[str, int] = field(default_factory=dict)
@@ -54,11 +54,11 @@ class Assembler:
         self.labels[name] = len(self.words)
 
     def alu(self, dst: int, op: str, src: int) -> None:
-        """Emits 64-bit dst op= src, both registers."""
+        """Emits `dst op= src` on 64 bits, where both are registers."""
         self._emit(0x0F | ALU_OPS[op], dst, src)
 
     def alu_imm(self, dst: int, op: str, value: int) -> None:
-        """Emits 64-bit dst op= value, a signed 32-bit constant."""
+        """Emits `dst op= value` on 64 bits, where `value` is a signed 32-bit constant."""
         self._emit(0x07 | ALU_OPS[op], dst, imm=value)
 
     def load_imm64(self, dst: int, value: int, pseudo: int = 0) -> None:
@@ -74,8 +74,8 @@ class Assembler:
         self._emit(0x63 | size, base, src, offset)
 
     def fetch_add(self, base: int, offset: int, src: int) -> None:
-        """Emits an atomic addition: src receives the word at *(u64 *)(base + offset), and src's old
-        value is added to that word."""
+        """Emits an atomic addition. The old value of `src` is added to the word at *(u64 *)(base +
+        offset), and `src` receives the word's old value."""
         self._emit(0xDB, base, src, offset, imm=0x01)
 
     def jump(self, condition: str, dst: int, src: int, label: str) -> None:

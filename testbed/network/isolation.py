@@ -1,18 +1,20 @@
 """Runs a function in network, mount and pid namespaces of its own. However it ends, the kernel
 removes everything.
 
-There are four processes. Each is the child of the one before, and the kernel kills it when that one
-dies:
+There are four processes. Each is the child of the one before it in this list, and the kernel kills
+it when that one dies:
 
     outer    the user's `agglab run`; creates and removes the scratch directory
     gate     has created the new namespaces, and is in all of them except pid
     init     process 1 of the pid namespace: reaps orphans; when it dies the kernel kills all others
     run      the caller's function
 
-So SIGKILL of any of them ends all of them, and every program, interface and namespace of the run.
+Therefore SIGKILL of any of them ends all of them, and every program, interface and namespace of the
+run.
+
 The mount namespace is private: mounts made in it are not visible outside. Only the scratch
-directory is outside the namespaces (testbed/scratch.py); `outer` holds the lock on it. Without
-root, gate first becomes root of a user namespace of its own.
+directory is outside the namespaces (testbed/scratch.py), and `outer` holds the lock on it. Without
+root, `gate` first becomes root of a user namespace of its own.
 """
 
 from __future__ import annotations

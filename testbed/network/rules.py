@@ -28,7 +28,7 @@ class Rule:
 @dataclass(frozen=True)
 class PortDrop:
     """A loss that the native switch makes at a port if there is no eBPF. It drops frames that
-    arrive there. If `outgoing`, it drops frames to be sent there, before they are queued."""
+    arrive there or, if `outgoing`, frames to be sent there, before they are queued."""
 
     switch: str
     port: int

@@ -37,8 +37,7 @@ class Tree:
 
 
 class Wiring:
-    """A topology with indexes: which node is at which port, and the shortest paths between
-    switches."""
+    """A topology with indexes: the node at each port, and the shortest paths between switches."""
 
     def __init__(self, topology: Topology) -> None:
         self.topology = topology

@@ -11,7 +11,7 @@ from agglab.testbed.metrics import show
 Metrics = Mapping[str, Any]
 MANY_COLUMNS = 12
 ROWS_OPEN = 64
-"""A table with more rows than this is folded."""
+"""A table with more rows than this is closed until the reader opens it."""
 OF_THE_NETWORK = ("network-bound", "virtual-time")
 """The fidelity verdicts of runs that have measured the network."""
 

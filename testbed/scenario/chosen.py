@@ -36,9 +36,9 @@ def find(name: str, home: Path) -> System | str:
 
 
 def left_out(layers: Sequence[Node], home: Path) -> Node:
-    """Returns the last layer without what was meant for another system. If a later layer chooses
-    the system, the layers before it may state keys that this system does not read, the program of
-    the previous system, and a section for a user's own system.
+    """Returns the last layer without what was meant for another system. A later layer may choose
+    another system than those before it. Then these may state keys that the new system does not
+    read, the program of the previous system, and a section for a user's own system.
 
     layers: the document with the first layer alone, then each time with one more layer applied.
     """

@@ -41,7 +41,7 @@ def twice(name: Where, path: str, first: Where) -> Problem:
 
 
 class ScenarioError(Exception):
-    """The scenario cannot be run; every problem that was found is in `problems`."""
+    """An error: the scenario cannot be run. Every problem that was found is in `problems`."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         assert problems

@@ -21,7 +21,7 @@ _NUMBER = re.compile(r"([0-9][0-9_]*(?:\.[0-9]+)?)\s*([A-Za-z%/]*)")
 
 
 class RangeError(ValueError):
-    """A range is wrong; the message is one line."""
+    """An error: a range is wrong. The message is one line."""
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ class Causes:
         return self._jobs.get((frame[TARGET], frame[TARGET_PORT]), sender)
 
     def begin(self, job: int | None) -> Disturbance:
-        """Records that from now on something stops or slows a job's worker or, if the job is None,
+        """Records that from now on a fault stops or slows a worker of a job or, if the job is None,
         a switch or link that all jobs share."""
         made = Disturbance(job, self.clock.now_ns)
         self._disturbances.append(made)

@@ -22,7 +22,7 @@ class Address:
 
 
 class _Address(ctypes.Structure):
-    """`struct address` of native/framing.h."""
+    """The fields of `struct address` of native/framing.h."""
 
     _fields_ = [
         ("mac", ctypes.c_uint8 * 6),
@@ -32,7 +32,7 @@ class _Address(ctypes.Structure):
 
 
 class FramingSettings(ctypes.Structure):
-    """`struct framing`."""
+    """The fields of `struct framing`."""
 
     _fields_ = [("own", _Address), ("other", _Address)]
 

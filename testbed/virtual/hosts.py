@@ -15,7 +15,7 @@ from agglab.topologies import Host
 
 
 class _Counts(ctypes.Structure):
-    """`struct host_counts` of native/host.h."""
+    """The fields of `struct host_counts` of native/host.h."""
 
     _fields_ = [(name, ctypes.c_uint64) for name in ("received", "used", "sent")]
 

@@ -18,7 +18,7 @@ NS_PER_US = 1000
 
 
 class _Counts(ctypes.Structure):
-    """`struct counts` of native/link.h."""
+    """The fields of `struct counts` of native/link.h."""
 
     _fields_ = [
         (name, ctypes.c_uint64)
@@ -30,7 +30,7 @@ class _Counts(ctypes.Structure):
 
 
 class _Settings(ctypes.Structure):
-    """`struct link_settings`."""
+    """The fields of `struct link_settings`."""
 
     _fields_ = [
         (name, ctypes.c_uint64) for name in ("rate_bps", "delay_ns", "queue_bytes", "queue_packets")
@@ -38,7 +38,7 @@ class _Settings(ctypes.Structure):
 
 
 class _Look(ctypes.Structure):
-    """`struct look`."""
+    """The fields of `struct look`."""
 
     _fields_ = [
         (name, ctypes.c_uint64) for name in ("carried_bytes", "waiting_packets", "waiting_bytes")

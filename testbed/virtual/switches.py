@@ -102,13 +102,13 @@ def _match(key: Key, given: Mapping[str, int | tuple[int, int]]) -> Match:
 
 
 class _Counts(ctypes.Structure):
-    """`struct switch_counts` of native/switch.h."""
+    """The fields of `struct switch_counts` of native/switch.h."""
 
     _fields_ = [(name, ctypes.c_uint64) for name in ("received", "processed", "unheard", "waiting")]
 
 
 class _Functions(ctypes.Structure):
-    """`struct program`."""
+    """The fields of `struct program`."""
 
     _fields_ = [(name, ctypes.c_void_p) for name in ("lock", "unlock", "process")]
 

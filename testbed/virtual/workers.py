@@ -37,7 +37,7 @@ NEVER_NS = 2**63 - 1
 GATHERED_MAX = 128
 SIGKILL = 9
 REPEAT = struct.Struct("=qI4x")
-"""`struct repeat` of native/host.h."""
+"""The fields of `struct repeat` of native/host.h."""
 
 Report = Callable[[Event], None]
 Send = Callable[[int, bytes], None]
@@ -64,7 +64,7 @@ class VirtualSession:
 
 
 class _State(ctypes.Structure):
-    """`struct agent_state` of native/host.h."""
+    """The fields of `struct agent_state` of native/host.h."""
 
     _fields_ = [
         ("timer_ns", ctypes.c_int64),
@@ -172,7 +172,8 @@ class AgentNode:
             self._reconsider()
 
     def pause(self, paused: bool) -> None:
-        """Suspends the worker, or lets it continue with what has arrived meanwhile."""
+        """Suspends the worker, or lets it continue. When it continues, it takes what has arrived
+        meanwhile."""
         if not self.alive or paused == self._paused:
             return
         self._paused = paused
@@ -191,8 +192,8 @@ class AgentNode:
             self._end(-SIGKILL)
 
     def _end(self, status: int) -> None:
-        """Ends the endpoint together with its socket: datagrams that have arrived there are never
-        read."""
+        """Ends the endpoint together with its socket. Datagrams that have arrived at the socket are
+        never read."""
         stopped = self._core.round is None  # then nobody reads events any more
         stats = {} if stopped else self._core.told()
         self._state.alive = self._state.driven = 0

@@ -153,9 +153,10 @@ class Gloo(BetweenHosts):
     ) -> Mapping[str, MissingChunks]:
         """Returns what each host owes. An agent waits for [chunk, rank, is sure].
 
-        Each item means that something is missing between two workers. Both may be the cause. If `is
-        sure`, the other worker answers nothing, and the pair counts. Otherwise that worker may
-        itself be waiting. The worker in most counted pairs comes first.
+        Each item means that something is missing between two workers, and either may be the cause.
+        If `is sure`, the other worker is silent or has closed its connection, and the pair counts
+        against both. Otherwise the other worker may itself be waiting. The worker in most counted
+        pairs comes first.
         """
         owing: dict[str, MissingChunks] = {}
         found: Counter[str] = Counter()

@@ -56,7 +56,8 @@ class Summing(System):
         """Returns the load of this round."""
 
     def rounds(self, job: ActiveJob) -> Iterable[int]:
-        """Returns the rounds whose loads differ."""
+        """Returns the numbers of rounds whose loads differ. All other rounds have one of these
+        loads."""
         return (0,)
 
     @abstractmethod

@@ -51,9 +51,9 @@ def plan(topology: Topology, jobs: Sequence[PlacedJob | None]) -> Plan:
 
     A job's index in `jobs` is its index in the program's counters, and chooses among roots that are
     equally good. None reserves the index of a job that does not exist. Raises ValueError with the
-    job's number for overlapping slots, an unknown host, a number whose UDP port does not exist, too
-    many jobs, hosts without a path between them, or more children at a switch than the program has
-    bits.
+    job's number for overlapping slots, an unknown host, a number whose UDP port does not exist, or
+    too many jobs. It is also raised for hosts without a path between them, and for more children at
+    a switch than the program has bits.
     """
     wiring = wiring_of(topology)
     trees = job_trees(topology, jobs)

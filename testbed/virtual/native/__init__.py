@@ -19,7 +19,7 @@ INCLUDED = (
 P, U16, U32, U64 = ctypes.c_void_p, ctypes.c_uint16, ctypes.c_uint32, ctypes.c_uint64
 I32, I64, INT, BYTES = ctypes.c_int32, ctypes.c_int64, ctypes.c_int, ctypes.c_char_p
 Ask = ctypes.CFUNCTYPE(None, U32, U64, I64, P, U32)
-"""`ask_function` of clock.h."""
+"""The type `ask_function` of clock.h."""
 
 SIGNATURES: dict[str, tuple[type | None, list[type]]] = {
     "clock_new": (P, [Ask]),
