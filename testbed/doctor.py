@@ -35,8 +35,8 @@ PEERS = "run `./setup.sh --peers`" if IS_CHECKOUT else ""
 
 @dataclass(frozen=True)
 class Check:
-    """One line of doctor's output. needed: whether scenarios on real links cannot run without it.
-    costs: what does not work without it."""
+    """One line of doctor's output. needed: whether no scenario can run on real links without this
+    thing. costs: what does not work without it."""
 
     name: str
     has: bool

@@ -83,8 +83,8 @@ class NodeFailed(Exception):
 
 
 def exit_in_words(status: int) -> str:
-    """Returns a process's exit status as the end of a sentence. A negative status is the number of
-    the signal that killed the process."""
+    """Returns a process's exit status as the end of a sentence. A status of -n means that signal n
+    killed the process."""
     if status < 0:
         return f"was killed by {signal.Signals(-status).name}"
     return f"ended with exit code {status}"

@@ -73,7 +73,8 @@ class RateChange(LinkFault):
 
 @dataclass(frozen=True)
 class Impair(LinkFault):
-    """The directions (`h1->s1`) get one more impairment. When the fault ends, it is removed.
+    """The directions (`h1->s1`) get one more impairment. When the fault ends, the impairment is
+    removed.
 
     Frame k of a direction counts all frames since the network started, not since the fault began.
     """

@@ -29,8 +29,8 @@ def cannot_write(error: OSError, path: Path | str) -> str:
 
 
 def plain(text: str) -> str:
-    """Returns text that is safe to print on a terminal. The lines may contain untrusted text, such
-    as logs of programs, sources and names."""
+    """Returns text that is safe to print on a terminal. The given lines may contain untrusted text,
+    such as logs of programs, sources and names."""
     return re.sub(r"[^\n\t]+", lambda part: printable(part[0]), text)
 
 

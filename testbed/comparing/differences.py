@@ -111,7 +111,8 @@ class Comparison:
 
     @property
     def alike(self) -> bool:
-        """Whether both results have the same runs, and no run differs by more than noise."""
+        """Whether the results have the same runs, at least one, and no run of one differs from that
+        of the other by more than noise."""
         return bool(self.pairs) and not self.unmatched and all(pair.alike for pair in self.pairs)
 
 

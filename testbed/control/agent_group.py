@@ -64,7 +64,7 @@ class AgentGroup:
 
     @property
     def dead(self) -> Mapping[int, Event]:
-        """The event that reported the end of its program, for each dead agent by rank."""
+        """For each dead agent, by rank, the event that reported the end of its program."""
         return self._dead
 
     def agent(self, rank: int) -> WorkerId:

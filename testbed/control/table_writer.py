@@ -51,7 +51,7 @@ class TableWriter:
 
     def control(self, job: int, changes: Changes) -> dict[str, int]:
         """Sets the entries of a job's controller. job: the job's number. Returns for each switch
-        how many entries differ from those before."""
+        how many of these entries have changed."""
         own, differing = self._controlled.setdefault(job, {}), dict[str, int]()
         for switch, entries in changes.items():
             before, own[switch] = own.get(switch, ()), tuple(entries)

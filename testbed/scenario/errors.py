@@ -83,8 +83,8 @@ def similar(word: str, known: Iterable[str]) -> str:
 
 
 def nearest_file(given: str, folders: Iterable[Path], pattern: str = "*") -> str:
-    """Returns the same as `nearest`, for the files of the folders in which `given` would be. The
-    path `given` may start from any of `folders`."""
+    """Returns the same hint as `nearest`, for a path. The known words are the files that match
+    `pattern` in the folder of `given`, which may start from any of `folders`."""
     parent = Path(given).parent
     try:
         found = [path for folder in folders for path in (folder / parent).glob(pattern)]

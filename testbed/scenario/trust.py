@@ -15,14 +15,14 @@ class Trust:
         self._doubted = frozenset(doubted)
 
     def __call__(self, *paths: str) -> bool:
-        """Returns whether no problem was found with any of these keys, or with a section around one
-        of them."""
+        """Returns whether none of these keys, and no section around one of them, was found
+        wrong."""
         return not any(
             path == wrong or _within(path, wrong) for path in paths for wrong in self._doubted
         )
 
     def whole(self, section: str) -> bool:
-        """Returns whether no problem was found in the whole section."""
+        """Returns whether nothing in the section, or around it, was found wrong."""
         return self(section) and not any(_within(wrong, section) for wrong in self._doubted)
 
 

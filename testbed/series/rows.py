@@ -142,8 +142,8 @@ def _of_link(rows: Mapping[str, Ints], start_ns: int) -> dict[str, Numbers]:
 
 
 def _switches(record: Record, graph: Topology, start_ns: int) -> Iterator[Series]:
-    """Yields the switches' series. They can be sums over links because all links are sampled at the
-    same moments."""
+    """Yields the switches' series. Rates and queues are sums over a switch's links, which are all
+    sampled at the same moments."""
     for switch in graph.switches:
         out = [
             record.links[name]

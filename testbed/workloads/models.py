@@ -67,9 +67,9 @@ class Model:
         return sum(layer.values for layer in self.layers)
 
     def computing_s(self, accelerator: str) -> float:
-        """Returns how long one worker computes in an iteration, in seconds. If the speed of a P100
-        is known, it is scaled by the ratio of the peaks. Otherwise USUAL_SHARE of the peak is
-        assumed."""
+        """Returns how long one worker computes in an iteration, in seconds. If it is known how many
+        samples a P100 trains in a second, that speed is scaled by the ratio of the peaks. Otherwise
+        USUAL_SHARE of the peak is assumed."""
         flops = self._flop / (PEAK_FLOPS[accelerator] * USUAL_SHARE)
         if self.p100_samples_per_s is None:
             return self.samples * flops

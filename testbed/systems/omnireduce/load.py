@@ -96,8 +96,8 @@ def most_entries(room: Room, columns: int, filled: int, bare: int) -> tuple[int,
 def taken_for_saved(
     seed: int, lanes: int, room: Room, job: ActiveJob, number: int, sizes: Sizes
 ) -> dict[str, int]:
-    """Returns for each host the bytes that `load` assumes to be saved by fusing its worker's
-    packets of that round."""
+    """Returns for each host how many bytes fusing saves in its worker's packets of that round, as
+    `load` assumes."""
     own = _own(seed, lanes, job, number)
     everybody = _union(own)
     summed, columns = np.count_nonzero(everybody), max(1, min(job.job.window, everybody.size))

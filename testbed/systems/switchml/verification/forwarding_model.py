@@ -35,8 +35,8 @@ class Forwarding:
         return bool(source) and source != self.owners.get(port, source)
 
     def routable(self, frame: bytes) -> bool:
-        """Returns whether a frame is sent on. A frame to the switch's own MAC address is, if its
-        target is known and its time to live allows it. All other frames are."""
+        """Returns whether the switch sends a frame on. It drops only frames to its own MAC address
+        that are not IPv4, whose target it does not know, or whose time to live is over."""
         if frame[:6] != AGGREGATOR_MAC:
             return True
         return frame[12:14] == b"\x08\0" and frame[22] > 1 and frame[30:34] in self.routes
