@@ -1,5 +1,5 @@
-"""Checks that the counters of a run agree: what one part counts as sent, the next must have
-counted.
+"""Checks that the counters of a run agree: each part must have counted the frames that the part
+before it counted as sent.
 
 For each direction of each link, the frames that the sender sent are those that entered the link
 plus those that its queue refused. The frames that entered have reached the far end or are still in
@@ -19,7 +19,8 @@ ON_REAL_LINKS = "on real links parts are counted one after the other, while fram
 
 
 def imbalances(measured: Measurements) -> list[str]:
-    """Returns a sentence for each account that does not balance; for runs in virtual time."""
+    """Returns a sentence for each account that does not balance. The run must be in virtual
+    time."""
     statistics = measured.statistics
     assert statistics.nodes, "a run in virtual time"
     ways = {way.direction: way for way in statistics.directions}
@@ -72,8 +73,8 @@ def _of_node(node: NodeStatistics, ways: dict[str, DirectionStatistics]) -> Iter
 
 
 def _by_workers(measured: Measurements) -> tuple[dict[str, int], dict[str, int]]:
-    """Returns by host the frames that all its agents counted as sent, and those counted as
-    received."""
+    """Returns two mappings from hosts to numbers of frames: those that the host's agents counted as
+    sent, and those that they counted as received."""
     sent: dict[str, int] = {}
     received: dict[str, int] = {}
     for result in measured.outcome.jobs:

@@ -18,12 +18,13 @@ BACKLOG = 1024
 
 
 class AgentFailed(Exception):
-    """An agent has violated the protocol; the message is one line that names the agent."""
+    """An error: an agent has violated the protocol. The message is one line that names the
+    agent."""
 
 
 class _Connection:
-    """One agent's connection to the control socket. `worker` is known once the agent has sent
-    anything."""
+    """One agent's connection to the control socket. `worker` is None until the agent has sent its
+    first line."""
 
     def __init__(self, peer: socket.socket) -> None:
         self.peer = peer
@@ -86,7 +87,7 @@ class Agents:
         self._server.close()
 
     def expect(self, worker: WorkerId) -> None:
-        """Announces that a program for this worker was started: the next connection that identifies
+        """Announces that a program for this worker was started. The next connection that identifies
         itself as this worker is accepted."""
         self._expected.add(worker)
         self._connections.pop(worker, None)

@@ -47,8 +47,8 @@ class Backend(Protocol):
         """Replaces all entries and groups of a switch; its registers keep their values."""
 
     def start_worker(self, worker: WorkerId, configuration: Mapping[str, Any]) -> None:
-        """Starts a worker, or starts it again, with hosts.agent's configuration except `control`
-        and `sums_dir`, which the backend adds. Its `ready` event follows."""
+        """Starts a worker, or starts it again, with the configuration of hosts.agent. The backend
+        adds the keys `control` and `sums_dir`. The worker's `ready` event follows."""
 
     def command(self, worker: WorkerId, command: Command) -> None:
         """Sends a command; does nothing if the worker has ended."""
@@ -58,11 +58,12 @@ class Backend(Protocol):
         `until_ns`."""
 
     def progress(self) -> list[Event]:
-        """Returns `progress` events, for the screen only, of workers that do not send them."""
+        """Returns `progress` events for those workers that send none themselves. The events are
+        only for the screen."""
 
     def received(self, job: int, rank: int, number: int) -> Received | None:
-        """Returns what a worker had at the end of a round, and forgets it; None if the worker did
-        not complete the round."""
+        """Returns what a worker had received by the end of a round, and forgets it. Returns None if
+        the worker did not complete the round."""
 
     def pause_worker(self, worker: WorkerId, paused: bool) -> None:
         """Sends the worker's program SIGSTOP, or SIGCONT if `paused` is false."""
@@ -71,11 +72,11 @@ class Backend(Protocol):
         """Sends the worker's program SIGKILL; its `ended` event follows."""
 
     def set_link_down(self, fault: int, link: str, down: bool) -> None:
-        """Has a link lose every frame from now on; if `down` is false, it carries frames again.
-        fault: the number of the fault that does it, also below."""
+        """Makes a link lose every frame from now on; if `down` is false, the link carries frames
+        again. fault: the number of the fault, here and in the next two methods."""
 
     def set_rate(self, fault: int, directions: Sequence[str], rate_bps: int | None) -> None:
-        """Gives directions of a link another rate; None gives them back their own."""
+        """Gives directions of a link another rate; None restores their own rate."""
 
     def set_impairment(
         self, fault: int, link: str, directions: Sequence[str], impairment: Impairment, on: bool
@@ -110,11 +111,12 @@ class Backend(Protocol):
         """Returns every counter of links and switches so far."""
 
     def record(self) -> Record:
-        """Returns the samples taken during the run; empty if none were asked for."""
+        """Returns the samples taken during the run. The record is empty if the run takes no
+        samples."""
 
     def carried_bytes(self) -> dict[str, int]:
         """Returns by direction the bytes that have left the sender's queue so far."""
 
     def usage(self) -> Usage:
-        """Returns the processor time so far, by names of switches and hosts; NOTHING in virtual
-        time."""
+        """Returns the processor time used so far, by names of switches and hosts. In virtual time
+        this is the constant NOTHING."""

@@ -1,8 +1,8 @@
-"""Which links of a run carry runs of datagrams as one buffer, and why the others do not.
+"""Decides which links of a run carry several datagrams as one buffer, and why the others do not.
 
-It is decided before the run, from the scenario alone: a buffer must not change what a scenario asks
-for. So a link whose frames have each a fate, a delay or a place in a queue of their own keeps them
-single (docs/network.md).
+The decision is made before the run, from the scenario alone, because a buffer must not change what
+a scenario asks for. A link carries single frames if each frame has its own fate, its own delay or
+its own place in a queue (docs/network.md).
 """
 
 from __future__ import annotations
@@ -14,16 +14,18 @@ from agglab.topologies import Direction, Link
 
 SEGMENTS, HEADER_BYTES = 64, 42
 BUFFER_BYTES = 14 + 65535 + (SEGMENTS - 1) * HEADER_BYTES
-"""The longest, as its frames are on the wire: Ethernet, IPv4 and UDP headers in each."""
+"""The size of the longest buffer on the wire, where each of its frames has the headers of Ethernet,
+IPv4 and UDP."""
 
 
 def carrying(resolved: ResolvedScenario) -> frozenset[str]:
-    """Names of the links whose frames may cross the kernel many at a time."""
+    """Returns the names of the links whose frames may cross the kernel many at a time."""
     return frozenset(link.name for link in resolved.graph.links if not single(resolved, link))
 
 
 def choice(resolved: ResolvedScenario) -> dict[str, list[str]]:
-    """Maps reasons to links, for manifest.json; links that carry buffers are under `carried`."""
+    """Returns the links under each reason for single frames, for manifest.json. Links that carry
+    buffers are under `carried`."""
     found: dict[str, list[str]] = {}
     for link in resolved.graph.links:
         found.setdefault(single(resolved, link) or "carried", []).append(link.name)
@@ -31,7 +33,7 @@ def choice(resolved: ResolvedScenario) -> dict[str, list[str]]:
 
 
 def single(resolved: ResolvedScenario, link: Link) -> str:
-    """Returns the reason why the link's frames stay single; empty if they need not."""
+    """Returns the reason why the link carries single frames; empty if it may carry buffers."""
     if why := _of_the_run(resolved):
         return why
     frames = _waiting_at_most(resolved)
@@ -70,7 +72,8 @@ def _of_a_way(way: Direction, frame_bytes: int, frames: int) -> str:
 
 
 def _waiting_at_most(resolved: ResolvedScenario) -> int:
-    """Returns how many frames can wait in front of one link: the windows of all whose packets cross
-    it, twice since each may have been sent again or be answered by a frame of the same way."""
+    """Returns how many frames can wait in front of one link. This is twice the windows of all
+    agents whose packets cross the link: each packet may have been sent again, or be answered by a
+    frame in the same direction."""
     many = resolved.system.abilities.has_servers
     return 2 * sum(job.window * (len(job.hosts) if many else 1) for job in resolved.jobs)

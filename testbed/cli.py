@@ -34,7 +34,7 @@ EXIT_CODES = """exit codes:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code. Never shows a traceback."""
+    """Runs one command and returns its exit code. No error shows a traceback."""
     return guarded(_dispatch, list(sys.argv[1:] if arguments is None else arguments))
 
 
@@ -127,7 +127,8 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _notes(suite: Suite) -> Iterator[str]:
-    """Yields once each line that says what the runs need beyond what this machine can carry."""
+    """Yields the lines that say what the runs need beyond what this machine can carry. Equal lines
+    are yielded once."""
     from agglab.testbed.calibration.capacity import kept, too_much
 
     rows = kept()
@@ -370,9 +371,11 @@ def _argument_of_settings(command: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True)
 class Command:
-    """A command of `agglab`. help: its line in `agglab --help`. A command has either `main`, which
-    is called with the words after the command's name and imports its module only then, or `run`,
-    which is called with the options that `arguments` declares."""
+    """A command of `agglab`. help: the command's line in `agglab --help`.
+
+    A command has either `main` or `run`. `main` is called with the words after the command's name,
+    and imports its module only then. `run` is called with the options that `arguments` declares.
+    """
 
     help: str
     main: Callable[[list[str]], int] | None = None

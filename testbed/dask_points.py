@@ -36,7 +36,7 @@ LINES_KEPT = 5
 
 
 class Unusable(Exception):
-    """The scheduler cannot be used; the message is one line."""
+    """An error: the scheduler cannot be used. The message is one line."""
 
 
 def check(scheduler: str, is_sweep: bool) -> None:
@@ -50,8 +50,8 @@ def check(scheduler: str, is_sweep: bool) -> None:
 
 
 def run(scheduler: str, groups: Sequence[Group], code: str, say: Callable[[str], None]) -> int:
-    """Lets workers whose code has this hash run all points. Returns PASSED, or the exit code of the
-    first point that was aborted. Raises Unusable."""
+    """Lets Dask workers run all points. code: the hash of the source that each worker must have.
+    Returns PASSED, or the exit code of the first point that was aborted. Raises Unusable."""
     dask = _dask()
     with _client(dask, scheduler) as client:
         points = {client.submit(work, _told(group, code), pure=False): group for group in groups}

@@ -35,7 +35,8 @@ PEERS = "run `./setup.sh --peers`" if IS_CHECKOUT else ""
 
 @dataclass(frozen=True)
 class Check:
-    """One line of the answer. needed: whether no scenario can run on real links without it."""
+    """One line of doctor's output. needed: whether no scenario can run on real links without this
+    thing. costs: what does not work without it."""
 
     name: str
     has: bool
@@ -67,7 +68,7 @@ class Tool:
 
 
 NEEDED = rack(1, Direction(rate_bps=10**8))
-"""What every scenario on a real network needs."""
+"""A topology that needs only what every scenario on a real network needs."""
 FEATURES = (
     Feature(
         "eBPF (XDP)",
@@ -116,8 +117,8 @@ TOOLS = (
 
 
 def main(words: Sequence[str], out: TextIO | None = None) -> int:
-    """Runs the command; returns 0 if scenarios can run here, 3 if something necessary is
-    missing."""
+    """Runs the command. Returns 0 if scenarios can run on this machine, and 3 if something
+    necessary is missing."""
     parser = argparse.ArgumentParser(
         prog="agglab doctor",
         description="Show what this machine has and what it lacks, and how to mend that.",
@@ -144,7 +145,7 @@ def checks() -> Iterator[Check]:
 
 
 def _basics() -> Iterator[Check]:
-    """Yields the basics that `lacks` found."""
+    """Yields the basic checks of a machine for which `lacks` found nothing missing."""
     right = "root" if os.geteuid() == 0 else "user namespaces"
     yield Check("permission to create network namespaces", True, right, needed=True)
     yield Check("veth, tbf", True, "tried", needed=True)
@@ -162,7 +163,8 @@ def _needed(lack: MachineLacks) -> Check:
 
 
 def _feature(feature: Feature, basic: Sequence[MachineLacks]) -> Check:
-    """Checks one feature. A machine that lacks basics cannot be probed for the rest."""
+    """Returns the check of one feature. The feature cannot be tried on a machine that lacks
+    basics."""
     if basic:
         return Check(feature.name, False, "not tried, for the reason above", costs=feature.costs)
     missing = lacks(feature.topology)
@@ -198,7 +200,8 @@ def _memory(total_bytes: int) -> Check:
 
 
 def as_json(found: Sequence[Check], facts: dict[str, Any]) -> str:
-    """{"ok", "machine", "checks": [{"name", "has", "found", "needed", "costs", "remedy"}]}"""
+    """Returns the checks as a JSON object: {"ok", "machine", "checks": [{"name", "has", "found",
+    "needed", "costs", "remedy"}]}"""
     ok = all(check.has or not check.needed for check in found)
     answer = {"ok": ok, "machine": facts, "checks": [asdict(check) for check in found]}
     return json.dumps(answer, indent=2)

@@ -1,4 +1,4 @@
-"""Errors of the network part that a user should see."""
+"""The errors of a run's parts that a user should see."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ LOG_LINES_SHOWN = 12
 
 
 class MachineLacks(Exception):
-    """The machine lacks something that a run needs (exit code 3): what it is, and the remedy."""
+    """An error for something that a run needs and the machine lacks (exit code 3). what: the
+    missing thing. remedy: how to get it."""
 
     def __init__(self, what: str, remedy: str) -> None:
         super().__init__(f"this machine lacks {what}: {remedy}")
@@ -31,12 +32,13 @@ def lacks_program(program: str, remedy: str) -> MachineLacks:
 
 
 class ControlError(Exception):
-    """A switch refused a controller's request, or did not answer; the message is one line with its
-    reason."""
+    """An error: a switch refused a controller's request, or did not answer. The message is one line
+    with its reason."""
 
 
 class CouldNotRun(Exception):
-    """A third-party program on PATH could not be run: its name, and its last line of output."""
+    """An error for a third-party program on PATH that could not be run. program: its name. said:
+    its last line of output."""
 
     def __init__(self, program: str, said: str) -> None:
         super().__init__(f"{program} could not be run: {said}")
@@ -47,9 +49,10 @@ class CouldNotRun(Exception):
 
 
 class NodeFailed(Exception):
-    """A program of the run did not start, or ended too early.
+    """An error: a program of the run did not start, or ended too early.
 
-    `str()` is one line; `report()` adds the command, the log's last lines and the likely cause.
+    `str()` returns one line. `report()` adds the command, the log's last lines and the likely
+    cause.
     """
 
     def __init__(
@@ -80,7 +83,8 @@ class NodeFailed(Exception):
 
 
 def exit_in_words(status: int) -> str:
-    """Returns a process's exit status (negative: a signal) as the end of a sentence."""
+    """Returns a process's exit status as the end of a sentence. A status of -n means that signal n
+    killed the process."""
     if status < 0:
         return f"was killed by {signal.Signals(-status).name}"
     return f"ended with exit code {status}"

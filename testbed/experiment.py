@@ -1,5 +1,5 @@
-"""Runs one scenario once on the backend that it asks for: builds the network, conducts the run,
-reads the counters. Nothing that it starts outlives it."""
+"""Runs one scenario once on the backend that it asks for: builds the network, conducts the run and
+reads the counters. Nothing that is started remains afterwards."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ from agglab.testbed.systems.base import Cells
 
 
 class Experiment:
-    """One scenario, run once. `measure` does everything; nothing it starts outlives it."""
+    """One run of one scenario. `measure` does everything. Nothing that it starts remains
+    afterwards."""
 
     def __init__(
         self,
@@ -55,8 +56,9 @@ class Experiment:
         return exhaust(self.turns())
 
     def turns(self) -> Generator[None, None, Measurements]:
-        """Does the same as `measure` in the turns of `Conductor.turns`. The first turn builds
-        everything and the last removes it; closing the generator also removes it."""
+        """Does the same as `measure`, in the turns of `Conductor.turns`, and returns the
+        measurements. The first turn builds everything, and the last removes it. Closing the
+        generator also removes it."""
         note_elsewhere(self.scratch.parent, self.sums)
         self.sums.mkdir()
         self.scratch.mkdir()
@@ -68,7 +70,7 @@ class Experiment:
             self.progress.close()
 
     def _backend(self) -> Backend:
-        """Creates the backend. Its module is imported here, because each backend needs packages
+        """Returns a new backend. Its module is imported here, because each backend needs packages
         that the other does not."""
         resolved = self.resolved
         if resolved.virtual:
@@ -146,8 +148,8 @@ class Experiment:
         return Measurements(outcome, statistics, counters, bits, processors, record)
 
     def _write_series(self, record: Record, outcome: Outcome) -> None:
-        """Writes metrics over time and latencies; writes no files if the run does not record
-        them."""
+        """Writes the files of metrics over time and of latencies. Writes no file if the run takes
+        no samples."""
         resolved = self.resolved
         if not resolved.sample_ns:
             return

@@ -40,16 +40,16 @@ MBIT = 10**6
 
 @dataclass(frozen=True)
 class Exported:
-    """Everything of a scenario that an export needs. entries: the entries of each switch, with full
-    names."""
+    """Everything of a scenario that an export needs. entries: the entries of each switch, with the
+    full names of P4Info."""
 
     graph: Topology
     programs: Programs
     entries: Mapping[str, Entries]
 
     def copy_programs(self, out: Path) -> dict[str, tuple[str, str]]:
-        """Copies the programs into out/build; returns for every switch the paths of P4Info and JSON
-        relative to `out`. Programs from one source with different compile-time parameters are
+        """Copies the programs into out/build. Returns for every switch the paths of its P4Info and
+        JSON relative to `out`. Programs from one source with different compile-time parameters are
         numbered."""
         (out / "build").mkdir(parents=True, exist_ok=True)
         paths: dict[Path, tuple[str, str]] = {}
@@ -67,7 +67,8 @@ class Exported:
 
 
 def main(words: Sequence[str]) -> int:
-    """Runs the command; prints the folder of the files and what was not exported."""
+    """Runs the command and returns its exit code. Prints the folder of the files and what was not
+    exported."""
     parser = argparse.ArgumentParser(prog="agglab export", description=__doc__)
     parser.add_argument(
         "scenario", help="a name that `agglab list` prints, or the path of a .yaml file"
@@ -142,7 +143,7 @@ def left_out(graph: Topology, to: str) -> Iterator[str]:
 
 
 def full_names(entries: Entries, program: Described) -> Entries:
-    """Returns the entries with the full names of P4Info."""
+    """Returns the entries with the full names of P4Info for tables, keys and actions."""
 
     def named(entry: TableEntry) -> TableEntry:
         table = program.tables[full_name(program.tables, entry.table, "table")]
@@ -297,7 +298,7 @@ def _p4app_link(graph: Topology, link: Link) -> list[Any]:
 
 
 def cli_commands(entries: Entries, program: Program) -> Iterator[str]:
-    """Yields the same entries as commands for simple_switch_CLI."""
+    """Yields the entries as commands for simple_switch_CLI."""
     from agglab.testbed.network.targets.thrift import (
         FIRST_SESSION_GROUP,
         LEAST_URGENT,
@@ -353,14 +354,14 @@ def _fill_script(graph: Topology, thrift: bool) -> str:
 
 
 def neighbours(graph: Topology, name: str) -> list[tuple[str, str]]:
-    """Returns (IPv4, MAC) of every other host and of the aggregator."""
+    """Returns (IPv4, MAC) of every host except this one, and of the aggregator."""
     others = [(host.ip, host.mac) for host in graph.hosts if host.name != name]
     return [*others, (wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_MAC)]
 
 
 def fill_main(words: Sequence[str]) -> int:
-    """`agglab fill ADDRESS DEVICE_ID RUNTIME.json`: loads the program and fills the switch over
-    P4Runtime."""
+    """Runs `agglab fill ADDRESS DEVICE_ID RUNTIME.json`: loads the program and fills the switch
+    over P4Runtime. Returns the exit code."""
     from agglab.testbed.errors import ControlError
     from agglab.testbed.network.p4runtime import P4RuntimeClient
     from agglab.testbed.own_entries import FILE_MAX_BYTES, read

@@ -1,7 +1,7 @@
 """The faults that a scenario declares for a run, as frozen values (docs/scenarios.md, Faults).
 
-A Fault *begins* when its trigger is reached. If it has a duration, it *ends* when that is over.
-What a link does to frames during the whole run is part of its Direction and is not a Fault.
+A Fault *begins* when its trigger is reached. If it has a duration, it *ends* after that time. What
+a link does to frames during the whole run is part of its Direction and is not a Fault.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class AtTime:
 
 @dataclass(frozen=True)
 class AtChunk:
-    """The moment when the first worker of a job (given by its number on the wire) has the result of
-    chunk `chunk`, or of a later one, in round `round`; chunks count from 0 in each round."""
+    """The moment when the first worker of a job has the result of chunk `chunk`, or of a later one,
+    in round `round`. job: its number on the wire. Chunks count from 0 in each round."""
 
     job: int
     round: int
@@ -32,12 +32,13 @@ class AtChunk:
 Trigger: TypeAlias = "AtTime | AtChunk"
 
 Claim: TypeAlias = "tuple[object, ...]"
-"""What a fault has for itself while it lasts: faults with equal claims must not overlap."""
+"""A value that names what a fault occupies while it lasts. Two faults with equal claims must not
+overlap in time."""
 
 
 @dataclass(frozen=True)
 class LinkFault:
-    """A fault of one link. Two kinds may be on a link at the same time."""
+    """A fault of one link. Faults of different kinds may affect a link at the same time."""
 
     link: str
 
@@ -52,14 +53,15 @@ class LinkFault:
 
 @dataclass(frozen=True)
 class LinkDown(LinkFault):
-    """Every frame that arrives at an end of the link while it is down is lost, after it has used
-    queue and rate as usual. Frames that already wait in the queue are lost as well, unless they are
-    still waiting when the fault ends. When it ends, the link carries frames again."""
+    """The link loses every frame that arrives at one of its ends, after the frame has used queue
+    and rate as usual. Frames that already wait in the queue are lost as well, unless they still
+    wait when the fault ends. When the fault ends, the link carries frames again."""
 
 
 @dataclass(frozen=True)
 class RateChange(LinkFault):
-    """The directions (`h1->s1`) get another rate. When it ends, they get their own rate back."""
+    """The directions (`h1->s1`) get another rate. When the fault ends, they get their own rate
+    back."""
 
     directions: tuple[str, ...]
     rate_bps: int
@@ -71,7 +73,8 @@ class RateChange(LinkFault):
 
 @dataclass(frozen=True)
 class Impair(LinkFault):
-    """The directions (`h1->s1`) get one more impairment. When it ends, the impairment is removed.
+    """The directions (`h1->s1`) get one more impairment. When the fault ends, the impairment is
+    removed.
 
     Frame k of a direction counts all frames since the network started, not since the fault began.
     """
@@ -86,7 +89,8 @@ class Impair(LinkFault):
 
 @dataclass(frozen=True)
 class AgentFault:
-    """A fault of the programs that a job's agents run on a host. role: theirs (hosts/part.py)."""
+    """A fault of the programs that a job's agents run on a host. role: the agents' role
+    (hosts/part.py)."""
 
     job: int
     host: str
@@ -98,26 +102,27 @@ class AgentFault:
 
     @property
     def claim(self) -> Claim:
-        """A program is either suspended or killed."""
+        """The agents of this role, host and job. Pauses and crashes have the same claim, because a
+        program cannot be suspended and killed at the same time."""
         return AgentFault, self.role, self.host, self.job
 
 
 @dataclass(frozen=True)
 class AgentPause(AgentFault):
-    """The agent's program is suspended (SIGSTOP) and keeps its state. When it ends, the program
-    continues (SIGCONT)."""
+    """The agent's program is suspended (SIGSTOP) and keeps its state. When the fault ends, the
+    program continues (SIGCONT)."""
 
 
 @dataclass(frozen=True)
 class AgentCrash(AgentFault):
-    """The agent's program is killed. When it ends (a restart), the program is started again with no
+    """The agent's program is killed. When the fault ends, the program is started again with no
     state."""
 
 
 @dataclass(frozen=True)
 class AgentSlow(AgentFault):
-    """The agent handles packets that have arrived only every `delay_s`. When it ends, it handles
-    them immediately again."""
+    """The agent handles the packets that have arrived only every `delay_s` seconds. When the fault
+    ends, it handles packets immediately again."""
 
     delay_s: float
 
@@ -128,7 +133,8 @@ class AgentSlow(AgentFault):
 
 @dataclass(frozen=True)
 class SwitchFault:
-    """A fault of a switch's program. Two must not overlap, whatever they are."""
+    """A fault of a switch's program. Two faults of one switch must not overlap, whatever their
+    kinds."""
 
     switch: str
 
@@ -143,22 +149,22 @@ class SwitchFault:
 
 @dataclass(frozen=True)
 class SwitchRestart(SwitchFault):
-    """The switch's program is killed and started again, with no entries and empty registers. It is
-    filled again after `outage_s` at the earliest. This fault does not end."""
+    """The switch's program is killed and started again, with no entries and empty registers. Its
+    entries are written again `outage_s` seconds later at the earliest. This fault does not end."""
 
     outage_s: float
 
 
 @dataclass(frozen=True)
 class SwitchReprogram(SwitchFault):
-    """The running switch loads its program again: registers, entries and counters are empty, and
-    then the entries are written again. This fault does not end."""
+    """The running switch loads its program again, which empties registers, entries and counters.
+    Then the entries are written again. This fault does not end."""
 
 
 @dataclass(frozen=True)
 class Attack:
-    """A host that has no part in some job sends this many frames against it, spread evenly over
-    `over_s`. It ends when they are sent."""
+    """A host sends `frames` frames against a job that it has no part in, spread evenly over
+    `over_s` seconds. The fault ends when all frames are sent."""
 
     host: str
     frames: int
@@ -174,13 +180,14 @@ class Attack:
 
 
 Action: TypeAlias = "LinkFault | AgentFault | SwitchFault | Attack"
-"""What a fault does. testbed/control/fault.py has a table of how each is done."""
+"""What a fault does. testbed/control/fault.py has a table of how each action is done."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A declared fault. number: its position in the expanded list, which identifies it in events.
-    kind: the scenario's name for it. duration_s: None if it lasts to the end of the run."""
+    """A declared fault. number: its position in the list of all faults of the run, which identifies
+    it in events. kind: its name in the scenario. duration_s: None if it lasts to the end of the
+    run."""
 
     number: int
     kind: str

@@ -1,5 +1,4 @@
-"""Judges what limited a run: the network, the machine or neither. The verdict comes with its
-evidence."""
+"""Judges what limited a run: the network, the machine or neither. The verdict names its reasons."""
 
 from __future__ import annotations
 
@@ -25,12 +24,12 @@ class Evidence:
     """The data from which the verdict is derived; `usage` covers only the rounds, and is zero in
     virtual time.
 
-    rate_share: what crossed the busiest link in the rounds, divided by what it could carry. sent,
-    retransmitted: frames of all workers; unexplained: retransmissions that no loss, delay or fault
-    explains. losses: frames lost in transit, for any reason. faults: those that kept workers,
-    switches or links from working, in words. window_share: the share of the busiest link's rate
-    that the window allows; 1 if it is not a limit. delayed: links have a delay or jitter. brief:
-    rounds have hardly more chunks than the window.
+    rate_share: the bytes that crossed the busiest link in the rounds, divided by what it could
+    carry. sent, retransmitted: frames of all workers. unexplained: retransmissions that no loss,
+    delay or fault explains. losses: frames lost in transit, for any reason. faults: the names of
+    the faults that kept workers, switches or links from working. window_share: the share of the
+    busiest link's rate that the window allows; 1 if the window is no limit. delayed: whether links
+    have a delay or jitter. brief: whether each round has few chunks compared with the window.
     """
 
     rate_share: float
@@ -49,8 +48,8 @@ class Evidence:
 
 
 def judge(evidence: Evidence) -> dict[str, object]:
-    """Returns `{"verdict": ..., "waited_for": ..., "reasons": [...]}`; the first reason decided the
-    verdict."""
+    """Returns `{"verdict": ..., "waited_for": ..., "reasons": [...]}`. The first of the reasons
+    decided the verdict."""
     shown = f"the busiest link carried {evidence.rate_share:.0%} of its rate"
     notes = [shown, *_notes(evidence)]
     if evidence.rate_share >= RATE_REACHED:
@@ -78,7 +77,7 @@ def short_of_processors(evidence: Evidence) -> str:
 
 
 def _waited_for(evidence: Evidence) -> tuple[str, str]:
-    """Returns what kept the links idle, as a word and as a sentence; the most certain reason is
+    """Returns what kept the links idle, as a word and as a sentence. The most certain reason is
     tried first."""
     if evidence.unexplained > AGAIN * evidence.sent:
         return (
@@ -136,9 +135,9 @@ def _full_machine(evidence: Evidence) -> tuple[str, str] | None:
 
 
 def _waited(evidence: Evidence) -> tuple[str, str] | None:
-    """Returns the shortage if one process waited long enough to stop any other or, because each
-    process delays the others, if all together waited for half of the time in which the links were
-    idle."""
+    """Returns the shortage if one process waited for a processor for at least WAITED of the time.
+    Also returns it if all waits together are at least half of the time in which the busiest link
+    was idle, because each process delays the others."""
     wall_s = evidence.usage.wall_s
     name, wait = _largest(evidence.usage.wait_s)
     idle = WAITED_FOR_IDLE * (1 - evidence.rate_share)

@@ -1,9 +1,9 @@
-"""Finds what a run should not show unless its scenario expects it: faults of the program or its
+"""Finds what a run should not show unless its scenario expects it: errors of the program or its
 workers that leave every sum right.
 
 Each finding has a kind, a sentence and numbers. In virtual time every retransmission is accounted
-for. On real links a finding is what remains of their number after all losses have been deducted,
-and timers are not judged on a machine that was short of processors.
+for. On real links, all retransmissions that losses explain are deducted first, and the rest is a
+finding. Timers are not judged on a machine that was short of processors.
 """
 
 from __future__ import annotations
@@ -21,17 +21,18 @@ from agglab.testbed.workloads import KINDS
 from agglab.topologies.graph import COPYING, DELAYING
 
 AGAIN_A_LOSS = 2
-"""On real links, every worker of the job may send a chunk and the next one again for each loss."""
+"""On real links, how many retransmissions one loss explains for each worker of the job: a chunk and
+the next one."""
 AGAIN_SHARE, AGAIN_A_WORKER = 0.01, 16
-"""On real links, so many more retransmissions are tolerated, as a share of all frames sent or for
-each worker (twice PROBES of worker.c): when one process pauses for a moment, all the others ask
-again."""
+"""On real links, how many more retransmissions are tolerated: AGAIN_SHARE of all frames sent, or
+AGAIN_A_WORKER for each worker (twice PROBES of worker.c), whichever is more. When one process
+pauses for a moment, all the others ask again."""
 MOVING = 128
 """On real links, the most frames that a switch may have counted and not yet sent, or sent and not
 yet counted."""
 SLOW_TIMES, SLOW_S = 3.0, 0.1
-"""A round counts as slow if it takes so many times its bound and, on real links, also so much
-longer."""
+"""A round counts as slow if it takes more than SLOW_TIMES times its bound. On real links, it must
+also take more than SLOW_S seconds longer than its bound."""
 WINDOW_SHARE = 0.75
 
 
@@ -81,8 +82,8 @@ def find(case: Case) -> list[Finding]:
 def unexpected(
     found: Sequence[Mapping[str, Any]], expected: Sequence[str], allowed: Sequence[str] = ()
 ) -> list[str]:
-    """Returns why a run with these findings (as in metrics.json) is not what was expected. allowed:
-    kinds that the run may show but need not."""
+    """Returns why a run with these findings (as in metrics.json) is not what was expected.
+    expected: kinds that the run must show. allowed: kinds that it may show."""
     kinds, known = {finding["kind"] for finding in found}, {*expected, *allowed}
     missed = [f"{f['kind']}: {f['text']}" for f in found if f["kind"] not in known]
     absent = [kind for kind in expected if kind not in kinds]
@@ -90,8 +91,8 @@ def unexpected(
 
 
 def unexplained_repeats(measured: Measurements, jobs: Mapping[str, Any], losses: int) -> int:
-    """Returns the number of contributions that were sent again for no reason that the network knows
-    of."""
+    """Returns the number of contributions that were sent again although nothing in the network
+    explains it."""
     repeats = measured.statistics.repeats
     if repeats is not None:
         more = sum(repeats.consequences.values()) - sum(repeats.explained.values())
@@ -135,9 +136,9 @@ def _sent_again(case: Case) -> Iterator[Finding]:
 
 
 def _in_switches(case: Case) -> Iterator[Finding]:
-    """Compares what programs did with what they counted. This is not possible where members left a
-    job or a real switch lost its counters. With corrupted or foreign frames, it is not known what
-    else a program should have sent."""
+    """Yields findings about switches whose programs sent or counted other frames than they should
+    have. The counts cannot be compared if members left a job or a real switch lost its counters.
+    With corrupted or foreign frames, it is not known what else a program should have sent."""
     outcome = case.measured.outcome
     emptied = any(isinstance(f.action, SwitchRestart | SwitchReprogram) for f in outcome.begun)
     left = any(result.lost for result in outcome.jobs)
@@ -181,7 +182,8 @@ def _sent_by(
 
 
 def _dropped_inside(case: Case, switch: str) -> int:
-    """Returns the frames that a real switch's ports could not send, which are counted already."""
+    """Returns the number of frames that a real switch's ports could not send after its program had
+    counted them."""
     details = next(s.details for s in case.measured.statistics.switches if s.name == switch)
     ports: Any = details.get("ports", {})
     return sum(port.get(k, 0) for port in ports.values() for k in ("tx_oversize", "tx_errors"))
@@ -193,8 +195,8 @@ def _stopped(case: Case, switch: str) -> int:
 
 
 def _refused(case: Case) -> Iterator[Finding]:
-    """Yields findings about refused packets. Foreign frames, corrupted ones, and those of an
-    earlier session are refused rightly."""
+    """Yields a finding about packets that were refused without a reason. Foreign frames, corrupted
+    ones, and those of an earlier session are refused for a reason."""
     outcome = case.measured.outcome
     if any(result.restarts or result.failure or result.lost for result in outcome.jobs):
         return
@@ -217,8 +219,8 @@ def _refused(case: Case) -> Iterator[Finding]:
 
 
 def _stale(case: Case) -> int:
-    """Returns the stale contributions that a delay must explain; in virtual time nothing else makes
-    one stale."""
+    """Returns the number of stale contributions that programs counted. In virtual time, only a
+    delay makes a contribution stale."""
     known = case.resolved.system.counters
     stale = [kind for kind, counter in known.items() if counter.tally == "stale"]
     counters = case.measured.counters.values()
@@ -226,8 +228,8 @@ def _stale(case: Case) -> int:
 
 
 def slow_rounds(case: Case) -> Iterator[Finding]:
-    """Yields rounds that took too long. Losses enter the bound only on average, so rounds with lost
-    frames are not judged."""
+    """Yields a finding for each job whose median round took too long. The bound includes losses
+    only on average, so runs with lost frames are not judged."""
     begun = case.measured.outcome.begun
     if case.losses or case.short or holding_up(begun) or _delayed(begun) or _disorderly(case):
         return

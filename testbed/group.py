@@ -1,4 +1,4 @@
-"""Runs that take turns on networks of their own: the contenders of a comparison, round by round, or
+"""Runs that take turns, each on its own network: the contenders of a comparison, round by round, or
 a single run that has all turns."""
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ class Run:
         self.folder.write_json("metrics.json", result)
 
     def broke_off(self, error: Exception) -> int:
-        """Reports the reason on the terminal and in the folder; returns the exit code."""
+        """Reports on the terminal and in the folder why the run was aborted; returns the exit
+        code."""
         if isinstance(error, (NodeFailed, AgentFailed, MachineLacks, WorkerError)):
             self.folder.fail(str(error))
             self._say(error.report() if isinstance(error, NodeFailed) else str(error))
@@ -61,8 +62,8 @@ class Run:
         return FAILED
 
     def _broken(self, error: Exception) -> str:
-        """Returns one line, which the folder also keeps; an internal error leaves its traceback in
-        a file."""
+        """Returns the line about this error and also keeps it in the folder. For an internal error,
+        writes the traceback to a file."""
         if is_full(error):
             line = cannot_write(error, self.folder.path)
             self.folder.fail(line)
@@ -74,7 +75,7 @@ class Run:
         return f"{what}; the traceback is in {log}"
 
     def _report_failures(self, measured: Measurements, missed: Sequence[str]) -> None:
-        """Prints details of a job's failure that was not expected."""
+        """Prints the details of jobs' failures that the scenario does not expect."""
         for result in measured.outcome.jobs:
             if result.failure and result.failure.reason in missed:
                 self._say(result.failure.reason)
@@ -87,8 +88,8 @@ class Run:
 
 
 def take_turns(runs: Sequence[Run]) -> int:
-    """Starts all runs; then each has a turn, again and again, until all are done. A run that is
-    aborted does not stop the others, but one that cannot start does. Returns PASSED, or the exit
+    """Starts all runs. Then each run has a turn, again and again, until all are done. A run that is
+    aborted does not stop the others, but a run that cannot start does. Returns PASSED, or the exit
     code of the first run that was aborted."""
     code = PASSED
     with contextlib.ExitStack() as stack:
@@ -113,8 +114,8 @@ def take_turns(runs: Sequence[Run]) -> int:
 
 
 def _turn(run: Run, turns: Turns) -> int:
-    """Takes one turn. Returns PASSED, also when the run is complete; the exit code if it was
-    aborted."""
+    """Gives a run one turn. Returns the exit code if the run was aborted in it. Otherwise returns
+    PASSED, also if the run is complete."""
     try:
         next(turns, None)
     except Exception as error:
@@ -127,7 +128,7 @@ def _is_over(turns: Turns) -> bool:
 
 
 def _close(run: Run, turns: Turns) -> None:
-    """Removes everything that a run built, if it is not complete."""
+    """Removes everything that a run built, if the run is not complete."""
     try:
         turns.close()
     except Exception as error:

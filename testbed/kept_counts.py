@@ -1,11 +1,11 @@
-"""Counts that outlive a switch's restart."""
+"""Counts that are kept when a switch is restarted."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 
 Count = tuple[int, int]
-"""Packets and bytes."""
+"""The number of packets, and their bytes."""
 
 
 class KeptCounts:
@@ -15,12 +15,12 @@ class KeptCounts:
         self._before: dict[Hashable, dict[int, Count]] = {}
 
     def keep(self, counter: Hashable, cells: Mapping[int, Count]) -> None:
-        """The switch is about to forget these cells of a counter."""
+        """Stores these cells of a counter, which the switch is about to forget."""
         self._before[counter] = self.total(counter, cells)
 
     def total(self, counter: Hashable, cells: Mapping[int, Count]) -> dict[int, Count]:
-        """Returns what a counter has counted in each of its cells, now and before its switch was
-        stopped."""
+        """Returns what a counter has counted in each of its cells. cells: the current counts, to
+        which those from before the switch was stopped are added."""
         total = dict(self._before.get(counter, {}))
         for index, (packets, size) in cells.items():
             packets_before, size_before = total.get(index, (0, 0))

@@ -87,8 +87,8 @@ def private_mounts() -> None:
 
 
 def _place(descriptor: int) -> tuple[str, int]:
-    """Identifies a mount and a folder in it, because a bind mount has the inode of the folder that
-    it shows."""
+    """Returns the mount of a descriptor and the inode in it. The inode alone does not identify the
+    mount, because a bind mount has the inode of the folder that it shows."""
     lines = Path(f"/proc/self/fdinfo/{descriptor}").read_text().splitlines()
     return next(line for line in lines if line.startswith("mnt_id")), os.fstat(descriptor).st_ino
 
@@ -113,8 +113,8 @@ def die_with_parent(parent: int) -> None:
 
 @contextlib.contextmanager
 def network_namespace(pid: int) -> Iterator[None]:
-    """Puts the calling thread, and programs that it starts, into the network namespace of process
-    pid."""
+    """Moves the calling thread, and programs that it starts, into the network namespace of process
+    `pid` while the context lasts."""
     home = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
     try:
         away = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY)

@@ -1,7 +1,7 @@
 """Compares predicted and measured bytes on every link.
 
-The system predicts the bytes from the scenario alone. Retransmissions are added to the prediction;
-they are counted by whoever sends them, an agent or a switch.
+The system predicts the bytes from the scenario alone. Retransmissions are added to the prediction.
+They are counted by their sender, which is an agent or a switch.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from agglab.testbed.workloads import asked
 
 @dataclass
 class Expected:
-    """Expected bytes of one direction: what all rounds send, and the least and the most of the
-    retransmitted bytes that it can have carried."""
+    """The expected bytes of one direction. predicted: what all rounds send. again_min, again_max:
+    the least and the most retransmitted bytes that the direction can have carried."""
 
     predicted: int = 0
     again_min: int = 0
@@ -38,8 +38,8 @@ def compare(
     links: dict[str, dict[str, dict[str, Any]]],
 ) -> tuple[bool | None, str]:
     """Adds `predicted_bytes` to every direction of `links`. Returns whether every direction carried
-    exactly these and the bytes counted as sent again; None, with the reason, if that cannot be
-    known."""
+    exactly the predicted bytes plus those counted as sent again, and an empty text. If that cannot
+    be known, returns None and the reason."""
     unclear = _unclear(resolved, measured)
     expected = {} if unclear else _expected(resolved, measured)
     for ways in links.values():
@@ -55,7 +55,8 @@ def compare(
 
 
 def _unclear(resolved: ResolvedScenario, measured: Measurements) -> str:
-    """Returns why it cannot be known what the links should have carried; empty if it can."""
+    """Returns why it cannot be known what the links should have carried; empty if it can be
+    known."""
     for result in measured.outcome.jobs:
         if result.failure:
             return f"{result.job.name} failed, so its last round sent only part of its bytes"
@@ -92,8 +93,8 @@ def _as_far_as_it_came(resolved: ResolvedScenario, result: JobResult) -> ActiveJ
 def _more(
     resolved: ResolvedScenario, job: ActiveJob, result: JobResult, run_bytes: Mapping[str, int]
 ) -> dict[str, int]:
-    """Returns for each host the bytes that its agents of the job sent beyond the prediction, as far
-    as the agents' own counts of retransmissions explain them."""
+    """Returns for each host the bytes that its agents of the job sent beyond the prediction. Bytes
+    that the agents' own counts of retransmissions do not explain are left out."""
     counts = _counts(result)
     more = {host: count["bytes_sent"] for host, count in counts.items()}
     for name, size in run_bytes.items():

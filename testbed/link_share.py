@@ -1,5 +1,5 @@
-"""Computes how much of its rate the busiest link used in the rounds: the network's part in their
-time."""
+"""Computes which share of its rate the busiest link used in the rounds. The share says how much of
+the rounds' time is due to the network."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Spans = Sequence[tuple[int, int]]
 
 
 def busiest_share(graph: Topology, outcome: Outcome, token_bucket: bool) -> float:
-    """Returns the highest share of all directions that have a rate, 0 to 1.
+    """Returns the highest share among all directions that have a rate, from 0 to 1.
 
-    token_bucket: links have a token bucket, which may be full and then lets that much through at
-    once. Without one, a frame may be in transmission when a period begins.
+    token_bucket: whether links have a token bucket. A full bucket lets as many bytes as it holds
+    through at once. On a link without one, a frame may be in transmission when a period begins.
     """
     shares = [
         _share(
@@ -34,9 +34,10 @@ def busiest_share(graph: Topology, outcome: Outcome, token_bucket: bool) -> floa
 
 
 def _share(carried: int, rate_bps: int, burst: int, outcome: Outcome) -> float:
-    """Returns the share of what could cross in the rounds' own time. Bytes beyond that waited in
-    the queue when the rounds ended, and crossed before the testbed learned of the end; then that
-    time counts as well."""
+    """Returns the carried bytes as a share of what could cross in the rounds, by the workers' own
+    times. If more bytes crossed, some of them waited in the queue when the rounds ended, and
+    crossed before the testbed learned of the end. In that case, the time until the testbed learned
+    of the end counts as well."""
     heard = [(span.begin_ns, span.end_ns) for span in outcome.spans]
     for spans in (_rounds(outcome), heard):
         capacity = _capacity_bytes(rate_bps, burst, spans)
@@ -57,15 +58,15 @@ def _rate_bps(direction: str, own_bps: int, begun: Sequence[Fault]) -> int:
 
 
 def _capacity_bytes(rate_bps: int, burst: int, spans: Spans) -> float:
-    """Returns what a link can carry in these periods; each period may find the token bucket
-    full."""
+    """Returns how many bytes a link can carry in these periods. Each period may begin with a full
+    token bucket."""
     seconds = sum(end - start for start, end in spans) / NS_PER_S
     return rate_bps * seconds / 8 + len(spans) * burst
 
 
 def _rounds(outcome: Outcome) -> Spans:
-    """Returns when at least one job was in a round, by the workers' own times; empty if rounds were
-    aborted, because workers report no end for these."""
+    """Returns the periods in which at least one job was in a round, by the workers' own times.
+    Returns none if rounds were aborted, because workers report no end of such rounds."""
     if any(result.restarts or result.failure for result in outcome.jobs):
         return []
     spans = sorted(

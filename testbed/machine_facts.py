@@ -93,8 +93,8 @@ def _inputs(suite: Suite) -> dict[str, Any]:
 
 
 def git_facts() -> dict[str, Any] | None:
-    """Returns the commit and whether files differ from it; None outside a checkout or without
-    git."""
+    """Returns the commit, and whether files differ from it. Returns None outside a checkout or
+    without git."""
     commit = first_line(["git", "-C", str(REPOSITORY), "rev-parse", "HEAD"])
     if commit is None:
         return None
@@ -144,7 +144,7 @@ def _packages() -> dict[str, str | None]:
 
 
 def first_line(command: Sequence[str]) -> str | None:
-    """Returns the first line that a command prints; None if it is missing or fails."""
+    """Returns the first line that a command prints; None if the command is missing or fails."""
     if shutil.which(command[0]) is None:
         return None
     try:

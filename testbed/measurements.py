@@ -15,10 +15,10 @@ from agglab.testbed.systems.base import Cells
 class Measurements:
     """Everything that a finished run measured.
 
-    register_bits: switch -> bits of all registers of its program. counters: switch -> kind -> index
-    of the job in the run (the last index is for packets of no job) -> (packets, bytes). processors:
-    the number that the run may use; `usage` in `outcome` covers only the rounds. record: the
-    samples over time.
+    counters: switch -> kind -> index of the job in the run (the last index is for packets of no
+    job) -> (packets, bytes). register_bits: switch -> bits of all registers of its program.
+    processors: the number of processors that the run may use. `usage` in `outcome` covers only the
+    rounds. record: the samples over time.
     """
 
     outcome: Outcome

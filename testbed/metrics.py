@@ -1,4 +1,5 @@
-"""Computes metrics.json from what was measured: pure arithmetic, no files, no clocks."""
+"""Computes metrics.json from what was measured. The result depends on nothing else, such as files
+or clocks."""
 
 from __future__ import annotations
 
@@ -92,7 +93,8 @@ def compute(resolved: ResolvedScenario, measured: Measurements) -> dict[str, Any
 
 
 def _accounts(found: Sequence[findings.Finding], measured: Measurements) -> dict[str, Any]:
-    """Returns whether every frame is accounted for; null if counters are not read at one moment."""
+    """Returns whether every frame is accounted for. The answer is null on real links, where
+    counters are not read at one moment."""
     if not measured.statistics.nodes:
         return {"balanced": None, "unclear": ON_REAL_LINKS}
     return {"balanced": all(finding.kind != "accounts" for finding in found), "unclear": ""}
@@ -142,8 +144,8 @@ def _job(resolved: ResolvedScenario, result: JobResult, record: Record) -> dict[
 
 
 def _send_rate(record: Record, result: JobResult) -> dict[str, float | None]:
-    """Returns percentiles of what all agents of the job sent in the sampling intervals that lie
-    within rounds; null if there is none."""
+    """Returns percentiles of the rate at which all agents of the job sent together, over the
+    sampling intervals that lie within rounds. They are null if there is no such interval."""
     moments, rates = sent_rates(record, result.job.number)
     within = np.zeros(len(moments), bool)
     for done in result.rounds:
@@ -203,9 +205,9 @@ def _plain(value: float | int | str) -> float | int | str:
 
 
 def _throughput(result: JobResult) -> float:
-    """Returns the tensor elements reduced per second, from the job's start to its last round
-    without other runs' turns. It is 0 if no time passed, which can happen in virtual time if
-    nothing crosses a link."""
+    """Returns the tensor elements reduced per second, from the job's start to the end of its last
+    round. The time of other runs' turns is left out. The result is 0 if no time passed, which can
+    happen in virtual time if nothing crosses a link."""
     if not result.rounds or result.started_ns is None:
         return 0.0
     last_ns = max(event["end_ns"] for event in result.rounds[-1].ended.values())
@@ -215,8 +217,9 @@ def _throughput(result: JobResult) -> float:
 
 
 def _fairness(results: Sequence[JobResult]) -> dict[str, Any]:
-    """Returns Jain's index of the jobs' throughputs relative to their shares: 1 if all get their
-    share, 1/n if one gets everything."""
+    """Returns the share of each job in the throughput of all, and Jain's index of the jobs'
+    throughputs relative to their declared shares. The index is 1 if every job gets its declared
+    share, and 1/n if one of n jobs gets everything."""
     rates = [_throughput(result) for result in results]
     weighed = [rate / result.job.share for rate, result in zip(rates, results, strict=True)]
     squares = len(weighed) * sum(rate * rate for rate in weighed)
@@ -251,8 +254,8 @@ def _faults(outcome: Outcome) -> dict[str, Any]:
 def shortcomings(
     outcome: Outcome, found: Sequence[Mapping[str, Any]], expected: Sequence[Expectation]
 ) -> list[str]:
-    """Returns what a run must not end with unless it is expected: wrong sums or results, failed
-    jobs, faults that never began, findings (as in metrics.json)."""
+    """Returns the reasons for which a run fails unless the scenario expects them: wrong sums or
+    results, failed jobs, faults that never began, and findings (as in metrics.json)."""
     metrics = {expectation.metric for expectation in expected}
     missed = [_wrong(r) for r in outcome.jobs if _is_wrong_unexpectedly(r, expected)]
     missed += [
@@ -269,7 +272,7 @@ def shortcomings(
 
 
 def _wrong(result: JobResult) -> str:
-    """Returns where a job's first wrong sum or result is, and how many there are."""
+    """Returns a sentence on a job's first wrong sum or result, and on how many there are."""
     first = _first_wrong(result)
     assert first is not None
     place = first["what"] if first["index"] is None else f"{first['what']}[{first['index']}]"
@@ -288,7 +291,7 @@ def _wrong(result: JobResult) -> str:
 
 def _is_wrong_unexpectedly(result: JobResult, expected: Sequence[Expectation]) -> bool:
     """Returns whether a job's sums or results are wrong although the scenario does not say that
-    they are or may be. Wrong sums explain wrong results; right sums do not."""
+    they are or may be. Wrong sums explain wrong results, but right sums do not."""
     verdict = combine([verdict for _, verdict in result.judged])
     sums, results = (
         _is_expected(result, expected, flag, count)
@@ -309,15 +312,15 @@ def _is_expected(result: JobResult, expected: Sequence[Expectation], flag: str, 
 
 
 def memory_needed_bytes(resolved: ResolvedScenario) -> int:
-    """Returns about how many bytes the agents' arrays (input, output, sums, the next input) and the
-    system need."""
+    """Returns about how many bytes the system and the agents' arrays (input, output, sums, the next
+    input) need."""
     tensors = sum(len(job.hosts) * job.elements for job in resolved.jobs)
     more = resolved.system.memory_bytes(resolved)
     return AGENT_COPIES * tensors * VALUE_BYTES + more
 
 
 def lookup(metrics: Mapping[str, Any], path: str) -> Any:
-    """Returns the value at a dotted path, or None."""
+    """Returns the value at a dotted path; None if there is none."""
     value: Any = metrics
     for name in path.split("."):
         if not isinstance(value, Mapping) or name not in value:
@@ -327,7 +330,7 @@ def lookup(metrics: Mapping[str, Any], path: str) -> Any:
 
 
 def failures(metrics: Mapping[str, Any], expected: Sequence[Expectation]) -> list[str]:
-    """Returns each expectation that does not hold, as `expected x <= 1, got 2`."""
+    """Returns a text such as `expected x <= 1, got 2` for each expectation that does not hold."""
     missed = []
     for expectation in expected:
         if expectation.metric == FINDINGS:
@@ -404,8 +407,8 @@ def _switches(measured: Measurements, lost: Mapping[str, Lost]) -> dict[str, dic
 
 
 def _port_errors(switch: SwitchStatistics) -> int:
-    """Returns the frames that no link counts. Those that a link's queue refused (tx_drops) are in
-    its queue_drops."""
+    """Returns the number of frames that the switch's ports lost and no link counts. Frames that a
+    link's queue refused (tx_drops) are not included, because the link's queue_drops has them."""
     ports = switch.details.get("ports", {})
     assert isinstance(ports, Mapping)
     return sum(port.get(name, 0) for port in ports.values() for name in PORT_ERRORS)

@@ -45,15 +45,15 @@ ARRAYS = ("result", "sums", "out")
 """The fields of Received for every kind of workload."""
 NPY_HEADER_BYTES = 128
 WATCH_S = 0.1
-"""How often the processes are measured."""
+"""The longest time between two checks of the processes, in seconds."""
 LOOK_SHARE = 30
-"""The inverse of the share of a processor that reading the links' counters may take."""
+"""Reading the links' counters may take at most one part in LOOK_SHARE of a processor."""
 
 
 class MininetBackend(BuiltOnEntry):
-    """See backend.Backend. targets: the target of every switch. sums: a folder for what agents
-    receive, which can be large. counters: the names of the P4 programs' counters, whose values are
-    kept when a switch is restarted."""
+    """The Backend (backend.py) of runs on real links. targets: the target of every switch. sums: a
+    folder for what agents receive, which can be large. counters: the names of the P4 programs'
+    counters, whose values are kept when a switch is restarted."""
 
     def __init__(
         self,
@@ -71,7 +71,8 @@ class MininetBackend(BuiltOnEntry):
         buffered: Collection[str] = (),
     ) -> None:
         """sample_ns: the interval at which links are sampled for `record` and agents sample
-        themselves; 0 for never. buffered: names of links, see MininetNetwork."""
+        themselves; 0 for never. buffered: names of the links that carry buffers (see
+        MininetNetwork)."""
         super().__init__()
         self._topology = topology
         self._targets = targets
@@ -132,8 +133,9 @@ class MininetBackend(BuiltOnEntry):
                 return events
 
     def _look(self) -> float:
-        """Samples the links if it is time to, and returns how long to wait until the next sample.
-        Sampling takes no more than 1 / LOOK_SHARE of a processor, however many links there are."""
+        """Samples the links if a sample is due. Returns how long to wait until the next sample, in
+        seconds. Sampling takes no more than 1 / LOOK_SHARE of a processor, however many links there
+        are."""
         tracks = self._tracks
         if tracks is None:
             return WATCH_S
@@ -158,8 +160,8 @@ class MininetBackend(BuiltOnEntry):
         )
 
     def _ended(self) -> list[Event]:
-        """Returns the events of programs that ended without being told to; what they sent before
-        comes first."""
+        """Returns the events of programs that ended without being told to, after the events that
+        these programs sent before."""
         ended = []
         for worker in sorted(self._running, key=lambda w: (w.job, w.host, w.role, w.rank)):
             status = self._processes[worker].poll()
@@ -228,7 +230,7 @@ class MininetBackend(BuiltOnEntry):
                     raise
 
     def _open(self, host: str) -> socket.socket:
-        """Opens a packet socket, which stays in the namespace in which it was created."""
+        """Returns a new packet socket, which stays in the namespace in which it was created."""
         with network_namespace(self._network.mininet[host].pid):
             link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
             link.bind((interface_name(host, 0), 0))
@@ -292,14 +294,14 @@ def _mapped(path: Path) -> Array:
 
 
 def _environment() -> dict[str, str]:
-    """Limits each library to one thread: an agent is one worker, and there are more workers than
-    processors."""
+    """Returns the environment of agents, which limits each numeric library to one thread. An agent
+    is one worker, and there may be more workers than processors."""
     return {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 def _compile(targets: Iterable[Target]) -> None:
     """Compiles in advance what every switch and agent would otherwise compile during its start. If
-    that fails, the first of them reports why."""
+    that fails, the first switch or agent to start reports why."""
     with contextlib.suppress(BuildError):
         library.built()
     if any(isinstance(target, NativeTarget) for target in targets):

@@ -1,11 +1,11 @@
 """Decides whether a difference is more than noise. The rounds of a run are the sample. Random
 choices are seeded, so the same rounds always give the same answer.
 
-Two runs are compared by the rank-sum test of Wilcoxon, Mann and Whitney: if both had the same
-distribution, how often would a random division of all their rounds put the sums of ranks at least
-as far apart? A single delayed round hardly changes ranks. The interval of a median, and of the
-ratio of two medians, is the percentile bootstrap's (Efron and Tibshirani, An Introduction to the
-Bootstrap, 1993, chapter 13; recalled, not looked up).
+Two runs are compared by the rank-sum test of Wilcoxon, Mann and Whitney. It assumes that both have
+the same distribution. Then it asks how often a random division of all their rounds would put the
+sums of ranks at least as far apart. A single delayed round hardly changes ranks. The interval of a
+median, and of the ratio of two medians, is the percentile bootstrap's (Efron and Tibshirani, An
+Introduction to the Bootstrap, 1993, chapter 13; recalled, not looked up).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import numpy as np
 
 DRAWS = 2000
 EXACT_MAX = 10_000
-"""Up to this number, every way of dividing the rounds is tried; beyond it, so many are drawn at
-random."""
+"""If there are at most this many ways to divide the rounds, all are tried. Otherwise this many are
+drawn at random."""
 LEVEL = 0.95
 SEED = 12
 
@@ -35,9 +35,9 @@ class Interval:
 
 @dataclass(frozen=True)
 class Difference:
-    """The difference of sample b from sample a. ratio: b's median divided by a's; p: the
-    probability that chance makes a difference as large; p_least: the smallest p that so few rounds
-    can give. interval: None if a sample has only one value."""
+    """How sample b differs from sample a. ratio: b's median divided by a's. p: the probability that
+    chance makes a difference at least as large. p_least: the smallest p that so few rounds can
+    give. interval: the interval of `ratio`; None if a sample has only one value."""
 
     ratio: float
     interval: Interval | None
@@ -46,8 +46,7 @@ class Difference:
 
 
 def median_interval(sample: Sequence[float]) -> Interval | None:
-    """Returns the bootstrap interval of the median; None for fewer than two values, which cannot
-    give one."""
+    """Returns the bootstrap interval of the median; None if there are fewer than two values."""
     if len(sample) < 2:
         return None
     medians = _medians(np.asarray(sample, dtype=float), np.random.default_rng(SEED))
@@ -55,7 +54,8 @@ def median_interval(sample: Sequence[float]) -> Interval | None:
 
 
 def difference(a: Sequence[float], b: Sequence[float]) -> Difference | None:
-    """Returns the difference; None if a sample is empty or the median of a is not positive."""
+    """Returns how b differs from a; None if a sample is empty or the median of a is not
+    positive."""
     first, second = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
     if not first.size or not second.size or not np.median(first) > 0:
         return None
@@ -83,7 +83,7 @@ def _interval(values: np.ndarray) -> Interval:
 
 
 def _permutation(a: np.ndarray, b: np.ndarray, rng: np.random.Generator) -> float:
-    """Returns the two-sided p of the sum of ranks. All divisions are tried if they are few.
+    """Returns the two-sided p of the sum of ranks. If there are few divisions, all are tried.
     Otherwise the measured division counts as one of those drawn (Phipson and Smyth, 2010;
     recalled)."""
     ranks = _doubled_ranks(np.concatenate([a, b]))
@@ -98,14 +98,14 @@ def _permutation(a: np.ndarray, b: np.ndarray, rng: np.random.Generator) -> floa
 
 
 def _doubled_ranks(values: np.ndarray) -> np.ndarray:
-    """Returns twice the rank of each value, from 1; equal values share their ranks. These are whole
-    numbers, so sums can be compared for equality."""
+    """Returns twice the rank of each value, counted from 1; equal values share their ranks. Twice a
+    rank is a whole number, so sums can be compared for equality."""
     below = (values[:, None] > values).sum(axis=1)
     equal = (values[:, None] == values).sum(axis=1)
     return np.asarray(2 * below + equal + 1)
 
 
 def _least(a: int, b: int) -> float:
-    """Returns the smallest possible p: with n samples each, the most extreme divisions are two, one
-    the mirror image of the other."""
+    """Returns the smallest possible p for samples of `a` and `b` values. If both have the same
+    number, two divisions are the most extreme, because one is the mirror image of the other."""
     return max((2 if a == b else 1) / comb(a + b, a), 1 / (1 + EXACT_MAX))

@@ -1,6 +1,7 @@
-"""Runs one point of a sweep that the worker of another machine's scheduler was given
-(dask_points.py), in a process of its own:
-`python -m agglab.testbed.one_point FILE FOLDER PARENT`."""
+"""Runs one point of a sweep for a Dask worker (dask_points.py), in a process of its own:
+
+`python -m agglab.testbed.one_point FILE FOLDER PARENT`
+"""
 
 from __future__ import annotations
 
@@ -29,8 +30,8 @@ OTHER_CODE = (
 
 
 def main(words: Sequence[str]) -> int:
-    """Runs the point that FILE describes into FOLDER, and ends when the process PARENT does. Exit
-    codes are those of `agglab run`."""
+    """Runs the point that FILE describes, writes its results into FOLDER, and ends when the process
+    PARENT ends. The exit codes are those of `agglab run`."""
     told, folder, parent = words
     die_with_parent(int(parent))
     return guarded(lambda _: _run(Path(told), Path(folder)), [])
@@ -58,8 +59,8 @@ def _point(folder: Path, contender: str, text: str) -> Point:
 
 
 def _contained(points: Sequence[Point], run: Callable[[Path], int]) -> int:
-    """Runs the points. Runs on real links measure the machine, so there is only one at a time,
-    whoever started it."""
+    """Runs the points. Runs on real links measure the machine, so only one takes place at a time,
+    whichever process started it."""
     if points[0].resolved.virtual:
         with scratch_folder() as scratch:
             return run(scratch)

@@ -42,7 +42,8 @@ PAIRS = {
 }
 
 Fill = Callable[[str, Entries], Entries]
-"""A function from (switch, the planned entries) to the entries that the switch is filled with."""
+"""A function that takes a switch and its planned entries, and returns the entries that are written
+to the switch."""
 
 
 def as_planned(switch: str, planned: Entries) -> Entries:
@@ -50,12 +51,13 @@ def as_planned(switch: str, planned: Entries) -> Entries:
 
 
 def filling(path: str, programs: Mapping[str, Path], target: str = "native") -> Fill:
-    """Returns the function that adds the entries of `switch.entries` to those of each switch.
+    """Returns the function that adds the entries of `switch.entries` to the planned entries of each
+    switch.
 
-    path: one file for every switch, a folder with `<switch>-runtime.json` for those that have own
-    entries, or empty. programs: the BMv2 JSON of every switch. If the program lacks a table,
-    entries planned for it are left out, because only the user's own tables matter then. Raises
-    ScenarioError with every mistake in the files.
+    path: one file for every switch, a folder with `<switch>-runtime.json` for each switch that has
+    own entries, or empty. programs: the BMv2 JSON of every switch. Entries that are planned for a
+    table that the program lacks are left out, because only the user's own tables matter then.
+    Raises ScenarioError with every mistake in the files.
     """
     if not path:
         return as_planned
@@ -103,7 +105,8 @@ def _files(path: Path, switches: Sequence[str]) -> dict[str, Path]:
 
 
 def merged(planned: Entries, own: Entries) -> Entries:
-    """Returns both; own entries and groups replace planned ones with the same key."""
+    """Returns the planned and the own entries together. Own entries and groups replace planned ones
+    with the same key."""
     kept = tuple(e for e in planned.tables if not any(_replaces(o, e) for o in own.tables))
     sessions = {**planned.sessions, **own.sessions}
     return Entries(kept + own.tables, {**planned.groups, **own.groups}, sessions)
@@ -133,7 +136,7 @@ def read(path: Path, program: Program) -> Entries:
 
 
 class _Wrong(Exception):
-    """A mistake in a file: path, what is wrong, what is allowed."""
+    """A mistake in a file. Its arguments are the path, what is wrong and what is allowed."""
 
 
 class _Reader:
@@ -312,7 +315,8 @@ def _integer(
 
 
 def _number(path: str, value: Any, bits: int) -> int:
-    """Returns an integer, given as one or as text: decimal, 0x..., a MAC or an IPv4 address."""
+    """Returns the value as an integer. It may be given as an integer or as text: decimal, 0x..., a
+    MAC or an IPv4 address."""
     number = value if type(value) is int else _from_text(value)
     if number is None or not 0 <= number < 1 << bits:
         allowed = f"0 to {(1 << bits) - 1}, a MAC or an IPv4 address, of {bits} bits"

@@ -1,7 +1,8 @@
-"""Names of a P4 program's objects: in full, as P4Info has them, or by a last part of it.
+"""Names of a P4 program's objects. A name is either full, as in P4Info, or the last parts of a full
+name.
 
-`members` and `sums.members` both name the table `MyIngress.sums.members`, as long as no
-other object of that kind ends in the same parts. A full name always names its own object.
+`members` and `sums.members` both name the table `MyIngress.sums.members`, as long as no other
+object of that kind ends in the same parts. A full name always names its own object.
 """
 
 from __future__ import annotations
@@ -10,23 +11,24 @@ from collections.abc import Iterable
 
 
 class UnresolvedName(ValueError):
-    """A name that no object has, or that may stand for several."""
+    """An error for a name that no object has, or that several objects may have."""
 
 
 def is_called(full_name: str, name: str) -> bool:
-    """Whether a name is an object's full name or its last parts."""
+    """Returns whether a name is an object's full name or the last parts of it."""
     return full_name == name or full_name.endswith(f".{name}")
 
 
 def matching(known: Iterable[str], name: str) -> list[str]:
-    """The full names that a name may stand for: itself alone if it is one of them."""
+    """Returns the full names that a name may stand for. If the name is itself one of them, it
+    stands only for itself."""
     found = [each for each in known if is_called(each, name)]
     return [name] if name in found else found
 
 
 def full_name(known: Iterable[str], name: str, kind: str) -> str:
-    """The one full name that a name stands for. kind: what the message calls the object. Raises
-    UnresolvedName if there is none, or more than one."""
+    """Returns the one full name that a name stands for. kind: what the error message calls the
+    object. Raises UnresolvedName if there is no such name, or more than one."""
     known = list(known)
     found = matching(known, name)
     if len(found) != 1:

@@ -7,7 +7,7 @@ from importlib import metadata
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-"""The folder that holds the packages: the checkout, or site-packages/agglab."""
+"""The folder that holds the packages. This is the checkout, or site-packages/agglab."""
 PROGRAM = "p4/forwarding.p4"
 
 
@@ -31,7 +31,7 @@ PYTHON = ".venv/bin/python" if IS_CHECKOUT else "python"
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 INSTALL_TORCH = f"{PYTHON} -m pip install torch --index-url {CPU_INDEX} (200 MB, without CUDA)"
 SETUP = "run `make setup`" if IS_CHECKOUT else ""
-"""The command that installs everything; an installed wheel has none."""
+"""The command that installs everything; empty without a checkout."""
 PYTHON_PACKAGES = {
     "mininet": (
         "apt-get install mininet --no-install-recommends, and use a virtual environment "
@@ -45,8 +45,8 @@ PYTHON_PACKAGES = {
 
 
 def program_remedy(command: str) -> str:
-    """Returns the remedy for what `command` installs by itself, and `make setup` together with
-    everything else."""
+    """Returns the remedy for a missing program. `command` installs only this program, and `make
+    setup` installs everything."""
     return f"{SETUP}, or {command}" if SETUP else command
 
 

@@ -1,5 +1,6 @@
-"""Checks whether the reference compiler and switch (p4c and BMv2), if they are on PATH, can also be
-run: each is tried once with a small program. One that cannot is of no use for comparisons."""
+"""Checks whether the reference compiler and switch (p4c and BMv2) can be run, if they are on PATH.
+Each is tried once with a small program, because a peer that cannot run is of no use for
+comparisons."""
 
 from __future__ import annotations
 
@@ -48,7 +49,8 @@ def try_p4c() -> None:
 
 
 def try_bmv2() -> None:
-    """Raises CouldNotRun if simple_switch or its command line, both on PATH, does not start."""
+    """Raises CouldNotRun if simple_switch or its command line does not start. Both must be on
+    PATH."""
     with tempfile.TemporaryDirectory(prefix="agglab-peer-") as folder:
         program = _compile(compiler_command("agglab"), "python -m agglab.compiler", Path(folder))
         log, port = Path(folder) / "log", _free_port()
@@ -68,7 +70,7 @@ def try_bmv2() -> None:
 
 
 def try_version(program: str) -> None:
-    """Raises CouldNotRun if the program, which is on PATH, cannot even print its version."""
+    """Raises CouldNotRun if the program cannot even print its version. It must be on PATH."""
     _run([program, "--version"], program)
 
 
@@ -106,7 +108,8 @@ def _run(command: Sequence[str], name: str) -> None:
 
 
 def _listens(port: int, process: subprocess.Popen[bytes]) -> bool:
-    """Returns whether a program listens on the port before the process ends or the time is over."""
+    """Returns whether a program starts to listen on the port before the process ends and within
+    PATIENCE_S seconds."""
     deadline = time.monotonic() + PATIENCE_S
     while process.poll() is None and time.monotonic() < deadline:
         with socket.socket() as probe:
@@ -123,7 +126,7 @@ def _free_port() -> int:
 
 
 def bmv2_trouble() -> str:
-    """Returns why a BMv2 on PATH could not be run; empty if it could, or is not installed."""
+    """Returns why BMv2 on PATH cannot be run; empty if it can be run or is not installed."""
     try:
         if shutil.which(GRPC):
             try_version(GRPC)
@@ -137,7 +140,7 @@ def bmv2_trouble() -> str:
 
 
 def p4c_trouble() -> str:
-    """Returns why a p4c on PATH could not be run; empty if it could, or is not installed."""
+    """Returns why p4c on PATH cannot be run; empty if it can be run or is not installed."""
     try:
         if shutil.which(P4C):
             try_p4c()

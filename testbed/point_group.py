@@ -11,14 +11,15 @@ from agglab.testbed.record import RunFolder
 from agglab.testbed.scenario import Point
 
 DONE = "done.json"
-"""In the folder of a point that is finished: hashes of what it was made of and of its results.
-Written last."""
+"""The name of a file in the folder of a finished point. It is written last, and has hashes of the
+point's inputs and of its results."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """One point: its runs with what their switches are given, and where they go. number: the
-    point's number, from 0 on."""
+    """One point of a suite. runs: its runs, each with what its switches are given. folder: the
+    folder for its results. number: the point's number, counted from 0. key: a hash of everything on
+    which the results depend."""
 
     number: int
     label: str
@@ -28,8 +29,8 @@ class Group:
 
     @property
     def is_done(self) -> bool:
-        """Whether it was finished with the same scenario, programs and code, and its results are
-        still what they were then."""
+        """Whether the point was finished with the same scenario, programs and code, and its results
+        have not changed since."""
         try:
             done = json.loads((self.folder.path / DONE).read_text())
             return bool(done == self._done())
@@ -37,7 +38,7 @@ class Group:
             return False
 
     def finish(self) -> None:
-        """Called when all results of the point are there."""
+        """Marks the point as finished. All its results must have been written."""
         self.folder.write_json(DONE, self._done())
 
     def _done(self) -> dict[str, object]:

@@ -1,5 +1,5 @@
 """Runs the points of a suite, one after the other or concurrently, each in its own folder. Points
-that an earlier run of the same suite has finished in that folder are kept."""
+that are already finished in that folder, by an earlier run of the same suite, are kept."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def in_random_order(groups: Sequence[Group], seed: int) -> list[Group]:
 
 
 class Points:
-    """The points of a suite. folder: the suite's; processes: how many points may run at once."""
+    """The points of a suite. folder: the suite's folder. processes: how many points may run at
+    once."""
 
     def __init__(
         self,
@@ -55,7 +56,8 @@ class Points:
         out: TextIO,
         scheduler: str | None = None,
     ) -> None:
-        """scheduler: the address of a scheduler that runs the points on other machines."""
+        """scheduler: the address of a Dask scheduler that runs the points on other machines; None
+        to run them here."""
         self._suite, self._folder, self._out = suite, folder, out
         self._processes, self._scheduler = processes, scheduler
         numbered = iter(prepared)
@@ -76,8 +78,8 @@ class Points:
         return Group(number, plain(points[0].label), runs, own, key_of(runs, code))
 
     def run(self, scratch: Path) -> int:
-        """Runs the points that are not finished. Returns PASSED, or the exit code of the first that
-        was aborted, after which no other is begun."""
+        """Runs the points that are not finished. Returns PASSED, or the exit code of the first
+        point that was aborted. No other point is begun after that one."""
         waiting = [group for group in self._groups if not group.is_done]
         if len(waiting) < len(self._groups):
             kept = len(self._groups) - len(waiting)
@@ -104,8 +106,8 @@ class Points:
 
 
 def conduct(group: Group, scratch: Path, out: TextIO) -> int:
-    """Runs the runs of one point of a sweep in turns, in its recreated folder. Returns PASSED, or
-    the exit code of the first that was aborted."""
+    """Runs the runs of one point of a sweep in turns, in a new folder that replaces the point's old
+    one. Returns PASSED, or the exit code of the first run that was aborted."""
     shutil.rmtree(group.folder.path, ignore_errors=True)
     own = RunFolder(group.folder.path)
     runs = _runs(group, own, scratch, out)
@@ -145,7 +147,7 @@ class _ProcessPool:
         self._took_s: list[float] = []
 
     def run(self, scratch: Path) -> int:
-        """See Points.run."""
+        """Runs the points; returns the same as Points.run."""
         code = PASSED
         try:
             while self._running or (self._waiting and not code):
@@ -161,8 +163,8 @@ class _ProcessPool:
         return code
 
     def _begin(self, group: Group, scratch: Path) -> None:
-        """Starts the process by fork, so that nothing of a point has to be pickled: systems may be
-        the user's own."""
+        """Starts the process by fork. Then no part of a point has to be pickled, which a user's own
+        system may not allow."""
         parent = os.getpid()
         work = multiprocessing.get_context("fork").Process(
             target=self._child, args=(group, scratch, parent)
@@ -175,7 +177,7 @@ class _ProcessPool:
         sys.exit(self._conduct(group, scratch, io.StringIO()))
 
     def _end(self, sentinel: int) -> int:
-        """Returns the exit code of a process that has ended."""
+        """Handles the end of a process, and returns its exit code."""
         group, work, began_s = self._running.pop(sentinel)
         work.join()
         status = work.exitcode or PASSED
@@ -197,8 +199,9 @@ class _ProcessPool:
 
 
 def processes_for(suite: Suite, asked: int | None) -> int:
-    """Returns how many points of a suite run at once: as many as were asked for, else as processors
-    and memory allow. Real points run alone, because they measure the machine."""
+    """Returns how many points of a suite run at once. This is the number that was asked for;
+    otherwise it follows from the number of processors and the memory. Runs on real links measure
+    the machine, so their points run one at a time."""
     if any(not point.resolved.virtual for point in suite.points):
         return 1
     if asked:
@@ -209,8 +212,8 @@ def processes_for(suite: Suite, asked: int | None) -> int:
 
 
 def key_of(runs: Sequence[tuple[Point, Prepared]], code: str) -> str:
-    """Returns a hash of everything on which the results of a point depend, except modules that the
-    user's own modules import."""
+    """Returns a hash of everything on which the results of a point depend. Modules that the user's
+    own modules import are not included."""
     digest = hashlib.sha256(code.encode())
     for point, prepared in runs:
         digest.update(to_yaml(point.resolved).encode())

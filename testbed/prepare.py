@@ -24,19 +24,18 @@ from agglab.testbed.scenario.schema import Workload
 
 @dataclass(frozen=True)
 class Prepared:
-    """What the switches of a run are given. fill: adds the scenario's own entries to the planned
-    ones."""
+    """The compiled programs of a run's switches. fill: the function that adds the scenario's own
+    entries to the planned ones."""
 
     programs: Programs
     fill: Fill
 
 
 def compile_points(points: Sequence[Point]) -> list[Prepared]:
-    """Returns what each point's switches are given: programs that fit the planned entries and the
-    user's.
+    """Returns the programs of each point. They fit both the planned entries and the user's own.
 
     Raises CompileError with everything that is wrong with the programs, ScenarioError for wrong
-    entries of the user, MachineLacks if the compiler is not installed.
+    entries of the user, or MachineLacks if the compiler is not installed.
     """
     found, refusals = [], []
     for point in points:
@@ -57,8 +56,8 @@ def _checked(resolved: ResolvedScenario) -> Prepared:
 
 
 def prepare(resolved: ResolvedScenario) -> Prepared:
-    """Compiles the scenario's programs and reads the user's entries. Raises ScenarioError if these
-    do not fit."""
+    """Compiles the scenario's programs and reads the user's entries. Raises ScenarioError if the
+    entries do not fit the programs."""
     programs = _compiled(resolved)
     jsons = {switch: program.json for switch, program in programs.items()}
     return Prepared(programs, filling(resolved.scenario.switch.entries, jsons, resolved.target))
@@ -74,7 +73,7 @@ def _compiled(resolved: ResolvedScenario) -> Programs:
 
 
 def all_entries(resolved: ResolvedScenario) -> dict[str, Entries]:
-    """Returns the entries of every switch when as many jobs run as can run at once, in their
+    """Returns the entries of every switch while as many jobs run as can run at once, in the jobs'
     order."""
     sessions, running = resolved.system.sessions(resolved), []
     for job in resolved.jobs:

@@ -22,7 +22,8 @@ from agglab.testbed.paths import IS_CHECKOUT, P4_FOLDER, REPOSITORY, peer_remedy
 from agglab.testbed.plan import Entries, TableEntry
 
 CACHE = REPOSITORY / "build" / "programs"
-"""Where compiled programs are kept; without a checkout, in the user's cache directory."""
+"""The folder for compiled programs. If this is not a writable checkout, they are kept in the user's
+cache folder."""
 INCLUDES = P4_FOLDER
 P4C_REMEDY = f"{peer_remedy('p4lang-p4c', 'p4c')}, or leave switch.compiler at agglab"
 
@@ -31,7 +32,7 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
 class CompileError(Exception):
-    """The compiler refused the program; the text is the compiler's output."""
+    """An error: the compiler refused the program. The text is the compiler's output."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +51,11 @@ Programs = Mapping[str, Program]
 
 
 def compile_program(source: Path, compiler: str, parameters: Mapping[str, int]) -> Program:
-    """Compiles a program, or returns the product of an earlier compilation of the same text.
-    parameters: given as -D.
+    """Compiles a program, or returns the result of an earlier compilation of the same text.
+    parameters: names and values that are given to the compiler as -D.
 
-    Raises CompileError for a program with errors, MachineLacks if the compiler is not installed.
+    Raises CompileError for a program with errors, and MachineLacks if the compiler is not
+    installed.
     """
     command = compiler_command(compiler)
     defined = [f"-D{name}={value}" for name, value in parameters.items()]
@@ -68,15 +70,15 @@ def compile_program(source: Path, compiler: str, parameters: Mapping[str, int]) 
 
 
 def register_bits(program: Program) -> int:
-    """Returns the bits of all its registers: the state that it keeps between packets, besides
-    counters."""
+    """Returns the size of all registers of a program, in bits. Registers and counters are the state
+    that it keeps between packets."""
     arrays = json.loads(program.json.read_text())["register_arrays"]
     return sum(array["size"] * array["bitwidth"] for array in arrays)
 
 
 def source_lines(source: Path) -> int:
-    """Returns the lines of code, without blank lines and comments, of a program and its includes,
-    except the architecture's own files."""
+    """Returns the number of lines of code of a program and its includes, without blank lines,
+    comments and the architecture's own files."""
     return sum(map(_lines_of_code, {source.resolve(), *_included(source)}))
 
 
@@ -87,7 +89,7 @@ def _lines_of_code(file: Path) -> int:
 
 def check_fits(program: Program, entries: Entries) -> None:
     """Raises CompileError, with a line for each problem, if the program lacks a table, action, key
-    or parameter that is to be filled."""
+    or parameter of these entries."""
     description = json.loads(program.json.read_text())
     tables = [t for pipe in description["pipelines"] for t in pipe["tables"] if t["key"]]
     kinds = {
@@ -117,7 +119,7 @@ def check_fits(program: Program, entries: Entries) -> None:
 def _differences(
     entry: TableEntry, table: dict[str, Any], actions: list[dict[str, Any]]
 ) -> Iterator[str]:
-    """Yields what the table lacks for an entry that is planned for it."""
+    """Yields in which ways the table does not fit an entry that is planned for it."""
     missing = [name for name in entry.match if not _called(table["key"], name)]
     exact = [key for key in table["key"] if key["match_type"] == "exact" and not entry.default]
     if missing or any(
@@ -135,12 +137,13 @@ def _differences(
 
 
 def _signature(entry: TableEntry) -> str:
-    """Returns `job, port -> contribute(group, slots)`."""
+    """Returns the entry's form as text, such as `job, port -> contribute(group, slots)`."""
     return f"{', '.join(entry.match)} -> {entry.action}({', '.join(entry.parameters)})"
 
 
 def _called(objects: Iterable[dict[str, Any]], name: str) -> dict[str, Any] | None:
-    """The object of that name, or with that last part of a name."""
+    """Returns the object whose name, or whose last part of a name, is `name`; None if there is
+    none."""
     return next((each for each in objects if is_called(each["name"], name)), None)
 
 
@@ -166,7 +169,8 @@ def compiler_command(name: str) -> list[str]:
 
 
 def _compile(command: list[str], bmv2: Path, p4info: Path) -> None:
-    """Compiles to temporary names first, so that a product that exists is complete."""
+    """Compiles to temporary names and renames the files at the end, so that a file with the final
+    name is always complete."""
     try:
         bmv2.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=bmv2.parent):
@@ -189,7 +193,7 @@ def _compile(command: list[str], bmv2: Path, p4info: Path) -> None:
 
 
 def _content_hash(source: Path, words: list[str], command: list[str]) -> str:
-    """Returns a hash of everything on which the product depends: sources, flags and the compiler
+    """Returns a hash of everything on which the result depends: sources, flags and the compiler
     itself."""
     digest = hashlib.sha256()
     for word in words:

@@ -31,12 +31,12 @@ class WorkerState:
 
     @property
     def rate(self) -> float:
-        """Returns the chunks per second since the round began."""
+        """The chunks per second since the round began."""
         return self.chunks / self.elapsed_s if self.elapsed_s > 0 else 0.0
 
     @property
     def left_s(self) -> float | None:
-        """Returns the seconds to the end at this rate; None if there is no progress."""
+        """The seconds to the end of the round at this rate; None if there is no progress."""
         return (self.of - self.chunks) / self.rate if self.rate > 0 else None
 
 
@@ -54,8 +54,8 @@ class JobState:
 
 
 class Progress:
-    """Draws progress to `stream`; jobs are added before their first rounds. whose: the prefix of
-    lines."""
+    """Draws the progress of a run's jobs to `stream`. Each job is added before its first round.
+    whose: the prefix of all lines."""
 
     def __init__(
         self, stream: TextIO, clock: Callable[[], float] = time.monotonic, whose: str = ""
@@ -72,8 +72,8 @@ class Progress:
     def add_job(
         self, number: int, name: str, workers: int, rounds: int, chunks: int, frame_bits: int
     ) -> None:
-        """number: the job's number on the wire. chunks: how many a round has; frame_bits: the size
-        of one on the wire."""
+        """Adds a job. number: its number on the wire. chunks: how many a round has. frame_bits: the
+        size of a chunk on the wire, in bits."""
         states = [WorkerState(rank, chunks) for rank in range(workers)]
         self._jobs[number] = JobState(name, rounds, frame_bits, states)
 
@@ -112,7 +112,7 @@ class Progress:
         return now_s - self._last_s >= self._pace_s
 
     def draw(self, now_s: float | None = None) -> None:
-        """Redraws, or prints plain lines, if it is time to."""
+        """Redraws the lines, or prints plain ones, if it is time to."""
         now_s = self._clock() if now_s is None else now_s
         if not self.due(now_s):
             return
@@ -125,7 +125,7 @@ class Progress:
             self._print(_shortened(self._lines(None), PLAIN_LINES_MAX))
 
     def end_round(self, job: int, seconds: float) -> None:
-        """Replaces the workers' lines by one for the round."""
+        """Replaces the workers' lines by one line about the round."""
         self._clear()
         state = self._jobs[job]
         state.active = False
@@ -157,8 +157,8 @@ class Progress:
         return [self._line(job, state, columns) for job in active for state in job.workers]
 
     def _line(self, job: JobState, state: WorkerState, columns: int | None) -> str:
-        """Returns as much as fits into the line. The least important part is left out first; the
-        time left is always shown."""
+        """Returns as much about a worker as fits into the line. The least important parts are left
+        out first, and the remaining time is always shown."""
         who = f"{self._prefix(job)}round {job.round} of {job.rounds} worker {state.rank}:"
         chunks = f"{state.chunks}/{state.of} chunks"
         rate, again = _rate(state.rate * job.frame_bits), f"{state.retransmitted} sent again"
@@ -174,8 +174,8 @@ class Progress:
         return next(fitting, forms[-1][:columns])
 
     def _redraw(self) -> None:
-        """Redraws in one write: moves up over the lines drawn before, and erases and rewrites
-        each."""
+        """Redraws all lines in one write. It moves up over the lines drawn before, and erases and
+        rewrites each."""
         size = shutil.get_terminal_size()
         lines = self._lines(size.columns - 1)
         room = max(1, size.lines - 2)

@@ -26,13 +26,13 @@ from agglab.testbed.exit_codes import FAILED, LACKING, PASSED
 TIMEOUT_S = 600.0
 NAME_MAX = 50
 INTERRUPT_S = 15.0
-"""The time within which a run that is asked to stop has cleaned up."""
+"""How long a run may take to clean up after it was asked to stop, in seconds."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """The results of a run. ok: whether every expectation holds; summary: what was printed for a
-    user."""
+    """The results of a run. ok: whether every expectation holds. summary: the text that was printed
+    for the user."""
 
     ok: bool
     metrics: dict[str, Any]
@@ -40,7 +40,7 @@ class Result:
     summary: str
 
     def events(self, kind: str) -> list[dict[str, Any]]:
-        """Returns the events of that kind, in order."""
+        """Returns the events of this kind, in order."""
         lines = (self.folder / "events.jsonl").read_text().splitlines()
         return [event for event in map(json.loads, lines) if event["event"] == kind]
 
@@ -51,7 +51,7 @@ class Result:
 
 
 class Scenarios:
-    """The fixture's value: call it with a scenario."""
+    """The value of the fixture: a function that runs a scenario."""
 
     def __init__(self, item: pytest.Item, scratch: Path, results: Path) -> None:
         self._item = item
@@ -97,7 +97,7 @@ class Scenarios:
         pytest.skip(what)
 
     def _file(self, scenario: str | os.PathLike[str] | Mapping[str, Any]) -> list[str]:
-        """Returns the scenario's words for the command line."""
+        """Returns the words of a command line that name the scenario."""
         if isinstance(scenario, Mapping):
             return self._write(json.dumps(scenario, default=str))  # JSON is YAML
         text = os.fspath(scenario)
@@ -109,7 +109,8 @@ class Scenarios:
         return [text]
 
     def _write(self, text: str) -> list[str]:
-        """Writes a file with the test's name, whose paths are relative to the test's folder."""
+        """Writes the text to a file that has the test's name, and returns the words of a command
+        line that name it. Relative paths in it start from the test's folder."""
         self._runs += 1
         name = re.sub(r"[^A-Za-z0-9_-]+", "-", self._item.name)[:NAME_MAX].strip("-_") or "test"
         path = self._scratch / f"{name}-{self._runs}.yaml"
@@ -117,8 +118,8 @@ class Scenarios:
         return [str(path), "--folder", str(self._item.path.parent)]
 
     def _run(self, command: list[str], timeout_s: float) -> tuple[int, str, str]:
-        """Runs the command in pytest's root, so that paths not found beside the scenario or test
-        are looked up there."""
+        """Runs the command in pytest's root folder, and returns the exit code and both outputs.
+        Paths that are not found beside the scenario or test are looked up in that folder."""
         process = subprocess.Popen(
             command,
             cwd=self._item.config.rootpath,

@@ -1,9 +1,10 @@
-"""Follows frames through a switch: what arrived, what its program counted, what left.
+"""Follows frames through a switch: those that arrived, those that its program counted, and those
+that left.
 
-Each frame that reaches a program is counted by one of its counters (System.arrivals), and from
-these follows what it sends (System.expected_frames). If the numbers differ, either the switch lost
-frames (BMv2 does not report packets for which its receive rings or egress queues had no room), or
-its program does not do what it counts.
+Each frame that reaches a program is counted by one of its counters (System.arrivals). From these
+counts follows how many frames the program sends (System.expected_frames). If the numbers differ,
+the switch lost frames, or its program does not do what it counts. BMv2 does not report packets for
+which its receive rings or egress queues had no room.
 """
 
 from __future__ import annotations
@@ -31,17 +32,17 @@ class Balance:
 
 @dataclass(frozen=True)
 class Lost:
-    """Frames lost in a switch. before: before the program received them; after: after it had sent
-    them."""
+    """The frames that were lost in a switch. before: before the program received them. after: after
+    the program had sent them."""
 
     before: int
     after: int
 
 
 def lost_inside(resolved: ResolvedScenario, measured: Measurements) -> dict[str, Lost]:
-    """Returns the losses by switch. A switch is missing if they cannot be known, because its
-    program counts other things or a session was aborted, for which the switch may have been stopped
-    together with its counters."""
+    """Returns the losses of each switch. A switch is missing if its losses cannot be known. This is
+    so if its program counts other things than the system's program does. It is also so if a session
+    was aborted, because the switch may have been stopped together with its counters."""
     results = measured.outcome.jobs
     if any(result.restarts or result.failure for result in results):
         return {}
@@ -52,8 +53,8 @@ def lost_inside(resolved: ResolvedScenario, measured: Measurements) -> dict[str,
 
 
 def balances(resolved: ResolvedScenario, measured: Measurements) -> dict[str, Balance]:
-    """Returns by switch the balance of those whose program counts everything that the system's own
-    program does."""
+    """Returns the balance of each switch whose program counts everything that the system's own
+    program counts."""
     system = resolved.system
     if not system.arrivals():
         return {}
@@ -78,12 +79,13 @@ def _balance(resolved: ResolvedScenario, measured: Measurements, switch: str) ->
 
 
 def _packets(counters: Mapping[str, Cells], kinds: Iterable[str]) -> int:
-    """Returns the sum of these counters."""
+    """Returns the sum of the packets in these counters."""
     return sum(packets for kind in kinds for packets, _ in counters[kind].values())
 
 
 def _arrived(way: DirectionStatistics) -> int:
-    """Returns the frames that the program must have counted, without corrupted ones, which may have
-    another destination now. If more are counted, as many losses go unnoticed."""
+    """Returns the number of frames that the program must have counted. Corrupted frames are left
+    out, because they may have another destination now. If the program counts some of them, as many
+    losses go unnoticed."""
     injected = way.dropped_injected + way.lost_link_down + way.corrupted
     return way.seen - injected + way.duplicated - way.held

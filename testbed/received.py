@@ -1,4 +1,4 @@
-"""What one worker had after a round: the arrays that are verified."""
+"""What one worker received in a round, as the arrays that are verified."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ Array = npt.NDArray[Any]
 
 
 class Claim(NamedTuple):
-    """An array that should hold a round's result. what: `sum`, `result` or `out`."""
+    """An array that should hold a round's result. what: `sum`, `result` or `out`, as in
+    Received."""
 
     what: str
     array: Array | None
@@ -20,12 +21,12 @@ class Claim(NamedTuple):
 
 @dataclass(frozen=True)
 class Received:
-    """What one worker had after one round; a field is None if the worker left nothing.
+    """What one worker received in one round; a field is None if the worker left no such array.
 
-    result: what `all_reduce` returned, of the tensor's dtype and length. sums: the integers that
-    the switch returned, if `result` is computed from them (float32). out: the array that was given
-    for the result, if another one was returned. more: what only some kinds of workload leave, by
-    their own names.
+    result: the array that `all_reduce` returned, with the tensor's dtype and length. sums: the
+    integers that the switch returned, if `result` is computed from them (float32). out: the array
+    that the caller gave for the result, if another array was returned. more: arrays that only some
+    kinds of workload leave, by their own names.
     """
 
     result: Array | None
@@ -34,8 +35,8 @@ class Received:
     more: Mapping[str, Array] = field(default_factory=dict)
 
     def claims(self, with_sums: bool) -> Iterator[Claim]:
-        """Yields every array that must be right. with_sums: whether the worker must have left sums
-        as well."""
+        """Yields every array that must be right. with_sums: whether the worker must also have left
+        sums."""
         if with_sums:
             yield Claim("sum", self.sums)
         yield Claim("result", self.result)
@@ -43,5 +44,6 @@ class Received:
             yield Claim("out", self.out)
 
     def exact(self, with_sums: bool) -> Array | None:
-        """Returns the array that is determined bit for bit, if there is one."""
+        """Returns the array whose right value is determined bit for bit; None if the worker left
+        none."""
         return self.sums if with_sums else self.result

@@ -1,5 +1,5 @@
-"""A run's folder. It is created first and filled during the run, and never claims more than the run
-has achieved."""
+"""The folder of a run. It is created first and filled during the run. At no time does it say that
+the run has achieved more than it has."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ NOT_FINISHED = {"ok": False, "reason": "the run did not finish"}
 
 
 OWNER_ENDS_S = 5.0
-"""For so long a run waits for the processes of a killed one to end."""
+"""How long a run waits for the processes of a killed run to end, in seconds."""
 
 
 class ResultsError(Exception):
-    """The results cannot be written; the message is one line."""
+    """An error: the results cannot be written. The message is one line."""
 
 
 class RunFolder:
-    """`results/<scenario>/<run-id>/`, or inside it the folder of one point or contender."""
+    """The folder `results/<scenario>/<run-id>/`, or the folder of one point or contender inside
+    it."""
 
     def __init__(self, path: Path, new: bool = True) -> None:
-        """new: whether to create the folder; until something else is written there, its
-        metrics.json says that the run did not finish."""
+        """new: whether to create the folder. Until other metrics are written, the metrics.json of a
+        new folder says that the run did not finish."""
         self.path = path
         self.logs = path / "logs"
         if new:
@@ -45,15 +46,15 @@ class RunFolder:
             raise ResultsError(f"{error.filename or self.path}: {error.strerror}") from None
 
     def point(self, number: int) -> RunFolder:
-        """Returns a folder for the n-th point of a sweep."""
+        """Returns a new folder for the point with this number."""
         return RunFolder(self.path / point_folder(number))
 
     def contender(self, name: str) -> RunFolder:
-        """Returns a folder for one contender."""
+        """Returns a new folder for one contender."""
         return RunFolder(self.path / name)
 
     def metrics(self) -> dict[str, Any]:
-        """Returns the content of metrics.json; if the folder was never created, the metrics of a
+        """Returns the content of metrics.json. If there is no such file, returns the metrics of a
         run that did not finish."""
         path = self.path / "metrics.json"
         metrics = json.loads(path.read_text()) if path.is_file() else NOT_FINISHED
@@ -62,8 +63,8 @@ class RunFolder:
 
     @contextlib.contextmanager
     def owned(self) -> Iterator[None]:
-        """Keeps other programs from filling the same folder. The kernel ends this with the program,
-        also if it is killed."""
+        """Keeps other programs from filling the same folder while the context lasts. The kernel
+        removes the lock when the program ends, also if it is killed."""
         descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         try:
             if not _locked(descriptor):
@@ -83,15 +84,15 @@ class RunFolder:
         self.write(name, json.dumps(value, indent=2, allow_nan=False) + "\n")
 
     def fail(self, reason: str) -> None:
-        """Writes why there is no result. A metrics.json that already says more is kept; the first
-        one is also kept if the disk is full."""
+        """Writes into metrics.json why there is no result, unless the file already says more. If
+        the disk is full, the file is kept as it is."""
         if self.metrics() == NOT_FINISHED:
             with contextlib.suppress(OSError):
                 self.write_json("metrics.json", {"ok": False, "reason": reason})
 
 
 def _locked(descriptor: int) -> bool:
-    """Locks a folder, and returns whether that was possible."""
+    """Locks a folder. Returns whether that was possible within OWNER_ENDS_S seconds."""
     until_s = time.monotonic() + OWNER_ENDS_S
     while True:
         try:
@@ -108,7 +109,8 @@ def point_folder(number: int) -> str:
 
 
 class EventLog:
-    """events.jsonl: one object in a line, ordered by `t_ns`, which `now_ns` provides."""
+    """The file events.jsonl, with one JSON object in each line. The lines are in the order of
+    `t_ns`, the time that `now_ns` returns."""
 
     def __init__(self, path: Path, now_ns: Callable[[], int] = time.monotonic_ns) -> None:
         self._now_ns = now_ns
@@ -125,7 +127,7 @@ class EventLog:
 
 
 def new_run_folder(results: Path, scenario: str) -> RunFolder:
-    """Creates a folder that no other run has, and the link `latest` to it."""
+    """Returns a new folder that no other run has. The link `latest` now points to it."""
     stamp = datetime.now(timezone.utc).strftime("%Y%m%d-%H%M%S")
     folder = RunFolder(results / scenario / f"{stamp}-{secrets.token_hex(2)}")
     _point_latest_to(folder.path)

@@ -8,7 +8,8 @@ from typing import Any
 
 
 class NoResults(Exception):
-    """A folder is not that of a run, or cannot be read as one; the message is one line."""
+    """An error for a folder that is not the folder of a run or cannot be read. The message is one
+    line."""
 
 
 def read_object(path: Path) -> dict[str, Any]:

@@ -27,8 +27,8 @@ NO_PARQUET = MachineLacks("the Python package pyarrow", "pip install 'agglab[par
 
 
 def main(words: Sequence[str]) -> int:
-    """Returns exit code 0, or 2 if a folder has no results or the table cannot be written. Raises
-    MachineLacks for Parquet without pyarrow."""
+    """Runs the command. Returns 0, or 2 if a folder has no results or the table cannot be written.
+    Raises MachineLacks for Parquet without pyarrow."""
     options = _parser().parse_args(words)
     to = options.to or _suffix(options.out)
     if to == "parquet" and options.out is None:
@@ -55,7 +55,7 @@ def _suffix(out: str | None) -> str:
 
 
 def _write(table: Sequence[Row], to: str, out: Path) -> None:
-    """Writes the whole file or nothing."""
+    """Writes the whole file, or nothing if that fails."""
     part = out.with_name(f"{out.name}.part")
     try:
         if to == "parquet":
@@ -78,7 +78,8 @@ def _lines(table: Sequence[Row], file: TextIO) -> None:
 
 
 def _parquet(table: Sequence[Row], out: Path) -> None:
-    """Writes Parquet; a swept key is a column of numbers if all its values are numbers."""
+    """Writes the table as Parquet. The column of a swept key has numbers if all its values are
+    numbers."""
     try:
         pyarrow = importlib.import_module("pyarrow")
         parquet = importlib.import_module("pyarrow.parquet")

@@ -1,5 +1,5 @@
-"""Runs a checked scenario and fills a result folder: checks the machine, compiles, runs, verifies,
-reports."""
+"""Runs a checked scenario and fills a result folder: checks the machine, compiles, runs, verifies
+and reports."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def run(
 ) -> int:
     """Runs every point, prints the summary and returns the exit code.
 
-    metrics_out: also receives metrics.json. resume: the folder of an earlier run of the same sweep,
-    whose finished points are kept. processes: how many virtual points may run at once, by default
-    one for each processor. scheduler: for a sweep, the address of a scheduler that runs the points
-    on other machines (dask_points.py).
+    metrics_out: a stream that also receives metrics.json. resume: the folder of an earlier run of
+    the same sweep, whose finished points are kept. processes: how many points in virtual time may
+    run at once; by default, one for each processor. scheduler: for a sweep, the address of a Dask
+    scheduler that runs the points on other machines (dask_points.py).
 
     Raises MachineLacks, CompileError, ScenarioError or ResultsError before anything has started.
     """
@@ -76,7 +76,8 @@ def run(
 
 
 def _earlier(path: Path, suite: Suite, asked: str) -> RunFolder:
-    """Returns the folder of an earlier run of this suite."""
+    """Returns the folder of an earlier run of this suite. Raises ResultsError if the folder at
+    `path` is not one."""
     if not suite.axes:
         raise ResultsError(f"{path}: only sweeps can be resumed, and {suite.name} has no sweep")
     try:
@@ -115,8 +116,8 @@ def _check_machine(suite: Suite) -> None:
 
 
 def _contained(suite: Suite, run: Callable[[Path], int], is_elsewhere: bool) -> int:
-    """Runs the suite. Real networks run in namespaces of their own; virtual ones and those of other
-    machines need no isolation."""
+    """Runs the suite. Real networks run in namespaces of their own. Virtual networks and runs on
+    other machines need no isolation."""
     if not is_elsewhere and any(not point.resolved.virtual for point in suite.points):
         from agglab.testbed.network import isolated
 
@@ -126,7 +127,8 @@ def _contained(suite: Suite, run: Callable[[Path], int], is_elsewhere: bool) -> 
 
 
 def _conclude(suite: Suite, folder: RunFolder, code: int, out: TextIO) -> None:
-    """Prints and draws what remains to be done when the network is gone, however the run went."""
+    """Completes the results and prints the summary when the network is gone, however the run
+    ended."""
     try:
         _complete(suite, folder, code)
     except OSError as error:
@@ -166,8 +168,8 @@ def _of_point(
 
 
 def _of_run(folder: RunFolder, code: int) -> dict[str, Any]:
-    """Returns the metrics of one run. code: the exit code of all runs; above LACKING, it says how
-    this run ended if it had not ended before."""
+    """Returns the metrics of one run. code: the exit code of all runs. If it is above LACKING, it
+    says how this run ended, unless the run had ended before."""
     if code > LACKING and folder.path.is_dir():
         folder.fail("interrupted" if code == INTERRUPTED else f"killed by signal {code - 128}")
     return folder.metrics()
@@ -179,7 +181,8 @@ def _names(suite: Suite) -> tuple[str, ...]:
 
 
 def _add_hashes(suite: Suite, folder: RunFolder) -> None:
-    """Adds events_sha256 of runs in virtual time, whose events are the same in each repetition."""
+    """Adds `events_sha256` to the manifest of runs in virtual time, whose events are the same in
+    each repetition."""
     if any(not point.resolved.virtual for point in suite.points):
         return
     places = [point_folder(n) for n in range(len(suite.groups))] if suite.axes else [""]

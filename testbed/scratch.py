@@ -1,9 +1,9 @@
-"""Scratch folders: short private paths for a run's sockets, removed afterwards, even after `kill
--9`.
+"""Scratch folders for the sockets of a run. Their paths are short and private, and they are removed
+afterwards, even after `kill -9`.
 
 They are in a folder to which only this user can write. A running run holds a lock on its scratch
-folder. A folder whose lock nobody holds is stale, and so is every path that the run noted there as
-being elsewhere. Nothing else is ever removed.
+folder. A folder whose lock nobody holds is stale. So are all paths outside it that the run noted in
+it. Nothing else is ever removed.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def check_usable() -> None:
 
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """Creates a private folder, locked while the block runs and removed after it.
+    """Yields a new private folder, which is locked while the block runs and removed after it.
 
-    Stale folders are removed first. Raises MachineLacks.
+    Stale folders are removed first. Raises MachineLacks if this user cannot have scratch folders.
     """
     remove_stale()
     scratch, lock = _make()
@@ -54,8 +54,9 @@ def note_elsewhere(scratch: Path, path: Path) -> None:
 
 
 def remove_stale() -> list[str]:
-    """Removes the scratch folders of runs that were killed, and what they noted as being elsewhere;
-    returns the paths. If this user has no state folder, there is nothing to remove."""
+    """Removes the scratch folders of runs that were killed, and the paths outside them that these
+    runs noted. Returns all removed paths. If this user has no state folder, there is nothing to
+    remove."""
     removed: list[str] = []
     with contextlib.suppress(MachineLacks), _guard() as state:
         for scratch in sorted(state.glob(f"{PREFIX}*")):
@@ -96,8 +97,8 @@ def _is_folder(path: Path) -> bool:
 
 
 def _is_locked(path: Path) -> bool:
-    """Returns whether a living process holds the lock; a run that was killed early may not have
-    created the file."""
+    """Returns whether a living process holds the lock. If a run was killed early, the file may not
+    exist."""
     try:
         lock = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except FileNotFoundError:
@@ -112,7 +113,7 @@ def _is_locked(path: Path) -> bool:
 
 
 def _remove_elsewhere(scratch: Path) -> list[str]:
-    """Removes the folders that the run noted and that still exist."""
+    """Removes the folders that the run noted and that still exist; returns their paths."""
     notes = scratch / ELSEWHERE
     if not notes.is_file():
         return []
@@ -127,7 +128,7 @@ def _remove_elsewhere(scratch: Path) -> list[str]:
 
 
 def _make() -> tuple[Path, int]:
-    """Creates a folder; returns it and the descriptor that keeps it locked."""
+    """Returns a new folder and the descriptor that keeps it locked."""
     with _guard() as state:
         scratch = Path(tempfile.mkdtemp(prefix=PREFIX, dir=state))
         lock = os.open(scratch / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

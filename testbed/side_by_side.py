@@ -1,5 +1,5 @@
-"""Compares the metrics of several runs: the ratios of contenders, and the growth along a sweep.
-Pure arithmetic on the runs' own metrics."""
+"""Compares the metrics of several runs: the ratios of contenders, and the growth along a sweep. The
+results depend on nothing but the runs' own metrics."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ TIMES = "allreduce.time_s.all"
 
 
 def comparison(runs: Mapping[str, Metrics], expected: Sequence[Expectation]) -> dict[str, Any]:
-    """Returns the metrics of a comparison from those of its contenders. expected: what is expected
-    of their ratios."""
+    """Returns the metrics of a comparison. runs: the metrics of each contender. expected: the
+    expectations of their ratios."""
     contest = Contest(tuple(runs))
     asked = [contest.about(expectation.metric) for expectation in expected]
     ratios: dict[str, dict[str, Any]] = {a: {} for a in runs}
@@ -54,8 +54,8 @@ def comparison(runs: Mapping[str, Metrics], expected: Sequence[Expectation]) -> 
 def sweep(
     points: Sequence[Metrics], labels: Sequence[str], expected: Sequence[Expectation]
 ) -> dict[str, Any]:
-    """Returns the metrics of a sweep from those of its points. points: the `settings` and `metrics`
-    of each; expected: what is expected of their growth."""
+    """Returns the metrics of a sweep. points: the `settings` and `metrics` of each point. expected:
+    the expectations of their growth."""
     growth = {}
     for expectation in expected:
         path = expectation.metric.removeprefix(GROWTH)
@@ -78,10 +78,13 @@ def sweep(
 
 @dataclass(frozen=True)
 class OfSeveral:
-    """One run of a sweep or a comparison. settings: the swept keys and their values; contender: its
-    name; each is empty if there is none. folder: its own, inside that of all runs. first: the first
-    contender of the point; times_first: the ratio of the median times; spread: the smallest and the
-    largest ratio of single rounds."""
+    """One run of a sweep or a comparison.
+
+    settings: the swept keys and their values; empty without a sweep. contender: its name; empty if
+    nothing is compared. folder: the run's folder, relative to the folder of all runs. first: the
+    name of the point's first contender. times_first: the run's median time divided by that of the
+    first contender. spread: the smallest and the largest such ratio of single rounds.
+    """
 
     settings: Mapping[str, str]
     contender: str
@@ -96,8 +99,8 @@ class OfSeveral:
         return ", ".join(f"{path} {value}" for path, value in self.settings.items())
 
     def line_over(self, ignored: Collection[str]) -> str:
-        """Returns the label of its line in a figure: everything that distinguishes it from the runs
-        of other lines, without the ignored swept keys."""
+        """Returns the label of the run's line in a figure. It has everything that distinguishes the
+        run from those of other lines, without the ignored swept keys."""
         settings = self.settings.items()
         others = [f"{path} {value}" for path, value in settings if path not in ignored]
         return ", ".join([*([self.contender] if self.contender else []), *others]) or "all"
@@ -137,8 +140,8 @@ def _at_point(settings: Mapping[str, str], folder: str, metrics: Metrics) -> lis
 
 
 def busiest(run: Metrics) -> tuple[str, float] | None:
-    """Returns the direction that carried most, and its bytes in a round; None if no round was
-    completed."""
+    """Returns the direction that carried most bytes, and its bytes for each round; None if no round
+    was completed."""
     ways = {
         name: way["bytes"] for link in run.get("links", {}).values() for name, way in link.items()
     }
@@ -150,7 +153,7 @@ def busiest(run: Metrics) -> tuple[str, float] | None:
 
 
 def _ratios(a: Metrics, b: Metrics, paths: Sequence[str]) -> dict[str, Any]:
-    """Returns a tree, so that a metric's path leads to its ratio."""
+    """Returns the ratios as a tree, in which each metric's path leads to its ratio."""
     tree: dict[str, Any] = {}
     for path in dict.fromkeys(paths):
         *sections, name = path.split(".")
@@ -162,7 +165,7 @@ def _ratios(a: Metrics, b: Metrics, paths: Sequence[str]) -> dict[str, Any]:
 
 
 def _ratio(a: Metrics, b: Metrics, path: str) -> float | None:
-    """Returns the ratio; None if either has no such number, or b's is 0."""
+    """Returns the value of a divided by that of b; None if one of them is no number or b's is 0."""
     above, below = (lookup(run, path) for run in (a, b))
     if not all(isinstance(value, (int, float)) for value in (above, below)):
         return None  # the metrics of `first_wrong` may be text
@@ -170,8 +173,8 @@ def _ratio(a: Metrics, b: Metrics, path: str) -> float | None:
 
 
 def _paired(a: Metrics, b: Metrics) -> dict[str, Any]:
-    """Returns the time of a's k-th round divided by that of b's, because what disturbed one
-    probably disturbed the other."""
+    """Returns the ratios of the k-th rounds' times, a's divided by b's. They are compared because a
+    disturbance of one probably also disturbed the other."""
     times = (lookup(run, TIMES) or () for run in (a, b))
     ratios = [above / below for above, below in zip(*times, strict=False) if below]
     if not ratios:

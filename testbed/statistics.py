@@ -1,4 +1,4 @@
-"""The values that a network has counted."""
+"""The values that a network has counted so far."""
 
 from __future__ import annotations
 
@@ -8,21 +8,34 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class DirectionStatistics:
-    """One way of one link.
+    """The counts of one direction of one link.
 
-    link: `h1-s1`; direction: `h1->s1`.
-    packets, bytes: frames that left the sender's queue onto the link (Ethernet header counted).
+    link, direction: their names, such as `h1-s1` and `h1->s1`.
+
+    packets, bytes: frames that left the sender's queue onto the link (Ethernet header counted). In
+    virtual time, those still in the queue are included.
+
     seen: frames that reached the far end, before impairments.
-    dropped_injected: how many of those the impairments dropped.
-    dropped_by_queue: frames the sender's queue refused (nobody injected those).
-    dropped_numbers: the numbers k (frames seen, counted from 0) that were dropped, ascending; the
-        first 65536 of them when there are more.
+
+    dropped_injected: how many of the frames seen were dropped by impairments.
+
+    dropped_by_queue: frames that the sender's queue refused, which no impairment did.
+
+    dropped_numbers: the numbers of the dropped frames, ascending, where frames seen are counted
+    from 0. If there are more than 65536, only the first 65536.
+
     corrupted: frames in which an impairment inverted a bit.
-    lost_link_down: frames seen while the link was pulled, none of which counts as dropped.
-    duplicated: copies that impairments made of frames seen, which are not seen themselves.
-    in_flight: frames that have left the queue or wait in it and have not reached the far end.
-    held: frames seen, and copies, that jitter or reordering has not yet let go.
-    handed_over: frames and copies that the receiving node was given; None where nobody counts them.
+
+    lost_link_down: frames seen while the link was down. They do not count as dropped.
+
+    duplicated: copies that impairments made of frames seen. The copies do not count as seen.
+
+    in_flight: frames that wait in the queue or have left it, and have not reached the far end.
+
+    held: frames seen, and copies, that jitter or reordering still delays.
+
+    handed_over: frames and copies that the receiving node was given; None where this is not
+    counted.
     """
 
     link: str
@@ -43,7 +56,7 @@ class DirectionStatistics:
 
 @dataclass(frozen=True)
 class SwitchStatistics:
-    """One switch: what it says on its statistics socket. `details` is that answer unchanged."""
+    """The counts of one switch. details: its answer on its statistics socket, unchanged."""
 
     name: str
     cpu_s: float
@@ -53,15 +66,16 @@ class SwitchStatistics:
 
 @dataclass(frozen=True)
 class NodeStatistics:
-    """What a node of virtual time did with frames.
+    """The counts of a node in virtual time.
 
-    received: frames from its links. used: those that were given to a program (a worker's socket,
-    the pipeline); unread: datagrams among these that no worker has read, or ever will; ignored:
-    those that were of no use to any program here, or came while none was running. sent: frames that
-    were put on links, by direction. waiting: frames that were received and that a switch that takes
-    time has not looked at yet. unreported_sent, unreported_received: what workers that are still in
-    a round (such as a paused one) have counted in it and not yet reported. local_sent,
-    local_received: datagrams between agents of one host, which no link carries."""
+    received: frames from its links. used: those that were given to a program (a worker's socket or
+    the pipeline). unread: datagrams among the used ones that no worker has read or will read.
+    ignored: frames that were of no use to any program of the node, or came while none was running.
+    sent: frames that were put on links, by direction. waiting: received frames that the switch has
+    not handled yet, because it takes time. unreported_sent, unreported_received: frames that
+    workers have counted in the current round and not yet reported, for example a paused worker.
+    local_sent, local_received: datagrams between agents of one host, which no link carries.
+    """
 
     name: str
     received: int
@@ -78,9 +92,9 @@ class NodeStatistics:
 
 @dataclass(frozen=True)
 class Repeats:
-    """What workers sent again, by (job's number, host): with a cause in the network or its faults,
-    as a consequence of such a retransmission, and without a cause. examples: a few of the last, in
-    words."""
+    """How many packets workers sent again, by (number of the job, host). explained: with a cause in
+    the network or its faults. consequences: because of such a retransmission. unexplained: without
+    a cause. examples: some of the unexplained ones, in words."""
 
     explained: Mapping[tuple[int, str], int]
     consequences: Mapping[tuple[int, str], int]
@@ -91,7 +105,7 @@ class Repeats:
 @dataclass(frozen=True)
 class NetworkStatistics:
     """Everything counted so far. cpu_s: processor seconds by process name (agents and switches).
-    nodes, repeats: only in virtual time, where each frame can be followed."""
+    nodes, repeats: counts that exist only in virtual time, where each frame can be followed."""
 
     directions: tuple[DirectionStatistics, ...]
     switches: tuple[SwitchStatistics, ...]

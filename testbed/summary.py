@@ -1,4 +1,5 @@
-"""The last lines of a run: what a person reads in five seconds. A pure function of the metrics."""
+"""Writes the last lines of a run, which a person can read in five seconds. They depend on the
+metrics alone."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ REMEDIES = {
     "processor time than bmv2",
     "starved": "other programs kept the processors busy: repeat the run on a quieter machine",
 }
-"""Advice by fidelity verdict, for runs whose sums are right although an expectation does not
-hold."""
+"""Advice for each fidelity verdict. It is shown for runs whose sums are right although an
+expectation does not hold."""
 
 
 def summary(name: str, metrics: Metrics, folder: Path) -> str:
@@ -28,7 +29,8 @@ def summary(name: str, metrics: Metrics, folder: Path) -> str:
 
 
 def _of_one(name: str, metrics: Metrics, folder: Path) -> str:
-    """Returns verdict, exactness, time compared with the bound, losses, fidelity and folder."""
+    """Returns the verdict, exactness, time compared with the bound, losses, fidelity and folder of
+    one run."""
     lines = [f"{_verdict(metrics)}  {name}"]
     if "totals" in metrics:
         lines += [f"  {label:<10}{text}" for label, text in _facts(metrics)]
@@ -54,8 +56,8 @@ def _verdict(metrics: Metrics) -> str:
 
 
 def _remedy(whole: Metrics, runs: Sequence[Metrics]) -> list[str]:
-    """Returns a line of advice if a run or sweep failed without a wrong sum on a machine that is
-    too small."""
+    """Returns a line of advice if all sums are right, and the run or sweep failed on a machine that
+    is too small."""
     if whole["ok"] or not all(run.get("exact") and not run["wrong_results"] for run in runs):
         return []
     verdicts = [run["fidelity"]["verdict"] for run in runs]
@@ -92,7 +94,8 @@ def _facts(metrics: Metrics) -> list[tuple[str, str]]:
 
 
 def _sums(metrics: Metrics) -> str:
-    """Returns what was verified: integers, floats computed from them, or floats added as such."""
+    """Returns a text about what was verified: integers, floats computed from them, or floats added
+    as such."""
     judged = [job for job in metrics["jobs"].values() if job["error"]["within"] is not None]
     added = [job for job in judged if job["error"]["bound"] is None]
     integers = len(added) < len(metrics["jobs"])
@@ -121,7 +124,7 @@ def _largest(error: Metrics) -> float:
 
 
 def _steps(training: Metrics) -> str:
-    """Returns what the system did for a training script."""
+    """Returns a text about what the system did for a training script."""
     reduced = f"{training['reductions']} all-reduces in {training['reducing_s']:.4f} s"
     step_s = training["step_s"]["median"]
     return reduced if step_s is None else f"{reduced}; a step takes {step_s:.4f} s"
@@ -144,7 +147,8 @@ def _time(job: Metrics) -> str:
 
 
 def _restarts(name: str, job: Metrics) -> list[str]:
-    """Returns what went wrong in a job before it succeeded."""
+    """Returns a text about the rounds of a job that had to be repeated; an empty list if there were
+    none."""
     if not job["restarts"]:
         return []
     count = "1 round was" if job["restarts"] == 1 else f"{job['restarts']} rounds were"
@@ -155,7 +159,7 @@ def _restarts(name: str, job: Metrics) -> list[str]:
 
 
 def _row(run: OfSeveral) -> dict[str, str]:
-    """Returns the row by column; a run that was aborted has only a verdict."""
+    """Returns the run's cells by column. A run that was aborted has only a verdict."""
     metrics, median_s = run.metrics, lookup(run.metrics, "allreduce.time_s.median")
     timed, ended, carried = median_s is not None, "totals" in metrics, busiest(metrics)
     bound_s = metrics["link_bound_s"] if timed else None

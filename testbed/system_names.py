@@ -1,8 +1,9 @@
-"""The systems that a scenario can name: those of testbed/systems/, those that installed packages
-provide as entry points of the group `agglab.systems`, and a class in a user's own file.
+"""Finds the systems that a scenario can name: those of testbed/systems/, those that installed
+packages provide as entry points of the group `agglab.systems`, and a class in a user's own file.
 
-This module imports a system only when it is asked for one, and knows nothing of what it is, so that
-the keys of a scenario can have their default from here. `testbed.systems.find` checks what it gets.
+This module imports a system only when it is asked for one, and does not depend on what a system is.
+Therefore the keys of a scenario can take their default from here. `testbed.systems.find` checks
+what this module returns.
 """
 
 from __future__ import annotations
@@ -19,15 +20,16 @@ from typing import Any
 GROUP = "agglab.systems"
 PACKAGE = "agglab.testbed.systems"
 OWN = ".py:"
-"""Separates the file from the class in the name of a system that is a class in a file."""
+"""The separator of file and class in the name of a system that is a class in a file. It includes
+the file's suffix."""
 
 
 class UnknownSystem(ValueError):
-    """A system does not exist or cannot be used; the message is one line."""
+    """An error: a system does not exist or cannot be used. The message is one line."""
 
 
 def names() -> list[str]:
-    """Returns all systems that can be given by name."""
+    """Returns all systems that have a name of their own."""
     return sorted({*built_in(), *(point.name for point in metadata.entry_points(group=GROUP))})
 
 
@@ -45,8 +47,8 @@ def default() -> str:
 
 
 def located(spec: str, folders: Sequence[Path]) -> str:
-    """Returns `path/to/mine.py:Mine` with the file's full path, if one of the folders has it; a
-    name is returned unchanged."""
+    """Returns `path/to/mine.py:Mine` with the file's full path, if the file is in one of the
+    folders. A name is returned unchanged."""
     path, _, wanted = spec.rpartition(":")
     for folder in folders if OWN in spec else ():
         if (folder / path).is_file():
@@ -55,8 +57,8 @@ def located(spec: str, folders: Sequence[Path]) -> str:
 
 
 def loaded(spec: str) -> Any:
-    """Returns what a name or `/path/to/mine.py:Mine` stands for, and imports its module. Raises
-    UnknownSystem, and whatever the module raises."""
+    """Returns the object that a name or `/path/to/mine.py:Mine` stands for. Its module is imported.
+    Raises UnknownSystem, and any error that the module raises."""
     return _of_file(spec) if OWN in spec else _named(spec)
 
 

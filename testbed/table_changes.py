@@ -1,7 +1,7 @@
-"""Computes what must be written to change one set of a switch's entries into another: pure values.
+"""Computes what must be written to change one set of a switch's entries into another.
 
-Kinds are P4Runtime's: INSERT, MODIFY, DELETE. Deletions come first, so that there is room for what
-replaces them.
+The kinds of changes are P4Runtime's: INSERT, MODIFY and DELETE. Deletions come first, so that there
+is room for the entries that replace the deleted ones.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ Value = TypeVar("Value")
 
 
 def table_changes(old: Entries, new: Entries) -> Iterator[tuple[str, TableEntry]]:
-    """Yields (kind, entry) for every entry that is not the same in both. An entry is identified by
-    its table and match; a second one with the same in `new` is also inserted, so that the switch
-    refuses it."""
+    """Yields (kind, entry) for every entry that is not the same in both. Entries with the same
+    `entry_key` are the same entry. If two entries of `new` have the same new key, both are
+    inserted, so that the switch refuses the second."""
     before = {entry_key(entry): entry for entry in old.tables}
     after = {entry_key(entry) for entry in new.tables}
     for key, entry in before.items():
@@ -56,5 +56,5 @@ def _changes(
 
 
 def entry_key(entry: TableEntry) -> tuple[object, ...]:
-    """Returns the key of an entry: two entries of a switch with the same key exclude each other."""
+    """Returns the key of an entry. Two entries of a switch with the same key exclude each other."""
     return entry.table, frozenset(entry.match.items()), entry.priority, entry.default

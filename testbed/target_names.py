@@ -1,6 +1,6 @@
 """The values of `switch.target`; testbed/network/targets/ implements each."""
 
 P4_TARGETS = ("native", "bmv2")
-"""Those that run a P4 program."""
+"""The targets that run a P4 program."""
 TARGETS = (*P4_TARGETS, "bridge")
-"""All. A bridge only forwards."""
+"""All targets. A bridge only forwards."""

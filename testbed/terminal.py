@@ -23,13 +23,14 @@ def is_full(error: Exception) -> TypeGuard[OSError]:
 
 
 def cannot_write(error: OSError, path: Path | str) -> str:
-    """Returns one line; path: the file, if the error does not have it."""
+    """Returns a message of one line. path: the file, which is used if the error does not name
+    one."""
     return f"cannot write {error.filename or path}: {error.strerror}"
 
 
 def plain(text: str) -> str:
-    """Makes lines that may contain untrusted text (logs of programs, sources, names) safe to print
-    on a terminal."""
+    """Returns text that is safe to print on a terminal. The given lines may contain untrusted text,
+    such as logs of programs, sources and names."""
     return re.sub(r"[^\n\t]+", lambda part: printable(part[0]), text)
 
 
@@ -63,9 +64,9 @@ class _Outlet(io.TextIOBase):
 
 
 def prepare() -> None:
-    """Makes sure that descriptors 0 to 2 are open, because the next files would otherwise get their
-    numbers and programs would write into them; replaces characters that the terminal does not
-    have."""
+    """Opens those of the descriptors 0 to 2 that are closed. Otherwise the next files would get
+    their numbers, and programs would write into these files. Also replaces characters that the
+    terminal does not have."""
     for number in range(3):
         try:
             os.fstat(number)

@@ -1,6 +1,7 @@
-"""Runs simple_switch_CLI as a function: one command in, its answer out, refusals as errors.
+"""Runs simple_switch_CLI as a function that takes one command and returns its answer. Refused
+commands raise errors.
 
-BMv2 has no stable library for its Thrift interface; its command line is the same everywhere.
+BMv2 has no stable library for its Thrift interface, but its command line is the same everywhere.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class ThriftCli:
                 stream.close()
 
     def _answer(self, line: str) -> str:
-        """Returns what it prints up to the next prompt."""
+        """Returns the text that the program prints before the next prompt."""
         assert self._process.stdout is not None
         descriptor, text = self._process.stdout.fileno(), b""
         deadline = time.monotonic() + ANSWER_S
@@ -90,25 +91,27 @@ class ThriftCli:
 
 
 def refusal(answer: str) -> str | None:
-    """Returns the line of an answer that says that the command was not executed; None if it was."""
+    """Returns the line of an answer that says that the command was not executed; None if it was
+    executed."""
     found = REFUSALS.search(answer)
     return found[0].strip() if found else None
 
 
 def handle(answer: str) -> int:
-    """Returns the handle of the entry or node that was created."""
+    """Returns the handle of the entry or node that a command created, from its answer."""
     return int(_found(r"\bwith handle (\d+)", answer)[1])
 
 
 def counter(answer: str) -> tuple[int, int]:
-    """Returns (packets, bytes) of counter_read; older versions print them in the opposite order."""
+    """Returns (packets, bytes) from the answer to counter_read. Older versions print them in the
+    opposite order."""
     packets = _found(r"\b(\d+) packets|packets=(\d+)", answer)
     size = _found(r"\b(\d+) bytes|bytes=(\d+)", answer)
     return int(packets[1] or packets[2]), int(size[1] or size[2])
 
 
 def register(answer: str) -> int:
-    """Returns the value of register_read with an index."""
+    """Returns the value from the answer to register_read with an index."""
     return int(_found(r"\]=\s*(\d+)", answer)[1])
 
 

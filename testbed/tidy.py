@@ -27,11 +27,11 @@ JOBS = "jobs"
 class Row:
     """One number, or one text, of one run.
 
-    run: `<scenario>/<run-id>`. point: of a sweep, from 0. contender: of a comparison. settings: the
-    swept keys, as JSON. metric: its path in metrics.json, with `*` for the names in `of`, which are
-    separated by spaces; a job's own metrics are without `jobs.*`. index: the position in a list,
-    such as the round. value: a number; true is 1 and false is 0. text: a value that is not a
-    number.
+    run: `<scenario>/<run-id>`. point: the number of the point in a sweep, counted from 0.
+    contender: its name in a comparison. settings: the swept keys, as JSON. metric: its path in
+    metrics.json, with `*` for each name in `of`; a job's own metrics have no `jobs.*` in front. of:
+    these names, separated by spaces. index: the position in a list, such as the round. value: a
+    number; true is 1 and false is 0. text: a value that is not a number.
     """
 
     run: str
@@ -53,7 +53,7 @@ class Row:
 
 @dataclass(frozen=True)
 class _Number:
-    """A leaf of metrics.json: the names down to it, and its position in a list."""
+    """One value of metrics.json. path: the names that lead to it. index: its position in a list."""
 
     path: tuple[str, ...]
     index: int | None
@@ -61,7 +61,7 @@ class _Number:
 
 
 def rows(folders: Sequence[Path]) -> Iterator[Row]:
-    """Yields the rows of all runs in these folders, at any depth; each run once. Raises
+    """Yields the rows of all runs in these folders, at any depth. Each run is included once. Raises
     NoResults."""
     seen: set[Path] = set()
     for folder in folders:
@@ -83,9 +83,9 @@ def swept_keys(table: Sequence[Row]) -> tuple[str, ...]:
 
 
 def swept_columns(table: Sequence[Row]) -> dict[str, list[int | float | str | None]]:
-    """Returns, for each key that the sweeps change, its value in the run of each row; None where
-    it was not swept. If all values of a key are numbers or quantities, they are numbers (bits per
-    second, seconds, bytes or shares); otherwise they are as the scenario writes them."""
+    """Returns, for each key that the sweeps change, its value in the run of each row; None where it
+    was not swept. If all values of a key are numbers or quantities, they become numbers (bits per
+    second, seconds, bytes or shares). Otherwise they stay as the scenario writes them."""
     own = {row.settings: _of(row.settings) for row in table}
     columns: dict[str, list[int | float | str | None]] = {}
     for key in swept_keys(table):
@@ -101,7 +101,8 @@ def swept_columns(table: Sequence[Row]) -> dict[str, list[int | float | str | No
 
 
 def _numbers_of(written: Collection[str]) -> dict[str, int | float] | None:
-    """Returns the number of each text, all of them whole or none; None if one is no number."""
+    """Returns the number of each text. If all are whole, they are integers. Returns None if one
+    text is no number."""
     numbers = {text: number(text) for text in written}
     found = {text: value for text, value in numbers.items() if value is not None}
     if len(found) < len(numbers):
@@ -153,8 +154,8 @@ def _rows_of_run(folder: Path) -> Iterator[Row]:
 def _points(
     folder: Path, metrics: Mapping[str, Any]
 ) -> Iterator[tuple[Path, int | None, Mapping[str, str], Mapping[str, Any]]]:
-    """Yields (folder, number, swept keys, metrics) of each point; a run without a sweep counts as
-    one point."""
+    """Yields (folder, number, swept keys, metrics) of each point, and then of what all points have
+    in common. A run without a sweep counts as one point."""
     if "points" not in metrics:
         yield folder, None, {}, metrics
         return
@@ -166,8 +167,8 @@ def _points(
 def _contenders(
     folder: Path, metrics: Mapping[str, Any]
 ) -> Iterator[tuple[Path, str, Mapping[str, Any]]]:
-    """Yields (folder, name, metrics) of each contender, and of what they have in common; a run that
-    compares nothing counts as one."""
+    """Yields (folder, name, metrics) of each contender, and then of what all contenders have in
+    common. A run that compares nothing counts as one contender."""
     if "contenders" not in metrics:
         yield folder, "", metrics
         return
@@ -177,7 +178,8 @@ def _contenders(
 
 
 def _rows(make: Callable[..., Row], system: str, metrics: Mapping[str, Any]) -> Iterator[Row]:
-    """Yields the rows of one run. make: builds a row with what all rows have in common."""
+    """Yields the rows of one run. make: a function that returns a row, and already has the fields
+    that all rows have in common."""
     for leaf in _numbers(_without_copies(metrics)):
         if leaf.value is None:
             continue
@@ -201,7 +203,7 @@ def _without_copies(metrics: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _numbers(value: Any, path: tuple[str, ...] = (), index: int | None = None) -> Iterator[_Number]:
-    """Yields all leaves. A list inside a list has the position of the outer one."""
+    """Yields all single values. A list inside a list has the position of the outer list."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _numbers(inner, (*path, key), index)
@@ -214,7 +216,7 @@ def _numbers(value: Any, path: tuple[str, ...] = (), index: int | None = None) -
 
 def _pattern(path: Sequence[str], system: str) -> tuple[str, str]:
     """Returns the metric, and the names for which its `*` stand. The path is returned unchanged if
-    the system cannot be found here or the path is not in metric_names."""
+    the system cannot be found on this machine or the path is not in metric_names."""
     try:
         pattern = pattern_of(".".join(path), systems.find(system)) if system else None
     except systems.UnknownSystem:
@@ -226,7 +228,7 @@ def _pattern(path: Sequence[str], system: str) -> tuple[str, str]:
 
 
 def _scenario(folder: Path) -> Mapping[str, Any]:
-    """Returns the scenario as resolved; empty if it is missing."""
+    """Returns the resolved scenario of a folder; empty if it is missing."""
     try:
         found = yaml.safe_load((folder / "scenario.yaml").read_text(encoding="utf-8"))
     except (OSError, ValueError, yaml.YAMLError):

@@ -14,9 +14,11 @@ _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 class Usage:
     """Processor times in seconds, in total or between two samples.
 
-    wall_s: the time that elapsed. cpu_s: the sum of the processes with each name. wait_s: the
-    longest time that a thread of these was ready to run and waited for a processor. busy_s,
-    stolen_s: the times of all processors together."""
+    wall_s: the time that elapsed. cpu_s: for each name, the processor time of all its processes.
+    wait_s: for each name, the longest time that one thread of its processes was ready to run and
+    waited for a processor. busy_s, stolen_s: the busy and the stolen time of all processors
+    together.
+    """
 
     wall_s: float
     cpu_s: dict[str, float]
@@ -49,7 +51,7 @@ def _each(ours: dict[str, float], theirs: dict[str, float], sign: int) -> dict[s
 
 
 def sample(pids: Mapping[str, Iterable[int]], now_s: float, proc: Path = Path("/proc")) -> Usage:
-    """Returns the totals so far of the processes of each name and of the machine; a process that
+    """Returns the times so far of the machine and of the processes with each name. A process that
     has ended counts 0."""
     busy, stolen = _machine(proc)
     threads = {
@@ -66,7 +68,7 @@ def sample(pids: Mapping[str, Iterable[int]], now_s: float, proc: Path = Path("/
 
 
 def _threads(process: Path) -> list[tuple[float, float]]:
-    """Returns (running, waiting for a processor) of each thread, in seconds; schedstat has
+    """Returns (running, waiting for a processor) of each thread, in seconds. The file schedstat has
     nanoseconds."""
     times = []
     for path in process.glob("task/*/schedstat"):
@@ -79,7 +81,8 @@ def _threads(process: Path) -> list[tuple[float, float]]:
 
 
 def _machine(proc: Path) -> tuple[float, float]:
-    """Returns the sum of the first line of /proc/stat without idle and iowait, and steal alone."""
+    """Returns the machine's busy time, which is everything but idle and iowait, and its stolen
+    time. Both are in the first line of /proc/stat."""
     fields = [int(f) for f in (proc / "stat").read_text().split("\n", 1)[0].split()[1:9]]
     user, nice, system, _idle, _iowait, irq, softirq, steal = fields
     return (user + nice + system + irq + softirq + steal) * _TICK_S, steal * _TICK_S

@@ -1,5 +1,5 @@
-"""Compares a round's sums and results with what they must be (systems.base.Truth): where they
-differ, and by how much."""
+"""Compares a round's sums and results with what they must be (systems.base.Truth), and finds where
+and by how much they differ."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ BLOCK_ELEMENTS = 1 << 16  # a block of every worker stays in the processor's cac
 
 Array = npt.NDArray[Any]
 Inputs = Callable[[int, int], Sequence[Array]]
-"""A function from (start, count) to that part of each worker's tensor, all int32 or all float32."""
+"""A function that takes (start, count) and returns that part of each worker's tensor. All parts are
+int32, or all are float32."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +43,12 @@ class Wrong:
 class Verdict:
     """The verdict on one round's sums and results, over all workers.
 
-    wrong_sums: integers that differ. wrong_results: elements that callers received and that differ
-    (int32) or are farther from the float64 sum than their own bound (float32). max_abs: the largest
-    distance of a float32 from the float64 sum, inf if one is not a number; bound: the largest
-    distance that is allowed anywhere. Both are None for int32. measures: what the workload measured
-    in a correct round, under its own names.
+    wrong_sums: the number of integers that differ. wrong_results: the number of elements that
+    callers received and that differ (int32) or are farther from the float64 sum than allowed
+    (float32). first: the first wrong position. max_abs: the largest distance of a float32 from the
+    float64 sum; inf if one is not a number. bound: the largest distance that is allowed anywhere.
+    Both are None for int32. measures: what the workload measured in a correct round, under its own
+    names.
     """
 
     wrong_sums: int = 0
@@ -63,7 +65,7 @@ class Verdict:
 
     @property
     def right(self) -> bool:
-        """Whether all sums are right, and everything that callers received."""
+        """Whether all sums and everything that callers received are right."""
         return self.wrong_sums == self.wrong_results == 0
 
 
@@ -86,8 +88,10 @@ def verify(
 ) -> Verdict:
     """Verifies what the workers of one round received, one block at a time.
 
-    elements, dtype: those of every worker's tensor; int32 or float32. step: blocks begin at its
-    multiples. with_sums: whether workers have also left the integers that travelled."""
+    elements, dtype: those of every worker's tensor; the dtype is int32 or float32. step: blocks
+    begin at multiples of this number. with_sums: whether workers have also left the integers that
+    they received.
+    """
     arrays, parts = _fitting(received, elements, dtype, with_sums)
     step = max(1, BLOCK_ELEMENTS // step) * step
     for start in range(0, elements, step):
@@ -98,7 +102,7 @@ def verify(
 
 
 def combine(parts: Sequence[Verdict]) -> Verdict:
-    """Combines verdicts of blocks or rounds into one."""
+    """Returns one verdict for several blocks or rounds."""
     return Verdict(
         sum(part.wrong_sums for part in parts),
         sum(part.wrong_results for part in parts),
@@ -111,8 +115,8 @@ def combine(parts: Sequence[Verdict]) -> Verdict:
 def _fitting(
     received: Sequence[Received], elements: int, dtype: str, with_sums: bool
 ) -> tuple[list[Judged], list[Verdict]]:
-    """Returns the arrays that can be compared, and for each that cannot a verdict that all of it is
-    wrong."""
+    """Returns the arrays that can be compared. For each array that cannot be compared, also returns
+    a verdict that all of it is wrong."""
     arrays, misfits = [], []
     for rank, one in enumerate(received):
         for what, array in one.claims(with_sums):
@@ -138,8 +142,8 @@ def _wrong(what: str, count: int, first: Wrong, result_is_sum: bool) -> Verdict:
 
 
 def _judge(arrays: Sequence[Judged], truth: Truth) -> Verdict:
-    """Compares arrays with the truth. Workers usually have the same bits; each different array is
-    compared once."""
+    """Returns the verdict on these arrays. Workers usually have the same bits, so an array that
+    equals the one before it is not compared again."""
     parts: list[Verdict] = []
     seen: dict[bool, tuple[Array, Verdict]] = {}
     for one in arrays:
@@ -163,7 +167,7 @@ def _bits(array: Array) -> Array:
 
 
 def _same(array: Array, wanted: Array) -> Array:
-    """Compares element by element, and bit by bit."""
+    """Returns for each element whether its bits are the same in both arrays."""
     return _bits(array) == _bits(wanted.astype(array.dtype))
 
 

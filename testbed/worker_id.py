@@ -1,4 +1,4 @@
-"""Names an agent of a job; events and samples are sorted by it."""
+"""Identifies an agent of a job. Events and samples are assigned to agents by it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ Event = dict[str, Any]
 
 @dataclass(frozen=True)
 class WorkerId:
-    """One agent of one job. A host has at most one worker of a job, and any number of its servers
-    and schedulers, which their ranks tell apart (0 for workers)."""
+    """One agent of one job. A host has at most one worker of a job, whose rank here is 0. It may
+    have any number of the job's servers and schedulers, which differ in their ranks."""
 
     job: int
     host: str
@@ -22,7 +22,7 @@ class WorkerId:
 
     @classmethod
     def of(cls, event: Event) -> WorkerId:
-        """Returns the agent that an event is from."""
+        """Returns the agent that sent an event."""
         role = event.get("role", WORKER)
         return cls(event["job"], event["name"], role, 0 if role == WORKER else event["rank"])
 

@@ -1,4 +1,4 @@
-"""The table of what this machine can carry, and what a scenario needs."""
+"""Stores the table of what this machine can carry, and compares it with what a scenario needs."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ NAME = "calibration.json"
 
 @dataclass(frozen=True)
 class Row:
-    """A rack with this many workers and packets of at most this many bytes (the MTU) stays
-    network-bound with links of rate_bps, and does not with 1.1 times that rate."""
+    """A measured limit: a rack with this many workers, and packets of at most this many bytes (the
+    MTU), stays network-bound with links of `rate_bps`. With 1.1 times that rate it does not."""
 
     workers: int
     packet_bytes: int
@@ -45,8 +45,8 @@ def keep(rows: Sequence[Row]) -> Path:
 
 
 def kept() -> list[Row]:
-    """Returns the stored table; empty if this machine has not been calibrated or the table is
-    another machine's."""
+    """Returns the stored table; empty if this machine has not been calibrated or the table belongs
+    to another machine."""
     try:
         table = json.loads(place().read_text())
         rows = [Row(**row) for row in table["rows"]]
@@ -57,7 +57,8 @@ def kept() -> list[Row]:
 
 
 def machine() -> dict[str, str | int]:
-    """Returns the machine and version for which a table is valid."""
+    """Returns what identifies the machine for which a table is valid: its processors and its
+    kernel."""
     return {
         "processors": len(os.sched_getaffinity(0)),
         "processor": _processor(),
@@ -75,12 +76,13 @@ def _processor(info: Path = Path("/proc/cpuinfo")) -> str:
 
 
 def carried_bps(rows: Sequence[Row], workers: int, packet_bytes: int) -> float | None:
-    """Returns the rate of each link that the machine can carry, in bits per second, or None if the
-    table cannot tell.
+    """Returns the rate of each link that the machine can carry, in bits per second; None if the
+    table is empty.
 
-    The work is proportional to the number of packets. Between rows and beyond them, the packets per
-    second of all workers together therefore follow a power of the number of workers. The row with
-    the nearest packet size is used, at the same number of packets per second.
+    The work is proportional to the number of packets. Between rows, the packets per second of all
+    workers together therefore follow a power of the number of workers. Beyond the rows, the nearest
+    row is used. Of the packet sizes in the table the nearest is used, at the same number of packets
+    per second.
     """
     if not rows:
         return None
@@ -94,8 +96,8 @@ def carried_bps(rows: Sequence[Row], workers: int, packet_bytes: int) -> float |
 
 
 def _interpolated(points: Sequence[tuple[int, int]], x: int) -> float:
-    """Interpolates linearly between the logarithms of the points; beyond the ends the end's value
-    is used."""
+    """Returns the value at x, interpolated linearly between the logarithms of the points. Beyond
+    the ends, it is the value at the end."""
     if x <= points[0][0]:
         return points[0][1]
     for (x0, y0), (x1, y1) in itertools.pairwise(points):
@@ -131,6 +133,6 @@ def too_much(resolved: ResolvedScenario, rows: Sequence[Row]) -> str:
 
 
 def _shown(rate_bps: float) -> str:
-    """Returns the rate as links.rate accepts it, rounded down to two digits."""
+    """Returns the rate in the form of links.rate, rounded down to two digits."""
     scale = 10 ** (math.floor(math.log10(rate_bps)) - 1)
     return str(rate().write(int(rate_bps // scale * scale)))

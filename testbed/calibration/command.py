@@ -1,4 +1,5 @@
-"""`agglab calibrate`: measures by runs on real links what this machine can carry, and stores it."""
+"""Implements `agglab calibrate`: measures with runs on real links what this machine can carry, and
+stores it."""
 
 from __future__ import annotations
 
@@ -22,12 +23,13 @@ ROUND_S, ROUNDS = 0.3, 3
 BUSY = "runs are not network-bound even at 5 Mbit/s: repeat the calibration on a quieter machine"
 
 Probe = Callable[[int, int, int], bool]
-"""A function from (workers, packet bytes, rate) to whether a run is network-bound. It raises
-Unmeasured."""
+"""A function that takes (workers, packet bytes, rate) and returns whether a run is network-bound.
+It raises Unmeasured."""
 
 
 class Unmeasured(Exception):
-    """A run could not be measured; with its exit code and its last line of output."""
+    """An error for a run that could not be measured, with its exit code and its last line of
+    output."""
 
     def __init__(self, code: int, said: str) -> None:
         super().__init__(said)
@@ -35,9 +37,9 @@ class Unmeasured(Exception):
 
 
 def main(words: Sequence[str], probe: Probe | None = None) -> int:
-    """Returns exit code 0; 1 if nothing could be measured; 3 if the machine lacks something. Rows
-    are printed as soon as they are found, and are stored even if the command is interrupted
-    (130)."""
+    """Runs the command. Returns 0, 1 if nothing could be measured, or 3 if the machine lacks
+    something. Rows are printed as soon as they are found. They are stored even if the command is
+    interrupted (exit code 130)."""
     options = _parser().parse_args(words)
     rows: list[Row] = []
     code = PASSED
@@ -66,8 +68,8 @@ def _row(probe: Probe, workers: int, packet_bytes: int) -> list[Row]:
 
 
 def measured(workers: int, packet_bytes: int, rate_bps: int) -> bool:
-    """Returns whether a run of about a second of the default system, on a rack of such links, is
-    network-bound."""
+    """Returns whether a run of the default system on a rack of such links is network-bound. The run
+    takes about a second."""
     from agglab.testbed.run import run
 
     elements = max(1000, round(ROUND_S * rate_bps / 32))

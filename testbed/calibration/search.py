@@ -8,15 +8,16 @@ from math import sqrt
 LOWEST_BPS, HIGHEST_BPS = 5_000_000, 10_000_000_000
 STEP = 2.0
 NEAR = 1.1
-"""The search stops when a run at this multiple of the answer was not network-bound."""
+"""The precision of the search. It stops when a run at this multiple of the answer, or a lower one,
+was not network-bound."""
 
 
 def highest(carries: Callable[[int], bool], begin_bps: int) -> int | None:
-    """Returns that rate in bits per second, to within 10 %, or None if even the lowest rate is too
-    high.
+    """Returns the highest rate at which runs are network-bound, in bits per second and to within 10
+    %; None if even the lowest rate is too high.
 
-    carries: returns whether a run at a rate is network-bound. No rate above one that is not is
-    tried.
+    carries: a function that returns whether a run at a rate is network-bound. No rate is tried
+    above one at which a run was not.
     """
     low = high = _within(begin_bps)
     if carries(low):
@@ -34,7 +35,7 @@ def highest(carries: Callable[[int], bool], begin_bps: int) -> int | None:
 
 
 def _between(carries: Callable[[int], bool], low: int, high: int) -> int:
-    """Searches between `low`, which can be carried, and `high`, which cannot."""
+    """Returns the highest rate between `low`, which can be carried, and `high`, which cannot."""
     while high / low > NEAR:
         middle = round(sqrt(low * high))
         if carries(middle):

@@ -1,1 +1,2 @@
-"""`agglab compare A B`: what differs between two results, and whether it is more than noise."""
+"""Implements `agglab compare A B`, which shows what differs between two results, and whether it is
+more than noise."""

@@ -1,4 +1,5 @@
-"""Computes the differences between two result folders as values; `text` puts them into words."""
+"""Computes the differences between two result folders as values. The module `text` puts them into
+words."""
 
 from __future__ import annotations
 
@@ -15,11 +16,10 @@ from agglab.testbed.side_by_side import runs_of
 
 Metrics = Mapping[str, Any]
 LIKELY = 0.05
-"""A difference that chance produces with a smaller probability than this counts as more than
-noise."""
+"""A difference counts as more than noise if chance produces it with at most this probability."""
 NOT_OF_THE_RESULT = ("started", "source", "settings", "scenario", "seed", "events_sha256")
-"""Fields of the manifest that are not compared: they differ between any two runs, or repeat what
-the scenario says."""
+"""The fields of the manifest that are not compared. They differ between any two runs, or repeat
+what the scenario says."""
 FLAGS = ("ok", "exact", "error.within", "links_as_predicted", "fidelity.verdict", "rounds")
 SHOWN = (
     "allreduce.time_s.median",
@@ -44,7 +44,8 @@ class Result:
 
 @dataclass(frozen=True)
 class Change:
-    """One key whose values differ; ABSENT if one of the two results does not have the key."""
+    """One key whose values differ. a, b: its value in each result; ABSENT if the result does not
+    have the key."""
 
     path: str
     a: Any
@@ -54,7 +55,7 @@ class Change:
 @dataclass(frozen=True)
 class Times:
     """The times of a job's rounds in both results. p: the p-value of `difference`, corrected for
-    the number of jobs and runs compared (Holm); None if there are no rounds to compare."""
+    the number of jobs and runs that are compared (Holm); None if there are no rounds to compare."""
 
     job: str
     a: Sequence[float]
@@ -79,7 +80,7 @@ class Times:
 
 @dataclass(frozen=True)
 class Pair:
-    """One run of both results. label: its point and contender; empty for a single run."""
+    """One run that both results have. label: its point and contender; empty for a single run."""
 
     label: str
     flags: Sequence[Change]
@@ -93,7 +94,8 @@ class Pair:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The differences of two results. only_a, only_b: labels of runs that only this result has."""
+    """The differences of two results. only_a, only_b: labels of runs that only one of the results
+    has."""
 
     a: Result
     b: Result
@@ -109,12 +111,13 @@ class Comparison:
 
     @property
     def alike(self) -> bool:
-        """Whether no run differs by more than noise, as far as its rounds can tell."""
+        """Whether the results have the same runs, at least one, and no run of one differs from that
+        of the other by more than noise."""
         return bool(self.pairs) and not self.unmatched and all(pair.alike for pair in self.pairs)
 
 
 def read(folder: Path) -> Result:
-    """Reads a result folder. Raises NoResults."""
+    """Returns the result in a folder. Raises NoResults."""
     metrics = read_object(folder / "metrics.json")
     whole = next((f for f in (folder, *folder.resolve().parents[:2]) if _has_manifest(f)), None)
     manifest = read_object(whole / "manifest.json") if whole else {}
@@ -128,7 +131,7 @@ def _has_manifest(folder: Path) -> bool:
 
 
 def compare(a: Result, b: Result) -> Comparison:
-    """Compares two results. Raises NoResults if metrics.json is malformed."""
+    """Returns the differences of two results. Raises NoResults if metrics.json is malformed."""
     try:
         first, second = (_runs(result.metrics) for result in (a, b))
         both = [label for label in first if label in second]
@@ -148,7 +151,7 @@ def compare(a: Result, b: Result) -> Comparison:
 
 
 def changes(a: Any, b: Any) -> list[Change]:
-    """Returns the leaves of two trees that differ, by dotted path."""
+    """Returns the values of two trees that differ, with their dotted paths."""
     first, second = dict(leaves(a)), dict(leaves(b))
     return [
         Change(path, first.get(path, ABSENT), second.get(path, ABSENT))
@@ -174,7 +177,7 @@ def _made_by(result: Result) -> dict[str, Any]:
 
 
 def _runs(metrics: Metrics) -> dict[str, Metrics]:
-    """Returns the runs by point and contender."""
+    """Returns the runs, with their point and contender as keys."""
     return {
         ": ".join(part for part in (run.point, run.contender) if part): run.metrics
         for run in runs_of(metrics)

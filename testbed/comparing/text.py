@@ -72,7 +72,7 @@ def _percent(change: Change) -> str:
 
 
 def _judged(times: Times) -> str:
-    """Returns the sentence about a job's rounds."""
+    """Returns a sentence about the times of a job's rounds."""
     if times.same:
         return f"time of a round: the same in all {len(times.a)} rounds"
     if times.difference is None:

@@ -1,1 +1,1 @@
-"""Runs the jobs, faults and recovery of a run on any backend: see conductor.py."""
+"""Runs the jobs, faults and recovery of a run on any backend (see conductor.py)."""

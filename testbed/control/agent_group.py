@@ -1,4 +1,4 @@
-"""The agents of one job: which there are, which are alive, and how commands reach them."""
+"""The agents of one job: all that exist, those that are alive, and how commands reach them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ ANSWER_S = 5.0
 
 
 class JobFailed(Exception):
-    """Ends a job. rank: the rank of the agent that is to blame, if one is. report: additional text
-    for people."""
+    """An error that ends a job. rank: the rank of the agent that is to blame, if one is. report:
+    additional text for people."""
 
     def __init__(self, reason: str, rank: int | None, report: str = "") -> None:
         super().__init__(reason)
@@ -25,8 +25,8 @@ class JobFailed(Exception):
 
 
 class AgentGroup:
-    """The agents of one job. Workers have the ranks of the job; servers have ranks above those of
-    all workers. start_s: how long a program may take to become ready."""
+    """The agents of one job. Workers have their ranks in the job; servers have ranks above those of
+    all workers. start_s: how long a program may take to become ready, in seconds."""
 
     def __init__(
         self, result: JobResult, backend: Backend, clock: RunClock, roster: Roster, start_s: float
@@ -44,7 +44,7 @@ class AgentGroup:
         result.servers = {rank: known.host for rank, known in self._servers.items()}
         self._dead: dict[int, Event] = {}
         self.forgetful = False
-        """An agent has been restarted and knows nothing of the session."""
+        """Whether an agent has been restarted and therefore knows nothing of the session."""
 
     @property
     def members(self) -> tuple[int, ...]:
@@ -53,7 +53,7 @@ class AgentGroup:
 
     @property
     def servers(self) -> Mapping[int, WorkerId]:
-        """The servers by rank, and schedulers too: agents that only answer."""
+        """The agents that only answer, which are servers and schedulers, by rank."""
         return self._servers
 
     @property
@@ -64,7 +64,7 @@ class AgentGroup:
 
     @property
     def dead(self) -> Mapping[int, Event]:
-        """Maps the rank of each dead agent to the event that reported the end of its program."""
+        """For each dead agent, by rank, the event that reported the end of its program."""
         return self._dead
 
     def agent(self, rank: int) -> WorkerId:
@@ -77,15 +77,15 @@ class AgentGroup:
         return [rank for rank in ranks if self.agent(rank).host == host]
 
     def called(self, rank: int) -> str:
-        """Returns the agent's name for people: `h2: worker 1`."""
+        """Returns the agent's name for people, such as `h2: worker 1`."""
         if known := self._servers.get(rank):
             alike = [other for other, agent in self._servers.items() if agent.role == known.role]
             return f"{known.host}: {known.role} {alike.index(rank)}"
         return f"{self.job.hosts[rank]}: worker {rank}"
 
     def note(self, event: Event) -> None:
-        """Records which agents are alive and what they counted. It must receive every event of this
-        job before any other part does."""
+        """Records from an event which agents are alive and what they counted. It must receive every
+        event of this job before any other part does."""
         if event.get("stats"):
             served = event["rank"] in self._servers
             (self._result.served if served else self._result.reports).append(event)
@@ -95,7 +95,7 @@ class AgentGroup:
             self.forgetful = True
 
     def send(self, rank: int, **command: Any) -> None:
-        """Sends a command of hosts.agent."""
+        """Sends a command of hosts.agent to the agent with this rank."""
         self._backend.command(self.agent(rank), command)
 
     def start(self, ranks: Collection[int]) -> Process[None]:
@@ -106,8 +106,8 @@ class AgentGroup:
         yield from self.until_ready(ranks)
 
     def until_ready(self, ranks: Collection[int], or_dead: bool = False) -> Process[None]:
-        """Waits until each of the ranks is ready. Raises JobFailed if one takes too long or ends;
-        with or_dead, agents that have ended are not waited for."""
+        """Waits until each of the ranks is ready. Raises JobFailed if one takes too long or ends.
+        or_dead: whether agents that have ended are no longer waited for."""
         deadline = self._clock.after_s(self._start_s)
         waiting = set(ranks)
         while waiting := waiting - (self._dead.keys() if or_dead else set()):
@@ -128,8 +128,8 @@ class AgentGroup:
         raise JobFailed(f"{self.called(rank)} was not ready within {self._start_s:g} s", rank)
 
     def until_back(self, ranks: Collection[int]) -> Process[None]:
-        """Waits until programs that another part restarts are ready. Raises JobFailed if that takes
-        too long."""
+        """Waits until the agents are ready whose programs another part restarts. Raises JobFailed
+        if that takes too long."""
         deadline = self._clock.after_s(self._start_s)
         while late := set(ranks) & self._dead.keys():
             yield deadline
@@ -139,7 +139,8 @@ class AgentGroup:
                 )
 
     def until_answered(self, ranks: Collection[int], answers: Collection[str]) -> Process[None]:
-        """Waits a limited time until each of the ranks has sent one of these events."""
+        """Waits until each of the ranks has sent one of these events, but at most ANSWER_S
+        seconds."""
         asked = set(ranks)
         deadline = self._clock.after_s(ANSWER_S)
         while asked and self._clock.now_ns() < deadline:
@@ -148,8 +149,8 @@ class AgentGroup:
                 asked.discard(event.get("rank", -1))
 
     def stop(self) -> Process[None]:
-        """Stops all programs. Agents whose traffic does not belong to rounds of their own are first
-        asked for their counters; one that does not answer is counted as zero."""
+        """Stops all programs. Before that, agents whose traffic does not belong to rounds of their
+        own are asked for their counters. An agent that does not answer counts as zero."""
         listening = {agent.rank for agent in self._roster.agents(self.job) if agent.listens}
         asked = (listening | self._servers.keys()) - self._dead.keys()
         for rank in asked:
@@ -160,8 +161,8 @@ class AgentGroup:
 
 
 def how(who: str, event: Event) -> str:
-    """Returns how an agent failed: `h2: worker 1 exited early with status -9`, or the agent's own
-    message."""
+    """Returns how an agent failed: a text such as `h2: worker 1 exited early with status -9`, or
+    the agent's own message."""
     if event["event"] == "ended":
         return f"{who} exited early with status {event['status']}".strip()
     return f"{who}: {event['error']}"

@@ -23,8 +23,8 @@ IDLE_NS = 100_000_000
 
 
 class Conductor:
-    """Waits for the backend's events and lets jobs, controllers and faults react to them. groups
-    and controls are keyed by the job's number. assembly.py creates all parts."""
+    """Waits for the backend's events and lets jobs, controllers and faults react to them. groups,
+    controls: by the job's number. assembly.py creates all parts."""
 
     def __init__(
         self,
@@ -47,16 +47,16 @@ class Conductor:
         self._history, self._meter, self._verifier = history, meter, verifier
 
     def run(self) -> Outcome:
-        """Runs until every job has ended. Raises what the backend raises when it cannot
-        continue."""
+        """Runs until every job has ended, and returns the outcome. Raises what the backend raises
+        when it cannot continue."""
         return exhaust(self.turns())
 
     def turns(self) -> Generator[None, None, Outcome]:
         """Does the same as `run` in turns, so that several runs on separate backends can alternate.
 
-        It yields when all agents are ready and no time counts yet, and then before each further
-        round, if the run may rest (turns.py). At a yield no round is in progress, and nothing is
-        due until the next turn.
+        It yields first when all agents are ready, before any time counts. If the run may rest
+        (turns.py), it also yields before each further round. At a yield no round is in progress,
+        and nothing is due until the next turn.
         """
         self._roster.fill_switches()
         # Faults first: what is due at the same time as a round's start comes before it.
@@ -81,8 +81,8 @@ class Conductor:
         return self._outcome()
 
     def _all_prepared(self) -> bool:
-        """Whether the agents of all jobs are ready, or have failed to become ready, and times do
-        not count yet."""
+        """Returns whether times do not count yet, and the agents of each job are ready or have
+        failed to become ready."""
         return self._clock.start_ns is None and all(
             job.prepared or not self._scheduler.runs(job) for job in self._jobs
         )

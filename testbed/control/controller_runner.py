@@ -13,9 +13,10 @@ from agglab.testbed.systems.base import Changes, Controller, Readings
 
 
 class ControllerRunner:
-    """Runs one controller. switches: what the controller is shown. tell: is called with an event
-    before each round, whenever entries have changed, and when a deadline was missed; `steps` learns
-    from the first that there may be a new deadline."""
+    """Runs one controller. switches: the readings of switches that the controller is shown. tell: a
+    function that is called with an event before each round, whenever entries have changed, and when
+    a deadline was missed. The event before a round tells `steps` that there may be a new deadline.
+    """
 
     def __init__(
         self,
@@ -40,7 +41,7 @@ class ControllerRunner:
         self._apply(changes, None, round=number)
 
     def steps(self) -> Process[None]:
-        """Runs as long as the job does."""
+        """Calls the controller at its deadlines until the job ends."""
         yield from self._clock.start()
         while True:
             event = yield self._due_ns()
@@ -71,7 +72,7 @@ class ControllerRunner:
             self._tell("controlled", of=self._job.name, entries=differing, **content)
 
     def _now_ns(self) -> int:
-        """Returns the time since the scenario's times began to count."""
+        """Returns the nanoseconds since the scenario's times began to count."""
         assert self._clock.start_ns is not None, "rounds can only begin after the start"
         return self._clock.now_ns() - self._clock.start_ns
 

@@ -32,12 +32,13 @@ from agglab.testbed.worker_id import Event, WorkerId
 ATTACK_STEP_NS = 5_000_000
 
 FramesOf = Callable[[Fault], Iterator[tuple[str, bytes]]]
-"""The endless sequence of what an attack sends, as pairs of kind and frame."""
+"""A function that returns the endless sequence of what an attack sends, as pairs of kind and
+frame."""
 
 
 class FaultProcess:
-    """Updates a FaultState. tell: is called with an event whenever something happens that a job may
-    need to know."""
+    """Runs one fault and records its progress in a FaultState. tell: a function that is called with
+    an event whenever something happens that a job may need to know."""
 
     def __init__(
         self,
@@ -78,7 +79,7 @@ class FaultProcess:
                 return
 
     def _last(self, began_ns: int) -> Process[None]:
-        """Waits until the fault's duration is over, or for ever if it has none."""
+        """Waits until the fault's duration is over, or forever if it has none."""
         if self._fault.duration_s is None:
             while True:
                 yield FOREVER_NS
@@ -117,7 +118,8 @@ class FaultProcess:
         self._tell("switch_emptied", switch=switch)
 
     def _attack(self, action: Attack, began_ns: int) -> Process[None]:
-        """Every few milliseconds, sends as many frames as are due by then."""
+        """Sends the frames of an attack. Every few milliseconds, it sends as many as are due by
+        then."""
         frames, sent = self._frames(self._fault), 0
         while sent < action.frames:
             yield from self._clock.sleep_until(self._clock.now_ns() + ATTACK_STEP_NS)
@@ -177,7 +179,8 @@ class FaultProcess:
         RateChange: _change_rate,
         Impair: _impair,
     }
-    """What each kind of fault does, given its action and when it began in nanoseconds."""
+    """The method that does each kind of action. Its parameters are the action and the time, in
+    nanoseconds, at which the fault began."""
 
 
 def _reached(event: Event, trigger: AtChunk) -> bool:

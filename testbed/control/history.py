@@ -21,8 +21,8 @@ def concerns(action: AgentFault, agent: WorkerId) -> bool:
 
 @dataclass
 class FaultState:
-    """The state of one fault. ended_ns: when its end was complete, including everything that it
-    restarts. sent: an attack's frames, by kind."""
+    """The state of one fault. began_ns: when it began; None if it has not begun. ended_ns: when its
+    end was complete, including everything that it restarts. sent: an attack's frames, by kind."""
 
     fault: Fault
     began_ns: int | None = None
@@ -38,18 +38,19 @@ class FaultState:
 
     @property
     def target(self) -> str:
-        """The link, host or switch."""
+        """The link, host or switch that has the fault."""
         return self.fault.action.target
 
 
 class FaultHistory:
-    """All faults of a run: what jobs may know about them, and what goes into the outcome."""
+    """All faults of a run. It says what jobs may know about them, and writes the outcome's part on
+    faults."""
 
     def __init__(self, states: Sequence[FaultState], clock: RunClock) -> None:
         self._states, self._clock = states, clock
 
     def marks(self, job: Job, number: int) -> list[int]:
-        """Returns the chunk counts of a round at which some fault begins."""
+        """Returns the counts of chunks, in this round of the job, at which faults begin."""
         triggers = [state.fault.trigger for state in self._states if state.began_ns is None]
         return [
             trigger.chunk + 1
@@ -59,7 +60,7 @@ class FaultHistory:
 
     def comes_back(self, agent: WorkerId, died_ns: int) -> bool | None:
         """Returns whether a fault restarts an agent that died at this time, or has already
-        restarted it; None if no fault killed it."""
+        restarted it. Returns None if no fault killed the agent."""
         for state in self._crashes(agent):
             if state.ended_ns is None:
                 return state.fault.duration_s is not None
@@ -86,7 +87,8 @@ class FaultHistory:
         return (self._clock.now_ns() - max(begun, default=otherwise_ns)) / 1e9
 
     def so_far(self) -> str:
-        """Returns ` (faults: link_down h1-s1 2 s after the start)`, or an empty string."""
+        """Returns the faults that have begun, as text such as ` (faults: link_down h1-s1 2 s after
+        the start)`; empty if there are none."""
         start_ns = self._clock.start_ns or 0
         begun = [
             f"{s.fault.kind} {s.target} {(s.began_ns - start_ns) / 1e9:.3g} s after the start"

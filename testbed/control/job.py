@@ -19,9 +19,10 @@ from agglab.testbed.worker_id import Event
 
 
 class JobProcess:
-    """Starts a job's agents, has them run its rounds, and stops them. round_s: how long an attempt
-    at a round may take. rests: whether it waits between rounds until another part clears `resting`.
-    controlling: the job's controller, for which every attempt at a round waits."""
+    """Starts a job's agents, has them run its rounds, and stops them. round_s: a function that
+    returns how long an attempt at a round may take. rests: whether the job waits between rounds
+    until another part clears `resting`. controlling: the runner of the job's controller, which is
+    called before every attempt at a round."""
 
     def __init__(
         self,
@@ -39,9 +40,9 @@ class JobProcess:
     ) -> None:
         self.result, self.job = result, result.job
         self.prepared = False
-        """Its agents are ready."""
+        """Whether the job's agents are ready."""
         self.resting = False
-        """Between two rounds."""
+        """Whether the job waits between two rounds."""
         self._group, self._session, self._recovery = group, session, recovery
         self._clock, self._roster, self._rounds = clock, roster, rounds
         self._history, self._round_s, self._rests = history, round_s, rests
@@ -91,8 +92,8 @@ class JobProcess:
         self._rested_ns = self._clock.now_ns() - since_ns
 
     def _round_to_its_end(self, number: int) -> Process[None]:
-        """Tries the round until an attempt succeeds. Raises JobFailed when the workload's
-        on_failure allows no further attempt."""
+        """Tries the round until an attempt succeeds. Raises JobFailed if the workload's on_failure
+        allows no further attempt."""
         attempts = 0
         while True:
             if self._controlling:

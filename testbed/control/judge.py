@@ -18,8 +18,9 @@ NOTHING = Received(None)
 
 @dataclass(frozen=True)
 class Attempt:
-    """The result of one attempt at a round. members: who took part, by rank of the job; received:
-    rank -> what that worker received; over: whether all of them completed the round."""
+    """The result of one attempt at a round. members: the ranks, in the job, of the workers that
+    took part. received: what each worker received, by rank. over: whether all members completed the
+    round."""
 
     number: int
     members: tuple[int, ...]
@@ -28,29 +29,31 @@ class Attempt:
 
 
 class Judge:
-    """Asks a job's workload what each worker should have received."""
+    """Compares what each worker received with what the job's workload says it should have
+    received."""
 
     def __init__(self, backend: Backend, resolved: ResolvedScenario) -> None:
         self._backend = backend
         self._system, self._resolved = resolved.system, resolved
 
     def collect(self, job: Job, number: int, members: Sequence[int], over: bool) -> Attempt:
-        """Returns what the members have received, which the next attempt would overwrite. After an
-        aborted round, only members that had completed it have received anything."""
+        """Returns what the members have received. It must be collected before the next attempt,
+        which would overwrite it. After an aborted round, only members that had completed it have
+        received anything."""
         taken = {rank: self._backend.received(job.number, rank, number) for rank in members}
         received = {rank: one or NOTHING for rank, one in taken.items() if one is not None or over}
         return Attempt(number, tuple(members), received, over)
 
     def verdict(self, job: Job, attempt: Attempt) -> Verdict:
-        """Verifies every element that every member received. The position of a wrong element has
-        the rank in the job."""
+        """Verifies every element that every member received. The rank of a wrong element's worker
+        is its rank in the job."""
         active = replace(self._resolved.whole(job), members=attempt.members)
         workload = workloads.KINDS[job.work.kind]
         return workload.verdict(self._resolved, active, attempt.number, attempt.received)
 
     def digest(self, job: Job, attempt: Attempt) -> str | None:
-        """Returns the SHA-256 of those results of the first member that are determined bit for bit,
-        by which runs are compared; None if there are none."""
+        """Returns the SHA-256 of those results of the first member that are determined bit for bit;
+        None if there are none. Hashes of different runs can be compared."""
         with_sums = self._system.returns_sums(job.dtype)
         first = attempt.received[attempt.members[0]].exact(with_sums)
         return None if first is None else hashlib.sha256(first.tobytes()).hexdigest()

@@ -14,11 +14,11 @@ from agglab.testbed.worker_id import Event
 
 @dataclass(frozen=True)
 class Round:
-    """One round that was completed. members: who took part, by rank. ended: rank -> its `round`
-    event.
+    """One round that was completed. members: the ranks of the workers that took part. ended: the
+    `round` event of each worker, by rank.
 
-    began_ns: when it was first started; attempts: how often it was started, 1 if nothing went
-    wrong; rested_ns: how long the round waited for other runs' turns before it began.
+    began_ns: when the round was first started. attempts: how often it was started, 1 if nothing
+    went wrong. rested_ns: how long the round waited for other runs' turns before it began.
     """
 
     number: int
@@ -30,18 +30,18 @@ class Round:
 
     @property
     def start_ns(self) -> int:
-        """Returns when the first worker started the first attempt."""
+        """The time at which the first worker started the first attempt."""
         start = min(int(event["start_ns"]) for event in self.ended.values())
         return min(start, self.began_ns) if self.attempts > 1 else start
 
     @property
     def end_ns(self) -> int:
-        """Returns when the last worker ended."""
+        """The time at which the last worker ended."""
         return max(int(event["end_ns"]) for event in self.ended.values())
 
     @property
     def time_s(self) -> float:
-        """Returns the time from the first worker's start of the first attempt to the last worker's
+        """The seconds from the first worker's start of the first attempt to the last worker's
         end."""
         return float(self.end_ns - self.start_ns) / 1e9
 
@@ -50,8 +50,8 @@ class Round:
 class Failure:
     """Why a job could not finish. worker: the host of the missing worker, if there is one.
 
-    after_s: seconds since the last fault began, or since the round was started if none had. report:
-    additional text for people.
+    after_s: seconds since the last fault began, or since the round was started if no fault had
+    begun. report: additional text for people.
     """
 
     job: str
@@ -63,10 +63,10 @@ class Failure:
 
 @dataclass
 class ControlCounts:
-    """What a job's controller did. steps: how often it was called; deadlines: how many of these
-    calls were at a deadline; missed: deadlines whose changes were complete too late; entries: the
-    number that it added and removed at all switches; latest_ns: the longest time from a deadline
-    until its changes were complete."""
+    """What a job's controller did. steps: how often it was called. deadlines: how many of these
+    calls were at a deadline. missed: how many deadlines' changes were complete too late. entries:
+    how many entries it added and removed at all switches. latest_ns: the longest time from a
+    deadline until its changes were complete."""
 
     steps: int = 0
     deadlines: int = 0
@@ -77,14 +77,15 @@ class ControlCounts:
 
 @dataclass
 class JobResult:
-    """One job's history; `verdicts` correspond to `rounds`. lost: ranks without which the survivors
-    went on.
+    """One job's history; `verdicts` correspond to `rounds`. lost: the ranks of members without
+    which the job went on.
 
     broken_off: round and verdict of results that some workers received in an aborted round.
-    reports: every event with a worker's counts (`stats`) of a round, or of the part of it until the
-    worker left it; this includes rounds that failed or were aborted, because they used the network
-    as well. servers: rank -> host, if the system has servers; served: the events with their counts.
-    control: the counts of the job's controller, if its system has one.
+    reports: every event with a worker's counts (`stats`) of a round, or of the part of a round
+    before the worker left it. Rounds that failed or were aborted are included, because they used
+    the network as well. servers: the servers' hosts by rank, if the system has servers. served: the
+    events with the servers' counts. control: the counts of the job's controller, if the system has
+    one.
     """
 
     job: Job
@@ -103,7 +104,7 @@ class JobResult:
 
     @property
     def judged(self) -> list[tuple[int, Verdict]]:
-        """Returns every verdict with its round."""
+        """Every verdict with the number of its round."""
         whole = zip((done.number for done in self.rounds), self.verdicts, strict=False)
         return [*self.broken_off, *whole]
 
@@ -124,9 +125,10 @@ class Outcome:
 
     spans: when attempts at rounds began and ended, and what links carried. An aborted attempt lasts
     until the next one begins or the run ends, because links still carry the frames that it left in
-    their queues. begun: the faults that began. attacked: frames that attacks sent, by kind;
-    injected: the same frames by the host that sent them. start_ns: the time from which times
-    count."""
+    their queues. begun: the faults that began. attacked: frames that attacks sent, by kind.
+    injected: the same frames by the host that sent them. start_ns: the moment from which the
+    scenario's times count.
+    """
 
     jobs: list[JobResult]
     usage: Usage = NOTHING

@@ -17,12 +17,12 @@ from agglab.testbed.systems.base import ActiveJob, MissingChunks, Waiting
 
 WaitingOf: TypeAlias = Mapping[str, Iterable[Waiting]]
 Diagnose: TypeAlias = Callable[[ActiveJob, WaitingOf, WaitingOf], Mapping[str, MissingChunks]]
-"""A function from (job, what workers wait for by host, what servers wait for) to what each host or
-switch still owes."""
+"""A function that takes a job, what its workers wait for by host, and what its servers wait for. It
+returns which chunks each host or switch still owes."""
 
 
 class Recovery:
-    """Recovers one job as its `on_failure` says."""
+    """Prepares the rounds of one job to be repeated, as its `on_failure` says."""
 
     def __init__(
         self,
@@ -41,7 +41,8 @@ class Recovery:
         self._history, self._diagnose = history, diagnose
 
     def recover(self, failure: RoundFailure, number: int) -> Process[None]:
-        """Does everything that must happen before the round can be repeated. Raises JobFailed."""
+        """Does everything that must happen before the round can be repeated. Raises JobFailed if it
+        cannot be repeated."""
         yield from self._abort(failure)
         self._rounds.left(self._result, number, self._group.members)
         reason, rank = self._explained(failure)
@@ -59,8 +60,8 @@ class Recovery:
         yield from self._session.begin_again()
 
     def _abort(self, failure: RoundFailure) -> Process[None]:
-        """Makes every living member leave the round; a member that does not answer counts as
-        silent. Servers are asked what they are waiting for as well."""
+        """Makes every living member leave the round. A member that does not answer counts as
+        silent. Servers are asked what they wait for."""
         group = self._group
         members = set(group.members) - failure.dead.keys() - failure.waiting.keys()
         servers = group.servers.keys() - group.dead.keys()
@@ -89,7 +90,8 @@ class Recovery:
         failure.silent = asked
 
     def _explained(self, failure: RoundFailure) -> tuple[str, int | None]:
-        """Returns one line, and the rank of the agent that is to blame, if one is."""
+        """Returns one line about the failure, and the rank of the agent that is to blame, if one
+        is."""
         if failure.unrecoverable:
             return failure.first, None
         group = self._group
@@ -117,8 +119,8 @@ class Recovery:
         self._result.lost += left_out
 
     def _revive(self, failure: RoundFailure, reason: str) -> Process[None]:
-        """Restarts the dead, unless the end of their fault restarts them or already has; waits for
-        the silent, which may still answer."""
+        """Restarts the dead agents, except those that their fault restarts or already has
+        restarted. Waits for silent agents, which may still answer."""
         group = self._group
         ours, theirs = [], set()
         for rank in sorted(failure.dead.keys() & group.dead.keys()):
@@ -146,7 +148,7 @@ class Recovery:
                 ranks.discard(event.get("rank", -1))
 
     def _until_back(self, ranks: Collection[int]) -> Process[None]:
-        """Waits until the fault of these agents has ended and they are ready."""
+        """Waits until the faults of these agents have ended and the agents are ready."""
         while any(self._history.keeps_out(self._group.agent(rank)) for rank in ranks):
             yield FOREVER_NS
         yield from self._group.until_back(ranks)

@@ -1,5 +1,5 @@
-"""The current state of a run's jobs: who takes part, and which share of the common resources each
-job has."""
+"""The current state of a run's jobs: which members each job has, and which share of the common
+resources."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from agglab.testbed.worker_id import WorkerId
 
 
 class Roster:
-    """Every change that affects switches fills them again. tell: is called with an event whenever a
-    job's share has changed or a job has left."""
+    """The jobs of a run with their members and shares. Every change that affects switches writes
+    their entries again. tell: a function that is called with an event whenever a job's share has
+    changed or a job has left."""
 
     def __init__(
         self, resolved: ResolvedScenario, table_writer: TableWriter, tell: Callable[..., None]
@@ -47,12 +48,12 @@ class Roster:
         }
 
     def configuration(self, worker: WorkerId) -> Mapping[str, Any]:
-        """Returns the configuration with which an agent's program is started, also for a former
-        member."""
+        """Returns the configuration with which an agent's program is started. The agent may be a
+        former member."""
         return self.everybody(worker.job)[worker].configuration
 
     def fill_switches(self) -> None:
-        """Fills the switches for the jobs that have a share."""
+        """Writes the entries of all switches for the jobs that have a share."""
         self._table_writer.write_for(
             [job for job in self._active.values() if job.share is not None]
         )
@@ -67,8 +68,8 @@ class Roster:
         self._sessions.join(job)
 
     def take_share(self, job: Job) -> Share | None:
-        """Returns the share to which the job is entitled now, or None while it has to wait. It
-        takes effect at the next session."""
+        """Returns the share to which the job is entitled now, or None while it has to wait. The
+        share takes effect at the next session."""
         before = self._sessions.held(job)
         held = self._sessions.take(job)
         if held != before:

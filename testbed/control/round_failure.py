@@ -13,12 +13,14 @@ from agglab.testbed.worker_id import Event
 
 @dataclass
 class RoundFailure:
-    """Why a round cannot end, and what is known of it.
+    """Why a round cannot end, and what is known about it.
 
-    unrecoverable: running it again would not help. emptied: it is a switch that forgot. dead: rank
-    -> how its program ended. left: rank -> how the user's own program ended, whose agent answers.
-    silent: ranks that do not answer. waiting, unserved: rank -> what workers and servers wait for,
-    in the words of the system."""
+    unrecoverable: whether running the round again would not help. emptied: whether the reason is a
+    switch that lost its state. dead: how the program of each dead agent ended, by rank. left: how
+    the user's own program ended, by rank, where the agent still answers. silent: ranks of agents
+    that do not answer. waiting, unserved: what workers and servers wait for, by rank, in a form
+    that the system defines.
+    """
 
     first: str
     unrecoverable: bool = False
@@ -32,12 +34,12 @@ class RoundFailure:
 
     @property
     def gone(self) -> set[int]:
-        """The ranks with which no round can continue in their present state."""
+        """The ranks of agents with which no round can continue in their present state."""
         return self.dead.keys() | self.left.keys() | self.silent
 
 
 def failure_of(event: Event, group: AgentGroup, on_failure: str) -> RoundFailure | None:
-    """Returns what an event during a round means for it; None if it is not a failure."""
+    """Returns the failure of a round that an event means; None if the event is no failure."""
     if event["event"] == "switch_emptied":
         if on_failure == "fail":
             return None
@@ -59,8 +61,9 @@ def failure_of(event: Event, group: AgentGroup, on_failure: str) -> RoundFailure
 def explained(
     failure: RoundFailure, missing: Mapping[str, MissingChunks], group: AgentGroup
 ) -> tuple[str, int | None]:
-    """Returns one line, and the rank of the agent to name: a dead one, else a silent one, else the
-    one that owes most. missing: what each host or switch owes, the one that owes most first."""
+    """Returns one line about the failure, and the rank of the agent that it names. This is a dead
+    agent, or else one whose user's program ended, or else a silent one, or else the one that owes
+    most. missing: what each host or switch owes; the one that owes most comes first."""
     owing = [rank for name in missing for rank in group.ranks_at(name)[:1]]
     named = [*sorted(failure.dead), *failure.left, *sorted(failure.silent), *owing]
     if not named:

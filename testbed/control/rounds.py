@@ -1,4 +1,5 @@
-"""Acts whenever a round of any job begins or ends, and measures in between."""
+"""Tells other parts whenever a round of any job begins or ends, and measures what happens in
+between."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ class Counters(Protocol):
 class Meter:
     """Measures processor time and carried bytes in the periods in which rounds of any job run.
 
-    usage: the sum so far; spans: the periods that are complete.
+    usage: the sum so far. spans: the periods that are complete.
     """
 
     def __init__(self, counters: Counters) -> None:
@@ -45,8 +46,8 @@ class Meter:
         self._under_way += 1
 
     def over(self, broken_off: bool) -> None:
-        """Notes that a round has ended. An aborted round leaves frames in queues, so its period
-        continues."""
+        """Notes that a round has ended. broken_off: whether it was aborted. An aborted round leaves
+        frames in queues, so its period continues."""
         self._under_way -= 1
         if self._under_way:
             return
@@ -55,8 +56,8 @@ class Meter:
             self.finish()
 
     def finish(self) -> None:
-        """Ends the current period, if there is one. The clock is read after the counters, so that
-        the period is never too short for what was carried."""
+        """Ends the current period, if there is one. The clock is read after the counters. Therefore
+        the period is never too short for the bytes that were carried in it."""
         if self._since is None:
             return
         (begin_ns, before), self._since = self._since, None
@@ -66,7 +67,7 @@ class Meter:
 
 
 class Rounds:
-    """Notifies every part that is concerned with rounds."""
+    """Notifies every part that needs to know when rounds begin and end."""
 
     def __init__(self, counters: Counters, meter: Meter, journal: Journal, verifier: Verifier):
         self._counters, self._meter = counters, meter
@@ -85,8 +86,8 @@ class Rounds:
         self._verifier.round_over(result, done)
 
     def broken_off(self, result: JobResult) -> None:
-        """Notes that an attempt will not be completed; `left` collects what members have received
-        once they have left it."""
+        """Notes that an attempt will not be completed. `left` collects what its members have
+        received, after they have left it."""
         self._meter.over(broken_off=True)
         self._journal.tell("round_broken_off", of=result.job.name)
 

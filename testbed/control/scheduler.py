@@ -1,7 +1,7 @@
 """Runs generators concurrently on one clock.
 
-A process is a generator. It yields the time until which it waits, and is sent the next event that
-concerns it, or None when that time has come. It runs only at these moments.
+A process is a generator. It yields the time until which it waits. It is then sent the next event
+that concerns it, or None when that time has come. It runs only at these moments.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ Process: TypeAlias = Generator[int, "Event | None", T]
 
 
 class RunClock:
-    """The backend's clock, and the moment from which the scenario's times count. start_ns: None
-    until all agents are ready."""
+    """The backend's clock, and the moment from which the scenario's times count. start_ns: this
+    moment; None until all agents are ready."""
 
     def __init__(self, now_ns: Callable[[], int]) -> None:
         self.now_ns = now_ns
         self.start_ns: int | None = None
 
     def start(self) -> Process[int]:
-        """Waits until times count, and returns since when they do."""
+        """Waits until the scenario's times count, and returns the moment from which they do."""
         while self.start_ns is None:
             yield FOREVER_NS
         return self.start_ns
 
     def sleep_until(self, at_ns: int) -> Process[None]:
-        """Waits until this time, whatever happens meanwhile."""
+        """Waits until this time, whatever events come before it."""
         while self.now_ns() < at_ns:
             yield at_ns
 
@@ -44,7 +44,7 @@ class RunClock:
 
 
 class Scheduler:
-    """Processes by name, and the events that are to be delivered to them."""
+    """The processes by name, and the events that are to be delivered to them."""
 
     def __init__(self, now_ns: Callable[[], int]) -> None:
         self._now_ns = now_ns
@@ -61,12 +61,12 @@ class Scheduler:
         self._advance(name, None)
 
     def runs(self, name: object) -> bool:
-        """Returns whether that process is still running."""
+        """Returns whether the process with that name is still running."""
         return name in self._processes
 
     @property
     def until_ns(self) -> int:
-        """Returns when the next process is due if no event comes before."""
+        """The time at which the next process is due if no event comes before."""
         return min(self._deadlines.values(), default=FOREVER_NS)
 
     def post(self, event: Event) -> None:
@@ -74,7 +74,7 @@ class Scheduler:
         self._pending.append(event)
 
     def deliver(self) -> None:
-        """Delivers all queued events; events that these cause are delivered after them."""
+        """Delivers all queued events. Events that they cause are delivered after them."""
         while self._pending:
             event = self._pending.popleft()
             for name in list(self._processes):

@@ -1,5 +1,5 @@
-"""The sessions of one job. Whenever its members, its share or a program's memory change, all agents
-are configured anew."""
+"""The sessions of one job. All agents are configured again for a new session whenever the job's
+members, its share or the memory of one of its programs change."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class JobSession:
         return share == self._share and not self._group.forgetful
 
     def begin(self, share: Share) -> Process[None]:
-        """Begins a session for all members in which no older packet can be mistaken for a current
-        one. Raises JobFailed."""
+        """Begins a session for all members. In the new session, no older packet can be mistaken for
+        a current one. Raises JobFailed."""
         group, fresh = self._group, self._share is None
         self._share = share
         try:
@@ -43,6 +43,6 @@ class JobSession:
         yield from group.until_ready(group.needed, or_dead=recovers)
 
     def begin_again(self) -> Process[None]:
-        """Begins a new session with the share of the last one."""
+        """Begins a new session with the share of the previous session."""
         assert self._share is not None, "there was a session"
         yield from self.begin(self._share)

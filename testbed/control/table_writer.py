@@ -1,4 +1,4 @@
-"""Fills switches, at the start and when jobs, members or switches change."""
+"""Writes the entries of switches, at the start and when jobs, members or switches change."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from agglab.topologies import Topology
 
 
 class Switches(Protocol):
-    """The part of a backend that a table_writer needs."""
+    """The part of a backend that a TableWriter needs."""
 
     def write_entries(self, switch: str, entries: Entries) -> None: ...
 
 
 class TableWriter:
-    """Fills the switches of a run. fill: turns the entries that the system plans into those with
-    the user's own."""
+    """Writes the entries of a run's switches. fill: adds the user's own entries to those that the
+    system plans."""
 
     def __init__(self, switches: Switches, system: System, graph: Topology, fill: Fill) -> None:
         self._switches, self._system, self._graph, self._fill = switches, system, graph, fill
@@ -30,7 +30,8 @@ class TableWriter:
         self._down: set[str] = set()
 
     def write_for(self, jobs: Sequence[ActiveJob]) -> None:
-        """Fills all switches for these jobs, unless they are already filled for them."""
+        """Writes the entries of all switches for these jobs, unless they were already written for
+        them."""
         if list(jobs) == self._jobs:
             return
         self._jobs = list(jobs)
@@ -40,17 +41,17 @@ class TableWriter:
                 self.write_again(switch)
 
     def stopped(self, switch: str) -> None:
-        """Marks a switch as empty: it gets no entries until it is filled again."""
+        """Marks a switch as stopped. It gets no entries until `write_again` is called for it."""
         self._down.add(switch)
 
     def write_again(self, switch: str) -> None:
-        """Fills one switch that has lost its entries."""
+        """Writes the entries of one switch again."""
         self._down.discard(switch)
         self._switches.write_entries(switch, self._wanted(switch))
 
     def control(self, job: int, changes: Changes) -> dict[str, int]:
-        """Sets a controller's entries, by the number of its job; returns for each switch how many
-        entries differ from those before."""
+        """Sets the entries of a job's controller. job: the job's number. Returns for each switch
+        how many of these entries have changed."""
         own, differing = self._controlled.setdefault(job, {}), dict[str, int]()
         for switch, entries in changes.items():
             before, own[switch] = own.get(switch, ()), tuple(entries)

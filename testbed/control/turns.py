@@ -1,4 +1,4 @@
-"""Decides which runs can take turns, and runs one that has no other beside it."""
+"""Decides which runs can take turns, and runs a single run that has all turns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def exhaust(turns: Generator[None, None, T]) -> T:
-    """Takes all turns at once and returns their result."""
+    """Takes all turns one after the other, and returns the generator's result."""
     while True:
         try:
             next(turns)
@@ -22,9 +22,9 @@ def exhaust(turns: Generator[None, None, T]) -> T:
 
 
 def may_rest(jobs: Sequence[Job], faults: Sequence[Fault]) -> bool:
-    """Returns whether a run can be paused between two rounds for any time, because nothing in it
-    happens at a fixed time. This holds if it has one job whose faults begin within rounds and do
-    not end."""
+    """Returns whether a run can be paused between two rounds for any time. This requires that
+    nothing in it happens at a fixed time: the run has one job without an end time, and all faults
+    begin within rounds and do not end."""
     return (
         len(jobs) == 1
         and jobs[0].end_s is None

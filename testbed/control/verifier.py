@@ -12,8 +12,9 @@ from agglab.testbed.scenario.jobs import Job
 
 
 def has_time(virtual: bool, jobs: Sequence[Job], faults: Sequence[Fault]) -> bool:
-    """Returns whether rounds may be verified between rounds. Verification takes processor time,
-    which other jobs need, and real time, in which faults may be due; it takes no virtual time."""
+    """Returns whether rounds may be verified as soon as they end. Verification takes processor
+    time, which other jobs need, and real time, in which faults may be due. It takes no virtual
+    time."""
     timed = any(isinstance(fault.trigger, AtTime) for fault in faults)
     return virtual or (len(jobs) == 1 and not timed)
 
@@ -28,14 +29,14 @@ class Verifier:
         self._rounds: list[tuple[JobResult, Round]] = []
 
     def round_over(self, result: JobResult, done: Round) -> None:
-        """Takes the rounds of one job in their order."""
+        """Takes a completed round for verification. The rounds of one job come in their order."""
         self._rounds.append((result, done))
         if self._at_once:
             self.finish()
 
     def broken_off(self, result: JobResult, number: int, members: Sequence[int]) -> None:
-        """Verifies what members have received of a round that others did not complete. It is read
-        here because the next attempt would overwrite it."""
+        """Takes what members have received of a round that others did not complete. This is read
+        now, because the next attempt would overwrite it."""
         attempt = self._judge.collect(result.job, number, members, over=False)
         if attempt.received:
             self._broken_off.append((result, attempt))
@@ -43,7 +44,7 @@ class Verifier:
             self.finish()
 
     def finish(self) -> None:
-        """Verifies everything that waits."""
+        """Verifies everything that was taken and not yet verified."""
         for result, attempt in _taken(self._broken_off):
             self._judge_broken_off(result, attempt)
         for result, done in _taken(self._rounds):
@@ -80,7 +81,7 @@ T = TypeVar("T")
 
 
 def _taken(waiting: list[T]) -> list[T]:
-    """Empties the list and returns its items."""
+    """Returns the items of the list, and empties the list."""
     taken = waiting[:]
     waiting.clear()
     return taken

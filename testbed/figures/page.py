@@ -1,4 +1,4 @@
-"""Writes one page of all figures, from their result folders alone."""
+"""Writes one page of all figures, from nothing but their result folders."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _section(of_name: Sequence[Shown]) -> Iterator[str]:
 
 
 def _read(folder: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Returns the figure's section of the scenario, and the metrics. Raises NoResults."""
+    """Returns the section `figure` of the scenario, and the metrics. Raises NoResults."""
     write(folder)
     try:
         tree = yaml.safe_load((folder / "scenario.yaml").read_text(encoding="utf-8"))

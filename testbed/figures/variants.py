@@ -1,4 +1,4 @@
-"""A figure's scenario for one clock, short or long."""
+"""Makes the scenario of a figure for one clock, short or long."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ CLOCKS = (REAL, VIRTUAL)
 
 @dataclass(frozen=True)
 class Variant:
-    """name: the figure's; text: its scenario for the clock; settings: what `--long` adds to it."""
+    """A figure on one clock. name: the figure's name. text: its scenario for this clock. settings:
+    the settings that `--long` adds."""
 
     name: str
     clock: str
@@ -27,7 +28,7 @@ class Variant:
 
 
 def names() -> list[str]:
-    """Returns the figures that come with Agglab."""
+    """Returns the names of the figures that come with Agglab."""
     return sorted(path.stem for path in FIGURE_FOLDER.glob("*.yaml"))
 
 
@@ -45,8 +46,8 @@ def find(name: str) -> Path:
 
 def variant(path: Path, clock: str, long: bool) -> Variant:
     """Returns the figure's scenario for a clock. In virtual time, contenders that need real links
-    are left out together with what is expected of them. Raises ScenarioError if the file is not a
-    figure."""
+    are left out, together with the expectations about them. Raises ScenarioError if the file is not
+    a figure."""
     suite = load(path)
     if suite.figure is None:
         what = "is not a figure"
@@ -60,7 +61,7 @@ def variant(path: Path, clock: str, long: bool) -> Variant:
 
 
 def _on_real_links_only(suite: Suite) -> set[str]:
-    """The contenders whose systems do not run in virtual time."""
+    """Returns the contenders whose systems do not run in virtual time."""
     return {
         point.contender
         for point in suite.points
@@ -69,7 +70,7 @@ def _on_real_links_only(suite: Suite) -> set[str]:
 
 
 def _without(root: Node, contenders: Collection[str]) -> Node:
-    """The scenario without these contenders and what is expected of them."""
+    """Returns the scenario without these contenders and without the expectations about them."""
 
     def kept(metric: str) -> bool:
         compared = metric.startswith((GROWTH, RATIO))

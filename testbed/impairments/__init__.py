@@ -1,5 +1,5 @@
-"""Seeded impairments as pure functions of (key, frame number). Virtual links call them; real links
-use eBPF programs that make the same decisions."""
+"""Seeded impairments, which depend on nothing but (key, frame number). Virtual links call these
+functions. Real links use eBPF programs that make the same decisions."""
 
 from agglab.testbed.impairments.decisions import Decider, FrameDecision, decider, deciders, flip
 from agglab.testbed.impairments.rng import (

@@ -1,9 +1,9 @@
 """Decides what happens to frame k of a direction under each impairment (native/decisions.c).
 
-Every decision is a function of (key, k); Gilbert-Elliott keeps the state it has reached, which
-follows from the same two. Frames are asked for in ascending order. Each impairment decides on every
-frame that arrives, also on one that another has dropped, so that none changes the decisions of
-another. What is decided for a frame holds for its duplicates.
+Every decision depends only on (key, k). Gilbert-Elliott also keeps the state that it has reached,
+which follows from the same two numbers. Frames must be asked for in ascending order. Each
+impairment decides on every frame that arrives, even if another impairment has dropped it, so that
+none changes the decisions of another. The decision for a frame also applies to its duplicates.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from agglab.topologies.graph import (
 
 NS_PER_US = 1000
 NUMBERS = 1 << 64
-"""Frame numbers are below this."""
+"""The numbers of frames are below this number."""
 
 
 @dataclass(slots=True)
 class FrameDecision:
     """What happens to a frame. late_ns: how much later it arrives than without impairments.
-    copies_ns: how long after it each copy arrives. flipped: the inverted bits; 0 is the highest bit
-    of the first byte."""
+    copies_ns: for each copy, how long after the frame it arrives. flipped: the inverted bits; bit 0
+    is the highest bit of the first byte."""
 
     dropped: bool = False
     late_ns: int = 0
@@ -47,13 +47,13 @@ class FrameDecision:
 
 
 class _Chance(ctypes.Structure):
-    """`struct chance`: a probability of `below` / 2^64, or 1."""
+    """The fields of `struct chance`: a probability of `below` / 2^64, or 1."""
 
     _fields_ = [("below", ctypes.c_uint64), ("always", ctypes.c_uint64)]
 
 
 class _Settings(ctypes.Structure):
-    """`struct decider`."""
+    """The fields of `struct decider`."""
 
     _fields_ = [
         *[(name, ctypes.c_uint64) for name in ("kind", "key")],
@@ -65,7 +65,7 @@ class _Settings(ctypes.Structure):
 
 
 class _Decision(ctypes.Structure):
-    """`struct decision`."""
+    """The fields of `struct decision`."""
 
     _fields_ = [
         ("late_ns", ctypes.c_int64),
@@ -76,8 +76,8 @@ class _Decision(ctypes.Structure):
 
 
 class Decider:
-    """How one impairment decides, with the key its chance comes from. `address` is that of its
-    `struct decider`, which lasts as long as this object."""
+    """The decisions of one impairment. key: the key of its random numbers. address: the address of
+    its `struct decider`, which exists as long as this object."""
 
     def __init__(self, impairment: Impairment, key: int) -> None:
         kind, settings = KINDS[type(impairment)]
@@ -109,14 +109,14 @@ def deciders(
     impairments: Sequence[Impairment], seed: int, link: str, direction: str
 ) -> list[Decider]:
     """Returns one decider for each impairment of a direction, in their order. The first uses the
-    direction's own key, the n-th (from 0) that of part `n`."""
+    direction's own key. The n-th, counted from 0, uses the key of part `n`."""
     parts = ["", *(str(n) for n in range(1, len(impairments)))]
     keys = (direction_key(seed, link, direction, part) for part in parts)
     return [Decider(each, key) for each, key in zip(impairments, keys, strict=False)]
 
 
 def decider(impairment: Impairment, key: int) -> Decider:
-    """Returns the object that decides for one impairment. key: its source of randomness."""
+    """Returns the decider of one impairment. key: the key of its random numbers."""
     return Decider(impairment, key)
 
 
@@ -128,7 +128,7 @@ def flip(frame: bytes, bit: int) -> bytes:
 
 
 def _numbers(impairment: Impairment) -> list[int]:
-    """Returns the numbers that a list names, except those that no frame can ever have."""
+    """Returns the numbers that a list names, without those that no frame can have."""
     if not isinstance(impairment, DropList):
         return []
     return [number for number in impairment.numbers if number < NUMBERS]
@@ -180,4 +180,4 @@ KINDS: dict[type, tuple[int, Callable[..., dict[str, Any]]]] = {
     Corrupt: (6, _drop),
     Jitter: (7, _jitter),
 }
-"""Their numbers in native/decisions.h, and the fields that each sets."""
+"""The number of each kind in native/decisions.h, and the function that sets its fields."""

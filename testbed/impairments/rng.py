@@ -1,8 +1,9 @@
-"""Seeded random numbers by index: the same key and frame number always give the same 64 bits.
+"""Seeded random numbers by index. The same key and frame number always give the same 64 bits.
 
-The key of a direction is the BLAKE2b-64 digest, read big endian, of the text
-`"<seed>/<link>/<direction>"`. Nothing else is involved, so another host, another link or another
-order of events changes nothing. Virtual links use this file, real links its eBPF counterpart.
+The key of a direction is the BLAKE2b-64 digest, read as big endian, of the text
+`"<seed>/<link>/<direction>"`. The numbers depend on nothing else, so another host, another link or
+another order of events does not change them. Virtual links use this file, and real links use its
+eBPF counterpart.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ MASK = ALWAYS - 1
 
 
 def direction_key(seed: int, link: str, direction: str, part: str = "") -> int:
-    """Returns the 64-bit key of one direction of one link (`h1-s1`, `h1->s1`) under a scenario's
+    """Returns the 64-bit key of one direction (`h1->s1`) of one link (`h1-s1`) under a scenario's
     seed.
 
     part: distinguishes the impairments of a direction; empty for the first.
@@ -37,7 +38,7 @@ def threshold(probability: float) -> int:
 
 
 def draw(key: int, number: int) -> int:
-    """Returns one output of `splitmix64` as a plain integer."""
+    """Returns one output of `splitmix64` as an int."""
     z = (key + (number + 1) * GOLDEN) & MASK
     z = ((z ^ (z >> 30)) * MULTIPLIER_1) & MASK
     z = ((z ^ (z >> 27)) * MULTIPLIER_2) & MASK
@@ -45,10 +46,10 @@ def draw(key: int, number: int) -> int:
 
 
 def splitmix64(key: int, numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Returns the draw for each frame number: output k of Vigna's splitmix64 whose state starts at
-    `key`.
+    """Returns the draw for each frame number. The draw for number k is output k of Vigna's
+    splitmix64 whose state starts at `key`.
 
-    numbers: uint64, any shape; the result has the same shape.
+    numbers: uint64 of any shape; the result has the same shape.
     """
     with np.errstate(over="ignore"):
         z = np.uint64(key) + (numbers + np.uint64(1)) * np.uint64(GOLDEN)
@@ -60,8 +61,7 @@ def splitmix64(key: int, numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint
 def drop_numbers(
     seed: int, link: str, direction: str, probability: float, frames: int
 ) -> npt.NDArray[np.int64]:
-    """Returns the numbers k < frames that Bernoulli loss drops, ascending, int64
-    (one-dimensional)."""
+    """Returns the numbers k < frames that Bernoulli loss drops, in ascending order."""
     limit = threshold(probability)
     if limit == ALWAYS:
         return np.arange(frames)

@@ -1,7 +1,8 @@
-"""A minimal eBPF loader: instructions as Python values, maps and programs through bpf(2).
+"""A minimal eBPF loader. Instructions are Python values; maps and programs are loaded through
+bpf(2).
 
 It has only what `impaired.py` needs: no compiler, no libbpf and no pinned files. A program and its
-maps live as long as the descriptors that this process holds. Encodings: Linux
+maps exist as long as this process holds their descriptors. Encodings: Linux
 Documentation/bpf/standardization.
 """
 
@@ -40,7 +41,7 @@ JUMPS = {"always": 0x00, "==": 0x10, ">": 0x20, ">=": 0x30, "<": 0xA0}
 
 @dataclass
 class Assembler:
-    """Collects instructions. Jumps name labels, which `code` resolves."""
+    """Collects instructions. Jumps name labels, which `code` replaces by offsets."""
 
     words: list[tuple[int, int, int, int, int]] = field(default_factory=list)
     labels: dict[str, int] = field(default_factory=dict)
@@ -53,16 +54,16 @@ class Assembler:
         self.labels[name] = len(self.words)
 
     def alu(self, dst: int, op: str, src: int) -> None:
-        """Emits 64-bit dst op= src, both registers."""
+        """Emits `dst op= src` on 64 bits, where both are registers."""
         self._emit(0x0F | ALU_OPS[op], dst, src)
 
     def alu_imm(self, dst: int, op: str, value: int) -> None:
-        """Emits 64-bit dst op= value, a signed 32-bit constant."""
+        """Emits `dst op= value` on 64 bits, where `value` is a signed 32-bit constant."""
         self._emit(0x07 | ALU_OPS[op], dst, imm=value)
 
     def load_imm64(self, dst: int, value: int, pseudo: int = 0) -> None:
-        """Emits dst = a 64-bit constant; with PSEUDO_MAP_FD, `value` is the descriptor of a map,
-        and dst becomes that map."""
+        """Emits dst = a 64-bit constant. With PSEUDO_MAP_FD, `value` is the descriptor of a map,
+        and dst receives that map."""
         self._emit(0x18, dst, pseudo, imm=_signed32(value))
         self._emit(0, imm=_signed32(value >> 32))
 
@@ -73,8 +74,8 @@ class Assembler:
         self._emit(0x63 | size, base, src, offset)
 
     def fetch_add(self, base: int, offset: int, src: int) -> None:
-        """Emits an atomic addition: src receives the word at *(u64 *)(base + offset), and src's old
-        value is added to that word."""
+        """Emits an atomic addition. The old value of `src` is added to the word at *(u64 *)(base +
+        offset), and `src` receives the word's old value."""
         self._emit(0xDB, base, src, offset, imm=0x01)
 
     def jump(self, condition: str, dst: int, src: int, label: str) -> None:
@@ -133,7 +134,7 @@ def _update(descriptor: int, key: bytes, value: bytes) -> None:
 
 
 class NumberSet:
-    """A hash map used as a set of 64-bit numbers."""
+    """A hash map that serves as a set of 64-bit numbers."""
 
     def __init__(self, numbers: Collection[int]) -> None:
         attributes = struct.pack("<IIII", BPF_MAP_TYPE_HASH, 8, 8, max(1, len(numbers)))
@@ -148,8 +149,8 @@ class NumberSet:
 class ArrayMap:
     """An array map of `entries` values of `value_bytes` (a multiple of 8) each, all zero.
 
-    kind: with BPF_MAP_TYPE_PERCPU_ARRAY each processor has values of its own, which only programs
-    can use.
+    kind: the type of the map. With BPF_MAP_TYPE_PERCPU_ARRAY, each processor has values of its own,
+    which only programs can use.
     """
 
     def __init__(self, value_bytes: int, entries: int = 1, kind: int = BPF_MAP_TYPE_ARRAY) -> None:
@@ -214,10 +215,10 @@ def load_program(code: bytes, kind: int) -> int:
 
 
 def attach_xdp(program: int, interface_index: int) -> int:
-    """Runs the program on every frame that the interface receives, before any socket sees it (skb
-    mode).
+    """Makes the program run on every frame that the interface receives, before any socket sees the
+    frame (skb mode).
 
-    Returns a descriptor; closing it detaches the program. The interface is looked up in the
+    Returns a descriptor. Closing it detaches the program. The interface is looked up in the
     caller's namespace.
     """
     attributes = struct.pack("<IIII", program, interface_index, BPF_XDP, XDP_FLAGS_SKB_MODE)

@@ -1,5 +1,5 @@
-"""A classifier for received frames that runs after the interface's packet sockets: traffic
-control's clsact.
+"""A classifier for received frames that runs after the interface's packet sockets. It uses clsact
+of the kernel's traffic control.
 
 It is set up by rtnetlink (linux/rtnetlink.h, linux/pkt_cls.h), because `tc` loads programs only
 from files.
@@ -24,7 +24,8 @@ PRIORITY, ETH_P_ALL = 1, 3
 
 
 class Classifier:
-    """A program that runs on every frame an interface receives, from construction until `close`.
+    """A program that runs on every frame that an interface receives, from construction until
+    `close`.
 
     program: its descriptor. The interface is looked up in the caller's network namespace. Raises
     OSError if the kernel has no clsact or no cls_bpf.
@@ -47,7 +48,7 @@ class Classifier:
             raise
 
     def close(self) -> None:
-        """Removes the classifier; the interface itself may already be gone."""
+        """Removes the classifier. The interface itself may already be gone."""
         with self._route, contextlib.suppress(OSError):
             self._request(RTM_DELQDISC, CLSACT_HANDLE, TC_H_CLSACT, 0, CLSACT)
 

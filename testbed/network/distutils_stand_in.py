@@ -1,4 +1,5 @@
-"""Import this before Mininet 2.3.0, which imports distutils; Python has had none since 3.12.
+"""Provides an empty distutils for Mininet 2.3.0, which imports it; Python has had none since 3.12.
+This module must be imported before Mininet.
 
 Mininet needs only StrictVersion, to compare versions of Open vSwitch, which Agglab does not use.
 """
@@ -11,8 +12,8 @@ import types
 
 
 def provide() -> None:
-    """Puts an empty distutils into sys.modules if this Python has none. It is safe to call it
-    again."""
+    """Puts an empty distutils into sys.modules if this Python has none. It can be called several
+    times."""
     if "distutils" not in sys.modules and importlib.util.find_spec("distutils") is None:
         version = types.ModuleType("distutils.version")
         version.StrictVersion = str  # type: ignore[attr-defined]

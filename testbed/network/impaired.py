@@ -2,10 +2,10 @@
 arrive.
 
 The program runs as XDP in skb mode on the interface that receives the frames. A frame has then used
-the link's rate and queue, like a frame lost on a wire, and no socket has seen it yet. (clsact
-ingress is too late: packet sockets, which P4 switches and tcpdump read, get their copy before it.)
-Only where frames are duplicated does a second program run at clsact ingress, which makes the
-copies.
+the link's rate and queue, like a frame lost on a wire, and no socket has seen it yet. clsact
+ingress is too late, because packet sockets, which P4 switches and tcpdump read, get their copy
+before it. Only where frames are duplicated does a second program run at clsact ingress. It makes
+the copies.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from agglab.topologies import DropList, GilbertElliott, Impairment
 
 
 def refused(*impairments: Impairment) -> OSError | None:
-    """Returns why this kernel does not run such programs (rootless containers and user namespaces
-    may not), or None if it does. It is tried on the loopback interface of the caller's
-    namespace."""
+    """Returns why this kernel does not run such programs, or None if it does. Rootless containers
+    and user namespaces may not be allowed to. This is tried on the loopback interface of the
+    caller's namespace."""
     rules = tuple(Rule(each, 0) for each in impairments)
     try:
         ImpairedDirection("lo", DirectionRules("probe", "probe", rules, ())).close()
@@ -37,9 +37,10 @@ def refused(*impairments: Impairment) -> OSError | None:
 
 @dataclass(frozen=True)
 class Counts:
-    """seen: frames that arrived; dropped, corrupted: how many of these; lost: frames lost because
-    the link was down; numbers: the first dropped frames' k, ascending; copied: copies made; unsent:
-    frames dropped before they were sent, not in transit."""
+    """The counts of one direction. seen: frames that arrived. dropped, corrupted: how many of
+    these. lost: frames lost because the link was down. numbers: the numbers k of the first dropped
+    frames, ascending. copied: copies made. unsent: frames dropped before they were sent, and not on
+    the way; unsent_bytes: their bytes."""
 
     seen: int
     dropped: int = 0
@@ -58,9 +59,9 @@ def _load(stack: contextlib.ExitStack, code: bytes, kind: int) -> int:
 
 
 class ImpairedDirection:
-    """A direction's program, attached from construction until `close`.
+    """The program of one direction, attached from construction until `close`.
 
-    Construct it in the receiving interface's network namespace.
+    It must be constructed in the receiving interface's network namespace.
     """
 
     def __init__(self, interface: str, rules: DirectionRules) -> None:
@@ -103,7 +104,7 @@ class ImpairedDirection:
         return array
 
     def switch(self, fault: int, on: bool) -> None:
-        """Begins or ends a fault, given by its number, from the next frame on."""
+        """Begins or ends a fault, given by its number. This takes effect from the next frame on."""
         self._on = self._on | {fault} if on else self._on - {fault}
         bits = sum(1 << bit for bit, number in enumerate(self._rules.faults) if number in self._on)
         self._control.write(struct.pack("<Q", bits))

@@ -1,14 +1,14 @@
 """Generates the eBPF program of one direction, which makes the decisions of `testbed/impairments/`
 in the kernel.
 
-Registers: r6 the frame's context, r7 counters, r8 the frame's number k, r9 whether it is dropped;
-r0 to r5 are free for any use. Every rule decides on every frame, so that none changes another's
-state.
+The registers hold: r6 the frame's context, r7 the counters, r8 the frame's number k, and r9 whether
+the frame is dropped. r0 to r5 are free for any use. Every rule decides on every frame, so that no
+rule changes another's state.
 
-XDP cannot copy a frame to its receivers. It stores how many copies are due; `copier`, which runs
-after the packet sockets on the same processor, makes the kernel receive the frame that many more
-times. On its way a copy has a group address as its source, which no frame has. XDP recognises it by
-that, restores the address, and neither counts the copy nor decides on it.
+XDP cannot copy a frame to its receivers. It stores how many copies are due. `copier` runs after the
+packet sockets on the same processor, and makes the kernel receive the frame that many more times.
+On its way a copy has a group address as its source, which no other frame has. XDP recognizes the
+copy by that address and restores the original one. It neither counts the copy nor decides on it.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ SKB_IFINDEX = 40  # in struct __sk_buff
 
 @dataclass(frozen=True)
 class Maps:
-    """Descriptors of maps. control: one word with a bit for each of `DirectionRules.faults`;
-    states, lists: the maps of the rules that need one, by index of the rule; due: how many copies
+    """Descriptors of maps. control: one word with a bit for each of `DirectionRules.faults`.
+    states, lists: the maps of the rules that need one, by index of the rule. due: how many copies
     of the processor's current frame are to be made."""
 
     counters: int
@@ -60,8 +60,8 @@ class Maps:
 
 
 def program(rules: DirectionRules, maps: Maps) -> bytes:
-    """Returns the code of the direction's program. An impairment that eBPF cannot make is an
-    AssertionError."""
+    """Returns the code of the direction's program. eBPF must be able to make all its impairments,
+    or an AssertionError is raised."""
     a = bpf.Assembler()
     a.alu(R6, "=", R1)
     _point_at(a, maps.counters, "out")
@@ -90,14 +90,14 @@ def program(rules: DirectionRules, maps: Maps) -> bytes:
 
 
 def copies(rules: DirectionRules) -> int:
-    """Returns how many copies of one frame the rules can ask for; if any, `copier` is needed
-    too."""
+    """Returns how many copies of one frame the rules can ask for. If there are any, `copier` is
+    needed too."""
     return sum(isinstance(rule.impairment, Duplicate) for rule in rules.rules)
 
 
 def copier(rules: DirectionRules, maps: Maps) -> bytes:
-    """Returns the code of the classifier that runs after the packet sockets. r8: the source
-    address's first byte; r9: copies due."""
+    """Returns the code of the classifier that runs after the packet sockets. In it, r8 holds the
+    first byte of the source address, and r9 the number of copies due."""
     a = bpf.Assembler()
     a.alu(R6, "=", R1)
     _point_at(a, maps.due, "out")
@@ -126,7 +126,8 @@ def copier(rules: DirectionRules, maps: Maps) -> bytes:
 
 
 def _source_byte(a: bpf.Assembler, helper: int) -> None:
-    """Moves a byte between the frame's SOURCE_BYTE and FRAME - 8."""
+    """Emits the move of a byte between the frame's SOURCE_BYTE and FRAME - 8. helper:
+    SKB_LOAD_BYTES or SKB_STORE_BYTES."""
     a.alu(R1, "=", R6)
     a.alu_imm(R2, "=", SOURCE_BYTE)
     a.alu(R3, "=", FRAME)
@@ -138,8 +139,8 @@ def _source_byte(a: bpf.Assembler, helper: int) -> None:
 
 
 def _receive_again(a: bpf.Assembler, label: str) -> None:
-    """Makes the kernel receive the frame again. The copy is counted first, because another
-    processor may see it before this one continues."""
+    """Emits code that makes the kernel receive the frame again. The copy is counted first, because
+    another processor may see it before this one continues."""
     a.alu_imm(R1, "=", 1)
     a.fetch_add(R7, COPIED, R1)
     a.alu(R1, "=", R6)
@@ -188,12 +189,13 @@ class _Place:
         return f"{name} {self.place}"
 
     def skip_unless_on(self) -> None:
-        """Jumps to the end of the rule if its fault is not active."""
+        """Emits a jump to the end of the rule that is taken if the rule's fault is not active."""
         if self.rule.fault is not None:
             _jump_unless_on(self.a, self.rules, self.maps, self.rule.fault, self.label("end"))
 
     def skip_unless_below(self, limit: int) -> None:
-        """Jumps to the end of the rule unless the draw in r2 is below the threshold."""
+        """Emits a jump to the end of the rule that is taken unless the draw in r2 is below the
+        threshold."""
         if limit < ALWAYS:
             self.a.load_imm64(R3, limit)
             self.a.jump(">=", R2, R3, self.label("end"))
@@ -237,8 +239,8 @@ def _listed(at: _Place) -> None:
 
 
 def _gilbert_elliott(at: _Place) -> None:
-    """Stores the state of frame k with its number. A fault's chain advances even while the fault is
-    not active."""
+    """Emits the rule. It stores the state of frame k together with its number. The states of a
+    fault advance even while the fault is not active."""
     a, kind = at.a, at.rule.impairment
     assert isinstance(kind, GilbertElliott)
     _point_at(a, at.maps.states[at.place], at.label("end"))
@@ -260,7 +262,7 @@ def _gilbert_elliott(at: _Place) -> None:
 
 
 def _state_reached(at: _Place, to_bad: int, to_good: int) -> None:
-    """Sets r4 to the state of frame k (0 good, 1 bad). r0 points to the states.
+    """Emits code that sets r4 to the state of frame k (0 good, 1 bad). r0 must point to the states.
 
     The effect of the draws from frame k - j + 1 to k is a function of two values: r4 if the state
     before them was good, r5 if it was bad. j grows until the state of frame k - j is known.
@@ -288,8 +290,9 @@ def _state_reached(at: _Place, to_bad: int, to_good: int) -> None:
 
 
 def _look_up_state(a: bpf.Assembler, j: int, known: str) -> None:
-    """Sets r3 to the entry of frame k - j, and jumps to `known` if the entry is that frame's. An
-    entry is (number + 1) * 2 + state, so that zero is the good state before frame 0."""
+    """Emits code that sets r3 to the entry of frame k - j, and jumps to `known` if the entry
+    belongs to that frame. An entry is (number + 1) * 2 + state, so that zero is the good state
+    before frame 0."""
     _point_at_entry(a, j)
     a.load(R3, R3, 0, DW)
     a.alu(R2, "=", R3)
@@ -309,7 +312,8 @@ def _keep_state(a: bpf.Assembler) -> None:
 
 
 def _point_at_entry(a: bpf.Assembler, j: int) -> None:
-    """Sets r3 to the address of frame k - j's state; r0 points to the states."""
+    """Emits code that sets r3 to the address of frame k - j's state. r0 must point to the
+    states."""
     a.alu(R3, "=", R8)
     a.alu_imm(R3, "-", j)
     a.alu_imm(R3, "&", STATES_KEPT - 1)
@@ -318,14 +322,15 @@ def _point_at_entry(a: bpf.Assembler, j: int) -> None:
 
 
 def _skip_at_or_above(a: bpf.Assembler, limit: int, label: str) -> None:
-    """Jumps unless the draw in r2 is below the threshold."""
+    """Emits a jump that is taken unless the draw in r2 is below the threshold."""
     if limit < ALWAYS:
         a.load_imm64(R3, limit)
         a.jump(">=", R2, R3, label)
 
 
 def _corrupt(at: _Place) -> None:
-    """Inverts bit draw(2k + 1) mod (8 * frame bytes); bit 0 is the highest of the first byte."""
+    """Emits the rule. It inverts bit draw(2k + 1) mod (8 * frame bytes); bit 0 is the highest of
+    the first byte."""
     a, kind = at.a, at.rule.impairment
     assert isinstance(kind, Corrupt)
     at.skip_unless_on()
@@ -378,7 +383,8 @@ EBPF_KINDS = (*_DROPPING, Corrupt, Duplicate)
 
 
 def _lose_if_down(a: bpf.Assembler, rules: DirectionRules, maps: Maps) -> None:
-    """Drops every frame while the link is down; none of these counts as dropped by a rule."""
+    """Emits code that drops every frame while the link is down. These frames do not count as
+    dropped by a rule."""
     for number in rules.downs:
         _jump_unless_on(a, rules, maps, number, f"up {number}")
         a.alu_imm(R1, "=", 1)
@@ -409,8 +415,8 @@ def _jump_unless_on(
 
 
 def _point_at(a: bpf.Assembler, array: int, missing: str) -> None:
-    """Sets r0 to the address of a map's only value. The verifier requires a jump target for the
-    case that there is none."""
+    """Emits code that sets r0 to the address of a map's only value. missing: the label to which the
+    verifier requires a jump for the case that there is none."""
     a.alu_imm(R1, "=", 0)
     a.store(FRAME, -4, R1, W)
     a.load_imm64(R1, array, bpf.PSEUDO_MAP_FD)
@@ -421,7 +427,8 @@ def _point_at(a: bpf.Assembler, array: int, missing: str) -> None:
 
 
 def _draw(a: bpf.Assembler, key: int, times: int = 1, plus: int = 0) -> None:
-    """r2 = output times * k + plus of splitmix64 from state key, as rng.splitmix64; uses r3."""
+    """Emits r2 = output times * k + plus of splitmix64 from the state `key`, as in rng.splitmix64.
+    r3 is overwritten."""
     a.alu(R2, "=", R8)
     if times != 1:
         a.alu_imm(R2, "*", times)

@@ -1,4 +1,4 @@
-"""Settings of interfaces that `ip` cannot make, in the calling thread's namespace: readiness,
+"""Makes settings of interfaces that `ip` cannot make, in the calling thread's namespace: readiness,
 offloads, IPv6, processors."""
 
 from __future__ import annotations
@@ -36,13 +36,14 @@ SYSCTLS = {
 
 
 def wait_until_running(interfaces: Iterable[str]) -> None:
-    """Waits until each interface has its queue. The interfaces are those of each cable's ends that
-    were set up first.
+    """Waits until each interface has its queue. interfaces: that end of each cable that was set up
+    first.
 
-    The second end gets its queue when it is set up, but the first one gets it later from a work
-    queue (linkwatch). Until then, frames sent there are lost without being counted. IFF_RUNNING is
-    set just before the queue, under a lock that every change of an interface takes, so change the
-    interface after this call.
+    The second end of a cable gets its queue when it is set up, but the first end gets it later from
+    a work queue (linkwatch). Until then, frames sent there are lost without being counted.
+    IFF_RUNNING is set just before the queue, under a lock that every change of an interface takes.
+    Therefore the caller must change each interface once more after this call: the queue is there
+    when the change is done.
     """
     deadline = time.monotonic() + RUNNING_TIMEOUT_S
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
@@ -58,7 +59,8 @@ def _flags(any_socket: socket.socket, interface: str) -> int:
 
 
 def set_sysctls() -> None:
-    """Sets SYSCTLS; those that this kernel does not have are not needed either."""
+    """Sets SYSCTLS. A setting that this kernel does not have is skipped, because it is then not
+    needed either."""
     for name, value in SYSCTLS.items():
         path = Path("/proc/sys/net") / name
         if path.exists():
@@ -78,9 +80,9 @@ def offloads_off(interfaces: Iterable[str], commands: Sequence[int] = OFFLOAD_CO
 def handled_by_one_processor(interfaces: Iterable[str], scratch: Path) -> None:
     """Makes one processor handle everything that each interface receives (receive packet steering).
 
-    Otherwise any processor may empty a queue of waiting frames into its own backlog, and frames in
-    a backlog that is delayed are overtaken by frames that another processor took later. This needs
-    root outside of user namespaces, and CONFIG_RPS; without them nothing is changed.
+    Otherwise any processor may empty a queue of waiting frames into its own backlog. Frames in a
+    backlog that is delayed are then overtaken by frames that another processor took later. Steering
+    needs root outside of user namespaces, and CONFIG_RPS; without them nothing is changed.
     """
     interfaces = sorted(interfaces)
     if not interfaces:
@@ -99,6 +101,6 @@ def handled_by_one_processor(interfaces: Iterable[str], scratch: Path) -> None:
 
 
 def processor_mask(processor: int) -> str:
-    """Returns the mask of one processor as the kernel reads it: hexadecimal, with a comma every 32
-    bits."""
+    """Returns the mask of one processor in the form that the kernel reads: hexadecimal, with a
+    comma every 32 bits."""
     return f"{1 << processor % 32:x}" + ",00000000" * (processor // 32)

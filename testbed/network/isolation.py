@@ -1,18 +1,20 @@
 """Runs a function in network, mount and pid namespaces of its own. However it ends, the kernel
 removes everything.
 
-There are four processes. Each is the child of the one before, and the kernel kills it when that one
-dies:
+There are four processes. Each is the child of the one before it in this list, and the kernel kills
+it when that one dies:
 
     outer    the user's `agglab run`; creates and removes the scratch directory
     gate     has created the new namespaces, and is in all of them except pid
     init     process 1 of the pid namespace: reaps orphans; when it dies the kernel kills all others
     run      the caller's function
 
-So SIGKILL of any of them ends all of them, and every program, interface and namespace of the run.
+Therefore SIGKILL of any of them ends all of them, and every program, interface and namespace of the
+run.
+
 The mount namespace is private: mounts made in it are not visible outside. Only the scratch
-directory is outside the namespaces (testbed/scratch.py); `outer` holds the lock on it. Without
-root, gate first becomes root of a user namespace of its own.
+directory is outside the namespaces (testbed/scratch.py), and `outer` holds the lock on it. Without
+root, `gate` first becomes root of a user namespace of its own.
 """
 
 from __future__ import annotations
@@ -39,13 +41,14 @@ PATIENCE_S = 1.0
 
 
 def isolated(run: Callable[[Path], int]) -> int:
-    """Calls `run(scratch)` in a forked child inside new namespaces and returns its exit code.
+    """Calls `run(scratch)` in a forked child inside new namespaces, and returns the exit code of
+    `run`.
 
     scratch: a private directory with a short path (for Unix sockets), which is removed afterwards.
-    Ctrl-C, SIGTERM and SIGHUP reach `run` once, as KeyboardInterrupt; the same signal more than a
-    second later kills it. Returns INTERRUPTED for an uncaught KeyboardInterrupt, 128 + n if signal
-    n killed the run. Call it from the main thread while no other thread matters, because the run is
-    a fork.
+    Ctrl-C, SIGTERM and SIGHUP reach `run` once, as KeyboardInterrupt. Such a signal more than
+    PATIENCE_S seconds later kills it. Returns INTERRUPTED for an uncaught KeyboardInterrupt, and
+    128 + n if signal n killed the run. It must be called from the main thread while no other thread
+    matters, because the run is a fork.
     """
     with scratch_folder() as scratch:
         return _supervise(lambda: _gate(lambda: _init(lambda: _run(run, scratch))))
@@ -54,7 +57,8 @@ def isolated(run: Callable[[Path], int]) -> int:
 def _supervise(child: Callable[[], NoReturn], orphans: bool = False) -> int:
     """Forks, calls `child` in the child, passes signals on to it, waits, and returns its exit code.
 
-    orphans: whether to reap children of others as well (process 1 inherits them).
+    orphans: whether to reap also processes that this process did not start (process 1 inherits
+    them).
     """
     sys.stdout.flush()
     sys.stderr.flush()
@@ -82,7 +86,7 @@ def _heeded() -> list[signal.Signals]:
 
 
 def _child(body: Callable[[], NoReturn], parent: int) -> NoReturn:
-    """Runs `body` in a forked process whose life is tied to its parent's; never returns."""
+    """Runs `body` in a forked process, which is killed when its parent ends. Never returns."""
     try:
         kernel.die_with_parent(parent)
         body()
@@ -93,8 +97,8 @@ def _child(body: Callable[[], NoReturn], parent: int) -> NoReturn:
 
 
 class _Relay:
-    """A signal handler that passes a signal on as SIGTERM, and again after PATIENCE_S as
-    SIGKILL."""
+    """A signal handler that passes the first signal on as SIGTERM, and signals more than PATIENCE_S
+    seconds later as SIGKILL."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
@@ -147,10 +151,11 @@ def _run(run: Callable[[Path], int], scratch: Path) -> NoReturn:
 
 
 class _InterruptOnce:
-    """A signal handler that turns the first signal into KeyboardInterrupt. Later ones must not
-    break the clean-up.
+    """A signal handler that turns the first signal into KeyboardInterrupt and ignores later ones,
+    which must not break the clean-up.
 
-    With SIG_IGN instead, Python would complain about signals that arrived just before.
+    With SIG_IGN instead of this handler, Python would complain about signals that arrived just
+    before.
     """
 
     def __init__(self) -> None:

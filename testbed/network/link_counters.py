@@ -1,4 +1,5 @@
-"""Reads the counters of links: interfaces through `ip`, queues through `tc`, the rest from eBPF."""
+"""Reads the counters of links: those of interfaces through `ip`, those of queues through `tc`, and
+the others from eBPF."""
 
 from __future__ import annotations
 
@@ -33,13 +34,14 @@ def read_directions(
     buffered: Container[str] = (),
     by_switches: Mapping[str, Sent] | None = None,
 ) -> tuple[DirectionStatistics, ...]:
-    """Returns the counters of every direction. pids: a process of each node; counts: what eBPF or
+    """Returns the counters of every direction. pids: a process of each node. counts: what eBPF or
     native switches have counted, by direction name.
 
     buffered: names of links whose interfaces count a buffer of several frames as one packet. For
-    what hosts sent there, the queue's count is taken, which counts frames; what switches sent is in
-    by_switches, by direction: before Linux 6.19 a queue does not count the frames in a packet
-    socket's buffer."""
+    frames that hosts sent there, the queue's count is taken, which counts single frames.
+    by_switches: what switches sent there, by direction name. It is needed because before Linux
+    6.19, a queue does not count the frames in a packet socket's buffer.
+    """
     nodes = {node: _read_node(pid) for node, pid in pids.items()}
     result = []
     for link in topology.links:
@@ -73,8 +75,8 @@ def sent_by_switches(
 def carried_bytes(
     topology: Topology, pids: Mapping[str, int], proc: Path = Path("/proc")
 ) -> dict[str, int]:
-    """Returns the bytes that each direction's sender has put on the link. /proc/PID/net/dev shows
-    the interfaces of that process's namespace to any reader."""
+    """Returns the bytes that each direction's sender has put on the link. They are in
+    /proc/PID/net/dev, which shows the interfaces of the process's namespace to any reader."""
     sent = {
         node: _sent_bytes((proc / str(pid) / "net/dev").read_text()) for node, pid in pids.items()
     }
@@ -86,7 +88,7 @@ def carried_bytes(
 
 
 def _sent_bytes(table: str) -> dict[str, int]:
-    """Returns interface -> bytes sent, the ninth number of its line."""
+    """Returns the bytes sent by each interface, the ninth number of its line."""
     lines = (line.partition(":") for line in table.splitlines()[2:])
     return {name.strip(): int(numbers.split()[8]) for name, _, numbers in lines}
 
@@ -94,8 +96,8 @@ def _sent_bytes(table: str) -> dict[str, int]:
 def port_counts(
     drops: Mapping[str, PortDrop], switches: Sequence[SwitchStatistics]
 ) -> dict[str, Counts]:
-    """Returns by direction what switches lost at their ports. Frames lost before they were sent are
-    added to those that were sent, as if they had been lost at the far end."""
+    """Returns by direction what switches lost at their ports. Frames that were lost before they
+    were sent are also counted as sent, as if they had been lost at the far end."""
     details = {switch.name: switch.details for switch in switches}
     counts = {}
     for direction, drop in drops.items():
@@ -131,7 +133,8 @@ def _direction(
 
 
 def _read_node(pid: int) -> dict[str, dict[str, Any]]:
-    """Returns interface -> {"rx", "tx": counters of `ip -s`, "queue_drops": of its root queue}."""
+    """Returns the counters of each interface: {"rx", "tx": counters of `ip -s`, "queue_drops",
+    "queue": those of its root queue}."""
     with network_namespace(pid):
         devices = _json("ip", "-s", "-j", "link", "show", "type", "veth")
         queues = _json("tc", "-s", "-j", "qdisc", "show")

@@ -1,6 +1,6 @@
-"""The lines for `ip -batch` and `tc -batch` that create a topology's links in the kernel, as text.
+"""Writes the lines for `ip -batch` and `tc -batch` that create a topology's links in the kernel.
 
-Pure functions of the topology; `mininet_network.py` runs the lines, with one program for each
+The lines depend on the topology alone. `mininet_network.py` runs them, with one program for each
 namespace.
 """
 
@@ -36,8 +36,8 @@ Delay: TypeAlias = "Jitter | Reorder"
 
 
 def interface_mac(topology: Topology, end: LinkEnd) -> str:
-    """Returns a host's own MAC or, for port p of switch number s (from 1), 02:01:<s>:<p> with two
-    bytes each."""
+    """Returns the MAC address of an interface. For a host this is the host's own. For port p of
+    switch number s (from 1) it is 02:01:<s>:<p>, with two bytes each."""
     number = topology.switch_number(end.node)
     if number is None:
         return topology.host(end.node).mac
@@ -67,8 +67,8 @@ def _create_line(topology: Topology, pids: Mapping[str, int], link: Link, buffer
 
 
 def node_lines(topology: Topology, node: str) -> list[str]:
-    """Returns `ip -batch` lines to run inside a node: addresses, static neighbours, everything
-    up."""
+    """Returns `ip -batch` lines to run inside a node. They set addresses and static neighbors, and
+    set everything up."""
     lines = ["link set dev lo up"]
     for port in topology.ports(node):
         lines.append(f"link set dev {LinkEnd(node, port).interface} up")
@@ -90,8 +90,8 @@ def _host_lines(topology: Topology, name: str) -> list[str]:
 
 
 def first_ends(topology: Topology, order: Sequence[str]) -> dict[str, list[str]]:
-    """Returns by node the end of every cable that is set up first when nodes are set up in that
-    order."""
+    """Returns by node which ends of cables are set up before their other ends, if nodes are set up
+    in that order."""
     ends: dict[str, list[str]] = {node: [] for node in order}
     for link in topology.links:
         first = min((link.a, link.b), key=lambda end: order.index(end.node))
@@ -101,7 +101,7 @@ def first_ends(topology: Topology, order: Sequence[str]) -> dict[str, list[str]]
 
 @dataclass(frozen=True)
 class Sender:
-    """Shapes the frames that an interface sends. at_times: delays that faults may add."""
+    """The shaping of the frames that an interface sends. at_times: delays that faults may add."""
 
     interface: str
     direction: Direction
@@ -110,7 +110,7 @@ class Sender:
 
     @property
     def delayed(self) -> bool:
-        """Whether netem is used, at the root."""
+        """Whether the interface has netem, at its root."""
         return bool(self.direction.delay_us or delays(self.direction) or self.at_times)
 
     @property
@@ -121,7 +121,7 @@ class Sender:
         """Returns `tc -batch` lines: delay (handle 20:), token bucket (1:), and the queue in front
         of it (10:).
 
-        A delay before the rate has the same effect as one after it. netem after a bucket would be
+        A delay before the rate has the same effect as one after it. A netem after a bucket would be
         the bucket's queue, so the time that a frame waits there would count as delay.
         """
         shape = [self._netem("add", ())] if self.delayed else []
@@ -130,8 +130,8 @@ class Sender:
 
     def rate_lines(self, rate_bps: int | None) -> list[str]:
         """Returns lines that set another rate, also if the interface had none; None restores its
-        own. No queued frame is lost, except when an interface without a rate loses its bucket
-        again."""
+        own rate. No queued frame is lost, with one exception: an interface without a rate of its
+        own loses its bucket again."""
         own_bps = self.direction.rate_bps
         if own_bps is not None:
             return self._rate("change", own_bps if rate_bps is None else rate_bps)
@@ -140,8 +140,8 @@ class Sender:
         return self._rate("add", rate_bps)
 
     def _rate(self, verb: str, rate_bps: int) -> list[str]:
-        """Changes the rate. A changed bucket passes its limit, in bytes, to the fifo below it, so
-        the queue is set again."""
+        """Returns lines that set the rate. A bucket that is changed passes its limit, in bytes, to
+        the fifo below it, so the queue is set again."""
         burst = burst_bytes(rate_bps, self.frame_bytes)
         # The limit is of the queue TBF brings along, which the child replaces.
         bucket = f"tbf rate {rate_bps}bit burst {burst} limit {burst}"
@@ -153,7 +153,8 @@ class Sender:
         ]
 
     def delay_lines(self, added: Sequence[Delay]) -> list[str]:
-        """Returns lines that set its own delays plus those of `at_times` in `added`."""
+        """Returns lines that set the interface's own delays plus those delays of `at_times` that
+        are in `added`."""
         return [self._netem("change", added)]
 
     def _netem(self, verb: str, added: Sequence[Delay]) -> str:
@@ -170,7 +171,8 @@ class Sender:
         return f"{where} netem {words} limit {max(held, DEFAULT_QUEUE_PACKETS)}"
 
     def distribution(self, added: Sequence[Delay] = ()) -> dict[str, str]:
-        """Returns the file, if any, that tc reads for the lines with these delays: name -> text."""
+        """Returns the name and the text of the file that tc reads for the lines with these delays;
+        empty if it needs none."""
         drawn = (*delays(self.direction), *added)
         return {f"{distribution_name(drawn)}.dist": distribution(drawn)} if drawn else {}
 
@@ -178,8 +180,8 @@ class Sender:
 def senders(
     topology: Topology, at_times: Mapping[str, Sequence[Delay]]
 ) -> dict[str, tuple[str, Sender]]:
-    """Returns by direction name the node that sends there, and its Sender. at_times: by direction
-    name."""
+    """Returns by direction name the sending node and its Sender. at_times: the delays that faults
+    may add, by direction name."""
     return {
         name: (
             end.node,
@@ -191,7 +193,7 @@ def senders(
 
 
 def delays(direction: Direction) -> tuple[Delay, ...]:
-    """Returns the delays that netem makes, with random numbers of its own."""
+    """Returns the delays that netem makes. It uses random numbers of its own."""
     return tuple(each for each in direction.impairments if isinstance(each, DELAYS))
 
 
@@ -206,11 +208,12 @@ def distribution_name(drawn: Sequence[Delay]) -> str:
 
 
 def distribution(drawn: Sequence[Delay]) -> str:
-    """Returns netem's table for the sum of these delays; netem draws one of its entries for each
-    frame, all with the same probability.
+    """Returns netem's table for the sum of these delays. For each frame, netem draws one of the
+    table's entries, all with the same probability.
 
     An entry t means span * (1 + t / 8192), so the entries from -8192 to 0 run from no delay to the
-    full span. One delay is as uniform as the table is long; several are combined by a fixed seed.
+    full span. A single delay is as uniform as the length of the table allows. Several delays are
+    combined with a fixed seed.
     """
     span_us = sum(map(_longest_us, drawn)) or 1
     sums_us = [0.0] * TABLE_ENTRIES

@@ -1,4 +1,4 @@
-"""Probes what this machine offers before anything is started, instead of guessing."""
+"""Probes what this machine offers before a run is started."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ Lack = tuple[str, str]
 
 def lacks(topology: Topology, faults: Sequence[Fault] = ()) -> list[MachineLacks]:
     """Returns everything that is missing for this topology and its faults, the most basic first;
-    empty if it can run.
+    empty if they can run.
 
-    Raise the first or print them all; the exit code is 3. The probes take less than 100 ms and
-    leave nothing behind.
+    The caller raises the first or prints them all; the exit code is 3. The probes take less than
+    100 ms and leave nothing behind.
     """
     needs = needs_of(topology, faults)
     missing = list(_basics()) or _probed_in_child(needs)
@@ -71,8 +71,8 @@ def lacks(topology: Topology, faults: Sequence[Fault] = ()) -> list[MachineLacks
 @dataclass(frozen=True)
 class Needs:
     """What a run will use of the kernel. ebpf: what eBPF is used for, except constant loss, which a
-    switch can also make; copies: which of these duplicate frames; impossible: what no kernel
-    offers."""
+    switch can also make. copies: those uses of eBPF that duplicate frames. impossible: what no
+    kernel offers."""
 
     rates: bool
     netem: bool
@@ -110,7 +110,7 @@ def needs_of(topology: Topology, faults: Sequence[Fault] = ()) -> Needs:
 def _ebpf_uses(
     ways: Sequence[tuple[str, Direction]], actions: Sequence[Action]
 ) -> Iterator[tuple[str, type]]:
-    """Yields what eBPF is used for, with the kind of the impairment."""
+    """Yields each use of eBPF as text, with the kind of the impairment."""
     for name, way in ways:
         for each in way.impairments:
             if isinstance(each, EBPF_KINDS) and not isinstance(each, Drop):
@@ -148,8 +148,8 @@ def _importable(module: str) -> bool:
 
 
 def _probed_in_child(needs: Needs) -> list[Lack]:
-    """Tries everything once in the namespaces of a forked child; when the child ends, nothing is
-    left."""
+    """Returns what a forked child cannot do in namespaces of its own, after it has tried everything
+    once. When the child ends, nothing is left."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:

@@ -1,4 +1,5 @@
-"""The Mininet network of a run: namespaces, veth links, rates, losses, and the programs in it."""
+"""The Mininet network of a run: namespaces, veth links, rates, losses, and the programs in the
+network."""
 
 from __future__ import annotations
 
@@ -34,14 +35,14 @@ from agglab.topologies.graph import Impairment
 
 
 class MininetNetwork(BuiltOnEntry):
-    """A complete network; use it as a context manager, inside `isolated`.
+    """A complete network. A context manager, which must be used inside `isolated`.
 
-    topology: what is built, with all hosts and switches in network namespaces of their own. seed:
-    the scenario's, from which losses derive. scratch: from `isolated`. logs: the folder for the
-    programs' logs. pcap_dir: the folder for switches' captures, or None. faults: those that
-    may begin; frames are counted for them from the start. buffered: names of the links that carry
-    several frames as one buffer (testbed/buffers.py); each has a rate and a native switch at one
-    end at least.
+    topology: what is built; all hosts and switches are in network namespaces of their own. seed:
+    the scenario's seed, from which losses derive. scratch: the folder that `isolated` passes on.
+    logs: the folder for the programs' logs. pcap_dir: the folder for switches' captures, or None.
+    faults: those that may begin; frames are counted for them from the start. buffered: names of the
+    links that carry several frames as one buffer (testbed/buffers.py). Each of them has a rate, and
+    a native switch at one end at least.
     """
 
     def __init__(
@@ -72,8 +73,8 @@ class MininetNetwork(BuiltOnEntry):
         self._processes: list[NodeProcess] = []
 
     def start_switch(self, name: str, target: Target, timeout_s: float = 60.0) -> RunningSwitch:
-        """Does the same as `start_switches` for one switch, also for one that `stop_switch` has
-        ended."""
+        """Does the same as `start_switches` for one switch. The switch may be one that
+        `stop_switch` has ended."""
         return self.start_switches({name: target}, timeout_s)[name]
 
     def start_switches(
@@ -82,8 +83,8 @@ class MininetNetwork(BuiltOnEntry):
         """Starts the switches' programs at the same time, waits until they answer, and gives them
         their pipelines.
 
-        Raises NodeFailed, with command, log and likely cause, if one ends or does not answer in
-        time.
+        Raises NodeFailed, with command, log and likely cause, if a program ends or does not answer
+        in time.
         """
         started = []
         for name, target in targets.items():
@@ -98,7 +99,8 @@ class MininetNetwork(BuiltOnEntry):
         return {name: self._switches[name] for name in targets}
 
     def stop_switch(self, name: str) -> None:
-        """Kills a switch's program, with its registers and entries; `check` accepts that."""
+        """Kills a switch's program, which loses its registers and entries. `check` does not report
+        this."""
         switch = self._switches.pop(name)
         switch.close()
         switch.process.signal_group(signal.SIGKILL)
@@ -122,9 +124,10 @@ class MininetNetwork(BuiltOnEntry):
         name: str,
         environment: Mapping[str, str] | None = None,
     ) -> NodeProcess:
-        """Starts a program in a node's namespace; its output goes to `<logs>/<name>.log`.
+        """Starts a program in a node's namespace. Its output goes to `<logs>/<name>.log`.
 
-        environment: added to this process's own. The program is stopped when the network ends.
+        environment: variables that are added to those of this process. The program is stopped when
+        the network ends.
         """
         log = self.logs / f"{name}.log"
         with log.open("ab") as output:
@@ -205,12 +208,12 @@ class MininetNetwork(BuiltOnEntry):
         ]
 
     def queues(self) -> Queues:
-        """Returns an object that repeatedly reads what waits in front of links; close it after
-        use."""
+        """Returns an object that repeatedly reads what waits in front of links. It must be closed
+        after use."""
         return Queues(self.topology, self._pids())
 
     def _cpu_s(self) -> dict[str, float]:
-        """Returns processor time by name; a restarted program has the name of the one before."""
+        """Returns processor time by name. A restarted program has the same name as before."""
         times: dict[str, float] = {}
         for process in self._processes:
             times[process.name] = times.get(process.name, 0.0) + process.cpu_s()
@@ -247,7 +250,7 @@ class MininetNetwork(BuiltOnEntry):
                 interfaces.offloads_off(own)
 
     def _impair_links(self) -> None:
-        """Applies impairments by eBPF; where that is not allowed, switches make the losses at their
+        """Applies impairments by eBPF. Where eBPF is not allowed, switches make the losses at their
         ports."""
         with network_namespace(next(iter(self._pids().values()))):
             by_port = impaired.refused() is not None
@@ -267,7 +270,7 @@ class MininetNetwork(BuiltOnEntry):
         self._stack.callback(program.close)
 
     def _delay(self, direction: str, fault: int, delay: links.Delay | None) -> None:
-        """Sets what a fault adds to the delay of a direction from now on."""
+        """Sets the delay that a fault adds to a direction from now on; None if it adds none."""
         delaying = self._delaying.setdefault(direction, {})
         delaying.pop(fault, None)
         if delay is not None:
@@ -325,8 +328,8 @@ def _delays_at_times(faults: Sequence[Fault]) -> dict[str, list[links.Delay]]:
 def _batch(
     program: str, lines: Sequence[str], environment: Mapping[str, str] | None = None
 ) -> None:
-    """Passes lines to `ip -batch -` or `tc -batch -`; a failure is an AssertionError with the
-    program's output."""
+    """Passes lines to `ip -batch -` or `tc -batch -`. If that fails, raises an AssertionError with
+    the program's output."""
     if not lines:
         return
     done = subprocess.run(

@@ -1,7 +1,7 @@
-"""Mininet's classes without their kernel work, which the network does in batches.
+"""Mininet's classes without the work in the kernel, which the network does in batches.
 
-Import this module instead of `mininet`: it keeps Mininet from changing the machine's settings and
-from printing.
+This module must be imported instead of `mininet`. It keeps Mininet from changing the machine's
+settings and from printing.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class P4Switch(Switch):
 
 
 def build_mininet(topology: Topology) -> Mininet:
-    """Creates all nodes (with a shell in a namespace each); their links exist only in Mininet's
-    data."""
+    """Returns a Mininet with all nodes, each with a shell in its own namespace. Their links exist
+    only in Mininet's data."""
     net = Mininet(topo=None, build=False, host=Host, switch=P4Switch, controller=None)
     try:
         for host in topology.hosts:

@@ -43,8 +43,8 @@ CHANNEL_OPTIONS = (
 
 
 class P4RuntimeError(ControlError):
-    """The server refused or did not answer. One line: the request, the code, the server's
-    reason."""
+    """An error for a server that refused a request or did not answer. The message is one line with
+    the request, the code and the server's reason."""
 
 
 class P4RuntimeClient:
@@ -61,7 +61,7 @@ class P4RuntimeClient:
         self._requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def answers(self, within_s: float) -> bool:
-        """Returns whether the server answers Capabilities within that time, even if it has only
+        """Returns whether the server answers Capabilities within that time. The server may have
         just been started."""
         try:
             request = pb.CapabilitiesRequest()
@@ -101,7 +101,7 @@ class P4RuntimeClient:
         self.change(NO_ENTRIES, entries)
 
     def change(self, old: Entries, new: Entries) -> None:
-        """Changes the entries from `old` to `new` in one write of the differences."""
+        """Changes the entries from `old` to `new` by writing the differences at once."""
         request = pb.WriteRequest(device_id=self._device_id, election_id=self._election_id)
         for kind, group, replicas in group_changes(old, new):
             multicast = _replication(request, kind).multicast_group_entry
@@ -123,7 +123,7 @@ class P4RuntimeClient:
             self._explain("write", lambda: self._stub.Write(request, timeout=CALL_TIMEOUT_S))
 
     def read_counter(self, counter: str) -> dict[int, tuple[int, int]]:
-        """Returns index -> (packets, bytes) of an indirect counter, which is named as in
+        """Returns (packets, bytes) by index of an indirect counter. It is named as in
         TableEntry."""
         request = pb.ReadRequest(device_id=self._device_id)
         request.entities.add().counter_entry.counter_id = self._names.counter(counter)
@@ -181,8 +181,8 @@ def _add_replicas(message: Any, replicas: Iterable[Replica]) -> None:
 
 
 def _reasons(error: Any) -> Iterator[str]:
-    """Yields the reasons for each update of a refused batch (P4Runtime section 10, p4.v1.Error
-    details)."""
+    """Yields the server's reason for each refused update of a batch (P4Runtime section 10,
+    p4.v1.Error details)."""
     for key, value in error.trailing_metadata() or ():
         if key != "grpc-status-details-bin":
             continue
@@ -193,15 +193,15 @@ def _reasons(error: Any) -> Iterator[str]:
 
 
 class Names:
-    """The objects of a P4Info by full name, by alias, or by any last part of the name that is
-    unique."""
+    """The objects of a P4Info. They are found by full name, by alias, or by the last part of a name
+    if only one object has it."""
 
     def __init__(self, info: Any) -> None:
         self._info = info
 
     @classmethod
     def read(cls, p4info: Path) -> Names:
-        """Reads a P4Info in text protobuf."""
+        """Returns the names in a P4Info that is text protobuf."""
         return cls(read_p4info(p4info.read_bytes()))
 
     def counter(self, name: str) -> int:
@@ -211,8 +211,8 @@ class Names:
         return int(_named(self._info.registers, name, "register").preamble.id)
 
     def table_entry(self, entry: TableEntry) -> Any:
-        """Returns the protobuf of an entry. Raises ValueError that names an object missing in
-        P4Info."""
+        """Returns the protobuf of an entry. Raises ValueError with the name of an object that
+        P4Info lacks."""
         table = _named(self._info.tables, entry.table, "table")
         action = _named(self._info.actions, entry.action, "action")
         message = pb.TableEntry(
@@ -248,8 +248,8 @@ class Names:
 
 
 def encode(value: int, bits: int, what: str) -> bytes:
-    """Returns P4Runtime's canonical byte string: big endian, as short as possible, at least one
-    byte."""
+    """Returns P4Runtime's canonical byte string of a number: big endian, as short as possible, at
+    least one byte."""
     if not 0 <= value < 1 << bits:
         raise ValueError(f"{what}: {value} does not fit into {bits} bits")
     return value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big")

@@ -1,5 +1,5 @@
-"""Reads how many frames another process's packet sockets had no room for, as the kernel counts
-them."""
+"""Reads how many frames were dropped because another process's packet sockets had no room for them,
+as the kernel counts them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def take_drops(pid: int) -> int:
-    """Returns the frames dropped since the last call, over all packet sockets of a process; 0 if it
-    has ended or this process may not inspect it."""
+    """Returns the frames dropped since the last call, over all packet sockets of a process. Returns
+    0 if the process has ended or this process may not inspect it."""
     try:
         return sum(_take_drops(found) for found in _sockets(pid))
     except OSError:
@@ -37,7 +37,7 @@ def _take_drops(found: socket.socket) -> int:
 
 
 def _sockets(pid: int) -> Iterator[socket.socket]:
-    """Yields the process's sockets as descriptors of this process."""
+    """Yields the other process's sockets as sockets of this process."""
     process = os.pidfd_open(pid)
     try:
         for entry in Path(f"/proc/{pid}/fd").iterdir():

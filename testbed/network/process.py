@@ -19,7 +19,7 @@ NICENESS = -10
 
 
 class NodeProcess:
-    """A node's program, in a session of its own, so that Ctrl-C does not reach it.
+    """A node's program. It runs in a session of its own, so that Ctrl-C does not reach it.
 
     Both of its output streams go to `log`.
     """
@@ -44,7 +44,8 @@ class NodeProcess:
         return self._popen.pid
 
     def poll(self) -> int | None:
-        """Returns the exit status if it has ended (negative: killed by that signal), else None."""
+        """Returns the exit status if the program has ended (-n if signal n killed it), else
+        None."""
         if self._popen.returncode is None:
             # A zombie still shows its times; reaping it loses them.
             ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -53,8 +54,8 @@ class NodeProcess:
         return self._popen.poll()
 
     def wait(self, timeout_s: float | None = None) -> int:
-        """Waits until it ends and returns the exit status. Raises TimeoutExpired if that takes
-        longer."""
+        """Waits until the program ends and returns the exit status. Raises TimeoutExpired if that
+        takes longer than `timeout_s` seconds."""
         if self._popen.returncode is None:
             descriptor = os.pidfd_open(self.pid)
             try:
@@ -67,8 +68,8 @@ class NodeProcess:
         return status
 
     def stop(self, grace_s: float = 2.0) -> int:
-        """Sends SIGTERM to it and its children, and SIGKILL after the grace period; returns the
-        exit status."""
+        """Sends SIGTERM to the program and its children, and SIGKILL after the grace period.
+        Returns the exit status."""
         stop_all([self], grace_s)
         return self.wait()
 
@@ -78,19 +79,19 @@ class NodeProcess:
             os.killpg(self.pid, number)
 
     def cpu_s(self) -> float:
-        """Returns the processor seconds (user + system) so far; after its end, the last known
-        value."""
+        """Returns the processor seconds (user and system) that the program has used so far. After
+        its end, returns the last known value."""
         if self.poll() is None:
             self._cpu_s = _cpu_s(self.pid)
         return self._cpu_s
 
 
 def put_first(pid: int) -> None:
-    """Gives NICENESS to a process that leads a session of its own; does nothing where that is not
+    """Gives NICENESS to a process that leads a session of its own. Does nothing where that is not
     allowed.
 
     With autogroups (sched(7)) the scheduler weighs sessions, and a process's niceness counts only
-    within its session, so the session's niceness is set as well.
+    within its session. Therefore the session's niceness is set as well.
     """
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, pid, NICENESS)
@@ -99,8 +100,8 @@ def put_first(pid: int) -> None:
 
 
 def stop_all(processes: Sequence[NodeProcess], grace_s: float = 2.0) -> None:
-    """Sends SIGTERM to all at once, and SIGKILL to those left after one common grace period; reaps
-    them."""
+    """Sends SIGTERM to all processes, and SIGKILL to those that are left after one common grace
+    period. Waits until all have ended."""
     for process in processes:
         process.signal_group(signal.SIGTERM)
     deadline = time.monotonic() + grace_s

@@ -1,6 +1,6 @@
-"""Reads quickly what waits in front of links. It asks rtnetlink for the queueing disciplines of
-each node's interfaces, by sockets that stay open. `tc -s qdisc show` reports the same, but starts a
-program."""
+"""Reads quickly how many frames wait in front of links. It asks rtnetlink for the queueing
+disciplines of each node's interfaces, over sockets that stay open. `tc -s qdisc show` reports the
+same, but starts a program."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class Queues:
                         self._directions[node, index] = name
 
     def look(self, now_ns: int) -> dict[str, Row]:
-        """Returns for each direction a row of series.tracks.LINK: bytes that have left the queue so
-        far, drops so far, and what waits."""
+        """Returns for each direction a row of series.tracks.LINK: the bytes that have left the
+        queue so far, the drops so far, and what waits now."""
         found: dict[str, Row] = {}
         for node, own in self._sockets.items():
             own.send(REQUEST)

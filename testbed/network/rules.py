@@ -1,7 +1,7 @@
-"""Determines which impairments a direction has in a run, each with its key and whether it can be
-switched on and off.
+"""Determines which impairments a direction has in a run. Each has its key, and may be switched on
+and off by a fault.
 
-One list serves every way to apply them: eBPF (`impaired.py`) and the switch's own ports.
+The same list serves every way to apply them: eBPF (`impaired.py`) and the switch's own ports.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from agglab.topologies import Direction, Drop, Impairment, Link, LinkEnd
 
 @dataclass(frozen=True)
 class Rule:
-    """An impairment. fault: the number of the fault that switches it on and off; None if it is
-    always on."""
+    """One impairment of a direction. key: the key of its random numbers. fault: the number of the
+    fault that switches it on and off; None if it is always on."""
 
     impairment: Impairment
     key: int
@@ -27,8 +27,8 @@ class Rule:
 
 @dataclass(frozen=True)
 class PortDrop:
-    """Loss that the native switch makes at a port if there is no eBPF: of frames that arrive there
-    or, if outgoing, of those to be sent, before they are queued."""
+    """A loss that the native switch makes at a port if there is no eBPF. It drops frames that
+    arrive there or, if `outgoing`, frames to be sent there, before they are queued."""
 
     switch: str
     port: int
@@ -38,20 +38,20 @@ class PortDrop:
 
     @property
     def words(self) -> tuple[str, str]:
-        """Returns the options for the switch's command line (docs/p4runtime.md)."""
+        """The options for the switch's command line (docs/p4runtime.md)."""
         way = "out" if self.outgoing else "in"
         return "--drop", f"{self.port}:{way}:{self.key:x}:{self.threshold:x}"
 
     @property
     def statistics(self) -> str:
-        """Returns its name in the switch's statistics."""
+        """The name of this loss in the switch's statistics."""
         return "drop_out" if self.outgoing else "drop_in"
 
 
 @dataclass(frozen=True)
 class DirectionRules:
-    """Everything that can happen to the frames of a direction where they arrive. downs: the numbers
-    of the faults that take its link down."""
+    """Everything that can happen to a direction's frames where they arrive. downs: the numbers of
+    the faults that take its link down."""
 
     link: str
     direction: str
@@ -60,12 +60,12 @@ class DirectionRules:
 
     @property
     def only_loss(self) -> bool:
-        """Whether a switch's port can do all of it, because it is constant Bernoulli loss."""
+        """Whether a switch's port can apply all rules, because they are constant Bernoulli loss."""
         return not self.faults and all(isinstance(rule.impairment, Drop) for rule in self.rules)
 
     def at_port(self, sender: LinkEnd, receiver: LinkEnd, switches: Container[str]) -> PortDrop:
-        """Returns the only rule as a drop at the switch where the frames arrive, or else at the one
-        that sends."""
+        """Returns the only rule as a drop at a switch: the one where the frames arrive or, if that
+        is a host, the one that sends them."""
         (rule,) = self.rules
         assert isinstance(rule.impairment, Drop)
         end = receiver if receiver.node in switches else sender
@@ -74,8 +74,7 @@ class DirectionRules:
 
     @property
     def faults(self) -> tuple[int, ...]:
-        """Returns the numbers of all faults that concern the direction, in the order of their
-        bits."""
+        """The numbers of all faults that concern the direction, in the order of their bits."""
         own = (rule.fault for rule in self.rules if rule.fault is not None)
         return (*own, *self.downs)
 
@@ -83,8 +82,8 @@ class DirectionRules:
 def direction_rules(
     link: Link, direction: str, settings: Direction, seed: int, faults: Sequence[Fault]
 ) -> DirectionRules:
-    """Returns constant impairments in their order, then those of faults by number. Delays are not
-    among them: netem makes those where frames are sent."""
+    """Returns a direction's constant impairments in their order, and then those of faults by
+    number. Delays are left out, because netem makes them where frames are sent."""
     rules = (*_constant(link, direction, settings, seed), *_begun(link, direction, seed, faults))
     downs = (
         fault.number

@@ -1,1 +1,2 @@
-"""`agglab pack` and `agglab repeat`: a result as one file that a reviewer can repeat."""
+"""Implements `agglab pack` and `agglab repeat`: a pack is one file with a result, which a reviewer
+can repeat."""

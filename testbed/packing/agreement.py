@@ -1,5 +1,5 @@
-"""Decides whether a repeated result agrees with the packed one: virtual runs byte for byte, real
-ones within the tolerance that the pack states for times."""
+"""Decides whether a repeated result agrees with the packed one. Virtual runs must agree byte for
+byte, and real ones within the tolerance that the pack states for times."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from agglab.testbed.report.answers import OF_THE_MACHINE
 from agglab.testbed.side_by_side import runs_of
 
 SAME_BYTES = ("metrics.json", "events.jsonl", "drops.json", "series.csv", "latency.csv")
-"""Files that virtual time reproduces exactly; manifest and logs name the machine and the day."""
+"""The files that virtual time reproduces exactly. The manifest and the logs are not among them,
+because they name the machine and the day."""
 JUDGED = ("ok", "exact", "error.within", "links_as_predicted")
-"""Values of a real run that are the same on any machine. Its fidelity verdict depends on the
-machine."""
+"""The values of a real run that must be the same on any machine. The fidelity verdict is not among
+them, because it depends on the machine."""
 
 
 def virtual_differences(packed: Path, again: Path) -> Iterator[str]:
@@ -45,7 +46,7 @@ def _first_difference(a: bytes, b: bytes) -> str:
 
 
 def real_differences(packed: Path, again: Path, within: float) -> Iterator[str]:
-    """Yields a line for each thing that does not agree. Raises NoResults."""
+    """Yields a line for each value that does not agree. Raises NoResults."""
     found = compare(read(packed), read(again))
     for label in found.unmatched:
         yield f"{label}: is in only one of the two results"
@@ -76,8 +77,8 @@ def _of_pair(pair: Pair, within: float) -> Iterator[str]:
 
 
 def _agree(times: Times, within: float) -> bool:
-    """Returns whether the times agree. They also agree if neither run has rounds, because the flags
-    say whether that was right."""
+    """Returns whether the times agree. They also agree if neither run has rounds; the flags say
+    whether that was right."""
     if times.difference is None:
         return len(times.a) == len(times.b) == 0 or times.same
     return 1 / (1 + within) <= times.difference.ratio <= 1 + within

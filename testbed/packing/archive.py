@@ -1,6 +1,9 @@
-"""The file format of a pack: a zip archive whose first member, pack.json, lists all others with
-their sizes and hashes. A pack may come from an untrusted source: nothing is written that is not
-listed, nothing outside the given folder, and nothing beyond the limits below."""
+"""The file format of a pack. It is a zip archive whose first member, pack.json, lists all others
+with their sizes and hashes.
+
+A pack may come from an untrusted source. Therefore nothing is written that is not listed, nothing
+outside the given folder, and nothing beyond the limits below.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ PIECE = 2**16
 NAME_MAX = 200
 PART = r"[A-Za-z0-9_+=@~,\-][A-Za-z0-9_+=@~,.\- ]*"
 NAME = re.compile(rf"{PART}(/{PART})*")
-"""What a file's name looks like: no part begins with a dot, so that none is `..`, and no path is
+"""The form of a file's name. No part begins with a dot, so that none is `..`, and no path is
 absolute."""
 UNREADABLE = (
     OSError,
@@ -40,12 +43,13 @@ UNREADABLE = (
 )
 """The exceptions that reading a malformed or encrypted archive raises."""
 EPOCH = (1980, 1, 1, 0, 0, 0)
-"""All members have the same date, so that the same files always give the same pack."""
+"""The date of all members. It is always the same, so that the same files always give the same
+pack."""
 
 
 class BadPack(Exception):
-    """The file is not a pack, or its listing does not match its content; the message is one
-    line."""
+    """An error for a file that is not a pack, or whose listing does not match its content. The
+    message is one line."""
 
 
 def write(out: IO[bytes], listing: Mapping[str, Any], files: Mapping[str, bytes]) -> None:
@@ -91,8 +95,8 @@ def _why(error: Exception) -> str:
 
 
 def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """Returns the members by name. A name that occurs twice is refused, because one member would be
-    checked and the other read."""
+    """Returns the members by name. A name that occurs twice is refused, because otherwise one
+    member would be checked and the other one read."""
     found = archive.infolist()
     if len(found) > FILES_MAX:
         raise BadPack(f"has {len(found)} files; the limit is {FILES_MAX}")
@@ -121,7 +125,7 @@ def _listing(archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo]) -
 def _listed(
     listing: Mapping[str, Any], members: Mapping[str, zipfile.ZipInfo]
 ) -> dict[str, Mapping[str, Any]]:
-    """Returns the files by name, after all names and sizes have been checked."""
+    """Returns the listed files by name, after all names and sizes have been checked."""
     files = listing.get("files")
     if not isinstance(files, dict):
         raise BadPack(f"{LISTING} lists no files")
@@ -148,7 +152,8 @@ def _listed(
 def _write(
     archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path, described: Mapping[str, Any]
 ) -> None:
-    """Writes a member; never more bytes than were listed, however much it would unpack to."""
+    """Writes a member to a file. It never writes more bytes than were listed, however large the
+    member is when unpacked."""
     size, digest, written = described["bytes"], hashlib.sha256(), 0
     path.parent.mkdir(parents=True, exist_ok=True)
     with archive.open(member) as source, path.open("xb") as file:

@@ -24,7 +24,7 @@ REPEAT_CODES = """exit codes:
 
 
 def pack_main(words: Sequence[str]) -> int:
-    """Writes one file; returns 0, or 2 if a folder cannot be packed."""
+    """Runs `agglab pack`. Returns 0, or 2 if a folder cannot be packed."""
     options = _pack_parser().parse_args(words)
     folders = [Path(folder) for folder in options.folders]
     name = folders[0].resolve()
@@ -42,7 +42,7 @@ def pack_main(words: Sequence[str]) -> int:
 
 
 def repeat_main(words: Sequence[str]) -> int:
-    """Runs a pack again. Raises what a run raises."""
+    """Runs `agglab repeat` and returns its exit code. Raises what a run raises."""
     options = _repeat_parser().parse_args(words)
     from agglab.testbed.run import run
 

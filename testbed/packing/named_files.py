@@ -1,5 +1,6 @@
 """Handles the files that a scenario names when it is packed and unpacked. Scenarios in a pack may
-come from an untrusted source: what they name is checked before any of it is read as a program."""
+come from an untrusted source. Therefore the names in them are checked before any of these files is
+read as a program."""
 
 from __future__ import annotations
 
@@ -14,19 +15,19 @@ KEYS = ("system", "program", "entries", "worker", "file", "script", "model")
 """The last words of keys that may hold a path or name code."""
 CODE = ".py"
 BESIDE = {".p4": ("*.p4", "*.p4i", "*.h", "include/*"), CODE: ("*.py",)}
-"""How a file includes or imports another that lies beside it."""
+"""For each suffix, the files beside a file that it may include or import."""
 OWN = "own"
 OWN_FILES_MAX = 500
 OWN_BYTES_MAX = 2**24
 
 
 class CannotPack(Exception):
-    """A result cannot be packed; the message is one line."""
+    """An error for a result that cannot be packed. The message is one line."""
 
 
 def scalars(node: Node, key: str = "") -> Iterator[tuple[str, str]]:
-    """Yields (last word of the key, text) for every value; a value of a sweep's axis has the last
-    word of the axis' path."""
+    """Yields (last word of the key, text) for every value. For a value of a sweep's axis, this is
+    the last word of the axis' path."""
     if isinstance(node, Scalar):
         yield key, node.text
     elif isinstance(node, Items):
@@ -55,8 +56,8 @@ def _last(path: str) -> str:
 
 
 def code_in(root: Node) -> list[str]:
-    """Returns the values that name Python code of the pack's author, which only those who trust it
-    should run."""
+    """Returns the values that name Python code of the pack's author. Only a user who trusts the
+    author should run it."""
     known = set(systems.names())
     found = [
         text
@@ -80,14 +81,15 @@ def _is_own(text: str) -> bool:
 
 
 class OwnFiles:
-    """Collects the files that a scenario names. `files`: path in the pack -> content."""
+    """Collects the files that a scenario names. files: their contents, by path in the pack."""
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
         self._folders: dict[Path, str] = {}
 
     def named(self, key: str, text: str) -> str:
-        """Returns what a scenario in the pack says instead. Raises CannotPack."""
+        """Returns the text that replaces a value of the scenario in the pack, and collects the file
+        that it names. Raises CannotPack."""
         path, colon, wanted = text.rpartition(":") if CODE + ":" in text else (text, "", "")
         file = Path(path)
         if key not in KEYS or not file.is_absolute() or not file.exists():
@@ -101,7 +103,7 @@ class OwnFiles:
         return f"{inside}{colon}{wanted}"
 
     def _folder(self, file: Path) -> str:
-        """Returns the pack's folder for this file; all files of one folder share it."""
+        """Returns the pack's folder for this file. All files of one folder share it."""
         return self._folders.setdefault(file.parent, f"{OWN}/{len(self._folders)}")
 
     def _add_all(self, folder: Path, inside: str, patterns: tuple[str, ...]) -> None:

@@ -1,4 +1,4 @@
-"""Packs result folders into one file with everything that a reviewer needs to read and to repeat a
+"""Packs result folders into one file, with everything that a reviewer needs to read and to repeat a
 result."""
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ from agglab.testbed.scenario.errors import ScenarioError
 from agglab.testbed.side_by_side import runs_of
 
 LEFT_OUT = ("pcap", "sums")
-"""Folders of a run that are large, and that repeating the run creates again."""
+"""The folders of a run that are not packed. They are large, and repeating the run creates them
+again."""
 DRAWN = (".svg", ".html")
-"""Files of a sweep's runs that `agglab report` draws again."""
+"""The suffixes of files that are not packed for single runs of a sweep, because `agglab report`
+draws them again."""
 WITHIN = 0.1
 PATCH = "changes.patch"
 README = """A pack of Agglab: results, and what made them.
@@ -38,8 +40,8 @@ runs/<n>/metrics.json what was measured, runs/<n>/report.html the report.
 
 
 def pack(folders: Sequence[Path], out: Path, within: float) -> list[str]:
-    """Writes `out`; returns remarks for the user, one line each. within: how far the median times
-    of real runs may differ from these and still agree, as a share.
+    """Writes the pack `out` and returns remarks for the user, one line each. within: how far the
+    median times of real runs may differ from these and still agree, as a share.
 
     Raises NoResults, CannotPack or OSError.
     """
@@ -68,7 +70,7 @@ def pack(folders: Sequence[Path], out: Path, within: float) -> list[str]:
 
 
 def _check(files: Mapping[str, bytes]) -> None:
-    """Refuses to write what no reader would accept."""
+    """Raises CannotPack for files that a reader would not accept."""
     for name, content in files.items():
         if len(name) > archive.NAME_MAX or not archive.NAME.fullmatch(name):
             raise CannotPack(f"{name}: a pack cannot hold a file of this name")
@@ -107,8 +109,9 @@ def _run(folder: Path, place: str, within: float) -> tuple[dict[str, Any], dict[
 
 
 def is_virtual(metrics: Mapping[str, Any]) -> bool:
-    """Returns whether all its runs were in virtual time, where every repetition gives the same
-    result. Only such runs account for every frame. A run that was aborted cannot tell."""
+    """Returns whether all runs of a result were in virtual time, where every repetition gives the
+    same result. Only such runs account for every frame. This cannot be known of a run that was
+    aborted, which counts as real."""
     balanced = [lookup(run.metrics, "accounts.balanced") for run in runs_of(metrics)]
     return bool(balanced) and None not in balanced
 
@@ -130,8 +133,8 @@ def _commit(runs: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _patch(runs: Sequence[Mapping[str, Any]]) -> bytes:
-    """Returns the changes to the commit that produced the runs, if they are still known; else
-    empty."""
+    """Returns the changes to the commit that produced the runs, if they are still known; else an
+    empty text."""
     here = code_sha256()
     modified = [r for r in runs if (r["git"] or {}).get("modified") and r["code_sha256"] == here]
     if not modified or (git_facts() or {}).get("commit") != modified[0]["git"].get("commit"):

@@ -26,7 +26,8 @@ RUNS_MAX = 1000
 
 @dataclass(frozen=True)
 class Packed:
-    """One run of a pack, extracted. folder: where it is; within: see `pack`."""
+    """One run of a pack that was extracted. folder: where its files are. within: the tolerance for
+    times (see `pack`)."""
 
     folder: Path
     name: str
@@ -36,8 +37,9 @@ class Packed:
 
 
 def repeat(pack: Path, results: Path, trusted: bool, run: Run, out: TextIO) -> int:
-    """Repeats every run into `results` and reports the outcome. Returns PASSED if all agree, FAILED
-    if not, or the exit code of a run that was aborted. run: as `agglab.testbed.run.run`.
+    """Repeats every run into `results` and reports the outcome. run: the function
+    `agglab.testbed.run.run`. Returns PASSED if all runs agree, FAILED if one does not, or the exit
+    code of a run that was aborted.
 
     Raises BadPack, NoResults, and what `load` and `run` raise.
     """
@@ -80,8 +82,8 @@ def _packed(described: Mapping[str, Any], scratch: Path) -> Packed:
 
 
 def _check(packed: Packed, trusted: bool) -> None:
-    """Checks a run before anything of it is loaded, because loading imports what a scenario
-    names."""
+    """Checks a run before it is loaded, because loading a scenario imports the code that it names.
+    Raises BadPack."""
     root = read_file(packed.folder / "scenario.yaml")
     if found := strays(root):
         raise BadPack(f"{packed.name}: its scenario names {found[0]!r}, which is not in the pack")

@@ -1,4 +1,4 @@
-"""The entries of a switch as plain values: table entries, multicast groups, clone sessions."""
+"""The entries of a switch as plain values: table entries, multicast groups and clone sessions."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import NamedTuple
 
 @dataclass(frozen=True)
 class TableEntry:
-    """A table entry. table, action, match fields and parameters have their P4Info name or a unique
-    last part of it.
+    """A table entry. Table, action, match fields and parameters have their P4Info name, or a last
+    part of it that no other object has.
 
-    match: field name -> value (exact), (value, prefix length) (lpm), (value, mask) (ternary) or
-    (low, high) (range). Values are unsigned. priority: for ternary and range matches; the largest
-    wins. default: whether this is what the table does if nothing matches; it has no match.
+    match: the value of each field: a number (exact), (value, prefix length) (lpm), (value, mask)
+    (ternary) or (low, high) (range). Values are unsigned. priority: for ternary and range matches;
+    the largest wins. default: whether the entry is the table's action if nothing matches; it then
+    has no match.
     """
 
     table: str
@@ -26,7 +27,7 @@ class TableEntry:
 
 
 class Replica(NamedTuple):
-    """A copy of a packet. port: where it leaves; instance: its number in the program
+    """A copy of a packet. port: where it leaves. instance: its number in the program
     (egress_rid)."""
 
     port: int
@@ -44,8 +45,8 @@ class CloneSession:
 
 @dataclass(frozen=True)
 class Entries:
-    """All entries of a switch. groups: multicast group id -> copies; sessions: the clone sessions
-    by their numbers."""
+    """All entries of a switch. groups: the copies of each multicast group, by the group's number.
+    sessions: the clone sessions, by their numbers."""
 
     tables: tuple[TableEntry, ...]
     groups: dict[int, tuple[Replica, ...]]

@@ -1,7 +1,7 @@
 """Computes the entries that every program needs: where frames for each host go, where unknown ones
-are flooded, and which source addresses may enter by a port.
+are flooded, and which source addresses may enter through a port.
 
-They are for the control of p4/include/forwarding.p4, whatever else a program does.
+They are for the control block of p4/include/forwarding.p4, whatever else a program does.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from agglab.testbed.plan.tree import Wiring
 from agglab.topologies import Host, Topology
 
 FLOOD_GROUP = 1
-"""p4/include/forwarding.p4."""
+"""The number of the multicast group to which frames are flooded, as in p4/include/forwarding.p4."""
 
 
 @lru_cache(maxsize=4)
 def wiring_of(topology: Topology) -> Wiring:
-    """Returns the topology's wiring; the same object for the same topology."""
+    """Returns the topology's wiring, which is the same object for the same topology."""
     return Wiring(topology)
 
 
@@ -33,20 +33,21 @@ def forwarding(topology: Topology) -> dict[str, Entries]:
 
 
 def flooding_groups(wiring: Wiring, switch: str) -> dict[int, tuple[Replica, ...]]:
-    """Returns the only multicast group: the ports to which a switch floods."""
+    """Returns the only multicast group, which has the ports to which the switch floods."""
     return {FLOOD_GROUP: tuple(map(Replica, wiring.flooding[switch]))}
 
 
 @lru_cache(maxsize=4096)
 def forwarding_tables(wiring: Wiring, switch: str) -> tuple[TableEntry, ...]:
-    """Returns the forwarding entries for all hosts; they are computed once for each Wiring."""
+    """Returns the forwarding entries for all hosts. They are computed once for each Wiring."""
     hosts = wiring.topology.hosts
     towards = (entry for host in hosts for entry in _host_entries(wiring, switch, host))
     return (*_sources(wiring, switch), *towards)
 
 
 def _sources(wiring: Wiring, switch: str) -> Iterator[TableEntry]:
-    """Yields the entries for the source addresses with which frames may enter the network here."""
+    """Yields the entries for the source addresses with which frames may enter the network at this
+    switch."""
     for host in wiring.topology.hosts:
         node, port = wiring.attached[host.name]
         if node == switch:

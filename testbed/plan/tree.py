@@ -15,8 +15,8 @@ Port = int
 
 @dataclass(frozen=True)
 class Branch:
-    """One switch's part in a job. children: (port, node) in the order of their bits; a node is a
-    worker's host or a lower switch. parent: (port, switch), None at the root."""
+    """One switch's part in a job. children: (port, node) in the order of their bits, where a node
+    is a worker's host or a lower switch. parent: (port, switch); None at the root."""
 
     switch: str
     children: tuple[tuple[Port, str], ...]
@@ -25,7 +25,8 @@ class Branch:
 
 @dataclass(frozen=True)
 class Tree:
-    """The switches that sum one job, root first; `branches` by switch."""
+    """The switches that sum one job. branches: each switch's part, by switch; the root comes
+    first."""
 
     root: str
     branches: Mapping[str, Branch]
@@ -36,8 +37,7 @@ class Tree:
 
 
 class Wiring:
-    """A topology with indexes: which node is at which port, and the shortest paths between
-    switches."""
+    """A topology with indexes: the node at each port, and the shortest paths between switches."""
 
     def __init__(self, topology: Topology) -> None:
         self.topology = topology
@@ -54,7 +54,7 @@ class Wiring:
             self.ports[name] = dict(sorted(self.ports[name].items()))
 
     def neighbours(self, switch: str) -> list[tuple[Port, str]]:
-        """Returns the ports that lead to other switches, ascending."""
+        """Returns the ports that lead to other switches, ascending, and those switches."""
         return [(port, node) for port, node in self.ports[switch].items() if node in self.ports]
 
     def port_to(self, switch: str, node: str) -> Port:
@@ -62,8 +62,8 @@ class Wiring:
         return next(port for port, other in self.ports[switch].items() if other == node)
 
     def ways(self, start: str) -> dict[str, str]:
-        """Returns for each reachable switch the one before it on a shortest path from `start`
-        (breadth-first search); `start` -> itself. Ordered by distance."""
+        """Returns for each reachable switch the switch before it on a shortest path from `start`
+        (breadth-first search), ordered by distance. The switch before `start` is `start` itself."""
         before = {start: start}
         waiting = deque([start])
         while waiting:
@@ -76,7 +76,7 @@ class Wiring:
 
     @cached_property
     def from_each(self) -> dict[str, dict[str, str]]:
-        """Returns `ways` from every switch."""
+        """The result of `ways` for every switch."""
         return {switch: self.ways(switch) for switch in self.switches}
 
     def distance(self, start: str, end: str) -> int | None:
@@ -101,8 +101,8 @@ class Wiring:
 
     @cached_property
     def flooding(self) -> dict[str, tuple[Port, ...]]:
-        """Returns the ports to which each switch floods: all hosts, and the cables of one tree, so
-        that there are no loops."""
+        """The ports to which each switch floods. These are the ports of all its hosts, and those
+        cables to switches that belong to one tree, so that there are no loops."""
         tree: dict[str, set[str]] = {switch: set() for switch in self.switches}
         reached: set[str] = set()
         for switch in self.switches:
@@ -124,12 +124,12 @@ class Wiring:
 
 
 def aggregation_tree(wiring: Wiring, hosts: Sequence[str], index: int) -> Tree:
-    """Returns the tree over the switches between the hosts' own and a root.
+    """Returns a job's tree, over the switches between the hosts' own switches and a root.
 
-    The root is a switch with the smallest distance to its farthest worker, and among these the
-    smallest sum of distances. Among several such switches, job `index` takes the one after that of
-    the previous job, so that jobs are spread over spines. Below the root every path is a shortest
-    one. Raises ValueError if no switch reaches all hosts.
+    The root is a switch with the smallest distance to its farthest worker and, among these, with
+    the smallest sum of distances. If there are several such switches, the job with this index takes
+    the one after that of the previous job, so that jobs are spread over spines. Below the root,
+    every path is a shortest one. Raises ValueError if no switch reaches all hosts.
     """
     homes = dict.fromkeys(wiring.attached[host][0] for host in hosts)
     root = _root(wiring, list(homes), index)

@@ -1,4 +1,4 @@
-"""Draws figures and report.html from a result folder alone."""
+"""Draws figures and writes report.html, from nothing but a result folder."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ WRONG_SHAPE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticErr
 
 
 def write(folder: Path) -> Path:
-    """Draws the report of the folder and of the runs inside it; returns the path of report.html.
+    """Writes the reports of the folder and of the runs inside it. Returns the path of the folder's
+    report.html.
 
     Raises NoResults for files that are missing, damaged or from another version.
     """
@@ -76,8 +77,8 @@ def _write(folder: Path, library: dygraphs.Library | None) -> Path:
 
 
 def _command(name: str, manifest: dict[str, Any]) -> str:
-    """Returns the arguments with which `agglab run` repeats this run: a scenario that comes with
-    Agglab with the settings that it had, or the file beside the report."""
+    """Returns the arguments with which `agglab run` repeats this run. They are the name and
+    settings of a scenario that comes with Agglab, or else the scenario file beside the report."""
     settings = manifest.get("settings", [])
     if name not in names() or Path(str(manifest.get("source", ""))).name != f"{name}.yaml":
         return BESIDE
@@ -93,14 +94,14 @@ def _logs(folder: Path) -> list[str]:
 
 
 def _inner(folder: Path, metrics: dict[str, Any]) -> list[Path]:
-    """Returns the existing folders of a sweep's points, or of contenders."""
+    """Returns the existing folders of a sweep's points or of a comparison's contenders."""
     found = sorted(folder.glob("point-*"))
     names = contenders_of(metrics) if "contenders" in metrics else ()
     return found + [folder / name for name in names if (folder / name / "metrics.json").is_file()]
 
 
 def _manifest(folder: Path) -> tuple[Path, dict[str, Any]]:
-    """Returns the manifest and its folder; runs of a sweep or comparison share one manifest."""
+    """Returns the manifest and its folder. All runs of a sweep or comparison share one manifest."""
     for whole in (folder, *folder.parents[:2]):
         if (whole / "manifest.json").is_file():
             return whole, read_object(whole / "manifest.json")
@@ -108,7 +109,8 @@ def _manifest(folder: Path) -> tuple[Path, dict[str, Any]]:
 
 
 def _events(path: Path) -> list[dict[str, Any]]:
-    """Reads events; the last line of a run that was killed may be incomplete."""
+    """Returns the events of a file. The last line of a run that was killed may be incomplete, so
+    reading ends at the first line that is not JSON."""
     if not path.is_file():
         return []
     events = []

@@ -1,5 +1,6 @@
-"""Answers in sentences what a reader wants to know first: what was asked, did it hold, what limited
-it, what to run next. Pure functions of a run's metrics and its scenario."""
+"""Answers in sentences what a reader wants to know first: what was asked, whether it held, what
+limited the run, and what to run next. The answers depend only on a run's metrics and its scenario.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ class Next:
 
 
 def was_asked(recorded: RecordedScenario) -> str:
-    """Returns one sentence about the scenario."""
+    """Returns one sentence about what the scenario asks for."""
     workers = recorded.value("topology.workers")
     parts = [
         f"{recorded.value('workload.rounds', '1')} rounds of "
@@ -57,7 +58,7 @@ def was_asked(recorded: RecordedScenario) -> str:
 
 
 def did_it_hold(metrics: Metrics, expected: Sequence[Judged]) -> str:
-    """Returns the verdict, and how many expectations held."""
+    """Returns whether the run passed, and how many expectations held or why it failed."""
     if not metrics["ok"]:
         return f"No: {metrics['reason'] or 'the run did not finish'}."
     held = sum(each.holds for each in expected)
@@ -72,7 +73,8 @@ def did_it_hold(metrics: Metrics, expected: Sequence[Judged]) -> str:
 
 
 def what_limited(metrics: Metrics) -> str:
-    """Returns the fidelity verdict, and the time compared with the bounds."""
+    """Returns the fidelity verdict, its meaning and its first reason. If there is a link bound,
+    also returns how many times as long as that bound the median round took."""
     verdict = metrics["fidelity"]["verdict"]
     text = f"{verdict}: {MEANINGS.get(verdict, 'see the evidence below')}"
     reasons = metrics["fidelity"]["reasons"]
@@ -86,7 +88,8 @@ def what_limited(metrics: Metrics) -> str:
 
 
 def where_lost(found: Sequence[Loss]) -> str:
-    """Returns the sum and the worst place; the table has the rest."""
+    """Returns how many packets were lost, and where most of them were lost. The report's table has
+    all places."""
     if not found:
         return "Nowhere: no packet was lost."
     total = sum(loss.packets for loss in found)

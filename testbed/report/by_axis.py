@@ -1,5 +1,5 @@
-"""Draws a sweep's figures: the measured values as a line over each swept key, with the interval
-that the seeds or the rounds allow."""
+"""Draws a sweep's figures: the measured values as a line over each swept key. Each value has its
+interval, if there are several seeds or rounds to compute it from."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ TIMES = "allreduce.time_s.all"
 MEDIAN = "allreduce.time_s.median"
 LINES_MAX = 24
 PLAIN = re.compile(r"[A-Za-z0-9_.\[\]-]+")
-"""What a key that becomes part of a file's name may look like: the folder may come from an
+"""The form of keys that may become part of a file's name. The result folder may come from an
 untrusted source."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """What a figure shows over an axis. sample: the path of the list whose median is shown."""
+    """What a figure shows over an axis. path: the metric. sample: the path of the list whose median
+    the metric is."""
 
     name: str
     path: str
@@ -34,7 +35,7 @@ class Measure:
     sample: str = ""
 
     def of(self, run: OfSeveral) -> float | None:
-        """Returns its value in a run, or None if the run has none."""
+        """Returns the measured value of a run, or None if the run has none."""
         value = lookup(run.metrics, self.path)
         return float(value) if isinstance(value, (int, float)) else None
 
@@ -48,7 +49,8 @@ MEASURES = (
 
 @dataclass(frozen=True)
 class Figure:
-    """file: its name; lines: those of runs that differ only in the axis."""
+    """The content of one figure. file: the name of its file. lines: one line for the runs that
+    differ only in the axis."""
 
     file: str
     title: str
@@ -58,7 +60,7 @@ class Figure:
 
 
 def figures(metrics: Metrics) -> list[Figure]:
-    """Returns one figure of each measure for each axis that has at least two values, all of them
+    """Returns a figure of each measure over each axis that has at least two values, all of them
     numbers."""
     runs = runs_of(metrics)
     return [
@@ -80,7 +82,7 @@ def axes(runs: Sequence[OfSeveral]) -> Iterator[str]:
 
 
 def figure(runs: Sequence[OfSeveral], axis: str, measure: Measure) -> Figure | None:
-    """Returns the figure; None if nothing, or nothing but zeros, was measured."""
+    """Returns the figure; None if nothing was measured or all values are zero."""
     measured = [run for run in runs if measure.of(run) is not None]
     if not any(measure.of(run) for run in measured):
         return None

@@ -1,5 +1,5 @@
-"""Draws bar and line charts with axes, ticks, a legend and reference lines: values in, SVG text
-out."""
+"""Draws bar and line charts with axes, ticks, a legend and reference lines. The input is values,
+and the output is SVG text."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ MARK = 3  # the height of a bar's own mark, in pixels
 
 @dataclass(frozen=True)
 class Layout:
-    """The positions of a chart's parts, in pixels. top: the upper edge of the plot; legend,
-    reference: the height of the series' names and of the first reference line; letters: the number
-    of letters in a line of the title."""
+    """The positions of a chart's parts, in pixels from the top left. top: the upper edge of the
+    plot. legend, reference: the vertical positions of the series' names and of the first reference
+    line's name. letters: the number of letters in a line of the title."""
 
     width: int
     height: int
@@ -54,13 +54,13 @@ class Layout:
 
 WIDE = Layout(680, 320, left=70, top=56, legend=41, reference=41, letters=90)
 NARROW = Layout(350, 340, left=58, top=92, legend=80, reference=62, letters=44, right=12)
-"""A chart for phones, on which the letters of a wide chart are too small to read."""
+"""The layout for phones, on which the letters of a wide chart are too small to read."""
 
 
 @dataclass(frozen=True)
 class Series:
-    """Named values of a bar chart, one for each category, or None. bounds: one for each value,
-    drawn as a mark."""
+    """Named values of a bar chart: one for each category, or None where there is no value. bounds:
+    one for each value, drawn as a mark."""
 
     name: str
     y: Sequence[float | None]
@@ -78,8 +78,8 @@ class Piece:
 
 @dataclass(frozen=True)
 class Track:
-    """A named line with gaps: nothing is drawn between its pieces. band: (x, low, high) of each
-    point, the interval in which the estimated value probably lies."""
+    """A named line, with gaps between its pieces. band: (x, low, high) of each point, the interval
+    in which the estimated value probably lies."""
 
     name: str
     pieces: Sequence[Piece]
@@ -104,8 +104,8 @@ class Mark:
 
 @dataclass(frozen=True)
 class Axis:
-    """A linear scale from 0 to `top` over a range of pixels, or a logarithmic one from `low`, a
-    power of ten, if that is given."""
+    """A scale over a range of pixels. It is linear from 0 to `top`. If `low`, a power of ten, is
+    given, it is logarithmic from `low` to `top`."""
 
     top: float
     start: float
@@ -143,8 +143,8 @@ def bars(
     bound: str = "",
     layout: Layout = WIDE,
 ) -> str:
-    """Draws groups of bars, one group for each category. bound: the label of the marks at the
-    bars."""
+    """Returns SVG of groups of bars, one group for each category. bound: the label of the marks at
+    the bars."""
     values = [v for s in series for v in (*s.y, *s.bounds) if v is not None]
     canvas, y = _frame(title, label, values, references, layout)
     group = (layout.end - layout.left) / max(1, len(categories))
@@ -182,8 +182,9 @@ def lines(
     ticks: Sequence[tuple[float, str]] = (),
     log: bool = False,
 ) -> str:
-    """Draws one colour for each track, over a common x axis from 0. ticks: positions and labels, if
-    not numbers. log: a logarithmic y axis, for positive values."""
+    """Returns SVG of lines over a common x axis from 0. Each track has one color. ticks: positions
+    and labels on the x axis, if they are not numbers. log: whether the y axis is logarithmic, which
+    requires positive values."""
     points = [point for track in tracks for piece in track.pieces for point in piece.points]
     highs = [high for track in tracks for _, _, high in track.band]
     values = [*(v for _, v in points), *highs]
@@ -214,7 +215,7 @@ def lines(
 
 
 def number(value: float) -> str:
-    """Formats a number briefly: 12000 is 12k, 0.3351 is 0.335."""
+    """Returns a short form of a number: 12000 is 12k, 0.3351 is 0.335."""
     for factor, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= factor:
             return f"{value / factor:.3g}{suffix}"
@@ -222,7 +223,8 @@ def number(value: float) -> str:
 
 
 def _top(values: Sequence[float]) -> float:
-    """Returns the least end of an axis that begins at 0; 1 if there is no positive value."""
+    """Returns the smallest possible end of an axis that begins at 0; 1 if there is no positive
+    value."""
     largest = max(values, default=0.0)
     return largest if largest > 1e-300 else 1.0
 
@@ -235,7 +237,7 @@ def _frame(
     layout: Layout,
     log: bool = False,
 ) -> tuple[Canvas, Axis]:
-    """Draws the title and the y axis with ticks, and returns the scale."""
+    """Draws the title and the y axis with ticks. Returns the canvas and the scale."""
     canvas = Canvas(layout.width, layout.height, title)
     for i, line in enumerate(wrap(title, layout.letters)[:2]):
         canvas.text(layout.left if i == 0 and layout is WIDE else 8, 20 + 17 * i, line, size=14)
@@ -273,8 +275,8 @@ def _finished(
 
 
 def _mark_name(canvas: Canvas, name: str, layout: Layout) -> None:
-    """Draws the marks' label between the legend of the series, however long that is, and the
-    bars."""
+    """Draws the label of the marks between the legend of the series and the bars, however long the
+    legend is."""
     at = layout.top - 5 if layout is WIDE else layout.reference
     canvas.rectangle(layout.end - 160, at - 5, 28, MARK, INK)
     canvas.text(layout.end - 126, at, name, size=11)

@@ -1,4 +1,5 @@
-"""One chart of a sweep whose metric and swept key the reader chooses on the page."""
+"""Draws one chart of a sweep, for which the reader chooses the metric and the swept key on the
+page."""
 
 from __future__ import annotations
 
@@ -15,14 +16,14 @@ from agglab.testbed.side_by_side import OfSeveral, runs_of
 Metrics = Mapping[str, Any]
 METRICS_MAX = 100
 OF_JOBS = "jobs."
-"""With one job, its metrics are at the top level, too."""
+"""The start of the paths of a job's metrics. If there is one job, its metrics are also at the top
+level."""
 SETTINGS = "Choose what is drawn"
 
 
 def chart(metrics: Metrics) -> str:
-    """Returns HTML of the chart: each number that differs between runs can be drawn over each swept
-    key with numeric values. Returns nothing for a page without such a key, or without such a
-    number."""
+    """Returns HTML of the chart. Each number that differs between runs can be drawn over each swept
+    key with numeric values. Returns an empty text if there is no such key or no such number."""
     runs = runs_of(metrics) if "points" in metrics else []
     measures = [_measure(path) for path in _paths(runs)]
     choices = {axis: _charts(runs, axis, measures) for axis in by_axis.axes(runs)}
@@ -46,7 +47,7 @@ def _measure(path: str) -> Measure:
 def _charts(
     runs: Sequence[OfSeveral], axis: str, measures: Sequence[Measure]
 ) -> dict[str, dict[str, Any]]:
-    """Returns the data of the chart of each metric over this key."""
+    """Returns the data of each metric's chart over this key."""
     found = {}
     for measure in measures:
         if figure := by_axis.figure(runs, axis, measure):
@@ -60,7 +61,8 @@ def _select(label: str, name: str, values: Mapping[str, Any]) -> str:
 
 
 def _paths(runs: Sequence[OfSeveral]) -> list[str]:
-    """Returns the paths of numbers that differ between runs; the time of a round is the first."""
+    """Returns the paths of numbers that differ between runs. The median time of a round comes
+    first."""
     paths = dict.fromkeys([MEDIAN, *(path for run in runs for path in _numbers(run.metrics))])
     of_one_job = all(len(run.metrics.get("jobs", {})) == 1 for run in runs)
     kept = (

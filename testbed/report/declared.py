@@ -1,4 +1,4 @@
-"""Draws the figures for which a scenario's section `figure` asks, from a sweep's metrics."""
+"""Draws the figures that a scenario's section `figure` asks for, from a sweep's metrics."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ Point = tuple[float, float]
 
 
 def figures(metrics: Mapping[str, Any], recorded: RecordedScenario, folder: Path) -> list[Figure]:
-    """Returns one figure for each metric of the section's `y`, and one for each of `over_time`;
-    none without such a section or a sweep. folder: the sweep's, with series.csv of every run."""
+    """Returns one figure for each metric of the section's `y`, and one for each of `over_time`.
+    Returns none without such a section or a sweep. folder: the sweep's folder, with series.csv of
+    every run inside."""
     section = recorded.tree.get("figure")
     runs = [run for run in runs_of(metrics) if run.settings] if "points" in metrics else []
     if not isinstance(section, dict) or not runs:
@@ -54,7 +55,8 @@ def _list(value: Any) -> list[str]:
 
 @dataclass(frozen=True)
 class _Declared:
-    """section: its values as text. y: the metric."""
+    """A figure that the section `figure` declares. section: the section's values as text. y: the
+    metric."""
 
     section: Mapping[str, Any]
     runs: Sequence[OfSeveral]
@@ -83,7 +85,7 @@ class _Declared:
         return str(self.section.get("over", ""))
 
     def _bars(self, title: str, label: str, layout: Layout) -> str:
-        """Draws a group of bars for each value, if x is not a number."""
+        """Draws a group of bars for each swept value, if the values of x are not numbers."""
         series = []
         for name, points in self._lines.items():
             values = {point.setting: point.value(self._value) for point in points}
@@ -91,8 +93,8 @@ class _Declared:
         return bars(title, label, list(self._positions), series, layout=layout)
 
     def _value(self, run: OfSeveral) -> float | None:
-        """Returns the measured value, divided by another contender's at the same point if that is
-        asked."""
+        """Returns the measured value of a run. If `over` names a contender, the value is divided by
+        that contender's value at the same point."""
         value = lookup(run.metrics, self.y)
         if not _is_number(value):
             return None
@@ -104,7 +106,8 @@ class _Declared:
 
     @property
     def _log(self) -> bool:
-        """Returns whether the scale can be logarithmic, because all values are positive."""
+        """Whether the y axis is logarithmic: the section asks for it, and all values are
+        positive."""
         values = [self._value(run) for run in self.runs]
         numbers = [value for value in values if value is not None]
         return self.section.get("y_scale") == "log" and min(numbers, default=0) > 0
@@ -115,7 +118,7 @@ class _Declared:
 
     @property
     def _has_rounds(self) -> bool:
-        """Returns whether a run's value is the median of its rounds."""
+        """Whether a run's value is the median of its rounds."""
         return self.y == MEDIAN and not self._over
 
     @cached_property
@@ -124,8 +127,7 @@ class _Declared:
 
     @cached_property
     def _positions(self) -> dict[str, float]:
-        """Returns the position of each swept value on the axis: at its number, or at equal
-        steps."""
+        """The position of each swept value on the axis: its number, or equal steps."""
         values = list(dict.fromkeys(run.settings[self._x] for run in self.runs))
         numbers = {value: found for value in values if (found := number(value)) is not None}
         if self.section.get("scale") == "steps" or len(numbers) < len(values):
@@ -133,8 +135,8 @@ class _Declared:
         return numbers
 
     def _track(self, name: str, repeated: Sequence[Repeated]) -> Track:
-        """Returns a line through the measured values, with the interval of the seeds, or of the
-        rounds if the values are medians of these."""
+        """Returns a line through the measured values. Its band is the interval that follows from
+        the seeds, or from the rounds if each value is a median of rounds."""
         points: list[Point] = []
         band = []
         for each in repeated:
@@ -149,7 +151,8 @@ class _Declared:
         return Track(name, (Piece(line),), [(x, a / unit, b / unit) for x, a, b in band])
 
     def _marks(self) -> Iterator[Mark]:
-        """Yields where each line's metric first reaches the value in the section."""
+        """Yields a mark where each line's metric first reaches the value that the section
+        states."""
         mark = self.section.get("mark")
         if not isinstance(mark, dict):
             return
@@ -181,8 +184,8 @@ class _OverTime:
 
     @cached_property
     def _tracks(self) -> list[Track]:
-        """Returns a line for each job, worker, link or switch of each run; of runs that differ only
-        in the seed, the first is drawn."""
+        """A line for each job, worker, link or switch of each run. Of runs that differ only in the
+        seed, the first is drawn."""
         tracks = []
         for label, (run, *_) in self._shown.items():
             kind, _, metric = self.named.partition(".")

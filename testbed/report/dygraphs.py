@@ -1,6 +1,6 @@
-"""Finds the script that draws zoomable charts: dygraphs (MIT licence). This repository does not
-contain it. If it is installed on the machine that writes a report, it is put into the page with the
-line that names its licence. Otherwise charts are plain SVG."""
+"""Finds dygraphs (MIT license), the script that draws zoomable charts. This repository does not
+contain it. If it is installed on the machine that writes a report, it is put into the page, with
+the line that names its license. Otherwise charts are plain SVG."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from importlib.util import find_spec
 from pathlib import Path
 
 DEBIAN = Path("/usr/share/javascript/dygraphs")
-"""In the package libjs-dygraphs."""
+"""The folder in which Debian's package libjs-dygraphs installs it."""
 WHEEL = "dygraphs"
 SCRIPTS = ("dygraph.min.js", "assets/dygraph-combined.js")
 STYLES = ("dygraph.min.css", "assets/dygraph.css")
 SCRIPT_BYTES_MAX = 1_000_000
 ENDS_TAG = re.compile(r"</(script|style)", re.IGNORECASE)
 SOURCE_MAP = re.compile(r"//# sourceMappingURL=\S*|/\*# sourceMappingURL=\S* \*/")
-"""Files that a browser would look for beside the page."""
+"""Comments that name files for which a browser would look beside the page."""
 INSTALL = "apt-get install libjs-dygraphs, or python -m pip install dygraphs"
 
 
@@ -31,7 +31,7 @@ class Library:
 
 
 def folders() -> tuple[Path, ...]:
-    """Returns the folders in which it may be: Debian's, and a wheel's."""
+    """Returns the folders in which dygraphs may be: Debian's, and those of a wheel."""
     try:
         spec = find_spec(WHEEL)
     except (ImportError, ValueError):
@@ -49,8 +49,8 @@ def find(places: Sequence[Path]) -> Library | None:
 
 
 def _first(folder: Path, names: Sequence[str]) -> str:
-    """Returns the first of these files that can be read and put between tags; else an empty
-    string."""
+    """Returns the first of these files that can be read and put between tags; an empty string if
+    there is none."""
     for name in names:
         try:
             text = (folder / name).read_text(encoding="utf-8")

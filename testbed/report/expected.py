@@ -25,8 +25,8 @@ class Judged:
 
 
 def judged(recorded: RecordedScenario, metrics: Metrics) -> list[Judged]:
-    """Returns the expectations for these metrics: for a sweep its growth, for a comparison its
-    ratios, for a single run all others."""
+    """Returns the expectations that concern these metrics: the growth for a sweep, the ratios for a
+    comparison, and all others for a single run."""
     return [_judged(each, metrics) for each in recorded.expectations if _is_about(each, metrics)]
 
 

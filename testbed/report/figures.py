@@ -33,7 +33,7 @@ Metrics = Mapping[str, Any]
 Events = Sequence[Mapping[str, Any]]
 LABELS_MAX = 24
 BARS_MAX = 24
-"""With more rounds than this, a line is drawn instead of bars."""
+"""If there are more rounds than this, their times are drawn as a line and not as bars."""
 ROUNDS_OF_A_DISTRIBUTION = 10
 TOPOLOGY = "topology.svg"
 MEDIAN, TIME = "allreduce.time_s.median", "median time"
@@ -41,8 +41,9 @@ MEDIAN, TIME = "allreduce.time_s.median", "median time"
 
 @dataclass(frozen=True)
 class Figure:
-    """file: the SVG's name in the folder. wide: that SVG; narrow: the same for a phone; zoom: HTML
-    of the same as a zoomable chart, if there is one. kind: for a figure over time, what its metrics
+    """A figure of the report. file: the name of its SVG file in the folder. wide: the content of
+    that file. narrow: the same figure for a phone. zoom: HTML of the same figure as a zoomable
+    chart; empty if there is none. kind: for a figure over time, the kind of thing that its metrics
     belong to."""
 
     file: str
@@ -79,8 +80,8 @@ def figures_over_time(charts: Sequence[Chart]) -> list[Figure]:
 
 
 def figures_of_several(metrics: Metrics) -> list[Figure]:
-    """Returns the figures of a sweep or comparison: lines over each swept key, and a group of bars
-    for each point, or a bar for each contender if there is only one point."""
+    """Returns the figures of a sweep or comparison. There are lines over each swept key, and a
+    group of bars for each point. If there is only one point, there is a bar for each contender."""
     runs = [run for run in runs_of(metrics) if lookup(run.metrics, MEDIAN)]
     if not runs:
         return []
@@ -97,7 +98,8 @@ def _name(run: OfSeveral) -> str:
 
 
 def _training(runs: Mapping[str, Metrics]) -> list[Figure]:
-    """Returns the figures of training, of jobs or contenders by name; none if none has trained."""
+    """Returns the figures of training. runs: the metrics of jobs or contenders, by name. Returns
+    none if no job has trained."""
     found = []
     for metric, file, what in (
         (training.LOSS, "loss.svg", "loss"),
@@ -140,7 +142,7 @@ def _lines(
     references: Sequence[Reference] = (),
     marks: Sequence[Mark] = (),
 ) -> Figure:
-    """Returns a zoomable chart."""
+    """Returns the figure of a zoomable line chart."""
     wide, narrow = (
         lines(title, x_label, y_label, tracks, references, marks, layout)
         for layout in (WIDE, NARROW)
@@ -155,7 +157,8 @@ def _group_and_bar(run: OfSeveral) -> tuple[str, str]:
 
 
 def _times(metrics: Metrics) -> Figure:
-    """Draws a bar for each round, or a line if there are many rounds."""
+    """Returns the figure of the rounds' times, with a bar for each round, or with a line if there
+    are many rounds."""
     rounds = max(job["rounds"] for job in metrics["jobs"].values())
     bounds = {} if len(metrics["jobs"]) > 1 else {"link bound": metrics["link_bound_s"]}
     references = [Reference(name, value) for name, value in bounds.items()]
@@ -178,7 +181,7 @@ def _time(metrics: Metrics, rounds: int, references: Sequence[Reference], layout
 
 
 def _times_of_jobs(metrics: Metrics) -> dict[str, Sequence[float]]:
-    """Returns the times by job; a single job's as `time`."""
+    """Returns the times of rounds by job. If there is only one job, its key is `time`."""
     jobs = metrics["jobs"]
     return {
         name if len(jobs) > 1 else "time": job["allreduce"]["time_s"]["all"]
@@ -187,8 +190,8 @@ def _times_of_jobs(metrics: Metrics) -> dict[str, Sequence[float]]:
 
 
 def _distribution(metrics: Metrics) -> list[Figure]:
-    """Returns the share of rounds that took at most a given time, for each job with enough
-    rounds."""
+    """Returns a figure with the share of rounds that took at most a given time, for each job that
+    has enough rounds."""
     curves = []
     for name, times in _times_of_jobs(metrics).items():
         if len(times) < ROUNDS_OF_A_DISTRIBUTION:
@@ -214,7 +217,7 @@ def anything_again(metrics: Metrics) -> bool:
 
 
 def _padded(times: Sequence[float], rounds: int) -> list[float | None]:
-    """Pads the list with None for rounds that a job did not reach."""
+    """Returns the times with None for each round that a job did not reach."""
     return [*times, *[None] * (rounds - len(times))]
 
 
@@ -243,21 +246,23 @@ def _drops(metrics: Metrics, layout: Layout) -> str:
 
 
 def _most(names: Iterable[str], sums: Mapping[str, float]) -> list[str]:
-    """Returns the largest ones that fit into a figure, in their own order."""
+    """Returns the names with the largest sums, as many as fit into a figure, in their original
+    order."""
     ordered = list(names)
     kept = set(sorted(ordered, key=lambda name: -sums[name])[:LABELS_MAX])
     return [name for name in ordered if name in kept]
 
 
 def _of(kept: Sequence[str], names: Collection[str], what: str) -> str:
-    """Returns what a title adds if not all are shown."""
+    """Returns the words that a title adds if not all names are shown."""
     return (
         f" (the {len(kept)} of {len(names)} {what} with the most)" if len(kept) < len(names) else ""
     )
 
 
 def _progress(events: Events, metrics: Metrics) -> list[Figure]:
-    """Draws the chunks done over time, for all rounds together; faults and restarts are marks."""
+    """Returns the figure of the chunks done over time, for all rounds together. Faults and restarts
+    are marks."""
     several = len(metrics["jobs"]) > 1
     names = dict(enumerate(metrics["jobs"], start=1))
     drawn = [

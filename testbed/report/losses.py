@@ -11,7 +11,7 @@ from agglab.testbed.scenario.link_values import matches
 
 Metrics = Mapping[str, Any]
 DROPPING = ("loss", "gilbert_elliott", "periodic", "drop_list")
-"""Kinds of faults that drop a link's packets."""
+"""The kinds of faults that drop a link's packets."""
 IN_SWITCHES = {
     "ring_drops": "lost before the switch's program received it",
     "queue_drops": "lost in the switch's own queues",
@@ -21,8 +21,8 @@ IN_SWITCHES = {
 
 @dataclass(frozen=True)
 class Loss:
-    """where: a direction (`h1->s1`), a switch or a worker; of: how many packets passed, where that
-    is counted."""
+    """The packets that were lost at one place for one reason. where: a direction (`h1->s1`), a
+    switch or a worker. of: how many packets passed there; None if that is not counted."""
 
     where: str
     packets: int
@@ -31,7 +31,7 @@ class Loss:
 
 
 def losses(metrics: Metrics, recorded: RecordedScenario) -> list[Loss]:
-    """Returns the places, the one with the most losses first."""
+    """Returns the losses, with the largest first."""
     found = [*_on_links(metrics, recorded), *_in_switches(metrics), *_at_hosts(metrics)]
     return sorted((loss for loss in found if loss.packets), key=lambda loss: -loss.packets)
 
@@ -59,7 +59,7 @@ def _on_links(metrics: Metrics, recorded: RecordedScenario) -> Iterator[Loss]:
 
 
 def _asked_drops(recorded: RecordedScenario, link: str, direction: str) -> str:
-    """Returns what in the scenario drops packets of this direction."""
+    """Returns the parts of the scenario that drop packets of this direction, as text."""
     share = recorded.of_link("loss", link, direction)
     found = [f"links.loss is {share}"] if number(share) else []
     entries = recorded.tree.get("faults")

@@ -1,6 +1,6 @@
 """Draws charts of series.csv and latency.csv: what workers, links, switches and jobs did over time,
-and how long answers took. Only what the files contain is drawn. A malformed line is ignored,
-because a run that was killed may have left the last one incomplete."""
+and how long answers took. Only metrics that the files contain are drawn. A malformed line is
+ignored, because a run that was killed may have left the last line incomplete."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ UNITS = {(metric.kind, metric.name): metric.unit for metric in SERIES}
 
 @dataclass(frozen=True)
 class Chart:
-    """file: its name as SVG; kind: what its metric belongs to."""
+    """One chart. file: the name of its SVG file. kind: the kind of thing that its metric belongs
+    to, such as `link`."""
 
     file: str
     title: str
@@ -34,7 +35,7 @@ class Chart:
 
 
 def charts(folder: Path) -> list[Chart]:
-    """Returns one chart for each metric of each kind that has any value but 0; then the
+    """Returns a chart for each metric of each kind that has any value but 0, and then the chart of
     latencies."""
     found = read(folder)
     ordered = sorted(found, key=lambda key: ORDER.index(key[0]))
@@ -44,7 +45,8 @@ def charts(folder: Path) -> list[Chart]:
 
 
 def read(folder: Path) -> dict[tuple[str, str], dict[str, list[Point]]]:
-    """Returns the (seconds, value) of each name, by kind and metric; empty without series.csv."""
+    """Returns by kind and metric the points (seconds, value) of each name; empty without
+    series.csv."""
     found: dict[tuple[str, str], dict[str, list[Point]]] = {}
     for time_ns, kind, name, metric, value in _rows(folder / rows.NAME, rows.COLUMNS):
         point = _number(time_ns), _number(value)
@@ -74,8 +76,8 @@ def _number(text: str) -> float | None:
 
 
 def _chart(kind: str, metric: str, own: dict[str, list[Point]]) -> Chart | None:
-    """Returns a chart of the lines with the largest sums, if there are too many to distinguish;
-    None for zeros."""
+    """Returns a chart; None if all values are zero. If there are too many lines to distinguish,
+    those with the largest sums are shown."""
     if not any(value for points in own.values() for _, value in points):
         return None
     kept = sorted(own, key=lambda name: -sum(value for _, value in own[name]))[:LINES_MAX]
@@ -92,7 +94,8 @@ def _chart(kind: str, metric: str, own: dict[str, list[Point]]) -> Chart | None:
 
 
 def _latencies(folder: Path) -> Chart | None:
-    """Returns for each agent the share of answers that took at most a given time."""
+    """Returns a chart with the share of answers that took at most a given time, for each agent;
+    None without answers."""
     counts: dict[str, list[Point]] = {}
     for job, agent, _, to_ns, count in _rows(folder / latency.NAME, latency.COLUMNS):
         end, number = _number(to_ns), _number(count)

@@ -1,4 +1,5 @@
-"""Writes report.html: one file that needs no network. Its only scripts are those of its charts."""
+"""Writes report.html as one file that needs no network. Its only scripts are those of its
+charts."""
 
 from __future__ import annotations
 
@@ -25,9 +26,10 @@ Metrics = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Content:
-    """The parts of a page. name: the scenario's, and the run's in it; command: the arguments with
-    which `agglab run` repeats it; logs: files to link to, relative to the folder; chosen: HTML of
-    the chart whose metric the reader chooses."""
+    """The parts of a page. name: the scenario's name, and for one of several runs also the run's.
+    command: the arguments with which `agglab run` repeats the run. logs: files to which the page
+    links, relative to the folder. chosen: HTML of the chart for which the reader chooses the
+    metric."""
 
     name: str
     command: str
@@ -40,7 +42,8 @@ class Content:
 
 
 def page(content: Content, library: Library | None) -> str:
-    """Returns the report of one folder. library: draws the zoomable charts, if it is installed."""
+    """Returns the report of one folder. library: the script that draws zoomable charts; None if it
+    is not installed."""
     metrics = content.metrics
     body = [_header(content.name, metrics, content.manifest)]
     expected = judged(content.recorded, metrics)
@@ -129,7 +132,7 @@ def _lost(lost: Sequence[Loss]) -> list[str]:
 
 
 def _predicted(metrics: Metrics) -> list[str]:
-    """Returns what the scenario's arithmetic predicts, beside what was counted."""
+    """Returns a table of the bytes that the scenario predicts and those that were counted."""
     rows = {
         name: {
             "predicted, nothing sent again": way["predicted_bytes"],
@@ -166,7 +169,8 @@ def _counters(metrics: Metrics) -> list[str]:
 
 
 def _over_time(figures: Sequence[Figure], library: Library | None) -> list[str]:
-    """Returns a part of the page for each kind of thing; the jobs' part is open."""
+    """Returns a part of the page for each kind of thing that has figures over time. Only the part
+    of the jobs is open."""
     parts = []
     for kind in dict.fromkeys(figure.kind for figure in figures if figure.kind):
         own = "".join(_figure(figure, library) for figure in figures if figure.kind == kind)
@@ -222,7 +226,7 @@ def _header(name: str, metrics: Metrics, manifest: Metrics) -> str:
 
 
 def _verdicts(metrics: Metrics) -> list[str]:
-    """Returns the fidelity verdicts: the run's, or those of several completed runs."""
+    """Returns the fidelity verdict of the run or, of several runs, those of all completed ones."""
     found = (lookup(run.metrics, "fidelity.verdict") for run in runs_of(metrics))
     return [verdict for verdict in found if verdict]
 
@@ -298,7 +302,7 @@ def _runs(runs: Sequence[OfSeveral]) -> str:
 
 
 def _run(run: OfSeveral) -> dict[str, Any]:
-    """Returns the row of one of several runs. A run that was aborted has only a reason."""
+    """Returns the cells of one of several runs. A run that was aborted has only a reason."""
     metrics = run.metrics
     return {
         "verdict": "passed" if metrics["ok"] else "failed",
@@ -313,7 +317,7 @@ def _run(run: OfSeveral) -> dict[str, Any]:
 
 
 def _compared(run: OfSeveral) -> dict[str, Any]:
-    """Returns how a contender's time and bytes compare with those of the first."""
+    """Returns how a contender's time and bytes compare with those of the first contender."""
     carried = busiest(run.metrics)
     return {
         f"times {run.first}": run.times_first,
@@ -324,8 +328,8 @@ def _compared(run: OfSeveral) -> dict[str, Any]:
 
 
 def _growth(metrics: Metrics) -> str:
-    """Returns what was expected to grow from the first to the last run, and how reliable that
-    is."""
+    """Returns what was expected to grow from the first point to the last, and how many runs did not
+    measure the network."""
     rows = [
         f"<li>growth of {escape(path)}: {escape(shown(value))}</li>"
         for path, value in metrics.get("growth", {}).items()

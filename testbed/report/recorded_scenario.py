@@ -1,6 +1,6 @@
 """Reads what a result folder's scenario.yaml asked for. The folder may come from an untrusted
-source: the text is read like scenarios, with a limited size, and no file that it names is
-opened."""
+source. Therefore the text is read with a limited size, as all scenarios are, and no file that it
+names is opened."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ LIMITS = ("min", "max")
 
 @dataclass(frozen=True)
 class RecordedScenario:
-    """text: the content of scenario.yaml; if it cannot be read, there are no values."""
+    """The scenario of a result folder. text: the content of scenario.yaml. If it cannot be read,
+    there are no values."""
 
     text: str
 
     @cached_property
     def tree(self) -> dict[str, Any]:
-        """Sections as dicts, lists as lists, scalars as text."""
+        """The content: sections as dicts, lists as lists, scalars as text."""
         try:
             tree = _plain(parse(self.text, "scenario.yaml"))
         except ScenarioError:
@@ -42,7 +43,8 @@ class RecordedScenario:
         return found if isinstance(found, str) and found else default
 
     def of_link(self, key: str, link: str, direction: str) -> str:
-        """Returns `links.<key>` of one direction: the last override that states it wins."""
+        """Returns `links.<key>` of one direction. If several overrides state it, the last one
+        wins."""
         links = self.tree.get("links")
         overrides = links.get("overrides") if isinstance(links, dict) else None
         found = self.value(f"links.{key}")
@@ -55,15 +57,15 @@ class RecordedScenario:
 
     @cached_property
     def expectations(self) -> tuple[Expectation, ...]:
-        """Returns the expectations in the section `expect` that are well-formed."""
+        """The expectations in the section `expect` that are well-formed."""
         section = self.tree.get("expect")
         pairs = section.items() if isinstance(section, dict) else ()
         return tuple(e for name, value in pairs for e in _expectations(name, value))
 
 
 def number(text: str) -> float | None:
-    """Returns a scalar's number: a plain one, or a quantity in bits per second, seconds, bytes or
-    shares; None if it is none of these."""
+    """Returns the number of a scalar, which is plain or a quantity in bits per second, seconds,
+    bytes or shares; None if it is none of these."""
     plain = decimal(text)
     if plain is not None:
         return plain
@@ -77,7 +79,8 @@ def number(text: str) -> float | None:
 
 
 def unit(text: str) -> str:
-    """Returns the unit of `number` for this text; empty for plain numbers."""
+    """Returns the unit of the number that `number` returns for this text; empty for plain
+    numbers."""
     if decimal(text) is not None or number(text) is None:
         return ""
     kinds = {"bits per second": rate(), "seconds": duration(), "bytes": size()}

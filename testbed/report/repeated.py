@@ -1,5 +1,5 @@
-"""Joins the runs of a sweep that differ in nothing but the seed: their median is one point of a
-line, and the interval of that median is its band."""
+"""Joins the runs of a sweep that differ only in the seed. Their median is one point of a line, and
+the interval of that median is the band at this point."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Value = Callable[[OfSeveral], float | None]
 
 @dataclass(frozen=True)
 class Repeated:
-    """Runs at one value of an axis, on one line. All of them have the same settings but for the
+    """The runs at one value of an axis, on one line. They have the same settings except the
     seed."""
 
     setting: str
@@ -29,8 +29,9 @@ class Repeated:
         return median(values) if values else None
 
     def interval(self, of: Value, sample: str = "") -> tuple[float, float] | None:
-        """Returns the 95 % interval of the median: over the seeds if there are several. Otherwise
-        over the single run's list at the path `sample`, if that is given."""
+        """Returns the 95 % interval of the median; None if there is none. With several seeds, it is
+        computed from the runs' values. With one run, it is computed from the run's list at the path
+        `sample`, if that is given."""
         values: Sequence[float] = self._values(of)
         if len(self.runs) == 1:
             values = lookup(self.runs[0].metrics, sample) or () if sample else ()
@@ -43,7 +44,7 @@ class Repeated:
 
 def lines_over(axis: str, runs: Sequence[OfSeveral]) -> dict[str, list[Repeated]]:
     """Returns the points of each line over a swept key, by the line's label. Runs that differ only
-    in the seed are one point, unless the axis is the seed."""
+    in the seed form one point, unless the axis is the seed."""
     ignored = {axis, SEED}
     found: dict[str, dict[str, list[OfSeveral]]] = {}
     for run in runs:
@@ -56,7 +57,7 @@ def lines_over(axis: str, runs: Sequence[OfSeveral]) -> dict[str, list[Repeated]
 
 
 def band_of(lines: dict[str, list[Repeated]], rounds: bool) -> str:
-    """Returns the words for what a figure's band is, for its title; none if it has no band. rounds:
+    """Returns the words in a figure's title that explain its band; empty if it has no band. rounds:
     whether a single run's value is a median of rounds."""
     seeds = max((len(point.runs) for line in lines.values() for point in line), default=0)
     if seeds > 1:

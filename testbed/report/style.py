@@ -1,4 +1,4 @@
-"""The style of a report: wide and narrow, light and dark."""
+"""The style sheet of a report, for wide and narrow pages, in light and dark."""
 
 STYLE = """
 * { box-sizing: border-box; }

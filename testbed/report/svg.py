@@ -12,7 +12,8 @@ FONT = "font-family='system-ui, sans-serif'"
 
 
 def escape(text: str) -> str:
-    """Escapes text between tags, including control characters, which XML does not allow."""
+    """Returns text that may stand between tags. Control characters, which XML does not allow, are
+    replaced as well."""
     return escape_xml(printable(text))
 
 
@@ -66,7 +67,7 @@ class Canvas:
     def text(
         self, x: float, y: float, text: str, anchor: str = "start", size: int = 12, turn: int = 0
     ) -> None:
-        """anchor: start, middle or end; turn: degrees clockwise around (x, y)."""
+        """Adds text. anchor: start, middle or end. turn: degrees clockwise around (x, y)."""
         turned = f" transform='rotate({turn} {x:.1f} {y:.1f})'" if turn else ""
         self._elements.append(
             f"<text x='{x:.1f}' y='{y:.1f}' text-anchor={quoteattr(anchor)} font-size='{size}' "

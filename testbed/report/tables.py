@@ -11,13 +11,14 @@ from agglab.testbed.metrics import show
 Metrics = Mapping[str, Any]
 MANY_COLUMNS = 12
 ROWS_OPEN = 64
-"""A table with more rows than this is folded."""
+"""A table with more rows than this is closed until the reader opens it."""
 OF_THE_NETWORK = ("network-bound", "virtual-time")
-"""The verdicts of fidelity under which a run has measured the network."""
+"""The fidelity verdicts of runs that have measured the network."""
 
 
 def table(first: str, rows: Mapping[str, Metrics], escaped: bool = False) -> str:
-    """rows: name -> column -> value; the columns are those of the first row."""
+    """Returns a table as HTML. rows: the values of each row by column. The columns are those of the
+    first row."""
     columns = list(next(iter(rows.values()), {}))
     words = {c for c in columns if any(_is_text(row.get(c)) for row in rows.values())}
     marks = {c: " class='text'" if c in words else "" for c in [first, *columns]}
@@ -34,7 +35,7 @@ def table(first: str, rows: Mapping[str, Metrics], escaped: bool = False) -> str
 
 
 def cell(heading: str, value: Any) -> str:
-    """Returns a table cell; on a narrow page it also shows the heading."""
+    """Returns a table cell. On a narrow page it also shows the heading."""
     kinds = ["text"] if _is_text(value) else []
     if _is_bad(heading, value):
         kinds.append("bad")
@@ -64,7 +65,7 @@ def _heading(column: str) -> str:
 
 
 def shown(value: Any) -> str:
-    """Formats a value for reading: digits in groups, and a dash for no value."""
+    """Returns a value as text for reading: digits in groups, and a dash for no value."""
     if value is None:
         return "–"
     if isinstance(value, bool) or not isinstance(value, (int, float)):

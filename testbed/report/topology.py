@@ -1,4 +1,4 @@
-"""Draws the network: its nodes as a tree from the middle outwards, and beside each link its rate,
+"""Draws the network. Its nodes form a tree from the middle outwards. Beside each link are its rate,
 the bytes that crossed it in each direction and the packets that it lost."""
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LINK, LOSING, NODE, SWITCH = "#888888", "#D55E00", "#0072B2", "#009E73"
 
 @dataclass(frozen=True)
 class Way:
-    """One direction of a link, or the sum of several."""
+    """One direction of a link, or the sum of the same direction of several links."""
 
     name: str
     bytes: int
@@ -34,8 +34,8 @@ class Way:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A node, and the link to the node above it: its rate, and both directions, the outward one
-    last. label: its name, or how many hosts it stands for."""
+    """A node, and the link to the node above it. rate: the link's rate. ways: its two directions,
+    the outward one last. label: the node's name, or how many hosts the symbol stands for."""
 
     label: str
     is_switch: bool
@@ -45,7 +45,7 @@ class Drawn:
 
 
 def topology(metrics: Metrics, recorded: RecordedScenario, width: int = WIDE) -> str:
-    """Returns SVG; empty if no link was counted."""
+    """Returns SVG of the network; empty if no link was counted."""
     if not metrics["links"]:
         return ""
     root = tree(metrics, recorded)
@@ -66,8 +66,8 @@ def topology(metrics: Metrics, recorded: RecordedScenario, width: int = WIDE) ->
 
 
 def tree(metrics: Metrics, recorded: RecordedScenario) -> Drawn:
-    """Returns the tree from the switch in the middle or, without switches, from the node with most
-    links. A link that closes a cycle ends at a separate node of its own."""
+    """Returns the tree. Its root is the switch in the middle or, without switches, the node in the
+    middle. A link that closes a cycle ends at a separate copy of the node."""
     links = {name: tuple(next(iter(ways)).split("->")) for name, ways in metrics["links"].items()}
     beside: dict[str, list[tuple[str, str]]] = {}
     for link, (one, other) in links.items():
@@ -98,8 +98,8 @@ def tree(metrics: Metrics, recorded: RecordedScenario) -> Drawn:
 
 
 def _middle(beside: Mapping[str, Sequence[tuple[str, str]]], switches: set[str]) -> str:
-    """Returns the switch with the smallest distance to its farthest node; among several, the one
-    with most links."""
+    """Returns the switch with the smallest distance to its farthest node. Among several, returns
+    the one with most links. Without switches, all nodes are compared."""
     names = sorted(switches) or sorted(beside)
     return min(names, key=lambda name: (_farthest(beside, name), -len(beside[name])))
 
@@ -116,7 +116,7 @@ def _farthest(beside: Mapping[str, Sequence[tuple[str, str]]], start: str) -> in
 
 
 def _ways(ways: Mapping[str, Metrics], inner: str) -> tuple[Way, ...]:
-    """Returns both directions, the inward one first."""
+    """Returns both directions of a link, the inward one first."""
     ordered = sorted(ways.items(), key=lambda item: item[0].startswith(f"{inner}->"))
     lost = ("dropped", "queue_drops", "lost_down", "corrupted")
     return tuple(
@@ -125,12 +125,12 @@ def _ways(ways: Mapping[str, Metrics], inner: str) -> tuple[Way, ...]:
 
 
 def _rate(recorded: RecordedScenario, link: str, ways: Sequence[Way]) -> str:
-    """Returns the rate as the scenario writes it; both directions' if they differ."""
+    """Returns the rate as the scenario writes it, or both directions' rates if they differ."""
     return " / ".join(dict.fromkeys(recorded.of_link("rate", link, way.name) for way in ways))
 
 
 def _together(below: Sequence[Drawn]) -> list[Drawn]:
-    """Combines many hosts into one, with the sums of their links."""
+    """Returns the nodes with many hosts combined into one, which has the sums of their links."""
     hosts = [node for node in below if not node.is_switch and not node.below]
     if len(hosts) <= ALIKE_MAX:
         return list(below)
@@ -144,7 +144,7 @@ def _together(below: Sequence[Drawn]) -> list[Drawn]:
 
 
 def _places(root: Drawn) -> Iterator[tuple[int, Drawn | None, Drawn]]:
-    """Yields (depth, node above, node) in rows from the top."""
+    """Yields (depth, node above, node) for each row of the drawing, from the top."""
     waiting: list[tuple[int, Drawn | None, Drawn]] = [(0, None, root)]
     while waiting:
         level, above, node = waiting.pop()
@@ -155,8 +155,8 @@ def _places(root: Drawn) -> Iterator[tuple[int, Drawn | None, Drawn]]:
 def _link(
     canvas: Canvas, start: tuple[float, float], end: tuple[float, float], node: Drawn, most: int
 ) -> None:
-    """Draws a link, down from the node above and then across to the node; the more bytes, the
-    thicker."""
+    """Draws a link: down from the node above it, and then across to the node. The more bytes it
+    carried, the thicker it is."""
     colour = LOSING if any(way.lost for way in node.ways) else LINK
     carried = max((way.bytes for way in node.ways), default=0)
     thick = 1 + 4 * carried / most if most else 1.0
@@ -175,7 +175,7 @@ def _node(canvas: Canvas, x: float, y: float, node: Drawn) -> None:
 
 
 def size(count: int) -> str:
-    """Formats a number of bytes for reading."""
+    """Returns a number of bytes as text for reading."""
     for factor, unit in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
         if count >= factor:
             return f"{count / factor:.3g} {unit}"

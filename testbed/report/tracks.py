@@ -1,4 +1,5 @@
-"""Extracts chunks done over time from events.jsonl; only measured points are connected."""
+"""Extracts from events.jsonl how many chunks were done over time. Only measured points are
+connected."""
 
 from __future__ import annotations
 
@@ -9,13 +10,13 @@ from agglab.testbed.report.chart import Piece
 
 Event = Mapping[str, Any]
 Who = tuple[int, int]
-"""Job and rank."""
+"""The number of a job and the rank of one of its workers."""
 NS_PER_S = 1e9
 
 
 def tracks(events: Sequence[Event], begin_ns: int) -> dict[Who, list[Piece]]:
-    """Returns a piece for each worker's attempt at each round: seconds since `begin_ns`, and chunks
-    since the first round."""
+    """Returns for each worker a piece for each attempt at each round. A point has the seconds since
+    `begin_ns` and the chunks since the first round."""
     reader = _Reader(events, begin_ns)
     for event in events:
         reader.take(event)
@@ -23,7 +24,7 @@ def tracks(events: Sequence[Event], begin_ns: int) -> dict[Who, list[Piece]]:
 
 
 class _Reader:
-    """Collects the current attempts, and the complete pieces."""
+    """Collects the points of current attempts, and the pieces of those that are over."""
 
     def __init__(self, events: Sequence[Event], begin_ns: int) -> None:
         self._begin_ns = begin_ns
@@ -78,7 +79,7 @@ class _Reader:
 
 
 def _agent_ns(event: Event) -> int:
-    """Returns when the event happened, not when the testbed received it."""
+    """Returns when the event happened. This may be earlier than when the testbed received it."""
     return int(event.get("agent_ns", event["t_ns"]))
 
 

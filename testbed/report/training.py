@@ -17,12 +17,13 @@ DELAYS = "training.delay.counts"
 
 
 def having(metric: str, runs: Mapping[str, Metrics]) -> dict[str, Metrics]:
-    """Returns by name the jobs or contenders whose list of this metric is not empty."""
+    """Returns the jobs or contenders whose list of this metric is not empty, by name."""
     return {name: run for name, run in runs.items() if lookup(run, metric)}
 
 
 def curves(metric: str, runs: Mapping[str, Metrics]) -> list[Track]:
-    """Returns step curves: the value of each evaluated model holds until the next one."""
+    """Returns step curves, in which the value of each evaluated model holds until the next
+    evaluation."""
     tracks = []
     for name, run in runs.items():
         (at_s, value), *later = lookup(run, metric)
@@ -34,7 +35,7 @@ def curves(metric: str, runs: Mapping[str, Metrics]) -> list[Track]:
 
 
 def delays(runs: Mapping[str, Metrics], layout: Layout) -> str:
-    """Returns SVG of the shares of updates that were 0, 1, 2, ... versions old. Shares are shown
+    """Returns SVG of the shares of updates that were 0, 1, 2, ... versions old. It shows shares
     because contenders do not commit equally many updates."""
     counts = {name: lookup(run, DELAYS) for name, run in runs.items()}
     largest = max(map(len, counts.values()))

@@ -1,4 +1,4 @@
-"""Zoomable charts: their data in the page, and the code that draws them there."""
+"""Zoomable charts: their data in the page, and the scripts that draw them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def data(
     references: Sequence[Reference] = (),
     marks: Sequence[Mark] = (),
 ) -> dict[str, Any]:
-    """Returns a chart as zoom.js reads it."""
+    """Returns the data of a chart in the form that zoom.js reads."""
     return {
         "x": x_label,
         "y": y_label,
@@ -65,7 +65,7 @@ def data(
 
 
 def scripts(library: Library) -> str:
-    """Returns what a page with such charts contains once at its end."""
+    """Returns the HTML that a page with such charts needs once, at its end."""
     ours = OURS.read_text(encoding="utf-8")
     return (
         f"<style>{library.style}{STYLE}</style>\n"
@@ -88,8 +88,8 @@ def series(tracks: Sequence[Track]) -> list[dict[str, Any]]:
 
 
 def _points(track: Track, pieces: Sequence[Piece]) -> list[list[float | None]]:
-    """Returns [x, y] of all pieces with a gap between them, or [x, y, low, high] if there is a
-    band."""
+    """Returns [x, y] of all points, with a gap between two pieces. If the track has a band, returns
+    [x, y, low, high]."""
     if track.band:
         limits = {x: (low, high) for x, low, high in track.band}
         joined = (point for piece in pieces for point in piece.points)
@@ -106,7 +106,7 @@ def _points(track: Track, pieces: Sequence[Piece]) -> list[list[float | None]]:
 
 
 def thinned(line: Sequence[tuple[float, float]], most: int) -> list[tuple[float, float]]:
-    """Returns about `most` points at most: the first, last, lowest and highest of each section, so
+    """Returns at most about `most` points: the first, last, lowest and highest of each section, so
     that no peak is lost."""
     if len(line) <= most:
         return list(line)

@@ -1,4 +1,4 @@
-"""Reads and checks a scenario file completely before anything happens (docs/scenarios.md)."""
+"""Reads and checks a scenario file completely before a run begins (docs/scenarios.md)."""
 
 from agglab.testbed.scenario.errors import Problem, ScenarioError, Where
 from agglab.testbed.scenario.load import Point, Suite, find, load, names

@@ -1,4 +1,4 @@
-"""Checks what no single key can tell: values that are possible alone but not together."""
+"""Checks a whole scenario: finds values that are possible each by itself but not together."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _keys(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
 
 
 def _abilities(scenario: Scenario, reader: Reader) -> Iterator[Finding]:
-    """Yields what the system does not support, and keys that it does not read."""
+    """Yields what the system does not support, and the given keys that it does not read."""
     system, trust = reader.system, reader.trust()
     able = system.abilities
     wanted = [("backend", scenario.backend, able.clocks)]
@@ -131,8 +131,8 @@ def _places(path: str, jobs: int) -> Iterator[str]:
 def own_program(
     scenario: Scenario, sources: Mapping[str, Source], scenario_folder: Path
 ) -> tuple[Path | None, tuple[str, str] | None]:
-    """Returns the P4 source that replaces a system's only one; else what is wrong, and what is
-    allowed."""
+    """Returns the P4 source that replaces the system's only program, if the scenario names one. If
+    it cannot be used, returns None, and a pair of what is wrong and what is allowed."""
     own = scenario.switch.program
     if own is None:
         return None, None
@@ -215,8 +215,9 @@ def _shape_keys(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
 
 
 def _built(scenario: Scenario, trust: Trust) -> tuple[Topology | None, list[Finding]]:
-    """Returns the graph, if every key of it is known, and what is wrong with it. An unknown number
-    is replaced by its default, which is never wrong; but nodes and cables must all be known."""
+    """Returns the graph, if all its keys were read without error, and what is wrong with it. A
+    number that could not be read has its default, which is always possible. Nodes and cables have
+    no such default, so all of them must have been read."""
     lists = ("topology.switches", "topology.links", "topology.file")
     if not trust("topology.kind") or not all(trust.whole(path) for path in lists):
         return None, []
@@ -288,7 +289,8 @@ def _of_graph(known: Known) -> Iterator[Finding]:
 
 
 def _servers(known: Known, graph: Topology) -> Iterator[Finding]:
-    """Yields patterns of servers that match nothing, because other hosts would then be servers."""
+    """Yields the patterns of servers that match no host, because otherwise other hosts would become
+    servers."""
     path, names = f"{known.system.name}.servers", [host.name for host in graph.hosts]
     for pattern in known.system.server_patterns(known.scenario):
         if known.trust(path) and not any(fnmatchcase(name, pattern) for name in names):
@@ -297,8 +299,8 @@ def _servers(known: Known, graph: Topology) -> Iterator[Finding]:
 
 
 def _nobody(known: Known, graph: Topology, i: int) -> Finding:
-    """Returns the problem of a job without workers: no host matches its patterns, or those that do
-    are reserved for servers."""
+    """Returns the problem of a job without workers: no host matches its patterns, or the hosts that
+    match are reserved for servers."""
     serving = known.system.reserved_hosts(known.scenario, graph)
     names = [host.name for host in graph.hosts if host.name not in serving]
     if not names:

@@ -1,7 +1,8 @@
 """Finds the system that a scenario's document chooses, and removes keys that were meant for another
 system.
 
-A document has layers: the file, `--set`, a point of the sweep, a contender's own keys.
+A document has layers, and each layer may change keys of those before it: the file, `--set`, a point
+of the sweep, and a contender's own keys.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ def stated(root: Node) -> Node | None:
 
 
 def name_in(node: Node | None) -> str:
-    """The name that `stated` found, or the default."""
+    """Returns the name at the node that `stated` found, or the default system."""
     return node.text if isinstance(node, Scalar) and node.text else systems.default()
 
 
@@ -35,11 +36,11 @@ def find(name: str, home: Path) -> System | str:
 
 
 def left_out(layers: Sequence[Node], home: Path) -> Node:
-    """Returns the last layer without what was meant for another system. If a later layer chooses
-    the system, the layers before it may state keys that it does not read, the program of the
-    previous system, and a section for a user's own system.
+    """Returns the last layer without what was meant for another system. A later layer may choose
+    another system than those before it. Then these may state keys that the new system does not
+    read, the program of the previous system, and a section for a user's own system.
 
-    layers: the document, each time with one more layer applied.
+    layers: the document with the first layer alone, then each time with one more layer applied.
     """
     root, nodes = layers[-1], [stated(layer) for layer in layers]
     above = next(i for i, node in enumerate(nodes) if node is nodes[-1])

@@ -1,5 +1,5 @@
-"""`compare:`: contenders on one network. Each is a scenario of its own: the keys in which it
-differs replace those of the scenario's document before that is read."""
+"""Reads `compare:`, the contenders on one network. Each contender is a scenario of its own: its
+keys replace those of the scenario's document before this is read."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ FIXED = (
 )
 """The keys that must be the same for all contenders, so that a comparison is fair."""
 FOLDERS = ("logs",)
-"""Names of a result folder's own files and folders. A contender's folder has the contender's name,
-so it cannot have one of these."""
+"""Names of files and folders in every result folder. A contender's folder has the contender's name,
+so a contender cannot have one of these names."""
 CONTENDERS = "name: {the keys in which this contender differs from the scenario}"
 
 
@@ -76,7 +76,8 @@ def _wrong_name(name: Scalar, found: Mapping[str, Contender]) -> tuple[str, str]
 
 
 def _repeated(node: Node, path: str) -> Iterator[Problem]:
-    """Yields keys that are given twice, because only the last would remain after merging."""
+    """Yields the problems of keys that are given twice, because after merging only the last value
+    would remain."""
     first: dict[str, Scalar] = {}
     for name, below in node.entries if isinstance(node, document.Mapping) else ():
         own_path = f"{path}.{name.text}"
@@ -113,8 +114,8 @@ def _refused(own: Node) -> Iterator[tuple[Sequence[str], str, str]]:
 
 
 def unfair(scenario: Scenario, place: Callable[[str], Where]) -> Iterator[Problem]:
-    """Yields what the scenario must not state beside its contenders. place: returns where a key is
-    in the file."""
+    """Yields the problems of what the scenario must not state beside its contenders. place: a
+    function that returns where a key is in the file."""
     for i, job in enumerate(scenario.jobs if scenario.compare else ()):
         if job.end_s is not None:
             path, what = (
@@ -133,8 +134,8 @@ def unfair(scenario: Scenario, place: Callable[[str], Where]) -> Iterator[Proble
 
 
 def together(found: Mapping[str, Sequence[Problem]]) -> Iterator[Problem]:
-    """Yields the problems of all contenders. Those that all have belong to the scenario; the others
-    name their contender."""
+    """Yields the problems of all contenders. Problems that every contender has belong to the
+    scenario; the others name their contender."""
     of_all = set.intersection(*(set(problems) for problems in found.values()))
     for name, problems in found.items():
         for problem in problems:
@@ -146,8 +147,8 @@ def together(found: Mapping[str, Sequence[Problem]]) -> Iterator[Problem]:
 def unlike(
     contenders: Sequence[Contender], networks: Sequence[tuple[Topology, Sequence[Job]]]
 ) -> Iterator[Problem]:
-    """Yields what differs between contenders although no key says so. networks: each contender's
-    graph and jobs."""
+    """Yields the problems of networks or workers that differ between contenders although no key
+    says so. networks: each contender's graph and jobs."""
     first, (graph, jobs) = contenders[0], networks[0]
     for other, (its_graph, its_jobs) in zip(contenders[1:], networks[1:], strict=True):
         where, path = other.own.where, f"compare.{other.name}"

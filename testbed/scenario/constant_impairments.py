@@ -1,7 +1,8 @@
-"""What links do to frames during the whole run.
+"""Finds what links do to frames during the whole run.
 
-`links.loss` and its overrides, and the entries of `faults` that are impairments without times, mean
-the same: a direction has at most one impairment of a kind, whichever key states it.
+Two places can state it: `links.loss` with its overrides, and the entries of `faults` that are
+impairments without times. Both have the same meaning, and a direction has at most one impairment of
+a kind.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ LOSS = "loss"
 
 @dataclass(frozen=True)
 class Stated:
-    """A key states an impairment. path: the key, or the entry. impairment: None if the key was not
-    read without error."""
+    """An impairment that a key states. path: the key, or the entry of `faults`. impairment: None if
+    the key was not read without error."""
 
     kind: str
     path: str
@@ -31,15 +32,15 @@ class Stated:
 
 
 def is_constant(entry: FaultEntry) -> bool:
-    """Returns whether the entry is an impairment for the whole run, and not a Fault that begins and
-    ends."""
+    """Returns whether the entry is an impairment for the whole run. Otherwise it is a Fault that
+    begins and may end."""
     always = not entry.at_s and entry.at_chunk is None and duration_s(entry) is None
     return KINDS[entry.kind].impairment is not None and always
 
 
 def impairments(scenario: Scenario, link: str, direction: str) -> tuple[Impairment, ...]:
-    """Returns all impairments of a direction in a checked scenario: losses first, because the seed
-    of each follows from its position, and otherwise in the order of `faults`."""
+    """Returns all impairments of a direction in a checked scenario. Losses come first, because the
+    seed of each impairment follows from its position. The others are in the order of `faults`."""
     found = sorted(_stated(scenario, link, direction), key=lambda each: each.kind != LOSS)
     made = [each.impairment for each in found if each.impairment]
     return tuple(each for each in made if each != Drop(0.0))
@@ -48,8 +49,8 @@ def impairments(scenario: Scenario, link: str, direction: str) -> tuple[Impairme
 def doubled(
     scenario: Scenario, graph: Topology, trust: Trust, sound: Collection[int]
 ) -> Iterator[Finding]:
-    """Yields entries of `faults` that state what another key already states. sound: numbers of the
-    entries that can be judged."""
+    """Yields the problems of entries in `faults` that state what another key already states. sound:
+    the numbers of the entries that have no other problem."""
     told = set()
     ways = [(link.name, way) for link in graph.links for way, _, _, _ in link.directions()]
     for link, way in ways:
@@ -69,7 +70,8 @@ def _stated(
     trust: Trust = EVERYTHING,
     sound: Collection[int] | None = None,
 ) -> Iterator[Stated]:
-    """Yields what the file states for one direction. A loss of 0 in `links` states nothing."""
+    """Yields the impairments that the file states for one direction. A loss of 0 in `links` states
+    none."""
     path, loss = stated(scenario.links, "loss", link, direction, trust)
     if loss is None or loss > 0:
         yield Stated(LOSS, path, None if loss is None else _loss(loss))

@@ -57,8 +57,8 @@ def series_table() -> str:
 
 
 def metric_table() -> str:
-    """Returns a row for each metric of any built-in system: its path and its meaning, or its
-    meaning for each system if they differ."""
+    """Returns a row for each metric of any built-in system, with its path and its meaning. If the
+    meaning differs between systems, the row has the meaning for each."""
     rows = ["| path | meaning |", "|---|---|"]
     stated: dict[str, dict[str, list[str]]] = {}
     for name in systems.built_in():
@@ -69,7 +69,7 @@ def metric_table() -> str:
 
 
 def _meaning(said: Mapping[str, Sequence[str]]) -> str:
-    """Returns the meaning of a metric. said: the systems for which each meaning holds."""
+    """Returns the text on a metric's meaning. said: the systems for which each meaning holds."""
     if len(said) == 1:
         return next(iter(said))
     return "; ".join(f"{', '.join(names)}: {meaning}" for meaning, names in said.items())
@@ -103,6 +103,6 @@ def system_lines(system: System) -> Iterator[str]:
 
 
 def finding_table() -> str:
-    """Returns the kinds of findings as Markdown."""
+    """Returns the kinds of findings as a Markdown table."""
     rows = [f"| `{kind}` | {meaning} |" for kind, meaning in FINDING_KINDS.items()]
     return "\n".join(["| kind | meaning |", "|---|---|", *rows])

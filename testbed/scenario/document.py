@@ -1,8 +1,9 @@
 """Parses YAML text to a small tree that keeps line numbers. Size, depth and alias expansion are
 limited.
 
-Scalars remain text here. The key to which a scalar belongs decides what it means (`kinds.py`), so
-YAML's own guesses (`on` is true, `1:30` is 90, `1e6` is text) surprise nobody.
+Scalars remain text in this tree. The key to which a scalar belongs decides what it means
+(`kinds.py`). Therefore YAML's own guesses (`on` is true, `1:30` is 90, `1e6` is text) have no
+effect.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ class Items:
 
 @dataclass(frozen=True)
 class Mapping:
-    """Entries in the file's order; keys may be repeated, which the reader reports."""
+    """The entries of a mapping, in the file's order. Keys may be repeated; the reader reports
+    this."""
 
     entries: tuple[tuple[Scalar, Node], ...]
     where: Where
@@ -88,8 +90,8 @@ def parse(text: str, source: str) -> Node:
 
 
 def with_value(node: Node, path: str, value: Node) -> Node:
-    """Returns a copy of the tree with `value` at the dotted `path`; missing sections are created.
-    What follows `expect.` is a metric's path and so a single key, with its dots."""
+    """Returns a copy of the tree with `value` at the dotted `path`. Missing sections are created.
+    The words after `expect.` are a metric's path and form one key, dots included."""
     key, _, rest = path.partition(".")
     if not isinstance(node, Mapping):
         node = Mapping((), value.where)
@@ -103,7 +105,7 @@ def with_value(node: Node, path: str, value: Node) -> Node:
 
 
 def overlaid(node: Node, over: Node) -> Node:
-    """Returns a copy of the tree merged with another: mappings are merged, everything else is
+    """Returns a copy of the tree merged with another tree. Mappings are merged; everything else is
     replaced."""
     if not isinstance(node, Mapping) or not isinstance(over, Mapping):
         return over
@@ -114,7 +116,8 @@ def overlaid(node: Node, over: Node) -> Node:
 
 
 def nodes_at(node: Node, words: Sequence[str]) -> list[Node]:
-    """Returns what the tree has at a path of keys; `jobs[]` stands for every item of a list."""
+    """Returns the nodes that the tree has at a path of keys; `jobs[]` stands for every item of a
+    list."""
     if not words:
         return [node]
     key = words[0].removesuffix("[]")
@@ -126,8 +129,8 @@ def nodes_at(node: Node, words: Sequence[str]) -> list[Node]:
 
 
 def changed(node: Node, words: Sequence[str], change: Callable[[Node], Node | None]) -> Node:
-    """Returns a copy of the tree in which `change` has replaced or removed what `nodes_at`
-    finds."""
+    """Returns a copy of the tree in which `change` is applied to each node that `nodes_at` finds.
+    If it returns None, the node is removed."""
     if isinstance(node, Items):
         return replace(node, items=tuple(changed(item, words, change) for item in node.items))
     if not isinstance(node, Mapping):
@@ -143,7 +146,7 @@ def changed(node: Node, words: Sequence[str], change: Callable[[Node], Node | No
 
 
 def without(node: Node, words: Sequence[str], these: Sequence[Node]) -> Node:
-    """Returns a copy of the tree without these nodes at the path."""
+    """Returns a copy of the tree from which these nodes at the path are removed."""
     return changed(node, words, lambda old: None if any(old is gone for gone in these) else old)
 
 
@@ -218,8 +221,8 @@ def _check_tag(node: yaml.ScalarNode, where: Where) -> None:
 
 
 def _check_depth(text: str, source: str) -> None:
-    """Checks the depth before composing, because PyYAML's composer is recursive and its parser is
-    not."""
+    """Raises ScenarioError if the document is nested too deeply. This must be checked before
+    composing, because PyYAML's composer is recursive and its parser is not."""
     depth = 0
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
         if isinstance(event, yaml.CollectionStartEvent):

@@ -21,7 +21,7 @@ class Where:
 
 @dataclass(frozen=True)
 class Problem:
-    """`file:line: key.path: what is wrong; allowed: ...`"""
+    """One problem, which prints as `file:line: key.path: what is wrong; allowed: ...`."""
 
     where: Where
     path: str
@@ -41,7 +41,7 @@ def twice(name: Where, path: str, first: Where) -> Problem:
 
 
 class ScenarioError(Exception):
-    """The scenario cannot be run; every problem that was found is in `problems`."""
+    """An error: the scenario cannot be run. Every problem that was found is in `problems`."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         assert problems
@@ -56,7 +56,7 @@ def one_line(text: str, limit: int = 400) -> str:
 
 
 def quote(text: str, limit: int = 60) -> str:
-    """A user's text as shown inside a message."""
+    """Returns a user's text in quotes, as messages show it."""
     return "'" + one_line(text, limit) + "'"
 
 
@@ -69,8 +69,8 @@ def nearest(word: str, known: Iterable[str]) -> str:
 def similar(word: str, known: Iterable[str]) -> str:
     """Returns the most similar known word, or an empty string.
 
-    Case is ignored, and so is the order of a link's ends. A word that is part of only one known
-    word means that one.
+    Case is ignored, and so is the order of a link's ends. If no word is similar enough, the result
+    is the only known word that contains the given word or is contained in it.
     """
     words = {each.casefold(): each for each in known}
     turned = "-".join(reversed(word.casefold().split("-")))
@@ -83,8 +83,8 @@ def similar(word: str, known: Iterable[str]) -> str:
 
 
 def nearest_file(given: str, folders: Iterable[Path], pattern: str = "*") -> str:
-    """Does the same as `nearest` for the files where `given` would be, starting from one of the
-    folders."""
+    """Returns the same hint as `nearest`, for a path. The known words are the files that match
+    `pattern` in the folder of `given`, which may start from any of `folders`."""
     parent = Path(given).parent
     try:
         found = [path for folder in folders for path in (folder / parent).glob(pattern)]

@@ -1,4 +1,4 @@
-"""Reads `expect:`, what a run must measure to pass."""
+"""Reads `expect:`, which states what a run must measure to pass."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from agglab.testbed.systems.base import System
 @dataclass(frozen=True)
 class Subject:
     """What expectations may be about: the metrics of a system's run, their growth in a sweep, and
-    their ratios in a contest."""
+    their ratios in a comparison."""
 
     system: System
     swept: bool = False
@@ -71,7 +71,8 @@ def read_expect(
 def _read_failure(
     node: Node, found: dict[str, Expectation], places: dict[str, Where]
 ) -> tuple[str, str] | None:
-    """Reads `failure: {worker: h3, job: a, within: 12s}`: how the run is expected to fail."""
+    """Reads `failure: {worker: h3, job: a, within: 12s}`, which says how the run is expected to
+    fail. Returns what is wrong and what is allowed, or None."""
     allowed = "worker: host, job: name, within: time"
     if not isinstance(node, Mapping) or not node.entries:
         return "is not a mapping", allowed
@@ -98,7 +99,8 @@ def _read_failure(
 
 
 def _unknown(metric: str, subject: Subject) -> tuple[str, str] | None:
-    """Returns why no run of this subject could meet the expectation, and what is allowed."""
+    """Returns why no run of this subject could meet the expectation, and what is allowed; None if a
+    run could."""
     system, contest = subject.system, subject.contest
     if metric.startswith(RATIO) and not contest.contenders:
         return f"{quote(metric)} needs `compare`", "a metric of a single run"

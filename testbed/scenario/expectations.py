@@ -1,4 +1,4 @@
-"""`expect:`: what a run must measure to pass."""
+"""Holds the expectations of `expect:`, which state what a run must measure to pass."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 Value: TypeAlias = "bool | int | float | str"
 MATCHERS = ("equals", "min", "max")
 FINDINGS = "findings"
-"""A list of kinds. The run has to show each of them and no other, or it may show them and no
-other."""
+"""The key of the expected kinds of findings. The run must show all listed kinds and no other. With
+`may`, it can show any of them, but no other."""
 MAY = "may"
 AT = "at"
 OF_FAILURE = ("worker", "job", "within")
@@ -18,10 +18,13 @@ OF_FAILURE = ("worker", "job", "within")
 
 @dataclass(frozen=True)
 class Expectation:
-    """An expectation: the metric at a dotted path equals a value, lies within [minimum, maximum],
-    or is one of those listed. (Findings must be exactly those listed or, if `optional`, no others.)
-    at: for a ratio in a sweep, values of swept keys; the expectation holds for points that have one
-    of them, or for all points if there are none."""
+    """An expectation of one metric, given by its dotted path. The metric must equal a value, lie
+    within [minimum, maximum], or be one of those listed.
+
+    Findings must be exactly those listed or, if `optional`, no others. at: for a ratio in a sweep,
+    values of swept keys. The expectation holds for points that have one of these values, or for all
+    points if `at` is empty.
+    """
 
     metric: str
     equals: Value | None = None
@@ -32,7 +35,8 @@ class Expectation:
     at: tuple[str, ...] = ()
 
     def concerns(self, settings: Iterable[str]) -> bool:
-        """Returns whether it applies to a point with these values of the swept keys."""
+        """Returns whether the expectation applies to a point with these values of the swept
+        keys."""
         return not self.at or not set(self.at).isdisjoint(settings)
 
     def holds(self, value: Any) -> bool:

@@ -1,7 +1,7 @@
-"""Checks the names inside the paths of `expect:`: a worker, job, switch or link that this run will
-have.
+"""Checks the names inside the paths of `expect:`. The run must have each worker, job, switch and
+link that they name.
 
-A path such as `workers.9.sent` is a metric, but not of a run with four workers.
+For example, `workers.9.sent` is a metric, but a run with four workers does not have it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from agglab.testbed.scenario.known import Known
 from agglab.testbed.scenario.metric_names import of_job
 
 Names = Mapping[str, Sequence[str]]
-"""What may follow `workers.`, `jobs.` and so on."""
+"""The names that may follow each first word of a path, such as `workers` or `links`."""
 
 VERDICTS = ("network-bound", "waiting", "cpu-bound", "starved")
 WAITED_FOR = ("timers", "faults", "window", "losses", "brevity", "delay", "unknown")
@@ -49,8 +49,8 @@ def unknown_names(known: Known) -> Iterator[Finding]:
 
 
 def _failing_worker(expectation: Expectation, known: Known) -> tuple[str, str] | None:
-    """Checks `failure: {worker: host, job: name}`: if a job is named, the host must be one of that
-    job's."""
+    """Checks `failure: {worker: host, job: name}`. If a job is named, the host must have an agent
+    of that job."""
     if known.graph is None:
         return None
     if not (known.all_hosts_known and known.job_names_known):
@@ -93,7 +93,8 @@ def _job_of(words: Sequence[str], jobs: Sequence[Job]) -> Job:
 
 
 def _known(known: Known, job: Job) -> Names:
-    """Returns the names for a job. If its hosts are not known, they may be all hosts."""
+    """Returns the names that a job's metrics may have. If the job's hosts are not known, any host
+    may be one of them."""
     if known.graph is None:
         return {}
     hosts = job.hosts if known.hosts_known(job) else known.graph.hosts

@@ -1,7 +1,8 @@
 """The kinds of faults: the keys of each, and what an entry of `faults` becomes.
 
 The table in docs/scenarios.md is written from KINDS. An entry without times whose kind is an
-impairment affects its links for the whole run. Any other entry is a Fault, which begins and ends.
+impairment affects its links for the whole run. Any other entry is a Fault, which has a beginning
+and may have an end.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from agglab.topologies.graph import (
 
 WHEN = ("at", "at_chunk", "for", "until")
 ATTACK_S = 1.0
-"""How long an attack lasts if the scenario does not say."""
+"""How long an attack lasts if the scenario does not say, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,12 @@ class Where:
 
 @dataclass(frozen=True)
 class FaultKind:
-    """A kind of fault. target: the key that says where. needs, may: keys of its own. lasts: whether
-    its end can be stated. Either `action` creates the fault of an entry at one target, or
-    `impairment` says what happens to the frames of a link, for a time or for the whole run."""
+    """A kind of fault. target: the key that says where the fault happens. needs, may: keys that an
+    entry of this kind must have or may have. lasts: whether an entry can state the fault's end.
+
+    A kind has either `action` or `impairment`. `action` creates the fault of an entry at one
+    target. `impairment` says what happens to the frames of a link, for a time or for the whole run.
+    """
 
     target: str
     doc: str
@@ -82,7 +86,8 @@ class FaultKind:
 
 
 def duration_s(entry: FaultEntry) -> float | None:
-    """Returns the seconds from beginning to end. A restart without a time follows immediately."""
+    """Returns the seconds from the fault's beginning to its end; None if it has no end. A restart
+    of a worker or server without `for` follows immediately."""
     if entry.until_s is not None:
         return entry.until_s - (entry.at_s or 0.0)
     if entry.for_s is None and entry.kind in ("worker_restart", "server_restart"):
@@ -104,7 +109,7 @@ def _gilbert_elliott(entry: FaultEntry) -> Impairment:
 
 
 def _of_agents(role: str) -> dict[str, FaultKind]:
-    """Returns what may happen to the programs of agents with this role."""
+    """Returns the kinds of faults for the programs of agents with this role."""
     return {
         f"{role}_pause": FaultKind(
             role,
@@ -230,7 +235,7 @@ class ChunkMark:
 
 @dataclass(frozen=True)
 class FaultEntry:
-    """One entry of `faults`; KINDS says which keys a kind has."""
+    """One entry of `faults`. KINDS says which keys an entry of each kind has."""
 
     kind: str = key("kind", Choice(tuple(KINDS)), "link_down", "what goes wrong; see Faults")
     link: str | None = key(

@@ -1,4 +1,4 @@
-"""Turns `faults:` entries into frozen values: what is wrong with them, and what each entry
+"""Turns `faults:` entries into frozen values: finds what is wrong with them, and what each entry
 matches."""
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from agglab.topologies import Topology
 
 
 def expand(scenario: Scenario, graph: Topology, jobs: Sequence[Job]) -> list[faults.Fault]:
-    """Returns every fault of a checked scenario, one for each target, numbered in the scenario's
-    order."""
+    """Returns every fault of a checked scenario, in the scenario's order and numbered from 0. An
+    entry is one fault at each of its targets."""
     found = (
         (action, entry)
         for entry in scenario.faults
@@ -90,8 +90,8 @@ def _is_unknown_job(name: str, known: Known) -> bool:
 
 
 def _matches_nothing(entry: FaultEntry, known: Known, path: str) -> bool:
-    """Returns whether its target certainly does not exist. If hosts or names of jobs are not known,
-    it may be any host."""
+    """Returns whether the entry's target certainly does not exist. If hosts or names of jobs are
+    not known, any host may be the target."""
     assert known.graph is not None
     target = KINDS[entry.kind].target
     if target in (WORKER, SERVER):
@@ -156,7 +156,7 @@ def _too_late(at_s: float, known: Known, path: str) -> Iterator[Finding]:
 
 
 def latest_end_s(scenario: Scenario, jobs: Sequence[Job]) -> float:
-    """Returns when timeouts have ended every job, if nothing else has."""
+    """Returns the time, in seconds, at which timeouts end the last job at the latest."""
     if scenario.timeouts.round_s is None:
         return float("inf")
     return max(job.start_s + job.rounds * scenario.timeouts.round_s for job in jobs)
@@ -184,7 +184,7 @@ def _mark_problems(mark: ChunkMark, known: Known, path: str) -> Iterator[Finding
 
 Numbered = Sequence[tuple[int, FaultEntry]]
 Span = tuple[float, float, int]
-"""When a fault begins and ends, in seconds, and the number of its entry."""
+"""The begin and end of a fault, in seconds, and the number of its entry."""
 
 
 def _overlaps(entries: Numbered, graph: Topology, jobs: Sequence[Job]) -> Iterator[Finding]:
@@ -210,7 +210,7 @@ def _clashes(
     start: float,
     end: float,
 ) -> Iterator[tuple[int, str]]:
-    """Yields the other entry, and the target that both have."""
+    """Yields each entry whose fault overlaps with these actions, and the target that both have."""
     for action in actions:
         for other_start, other_end, other in spans.get(action.claim, []):
             if start < other_end and other_start < end:

@@ -1,4 +1,5 @@
-"""`figure:`: what a sweep should show, like a figure from the literature, and its source."""
+"""Declares `figure:`, which says what a sweep should show, like a figure from the literature, and
+the source of that figure."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ PATH = r"[^\x00\n]*"
 
 @dataclass(frozen=True)
 class MarkSection:
-    """A value of the x axis that a rule marks."""
+    """A position on the x axis at which a vertical line is drawn."""
 
     metric: str = key(
         "metric",
@@ -26,8 +27,8 @@ class MarkSection:
 
 @dataclass(frozen=True)
 class Figure:
-    """What is drawn for a sweep. y: a figure for each metric; long: settings as `--set` takes
-    them."""
+    """The figures that are drawn for a sweep. y: the metrics, each of which has its own figure.
+    long: settings in the form that `--set` takes."""
 
     title: str = key(
         "title", Text(), "", "the title of a sweep's figure; without one, no figure is drawn"

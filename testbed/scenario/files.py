@@ -1,5 +1,5 @@
-"""Rewrites the paths of files that a scenario names, so that a copy of the scenario in another
-folder means the same."""
+"""Makes the paths of files that a scenario names absolute, so that a copy of the scenario in
+another folder means the same."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def located(root: Node, folders: Folders, contenders: Sequence[str]) -> Node:
 
 
 def _paths(contenders: Sequence[str]) -> Iterator[tuple[list[str], Callable[[str, Folders], str]]]:
-    """Yields where paths may be, and the function that resolves one."""
+    """Yields each place in the document that may hold a path, and the function that finds the
+    file."""
     places: dict[str, Callable[[str, Folders], str]] = {
         "system": systems.located,
         "switch.program": _program,
@@ -54,6 +55,6 @@ def _path(given: str, folders: Folders) -> str:
 
 
 def _program(given: str, folders: Folders) -> str:
-    """Returns the full path of a program; a name from p4/ stays a name."""
+    """Returns the full path of a program. The name of a program in p4/ is returned unchanged."""
     ours = "/" not in given and (P4_FOLDER / f"{given}.p4").is_file()
     return given if ours else _path(given, folders)

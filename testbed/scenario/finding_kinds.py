@@ -1,4 +1,4 @@
-"""The kinds of findings (testbed/findings.py): what `expect: findings:` may list."""
+"""The kinds of findings (testbed/findings.py), which `expect: findings:` may list."""
 
 FINDING_KINDS = {
     "sent-again": "workers sent packets again although no loss, delay or fault explains it",
@@ -12,4 +12,4 @@ FINDING_KINDS = {
     "quarters of the bandwidth-delay product",
     "accounts": "the counters of links, hosts and workers contradict each other",
 }
-"""Kind -> meaning."""
+"""The meaning of each kind."""

@@ -17,11 +17,11 @@ NUMBERS = tuple(
     for name in dict.fromkeys(name for kind in kinds.KINDS for name in kinds.parameters(kind))
     if getattr(Shape(), name) is None
 )
-"""Topology parameters that have a default number where they are absent."""
+"""The parameters of topologies that may be absent in a scenario and then have a default number."""
 
 
 def bare(shape: Shape) -> Topology:
-    """Returns nodes and links without rates. Raises ValueError, in one line, for an impossible
+    """Returns nodes and links without rates. Raises ValueError with one line for an impossible
     shape."""
     if shape.kind == "custom":
         cables = [cable.partition("-") for cable in shape.links]
@@ -37,7 +37,7 @@ def with_links(bare: Topology, scenario: Scenario) -> Topology:
 
 
 def slowest_bps(bare: Topology, scenario: Scenario) -> int:
-    """The rate of the slowest direction."""
+    """Returns the rate of the slowest direction."""
     return min(
         _value(scenario, link.name, way, "rate")
         for link in bare.links
@@ -46,8 +46,8 @@ def slowest_bps(bare: Topology, scenario: Scenario) -> int:
 
 
 def resolved(shape: Shape) -> Shape:
-    """Returns the shape with the numbers that replace absent ones; None for those its kind does not
-    have."""
+    """Returns the shape with a number for each absent parameter of its kind, and None for each
+    parameter that its kind does not have."""
     has = {} if shape.kind == "custom" else kinds.parameters(shape.kind)
     numbers: dict[str, Any] = {
         name: getattr(shape, name) or has[name] if name in has else None for name in NUMBERS

@@ -1,4 +1,5 @@
-"""A scenario's jobs as they run: hosts by rank, and what each worker does in a round."""
+"""Lists a scenario's jobs as they run, with their hosts by rank and what each worker does in a
+round."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ FIRST_NUMBER = 1
 
 
 def jobs_of(scenario: Scenario, graph: Topology | None, system: System) -> tuple[Job, ...]:
-    """Returns the jobs in the scenario's order, numbered from 1; without hosts if the graph is not
-    known."""
+    """Returns the jobs in the scenario's order, numbered from 1. They have no hosts if the graph is
+    not known."""
     found = []
     for number, section in enumerate(stated(scenario), FIRST_NUMBER):
         hosts: tuple[str, ...] = ()
@@ -51,8 +52,9 @@ def _job(section: JobSection, number: int, hosts: tuple[str, ...], servers: tupl
 def hosts_of(
     section: JobSection, graph: Topology, reserved: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """Returns the hosts that its patterns match, each once: in the patterns' order, then in the
-    topology's. A host that is reserved for servers must be named."""
+    """Returns the hosts that the section's patterns match, each once, in the order of the patterns
+    and then of the topology. Hosts in `reserved` are left out. A host that the topology made for
+    servers matches only its full name."""
     hosts = [host for host in graph.hosts if host.name not in reserved]
     found = (host.name for p in section.workers for host in hosts if _is_meant(host, p))
     return tuple(dict.fromkeys(found))

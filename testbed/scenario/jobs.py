@@ -1,4 +1,4 @@
-"""One job of a scenario. A scenario without `jobs` has one."""
+"""Describes one job of a scenario. A scenario without `jobs` has one job."""
 
 from __future__ import annotations
 
@@ -9,19 +9,22 @@ from agglab.hosts.workloads import Iterated, Work
 from agglab.testbed.scenario.schema import JobSection, Scenario
 
 Finding = tuple[str, str, str]
-"""Key path, what is wrong, what is allowed."""
+"""A problem: the path of the key, what is wrong, and what is allowed."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """One job, from its section to its result.
+    """One job of a scenario.
 
     number: its number on the wire. hosts: the hosts of its workers, by rank. servers: hosts of its
     servers, if the system has any. share: its weight where something is divided among jobs. work:
-    what each worker does in a round. rounds, worker, give_up_s, on_failure, restarts_max: from its
-    `workload`. window: packets that a worker keeps in flight. first_slot, slots: the switches'
-    slots that it may use. The system chooses the last three (`resolved.resolve`); they are 0 until
-    then, and if the system has no such number."""
+    what each worker does in a round. rounds, warmup, worker, give_up_s, on_failure, restarts_max:
+    from its `workload`.
+
+    The system chooses the next three (`resolved.resolve`). They are 0 until then, and also if the
+    system has no such number. window: packets that a worker keeps in flight. first_slot, slots: the
+    switches' slots that the job may use.
+    """
 
     name: str
     number: int
@@ -48,31 +51,31 @@ class Job:
 
     @property
     def all_reduces(self) -> int:
-        """Returns how many all-reduces a round has, one after the other, if its workload is
-        Iterated; 1 for other kinds."""
+        """The number of all-reduces in a round, one after the other, if the workload is Iterated; 1
+        for other kinds."""
         return len(self.work.buckets) if isinstance(self.work, Iterated) else 1
 
     def by_all_reduce(self) -> list[Job]:
-        """Returns the job itself; of layers and of a training, one job for each of the buckets that
-        a round sums one after the other."""
+        """Returns one job for each of the buckets that a round sums one after the other, if the
+        workload is Iterated (layers and training). Returns the job itself for other kinds."""
         if not isinstance(self.work, Iterated):
             return [self]
         return [replace(self, work=work) for work in self.work.all_reduces()]
 
     @property
     def dtype(self) -> str:
-        """The type of these values."""
+        """The type of the values in a worker's input."""
         return self.work.dtype
 
 
 def stated(scenario: Scenario) -> Sequence[JobSection]:
-    """Returns the jobs that the scenario declares, or the one that it is."""
+    """Returns the jobs that the scenario declares. If it declares none, returns its only job."""
     return scenario.jobs or (JobSection(workload=scenario.workload),)
 
 
 def inherited(scenario: Scenario, given: Sequence[frozenset[str]]) -> Scenario:
-    """Returns the scenario in which each job's workload is completed from the scenario's own.
-    given: the fields that a job states."""
+    """Returns the scenario with each job's workload completed from the scenario's own `workload`.
+    given: the fields that each job states itself."""
     own = scenario.workload
     jobs = []
     for job, names in zip(scenario.jobs, given, strict=True):

@@ -14,7 +14,7 @@ JOB_NAME = Text(
 
 @dataclass(frozen=True)
 class Key:
-    """One key of one section."""
+    """One key of a section of the scenario."""
 
     name: str
     kind: Kind
@@ -22,8 +22,8 @@ class Key:
 
 
 def key(name: str, kind: Kind, default: Any, doc: str) -> Any:
-    """Returns a dataclass field that is read from the YAML key `name`. default: a value (not text),
-    or a function that returns it."""
+    """Returns a dataclass field that is read from the YAML key `name`. default: a value that was
+    already read, not text, or a function that returns one."""
     metadata = {"key": Key(name, kind, doc)}
     if callable(default):
         return field(default_factory=default, metadata=metadata)
@@ -42,11 +42,11 @@ def key_of(item: Field[Any]) -> Key | None:
 
 
 def default_of(item: Field[Any]) -> Any:
-    """Returns the value of a field that the file does not state."""
+    """Returns the value that a field has if the file does not state it."""
     return item.default if item.default_factory is MISSING else item.default_factory()
 
 
 def yaml_name(item: Field[Any]) -> str:
-    """The YAML key of a dataclass field."""
+    """Returns the YAML key of a dataclass field."""
     found = key_of(item)
     return found.name if found else item.name

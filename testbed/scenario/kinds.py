@@ -1,4 +1,5 @@
-"""Kinds of values: each reads a scalar's text, says what is allowed, and writes the value back."""
+"""Kinds of values. Each kind reads a scalar's text, says what is allowed, and writes the value
+back."""
 
 from __future__ import annotations
 
@@ -22,11 +23,12 @@ _DIGITS_MAX = 40
 
 
 class Wrong(ValueError):
-    """The text is not of this kind; the message says why."""
+    """An error for a text that is not of this kind. The message says why."""
 
 
 class Kind(ABC):
-    """Reads a scalar's text into a value; `allowed` completes an error message."""
+    """A kind of values, which reads a scalar's text into a value. `allowed` completes an error
+    message."""
 
     allowed: str
 
@@ -35,12 +37,13 @@ class Kind(ABC):
         """Returns the value. Raises Wrong."""
 
     def write(self, value: Any) -> Any:
-        """The value as it stands in a resolved scenario (a YAML scalar)."""
+        """Returns the value as a resolved scenario has it (a YAML scalar)."""
         return value
 
 
 def integer(text: str) -> int | None:
-    """Reads an integer such as `1_000` or `-4`; also `1e6` and `2.0`, which are whole numbers."""
+    """Returns an integer such as `1_000` or `-4`. Also accepts `1e6` and `2.0`, which are whole
+    numbers. Returns None for other texts."""
     if len(text) > _DIGITS_MAX:
         return None
     if _INTEGER.fullmatch(text):
@@ -50,7 +53,7 @@ def integer(text: str) -> int | None:
 
 
 def decimal(text: str) -> float | None:
-    """A finite decimal number, or None."""
+    """Returns a finite decimal number; None if the text is none."""
     if len(text) > _DIGITS_MAX or not _DECIMAL.fullmatch(text):
         return None
     number = float(text.replace("_", ""))
@@ -138,8 +141,8 @@ class Quantity(Kind):
         return self._similar(unit, text)
 
     def _similar(self, unit: str, text: str) -> float:
-        """Accepts similar spellings where they are clear: `100Mbit`, `100 mbit/s`, `5µs`. Sizes
-        differ by case, so they must be exact."""
+        """Returns the factor of a unit whose spelling is similar to a known one and clear:
+        `100Mbit`, `100 mbit/s`, `5µs`. Units of sizes differ by case, so they must be exact."""
         plain = unit.replace("µ", "u")
         plain = plain if self.units is SIZE_UNITS else plain.lower().removesuffix("/s")
         if plain not in self.units:
@@ -147,8 +150,8 @@ class Quantity(Kind):
         return self.units[plain]
 
     def write(self, value: float) -> str:
-        """Returns the value in the unit that makes it shortest, exactly: reading it gives `value`
-        again."""
+        """Returns the value in the unit that makes it shortest, without rounding: reading the text
+        gives `value` again."""
         base = next(unit for unit, factor in self.units.items() if factor == 1)
         texts = [f"{value!r}{base}"]
         for unit, factor in self.units.items():
@@ -209,7 +212,7 @@ class Fraction(Kind):
 
 
 class Share(Fraction):
-    """A probability, 1 included."""
+    """A probability up to and including 1."""
 
     allowed = "a percentage or a fraction from 0 to 100% (0.1% is 0.001)"
     below_1 = False
@@ -280,7 +283,7 @@ class Text(Kind):
 
 @dataclass(frozen=True)
 class AutoOr(Kind):
-    """`auto` (None here until it is resolved), or a value of another kind."""
+    """The word `auto`, or a value of another kind. `auto` is read as None, until it is resolved."""
 
     kind: Kind
     meaning: str

@@ -1,4 +1,5 @@
-"""What is known about a scenario that may contain mistakes: enough to look for other mistakes."""
+"""Holds what is known about a scenario that may contain mistakes. This is enough to look for other
+mistakes."""
 
 from __future__ import annotations
 
@@ -14,9 +15,9 @@ from agglab.topologies import Topology
 
 @dataclass(frozen=True)
 class Known:
-    """graph: None if the topology cannot be built. jobs: their hosts are known if `hosts_known`
-    says so. system: the one whose keys and limits apply. contest: the contenders, if several runs
-    are compared."""
+    """What is known about a scenario. graph: None if the topology cannot be built. jobs: the jobs,
+    whose hosts are known if `hosts_known` says so. system: the system whose keys and limits apply.
+    contest: the contenders, if several runs are compared."""
 
     scenario: Scenario
     graph: Topology | None
@@ -35,16 +36,17 @@ class Known:
 
     @property
     def jobs_with_hosts(self) -> tuple[Job, ...]:
-        """Returns the jobs whose hosts are known."""
+        """The jobs whose hosts are known."""
         return tuple(job for job in self.jobs if self.hosts_known(job))
 
     def hosts_known(self, job: Job) -> bool:
-        """Returns false for a job whose patterns match nothing, because that is a mistake of its
-        own."""
+        """Returns whether the job's hosts are known. They are not if its patterns match nothing,
+        which is reported as a separate mistake."""
         path = f"jobs[{self.jobs.index(job)}].workers"
         return self.trust("jobs") and self.trust.whole(path) and bool(job.hosts)
 
     def workload_known(self, job: Job, key: str) -> bool:
-        """Returns whether the job's own `workload` key, or that of all jobs, is known."""
+        """Returns whether this key of the job's own `workload` and of the scenario's `workload` was
+        read without error."""
         index = self.jobs.index(job)
         return self.trust(f"workload.{key}", f"jobs[{index}].workload.{key}")

@@ -1,5 +1,4 @@
-"""Determines which links a pattern matches, and which value of `links` each of their directions
-has."""
+"""Finds which links a pattern matches, and which value of `links` each of their directions has."""
 
 from __future__ import annotations
 
@@ -15,16 +14,17 @@ FIELDS = {yaml_name(item): item.name for item in fields(LinkOverride)}
 
 
 def matches(pattern: str | None, link: str, direction: str) -> bool:
-    """Returns whether the pattern matches. A pattern with '->' is for directions; any other is for
-    links, and so for both directions."""
+    """Returns whether the pattern matches. A pattern with '->' is compared with directions. Any
+    other pattern is compared with links, and so matches both directions."""
     return pattern is not None and fnmatchcase(direction if "->" in pattern else link, pattern)
 
 
 def stated(
     links: Links, key: str, link: str, direction: str, trust: Trust = EVERYTHING
 ) -> tuple[str, Any]:
-    """Returns a direction's value of a key, and the path that states it: the last override that
-    does, or the section itself. The value is None if that was not read without error."""
+    """Returns a direction's value of a key, after the path that states it. This is the last
+    override that states the value or, if there is none, the section itself. The value is None if it
+    was not read without error."""
     found = f"links.{key}", getattr(links, FIELDS[key]) if trust(f"links.{key}") else None
     for i, override in enumerate(links.overrides):
         path = f"links.overrides[{i}]"

@@ -1,4 +1,5 @@
-"""Loads a scenario file as runs: one run, or one for each point of its sweep."""
+"""Loads a scenario file as runs: a single run, or one run for each point of its sweep and each
+contender."""
 
 from __future__ import annotations
 
@@ -56,8 +57,8 @@ POINTS_MAX = 4096
 
 @dataclass(frozen=True)
 class Point:
-    """One run: the swept keys' values as written (none without a sweep), and the whole scenario.
-    contender: whose run it is; empty if nothing is compared."""
+    """One run. settings: the swept keys with their values as written; empty without a sweep.
+    resolved: the run's whole scenario. contender: its name; empty if nothing is compared."""
 
     settings: sweep.Settings
     resolved: ResolvedScenario
@@ -70,11 +71,12 @@ class Point:
 
 @dataclass(frozen=True)
 class Suite:
-    """A checked scenario file; `document` is the file as written, including `auto`, sweep and
+    """A checked scenario file. document: the file as written, including `auto`, sweep and
     contenders.
 
-    `ratios` are expectations of the contenders of each point, `growth` of the suite, and the other
-    expectations of each run. `points` has each point's contenders one after the other.
+    ratios: expectations that the contenders of each point must meet. growth: expectations that the
+    suite must meet. All other expectations belong to single runs. points: all runs; the contenders
+    of each point follow one another.
     """
 
     source: Path
@@ -90,14 +92,14 @@ class Suite:
 
     @property
     def groups(self) -> list[tuple[Point, ...]]:
-        """Returns for each point the runs that take turns on the same network: one run without
-        `compare`."""
+        """The runs of each point, which take turns on the same network. Without `compare`, each
+        point has one run."""
         size = len(self.contenders) or 1
         return [self.points[i : i + size] for i in range(0, len(self.points), size)]
 
 
 def _at_nowhere(base: Scenario, place: Callable[[str], Where]) -> Iterator[Problem]:
-    """Yields expectations of points that the sweep does not have."""
+    """Yields the problems of expectations whose `at` has a value of no swept key."""
     values = [value.text for axis in base.sweep for value in axis.values]
     for expectation in base.expect:
         for value in expectation.at:
@@ -108,7 +110,7 @@ def _at_nowhere(base: Scenario, place: Callable[[str], Where]) -> Iterator[Probl
 
 
 def find(name_or_path: str) -> Path:
-    """Returns the file that a user means: a path, or the name of a file in scenarios/."""
+    """Returns the file that a user means by a path or by the name of a file in scenarios/."""
     path = Path(name_or_path)
     is_path = "/" in name_or_path or path.suffix in (".yaml", ".yml")
     name = path.stem if is_path else name_or_path
@@ -128,9 +130,10 @@ def names() -> list[str]:
 
 
 def load(path: Path, settings: Iterable[str] = (), folder: Path | None = None) -> Suite:
-    """Reads and checks `path` with `key=value` settings. Raises ScenarioError with all problems.
+    """Reads and checks the scenario at `path` with `key=value` settings. Raises ScenarioError with
+    all problems.
 
-    folder: the folder from which relative paths in it start, instead of its own.
+    folder: the folder from which relative paths in the scenario start; its own folder if None.
     """
     home = folder or path.resolve().parent
     layers = [read_file(path)]
@@ -172,8 +175,8 @@ def load(path: Path, settings: Iterable[str] = (), folder: Path | None = None) -
 
 
 def name_of(path: Path) -> str:
-    """Returns the name of a scenario that states none: its file's, with `-` for characters that
-    names cannot have."""
+    """Returns the name of a scenario that states none: the name of its file, with `-` for
+    characters that names cannot have."""
     plain = re.sub(r"[^A-Za-z0-9._-]", "-", path.stem).lstrip("._-")
     return plain[:NAME_MAX] or "scenario"
 
@@ -207,7 +210,7 @@ def with_settings(root: Node, settings: Iterable[str]) -> Node:
 
 
 def _relocated(node: Node, where: Where) -> Node:
-    """Removes line numbers, which mean nothing on a command line."""
+    """Returns the node without line numbers, which mean nothing on a command line."""
     if isinstance(node, Scalar):
         return Scalar(node.text, node.quoted, where)
     if isinstance(node, Mapping):
@@ -219,7 +222,7 @@ def _relocated(node: Node, where: Where) -> Node:
 def _points(
     layers: Sequence[Node], base: Scenario, path: Path, home: Path
 ) -> tuple[list[Point], list[Problem]]:
-    """Returns all runs of the sweep, and their problems."""
+    """Returns all runs of the suite, and their problems."""
     points: list[Point] = []
     wrong: list[tuple[sweep.Settings, Sequence[Problem]]] = []
     most = POINTS_MAX // (len(base.compare) or 1)
@@ -237,7 +240,8 @@ def _settings(base: Scenario, choice: Sequence[Scalar]) -> sweep.Settings:
 def _group(
     layers: Sequence[Node], base: Scenario, choice: Sequence[Scalar], path: Path, home: Path
 ) -> tuple[list[Point], list[Problem]]:
-    """Returns the run of one point of the sweep, or the runs of all contenders."""
+    """Returns the run of one point of the sweep, or the runs of all its contenders, and their
+    problems."""
     root, settings = layers[-1], _settings(base, choice)
     for axis, scalar in zip(base.sweep, choice, strict=True):
         root = with_value(root, axis.path, scalar)
@@ -264,8 +268,8 @@ def _point(
     path: Path,
     home: Path,
 ) -> tuple[Point | None, list[Problem]]:
-    """Returns one run and its problems. layers: the document, each time with one more layer
-    applied."""
+    """Returns one run and its problems. layers: the document with the first layer alone, then each
+    time with one more layer applied."""
     reader = _reader(chosen.left_out(layers, home), home, contender)
     scenario = _completed(reader.scenario(), reader, home)
     bare = checks.check(scenario, reader)
@@ -284,8 +288,8 @@ def _point(
 
 
 def _reader(root: Node, home: Path, contender: str = "") -> Reader:
-    """Returns a reader that knows the system's keys. A system that does not exist is its first
-    problem."""
+    """Returns a reader that knows the system's keys. If the system does not exist, this is the
+    reader's first problem."""
     stated = chosen.stated(root)
     spec = chosen.name_in(stated)
     system = chosen.find(spec, home)
@@ -300,8 +304,8 @@ def _reader(root: Node, home: Path, contender: str = "") -> Reader:
 
 
 def _completed(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
-    """Returns the scenario completed from other places: a custom graph from its file, a job's
-    workload from `workload`."""
+    """Returns the scenario completed from other places: the paths of files, a custom graph from its
+    file, and each job's workload from `workload`."""
     given = [
         frozenset(
             item.name
@@ -335,8 +339,8 @@ def _graph(file: Path) -> tuple[Graph, list[Problem]]:
 
 
 def _with_workers(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
-    """Replaces each worker class by the path where its file was found. The file is read but not
-    run; `agglab.testbed.prepare` runs it when a run begins."""
+    """Returns the scenario with the path where the file of each worker class was found. The file is
+    read but not run; `agglab.testbed.prepare` runs it when a run begins."""
 
     def found(workload: Workload, path: str) -> Workload:
         spec = own_worker.find(workload.worker, (folder, Path.cwd())) if workload.worker else ""
@@ -359,7 +363,7 @@ def _with_workers(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
 
 
 def _with_models(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
-    """Replaces each table of layers by the path where it was found."""
+    """Returns the scenario with the path where each table of layers was found."""
 
     def found(workload: Workload, path: str) -> Workload:
         model = models.find(workload.model, (folder, Path.cwd()))
@@ -381,7 +385,7 @@ def _with_models(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
 
 
 def _nearest_module(spec: str, folder: Path) -> str:
-    """Returns the worker module that was probably meant, if there is no such file."""
+    """Returns a hint at the worker module that was probably meant, if there is no such file."""
     module = spec.rpartition(":")[0]
     if os.path.isfile(module):
         return ""
@@ -389,7 +393,7 @@ def _nearest_module(spec: str, folder: Path) -> str:
 
 
 def _with_scripts(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
-    """Replaces each training script by the path where it was found."""
+    """Returns the scenario with the path where each training script was found."""
 
     def found(workload: Workload, path: str) -> Workload:
         given, folders = workload.script, (folder, Path())
@@ -412,8 +416,8 @@ def _with_scripts(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
 
 
 def _with_entries(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
-    """Replaces the path of own entries by the one where they were found; their content is checked
-    against the program."""
+    """Returns the scenario with the path where the user's own entries were found. Their content is
+    checked later, against the program."""
     given = scenario.switch.entries
     if not given:
         return scenario
@@ -428,7 +432,7 @@ def _with_entries(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
 
 
 def _single(scenario: Scenario, path: Path) -> Scenario:
-    """Returns one run as a scenario of its own: without sweep, contenders, figure, growth or
+    """Returns one run as a scenario of its own, without sweep, contenders, figure, growth or
     ratios."""
     own = tuple(e for e in scenario.expect if not e.metric.startswith((GROWTH, RATIO)))
     name = scenario.name or name_of(path)

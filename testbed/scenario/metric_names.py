@@ -1,6 +1,7 @@
-"""The paths of metrics.json, which may be used in `expect:`, and the table in docs/results.md.
+"""The paths of metrics.json, which may be used in `expect:`. The table in docs/results.md is
+written from them.
 
-`*` stands for one name: a worker's rank, a switch, a link, a direction, a process.
+`*` stands for one name: a worker's rank, a switch, a link, a direction or a process.
 """
 
 from __future__ import annotations
@@ -64,7 +65,8 @@ _OF_JOB: dict[str, str] = {
     "workers.*.bytes_received": "bytes received",
     "workers.*.cpu_s": "processor seconds during the rounds",
 }
-"""The metrics of each job of any system. A scenario with one job also has them at the top level."""
+"""The metrics of each job of any system. If a scenario has only one job, they are also at the top
+level."""
 
 _METRICS: dict[str, str] = {
     "ok": "true if the run finished and every expectation holds",
@@ -168,15 +170,17 @@ RATIO = "ratio."
 
 @dataclass(frozen=True)
 class Contest:
-    """contenders: those that are compared; empty if nothing is. own: whose run this is; empty for
-    the scenario on which all of them are based."""
+    """A comparison, as one of its runs sees it. contenders: the names of all contenders; empty if
+    nothing is compared. own: the contender whose run this is; empty for the scenario on which all
+    contenders are based."""
 
     contenders: tuple[str, ...] = ()
     own: str = ""
 
     def about(self, metric: str) -> tuple[tuple[str, ...], str]:
-        """Returns whose runs a metric is taken from, and its path there; no names if it is of each
-        run alone or if nothing is compared."""
+        """Returns the contenders that the metric's path names, and the metric's path in the run of
+        each. There are no contenders if the metric is about a single run, or if nothing is
+        compared."""
         words = metric.split(".")
         named = 2 if metric.startswith(RATIO) else 1 if self.contenders else 0
         if not metric.startswith((RATIO, GROWTH)):
@@ -184,7 +188,8 @@ class Contest:
         return tuple(words[1 : 1 + named]), ".".join(words[1 + named :])
 
     def concerns(self, metric: str) -> bool:
-        """Returns whether this run takes part in the metric."""
+        """Returns whether the metric is about this run. It is if its path names this run's
+        contender, or no contender at all."""
         names, _ = self.about(metric)
         return not names or self.own in names
 
@@ -228,8 +233,8 @@ def type_of(pattern: str) -> str:
 
 @cache
 def of_job(system: System) -> Mapping[str, str]:
-    """Returns path -> meaning of each job's metrics, which are also at the top level if there is
-    one job only."""
+    """Returns the meaning of each metric of a job, by path. They are also at the top level if there
+    is only one job."""
     own = {
         f"workers.*.{name}": f"{counter.meaning} ({counter.unit})"
         for name, counter in system.host_counters.items()
@@ -246,7 +251,8 @@ def of_job(system: System) -> Mapping[str, str]:
 
 @cache
 def metrics(system: System) -> Mapping[str, str]:
-    """Returns path -> meaning of everything that metrics.json holds for a run of this system."""
+    """Returns the meaning of each metric that metrics.json holds for a run of this system, by
+    path."""
     own = {path: meaning for path, meaning in of_job(system).items() if path not in _OF_JOB}
     paths = _with(_METRICS, "workers.*.cpu_s", own)
     paths = _with(paths, "jobs.*.workers.*.cpu_s", {f"jobs.*.{path}": "" for path in own})
@@ -256,14 +262,14 @@ def metrics(system: System) -> Mapping[str, str]:
 
 
 def _with(paths: Mapping[str, str], before: str, more: Mapping[str, str]) -> dict[str, str]:
-    """Returns `paths` with `more` inserted in front of one of them."""
+    """Returns `paths` with `more` inserted in front of the path `before`."""
     items = list(paths.items())
     place = list(paths).index(before)
     return dict([*items[:place], *more.items(), *items[place:]])
 
 
 def pattern_of(path: str, system: System) -> str | None:
-    """Returns the pattern of the system's metrics that `path` matches, or None."""
+    """Returns the pattern of the system's metrics that `path` matches; None if there is none."""
     return next((p for p in metrics(system) if re.fullmatch(_regex(p), path)), None)
 
 

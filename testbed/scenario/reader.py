@@ -24,8 +24,9 @@ SWEEP_VALUES_MAX = 4096
 
 
 class Reader:
-    """Reads one document. `places` has the position of each key that is present. system: whose own
-    keys are allowed; contender: whose run it describes, if several are compared."""
+    """Reads one document. places: the position of each key that is present. system: the system
+    whose own keys are allowed. contender: the one whose run the document describes, if several are
+    compared."""
 
     def __init__(self, root: Node, system: System | None = None, contender: str = "") -> None:
         self.root = root
@@ -46,7 +47,7 @@ class Reader:
         return self._section(cls, self.root, "")
 
     def given(self, path: str) -> bool:
-        """Whether the document has the key at all."""
+        """Returns whether the document has the key at all."""
         return path in self.places
 
     def place(self, path: str) -> Where:
@@ -56,12 +57,12 @@ class Reader:
         return self.places.get(path, self.root.where)
 
     def trust(self) -> Trust:
-        """Returns which keys were read without error so far."""
+        """Returns which keys have been read without error so far."""
         own = (problem.path for problem in self.problems if problem not in self._elsewhere)
         return Trust(self._doubted.union(own))
 
     def adopt(self, problems: Sequence[Problem], path: str) -> None:
-        """Adds the mistakes of a file that the key names."""
+        """Adds the problems of a file that the key at `path` names."""
         self.problems += problems
         self._elsewhere.update(problems)
         self._doubted.add(path)
@@ -70,7 +71,7 @@ class Reader:
         self.problems.append(Problem(where, path, what, allowed))
 
     def _section(self, cls: type[T], node: Node, path: str) -> T:
-        """Reads `cls` from a mapping; a key that is wrong keeps its default, so that reading can
+        """Reads `cls` from a mapping. A key that is wrong keeps its default, so that reading can
         continue."""
         if not isinstance(node, Mapping):
             self.problem(node.where, path, "is not a mapping", ", ".join(_names(cls)))
@@ -190,7 +191,7 @@ class Reader:
 
 
 def _names_of(sections: Sequence[Node]) -> tuple[str, ...]:
-    """Returns the keys of these mappings."""
+    """Returns the keys of those sections that are mappings."""
     mappings = (node for node in sections if isinstance(node, Mapping))
     return tuple(name.text for node in mappings for name, _ in node.entries)
 

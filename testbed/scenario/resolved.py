@@ -1,4 +1,4 @@
-"""Decides everything that a scenario leaves open."""
+"""Chooses a value for everything that a scenario leaves open."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def resolve(
     scenario: Scenario, program: Path | None = None, bare: Topology | None = None
 ) -> ResolvedScenario:
     """Returns a checked scenario with every `auto` replaced by a value. program: the P4 source that
-    replaces the system's own, if there is one. bare: its network as `graph.bare` makes it, if that
-    is already known."""
+    replaces the system's own, if there is one. bare: the network as `graph.bare` makes it, if it is
+    already known."""
     system = systems.of(scenario)
     bare = bare or graph.bare(scenario.topology)
     slowest_bps = graph.slowest_bps(bare, scenario)
@@ -58,7 +58,7 @@ def resolve(
 
 
 def own_path(source: Source) -> Path:
-    """Returns where a system's own program is: in p4/, or where its name says."""
+    """Returns where a system's own program is: in p4/, or at the path that its name gives."""
     return Path(source.name) if "/" in source.name else P4_FOLDER / f"{source.name}.p4"
 
 

@@ -1,5 +1,5 @@
-"""A scenario's keys: names, kinds, defaults and meaning. The table in docs/scenarios.md is written
-from it."""
+"""Declares a scenario's keys: names, kinds, defaults and meaning. The table in docs/scenarios.md is
+written from it."""
 
 from __future__ import annotations
 
@@ -537,8 +537,8 @@ class Axis:
 
 @dataclass(frozen=True)
 class Contender:
-    """One contender: its name, and the keys in which it differs from the scenario (a tree of
-    `document`)."""
+    """One contender: its name, and the keys in which it differs from the scenario, as a tree of
+    `document`."""
 
     name: str
     own: Any
@@ -591,13 +591,14 @@ class Scenario:
     compare: tuple[Contender, ...] = field(default=(), metadata={"special": "compare"})
     figure: Figure | None = field(default=None, metadata={"section": Figure})
     options: tuple[tuple[str, Any], ...] = field(default=(), metadata={"special": "options"})
-    """The systems' own sections: by the system's name, an object of its class `options`."""
+    """The sections of the systems: the name of each system, and an object of its class
+    `options`."""
 
 
 @functools.cache
 def keys(cls: type = Scenario, prefix: str = "") -> tuple[tuple[str, Key, Any], ...]:
-    """Returns every scalar key as (dotted path, key, default) in the file's order; list items are
-    `[]`."""
+    """Returns every scalar key as (dotted path, key, default), in the order of the file. `[]`
+    stands for the items of a list."""
     return tuple(_keys(cls, prefix))
 
 

@@ -1,4 +1,4 @@
-"""Combines the mistakes of a sweep's points."""
+"""Combines the problems of a sweep's points."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ def label(settings: Settings) -> str:
 
 
 def together(found: Sequence[tuple[Settings, Sequence[Problem]]]) -> Iterator[Problem]:
-    """Yields each mistake once. Those that all points have belong to the scenario, and a wrong
-    swept value is reported at its own position. The rest depends on a swept key, often also in its
-    words: of all mistakes at one position, the first is reported together with the points that have
-    one."""
+    """Yields each problem once. A problem that all points have belongs to the scenario. A wrong
+    swept value is reported at its own position.
+
+    The remaining problems depend on a swept key, and often their texts differ. Of all problems at
+    one position, the first is reported, together with the points that have one of them.
+    """
     labels = [label(settings) for settings, _ in found]
     swept = {path for settings, _ in found for path, _ in settings}
     having: dict[Problem, set[int]] = {}
@@ -39,7 +41,8 @@ def together(found: Sequence[tuple[Settings, Sequence[Problem]]]) -> Iterator[Pr
 
 
 def _alike(problem: Problem, having: Mapping[Problem, Collection[int]]) -> list[Problem]:
-    """Returns the mistakes at the same position, without those that a point has in addition."""
+    """Returns this problem, and others at the same position that other points have instead. A
+    further problem of a point that is already included is left out."""
     alike, points = [problem], set(having[problem])
     for other, its_points in having.items():
         same_place = (other.where, other.path) == (problem.where, problem.path)

@@ -1,4 +1,5 @@
-"""`{from: 10mbit, to: 100mbit, count: 4, scale: log}`: the values of a swept key as a range."""
+"""Reads the values of a swept key from a range: `{from: 10mbit, to: 100mbit, count: 4, scale:
+log}`."""
 
 from __future__ import annotations
 
@@ -13,13 +14,14 @@ from agglab.testbed.scenario.document import Mapping, Scalar
 ALLOWED = "{from: 2, to: 8}, and step: 2, or count: 4 and scale: linear or log"
 COUNT_MAX = 4096
 DIGITS = 6
-"""Significant digits of a value between the ends, if the ends are not whole numbers."""
+"""The number of significant digits of a value between the ends, if the ends are not whole
+numbers."""
 SCALES = ("linear", "log")
 _NUMBER = re.compile(r"([0-9][0-9_]*(?:\.[0-9]+)?)\s*([A-Za-z%/]*)")
 
 
 class RangeError(ValueError):
-    """A range is wrong; the message is one line."""
+    """An error: a range is wrong. The message is one line."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +36,8 @@ class _Ends:
 
 
 def values(node: Mapping) -> tuple[Scalar, ...]:
-    """Returns the values as a list would have them. A range between two whole numbers has whole
-    numbers, each once. Raises RangeError."""
+    """Returns the values of a range, in the form that a list of values has. If both ends are whole
+    numbers, all values are whole numbers, and each occurs once. Raises RangeError."""
     given = _given(node)
     ends = _ends(given)
     numbers = _stepped(ends, given) if "count" not in given else _counted(ends, given)
@@ -114,6 +116,6 @@ def _between(ends: _Ends, share: float, given: Named[str, str]) -> str:
 
 
 def _plain(number: Decimal) -> str:
-    """Formats a number without an exponent and without superfluous zeros."""
+    """Returns the number as text, without an exponent and without superfluous zeros."""
     text = f"{number:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

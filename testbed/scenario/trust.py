@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 class Trust:
-    """All keys except those that were found wrong while reading.
+    """The keys of a scenario that were not found wrong while reading.
 
     A key that could not be read has its default, from which nothing must be concluded.
     """
@@ -15,13 +15,14 @@ class Trust:
         self._doubted = frozenset(doubted)
 
     def __call__(self, *paths: str) -> bool:
-        """Returns whether neither these keys nor a section around one of them is in doubt."""
+        """Returns whether none of these keys, and no section around one of them, was found
+        wrong."""
         return not any(
             path == wrong or _within(path, wrong) for path in paths for wrong in self._doubted
         )
 
     def whole(self, section: str) -> bool:
-        """Returns whether nothing in the section is in doubt."""
+        """Returns whether nothing in the section, or around it, was found wrong."""
         return self(section) and not any(_within(wrong, section) for wrong in self._doubted)
 
 

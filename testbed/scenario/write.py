@@ -21,21 +21,22 @@ from agglab.testbed.workloads import KINDS
 
 
 def to_yaml(resolved: ResolvedScenario) -> str:
-    """Returns the scenario as YAML: every key with its value, including defaults."""
+    """Returns the scenario as YAML, with every key and its value, including defaults."""
     programs = {program.path for program in resolved.programs.values()}
     return _dump(_tree(resolved.scenario, programs, resolved.system.abilities.keys))
 
 
 def suite_to_yaml(suite: Suite) -> str:
-    """Returns one run as resolved, or several as written, because each run resolves `auto` by
-    itself."""
+    """Returns a single run as resolved. Several runs are returned as written, because each of them
+    resolves `auto` by itself."""
     if suite.axes or suite.contenders:
         return written(suite.document)
     return to_yaml(suite.points[0].resolved)
 
 
 def _tree(scenario: Scenario, programs: Collection[Path], read: Collection[str]) -> dict[str, Any]:
-    """programs: where the P4 sources were found. read: those of SHARED_KEYS that a system reads."""
+    """Returns the scenario as a tree for YAML. programs: where the P4 sources were found. read: the
+    keys among SHARED_KEYS that the system reads."""
     tree = _section(scenario)
     if len(programs) == 1:  # otherwise they are the system's own, and there is nothing to choose
         (program,) = programs

@@ -1,17 +1,18 @@
-"""Declares every metric over time once; series.csv, docs/results.md and reports use it."""
+"""Declares every metric over time, for series.csv, docs/results.md and reports."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 KINDS = ("worker", "link", "switch", "job")
-"""What a metric belongs to. A worker's name is its job and its host, with role and rank for a
-server or scheduler (`job1 h2`, `job1 p1 server 4`). A link's name is a direction (`h1->s1`)."""
+"""The kinds of things to which a metric can belong. A worker's name is its job and its host; for a
+server or scheduler, role and rank are added (`job1 h2`, `job1 p1 server 4`). A link's name is a
+direction (`h1->s1`)."""
 
 
 @dataclass(frozen=True)
 class SeriesMetric:
-    """kind: one of KINDS. counted: who counts it, and how."""
+    """One metric over time. kind: one of KINDS. counted: who counts it, and how."""
 
     kind: str
     name: str

@@ -25,8 +25,8 @@ Counts = NDArray[np.int64]
 
 
 def lines(latencies: Mapping[WorkerId, Counts], jobs: Mapping[int, str]) -> Iterator[str]:
-    """Yields the rows of latency.csv: one for each bucket that is not empty, with its inclusive
-    ends."""
+    """Yields the rows of latency.csv. There is one row for each bucket that is not empty, with the
+    bucket's inclusive ends."""
     yield ",".join(COLUMNS)
     for worker, counts in latencies.items():
         for bucket in np.flatnonzero(counts).tolist():

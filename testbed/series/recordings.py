@@ -13,12 +13,12 @@ from agglab.hosts.recording import LATENCIES_SUFFIX, SAMPLES_SUFFIX, read_sample
 from agglab.testbed.worker_id import WorkerId
 
 Agents = Mapping[tuple[int, int], "WorkerId"]
-"""Job and rank."""
+"""The agents by (number of the job, rank)."""
 
 
 def samples(folder: Path, agents: Agents, stride: int) -> dict[WorkerId, list[NDArray[np.int64]]]:
-    """Returns for each agent the rows of each run of its program, in order. stride: keep one row in
-    so many."""
+    """Returns for each agent the rows of each run of its program, in order. stride: only every row
+    of this number is kept."""
     found: dict[WorkerId, list[NDArray[np.int64]]] = {}
     for (job, rank), worker in agents.items():
         files = _files(folder, job, rank, SAMPLES_SUFFIX)
@@ -27,7 +27,7 @@ def samples(folder: Path, agents: Agents, stride: int) -> dict[WorkerId, list[ND
 
 
 def latencies(folder: Path, agents: Agents) -> dict[WorkerId, NDArray[np.int64]]:
-    """Returns for each agent the sum over all runs of its program."""
+    """Returns for each agent its counted latencies, summed over all runs of its program."""
     found: dict[WorkerId, NDArray[np.int64]] = {}
     for (job, rank), worker in agents.items():
         files = _files(folder, job, rank, LATENCIES_SUFFIX)
@@ -37,7 +37,7 @@ def latencies(folder: Path, agents: Agents) -> dict[WorkerId, NDArray[np.int64]]
 
 
 def _files(folder: Path, job: int, rank: int, suffix: str) -> list[Path]:
-    """Returns the files, the oldest first: names end with the time at which the program was
-    started."""
+    """Returns the files with the oldest first. Their names end with the time at which the program
+    was started."""
     found = folder.glob(f"job{job}-rank{rank}-[0-9]*{suffix}")
     return sorted(found, key=lambda path: int(path.name.removesuffix(suffix).rpartition("-")[2]))

@@ -1,8 +1,9 @@
-"""series.csv: what a Record holds as a tidy table, a row a number.
+"""Writes series.csv: the samples of a Record as a tidy table, with one number in each row.
 
     time_ns,kind,name,metric,value
 
-time_ns counts from when a scenario's times do: all agents were ready then.
+time_ns is counted from the moment at which all agents were ready. From this moment the scenario's
+times count.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ NO_ROWS: Ints = np.zeros(0, np.int64)
 
 
 class Series(NamedTuple):
-    """One metric of one thing. times_ns: ascending; values: as many, NaN if there is none."""
+    """The values of one metric of one thing over time. times_ns: ascending. values: one for each
+    time; NaN if there is none."""
 
     kind: str
     name: str
@@ -39,8 +41,8 @@ class Series(NamedTuple):
 
 
 def table(record: Record, graph: Topology, jobs: Mapping[int, str], start_ns: int) -> list[Series]:
-    """Returns all series of a run. jobs: number -> name. start_ns: when times began to count;
-    earlier samples are left out."""
+    """Returns all series of a run. jobs: the names of jobs by number. start_ns: the moment from
+    which the scenario's times count; earlier samples are left out."""
     found = [*_workers(record, jobs, start_ns), *_links(record, start_ns)]
     found += _switches(record, graph, start_ns)
     found += _jobs(record, jobs)
@@ -64,14 +66,14 @@ def _since(series: Series, start_ns: int) -> Series:
 
 
 def _rate(times_ns: Ints, counts: Ints, start_ns: int) -> Numbers:
-    """Returns bits per second since the previous row, or since `start_ns` if that was later,
-    because nothing is sent before; the first row has none."""
+    """Returns bits per second since the previous row; the first row has none. If `start_ns` is
+    later than the previous row, the time is counted from it, because nothing is sent before."""
     spans_ns = _between(np.maximum(times_ns, start_ns))
     return BITS * _between(counts) / np.maximum(spans_ns, 1) * NS_PER_S
 
 
 def _between(counts: Ints) -> Numbers:
-    """Returns what was added since the previous row."""
+    """Returns what was added since the previous row; NaN for the first row."""
     return np.diff(counts.astype(np.float64), prepend=np.nan)
 
 
@@ -107,7 +109,8 @@ def _of_agent(rows: Mapping[str, Ints], start_ns: int) -> dict[str, Numbers]:
 
 
 def _joined(runs: Sequence[Ints]) -> dict[str, Ints]:
-    """Appends the rows of a restarted program to those from before; counts continue."""
+    """Returns the rows of all runs of an agent's program, one after the other. A restarted program
+    continues the counts of the run before."""
     columns: dict[str, list[Ints]] = {name: [] for name in AGENT}
     before = dict.fromkeys(COUNTED, 0)
     for rows in runs:
@@ -139,7 +142,8 @@ def _of_link(rows: Mapping[str, Ints], start_ns: int) -> dict[str, Numbers]:
 
 
 def _switches(record: Record, graph: Topology, start_ns: int) -> Iterator[Series]:
-    """Yields the switches' series; all links are sampled at the same moments."""
+    """Yields the switches' series. Rates and queues are sums over a switch's links, which are all
+    sampled at the same moments."""
     for switch in graph.switches:
         out = [
             record.links[name]
@@ -161,8 +165,9 @@ def _switches(record: Record, graph: Topology, start_ns: int) -> Iterator[Series
 
 
 def sent_rates(record: Record, job: int) -> tuple[Ints, Numbers]:
-    """Returns the moments at which a job is sampled, and the bits per second that all its agents
-    sent in the interval before each; the first has none. Both are empty if nothing was recorded."""
+    """Returns the moments at which a job is sampled, and for each the bits per second that all its
+    agents sent in the interval before it. The first moment has none. Both are empty if nothing was
+    recorded."""
     agents = _agents(record, job)
     moments = _moments(agents, record.every_ns)
     return moments, _sent_rates(agents, moments, record.every_ns)
@@ -189,8 +194,8 @@ def _sent_rates(agents: Sequence[Mapping[str, Ints]], moments: Ints, every_ns: i
 
 
 def _jobs(record: Record, jobs: Mapping[int, str]) -> Iterator[Series]:
-    """Yields the jobs' series at moments of their own: counts between two samples of an agent are
-    interpolated linearly, and the current state is that of the last sample."""
+    """Yields the jobs' series at moments of their own. A count between two samples of an agent is
+    interpolated linearly. A current state is that of the agent's last sample."""
     for number, name in jobs.items():
         agents = _agents(record, number)
         if not agents:
@@ -210,7 +215,8 @@ def _counted(rows: Mapping[str, Ints], name: str, moments: Ints) -> Numbers:
 
 
 def _latest(rows: Mapping[str, Ints], name: str, moments: Ints) -> Numbers:
-    """Returns the value of the last sample that is not later; 0 before the first."""
+    """Returns for each moment the value of the last sample that is not later; 0 before the first
+    sample."""
     place = np.searchsorted(rows["time_ns"], moments, side="right") - 1
     return np.where(place < 0, 0, rows[name][np.maximum(place, 0)]).astype(np.float64)
 

@@ -1,8 +1,8 @@
-"""Stores a backend's samples during a run: a track for each worker, link and switch.
+"""Stores a backend's samples during a run, as a track for each worker, link and switch.
 
-A track is a row of whole numbers for each moment. When tracks have become too long, every second
-row is removed and samples are taken half as often, so that a run of any length keeps about as many
-rows. Counts only grow, so no rate is lost.
+A track has a row of whole numbers for each moment. When tracks have become too long, every second
+row is removed, and samples are taken half as often from then on. In this way a run of any length
+keeps about as many rows. Counts only grow, so no rate is lost.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ AGENT = recording.FIELDS
 LINK = ("time_ns", "bytes", "queue_drops", "queue", "queue_bytes")
 SWITCH = ("time_ns", "slots_in_use")
 VALUES_MAX = 30_000
-"""About how many numbers a run keeps: half a megabyte of series.csv."""
+"""About how many numbers a run keeps, which make half a megabyte of series.csv."""
 ROWS_MIN, ROWS_MAX = 64, 1000
 
 Row = tuple[int, ...]
@@ -29,10 +29,10 @@ Row = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Record:
-    """All samples. Rows are int64 of shape (moments, columns), with the columns above.
+    """All samples of a run. Rows are int64 of shape (moments, columns), with the columns above.
 
-    workers: each run of an agent's program, in order; links: by direction; switches: by name.
-    latencies: counts of hosts.histogram, by agent. every_ns: the final interval between rows.
+    workers: the rows of each run of an agent's program, in order. links: by direction. switches: by
+    name. latencies: counts of hosts.histogram, by agent. every_ns: the final interval between rows.
     """
 
     workers: Mapping[WorkerId, list[NDArray[np.int64]]] = field(default_factory=dict)
@@ -43,9 +43,10 @@ class Record:
 
 
 class Tracks:
-    """Takes a sample at every multiple of `every_ns`, and less often when there are too many.
+    """Takes a sample at every multiple of `every_ns`. The interval grows when there are too many
+    samples.
 
-    look: returns the rows of a moment by name; each row begins with its time.
+    look: a function that returns the rows of a moment by name; each row begins with its time.
     """
 
     def __init__(self, every_ns: int, look: Callable[[int], Mapping[Any, Row]]) -> None:
@@ -55,7 +56,7 @@ class Tracks:
         self._rows: dict[Any, list[Row]] = {}
         self._moments: list[int] = []
         self.due_ns = 0
-        """The time of the next sample."""
+        """The time at which the next sample is due."""
 
     def look(self, now_ns: int) -> None:
         """Stores the sample of this moment."""
@@ -76,5 +77,5 @@ class Tracks:
             rows[:] = [row for row in rows if row[0] in kept]
 
     def kept(self) -> dict[Any, NDArray[np.int64]]:
-        """Returns by name the tracks that have a row."""
+        """Returns the tracks that have a row, by name."""
         return {name: np.array(rows, np.int64) for name, rows in self._rows.items() if rows}

@@ -1,2 +1,2 @@
-"""The table of all systems (docs/systems/README.md): every system on every kind of workload that it
-supports, on the same links, in virtual time."""
+"""Makes the tables of all systems (docs/systems/README.md): every system runs every kind of
+workload that it supports, on the same links, in virtual time."""

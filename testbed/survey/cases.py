@@ -16,16 +16,16 @@ links: {rate: 100mbit, queue: 2MB}
 workload: {elements: 50_000, rounds: 3}
 expect: {totals.other_drops: 0}
 """
-"""The base of all cases. Queues hold whatever a system has in flight, so that all losses are
-injected."""
+"""The scenario on which all cases are based. Its queues have room for whatever a system has in
+flight, so that all losses are injected."""
 LOSS = "1%"
-"""The probability with which links drop a packet, in each direction, when each run is repeated."""
+"""Each run is repeated with links that drop a packet with this probability in each direction."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One table. kind: the kind of the workload; settings: the keys that are added to SCENARIO, as
-    `--set` takes them; about: what the table shows. in_tensors: whether bytes are shown as
+    """One table. kind: the kind of the workload. settings: the keys that are added to SCENARIO, in
+    the form of `--set`. about: what the table shows. in_tensors: whether bytes are shown as
     multiples of a worker's tensor."""
 
     kind: str
@@ -34,11 +34,12 @@ class Case:
     settings: Sequence[str] = ()
     in_tensors: bool = False
     on_page: bool = True
-    """False where inputs differ between machines, as the source text of Python's library does."""
+    """Whether the table is in docs/systems/README.md. It is not if inputs differ between machines,
+    as the source text of Python's library does."""
 
     @property
     def asked(self) -> list[str]:
-        """Returns all keys that distinguish it from other cases."""
+        """All keys that distinguish the case from others."""
         return [f"workload.kind={self.kind}", *self.settings]
 
 
@@ -121,8 +122,7 @@ WRITTEN = (
 
 
 def cases() -> list[Case]:
-    """Returns at least one case for each kind of workload, in the order of the kinds. docs/ has
-    those with `on_page`."""
+    """Returns at least one case for each kind of workload, in the order of the kinds."""
     kinds = [kind for kind, known in KINDS.items() if "virtual" in known.clocks]
     own = {kind: [case for case in WRITTEN if case.kind == kind] for kind in kinds}
     return [case for kind in kinds for case in own[kind] or [Case(kind, f"`{kind}`")]]

@@ -1,4 +1,4 @@
-"""`agglab systems --measure`."""
+"""Implements `agglab systems --measure`."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from agglab.testbed.terminal import plain
 
 
 def main(settings: Sequence[str], out: Path | None) -> int:
-    """Measures all systems. out: the file for the page; without it, only the tables are printed.
-    Returns FAILED if a run did not end as it should. Raises ScenarioError for wrong settings."""
+    """Measures all systems. out: the file for the page; if it is None, the tables are printed.
+    Returns PASSED, FAILED if a run did not end as it should, or INVALID if the page cannot be
+    written. Raises ScenarioError for wrong settings."""
     scenario = scenario_text(settings)
     _check(scenario)
     tables = []

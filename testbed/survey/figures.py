@@ -15,7 +15,7 @@ Metrics = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class BusiestDirection:
-    """direction: the one that carried most."""
+    """The direction that carried the most bytes, and how many it carried in a round."""
 
     direction: str
     size_bytes: float
@@ -23,11 +23,15 @@ class BusiestDirection:
 
 @dataclass(frozen=True)
 class Figures:
-    """One run. Times are those of the slowest job's median round; bytes and packets those of a
-    round. up_bytes, down_bytes: the bytes of that worker's link which carried most. tensor_bytes:
-    the tensor of one worker. register_bits: the registers of the switch that has most. error: the
-    largest distance of a float from a float64 sum. broken: why the run did not end as it should, in
-    one line; empty if it did."""
+    """The numbers of one run. Times are those of the slowest job's median round; bytes and packets
+    are those of a round.
+
+    times_bound: the time divided by the link bound. up_bytes, down_bytes: the bytes of the worker's
+    link that carried most in this direction. tensor_bytes: the size of one worker's tensor.
+    register_bits: the size of the registers of the switch that has most. error: the largest
+    distance of a float from a float64 sum. broken: why the run did not end as it should, in one
+    line; empty if it did.
+    """
 
     time_s: float | None = None
     times_bound: float | None = None
@@ -76,6 +80,6 @@ VALUE_BYTES = 4
 
 
 def _largest(jobs: Sequence[Metrics], path: str) -> float | None:
-    """Returns the largest value of the jobs that have it."""
+    """Returns the largest value at this path among the jobs that have one; None if none has."""
     found = [value for job in jobs if (value := lookup(job, path)) is not None]
     return max(found, default=None)

@@ -31,9 +31,9 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Row:
-    """A system, or one of its variants, on a case: without losses and with LOSS. variant: its name
-    in words, with the dtype if the system does not support the case's. lines: the lines of code
-    that its switches run; None if they could not be determined."""
+    """The results of a system, or of one of its variants, on a case: without losses and with LOSS.
+    variant: the variant's name, with the dtype if the system does not support that of the case.
+    lines: the number of lines of code that its switches run; None if it could not be determined."""
 
     system: System
     variant: str
@@ -47,7 +47,7 @@ class Row:
 
     @property
     def broken(self) -> str:
-        """Returns why one of its runs did not end as it should."""
+        """Why one of the two runs did not end as it should; empty if both did."""
         return self.lossless.broken or self.lossy.broken
 
 
@@ -58,7 +58,8 @@ class Table:
 
 
 def usable(names: Sequence[str], tell: Tell) -> list[System]:
-    """Returns the systems with these names; reports in one line each that cannot be used."""
+    """Returns the systems with these names. Reports each system that cannot be used, in one
+    line."""
     found = []
     for name in names:
         try:
@@ -69,7 +70,7 @@ def usable(names: Sequence[str], tell: Tell) -> list[System]:
 
 
 def is_measured(system: System) -> bool:
-    """Returns whether it runs in virtual time."""
+    """Returns whether the system runs in virtual time."""
     return "virtual" in system.abilities.clocks
 
 
@@ -77,8 +78,8 @@ KIND = ("workload", "kind")
 
 
 def scenario_text(settings: Sequence[str]) -> str:
-    """Returns SCENARIO with these settings, without keys that its kind of workload does not read.
-    Raises ScenarioError."""
+    """Returns SCENARIO with these settings, without the keys that its kind of workload does not
+    read. Raises ScenarioError."""
     if not settings:
         return SCENARIO
     root = with_settings(parse(SCENARIO, "survey"), settings)
@@ -92,9 +93,9 @@ def scenario_text(settings: Sequence[str]) -> str:
 def measure(
     known: Sequence[System], cases: Sequence[Case], settings: Sequence[str], tell: Tell
 ) -> Iterator[Table]:
-    """Yields a table for each case that a system supports in virtual time. settings: the user's,
-    applied after the cases' own. tell: called with a line for each run. Raises KeyboardInterrupt if
-    a run was interrupted."""
+    """Yields a table for each case that a system supports in virtual time. settings: the user's
+    settings, applied after those of the case. tell: a function that is called with a line for each
+    run. Raises KeyboardInterrupt if a run was interrupted."""
     able = [system for system in known if is_measured(system)]
     for case in cases:
         doing = [system for system in able if _does(system, case)]
@@ -108,7 +109,7 @@ def measure(
 
 
 def _does(system: System, case: Case) -> bool:
-    """Whether it has the kind of workload, and a type of value that this kind may be of."""
+    """Returns whether the system supports the case's kind of workload, with some dtype."""
     able = system.abilities
     return case.kind in able.workloads and not set(able.dtypes).isdisjoint(KINDS[case.kind].dtypes)
 
@@ -149,7 +150,7 @@ def _dtype(settings: Sequence[str]) -> str:
 
 
 def _lines(suite: Suite) -> int:
-    """Returns the lines of code of all programs on a run's switches."""
+    """Returns the number of lines of code of all programs on a run's switches."""
     programs = {program.path for program in suite.points[0].resolved.programs.values()}
     return sum(map(source_lines, programs))
 

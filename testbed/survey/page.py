@@ -1,4 +1,5 @@
-"""Writes tables as Markdown: for a terminal, and as docs/systems/README.md with its text."""
+"""Writes tables as Markdown. They are shown on a terminal, or written to docs/systems/README.md
+together with its text."""
 
 from __future__ import annotations
 
@@ -73,17 +74,17 @@ COLUMNS: dict[str, tuple[str, Callable[[Case, Row], object]]] = {
         lambda case, row: _flag(row.lossy.exact),
     ),
 }
-"""Column heading -> the column's meaning and its value."""
+"""The meaning of each column, and the function that returns its value, by the column's heading."""
 
 
 def page(systems: Sequence[System], tables: Sequence[Table], scenario: str) -> str:
-    """Returns docs/systems/README.md. systems: those to choose from; scenario: the base of all
-    tables, as YAML."""
+    """Returns the text of docs/systems/README.md. systems: those among which the reader can choose.
+    scenario: the scenario on which all tables are based, as YAML."""
     return head(systems, scenario) + "".join(map(section, tables))
 
 
 def head(systems: Sequence[System], scenario: str) -> str:
-    """Returns everything before the tables."""
+    """Returns the text before the tables."""
     parts = [
         "# Systems\n",
         _filled(
@@ -116,7 +117,7 @@ def head(systems: Sequence[System], scenario: str) -> str:
 
 
 def section(table: Table) -> str:
-    """Returns a table with its title and text, and why rows are incomplete."""
+    """Returns a table with its title and text, and the reasons why rows are incomplete."""
     case = table.case
     parts = [f"\n{title(case)}\n"]
     if case.about:
@@ -128,12 +129,12 @@ def section(table: Table) -> str:
 
 
 def title(case: Case) -> str:
-    """Returns the heading of its section."""
+    """Returns the heading of the case's section."""
     return f"## {case.title}"
 
 
 def markdown(table: Table) -> str:
-    """Returns the table alone."""
+    """Returns the table without its title and text."""
     heads = ["system", *COLUMNS]
     lines = [heads, ["---"] * len(heads)]
     for row in table.rows:
@@ -177,7 +178,7 @@ def _ms(time_s: float | None) -> str | None:
 
 
 def _size(case: Case, run: Figures, size_bytes: float | None) -> object:
-    """Returns a multiple of the tensor's bytes if the case has tensors, else the bytes."""
+    """Returns a multiple of the tensor's size if the case shows tensors, else the bytes."""
     if size_bytes is None:
         return None
     return size_bytes / run.tensor_bytes if case.in_tensors else f"{size_bytes / 1e3:.1f} kB"

@@ -1,5 +1,5 @@
-"""The systems, by name. Each package of this folder has a System as SYSTEM; this module imports
-none of them until it is asked to."""
+"""Finds systems by name. Each package of this folder has an object of a subclass of System as
+SYSTEM. This module imports a package only when its system is asked for."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def in_virtual_time(chosen: Iterable[str]) -> list[str]:
 
 @cache
 def find(spec: str) -> System:
-    """Returns the system of that name, or of `/path/to/mine.py:Mine`. Imports its module.
+    """Returns the system with this name, or the system of `/path/to/mine.py:Mine`. Its module is
+    imported.
 
     Raises UnknownSystem.
     """
@@ -56,7 +57,8 @@ def of(scenario: Scenario) -> System:
 
 
 def sections(chosen: System) -> dict[str, type]:
-    """Returns name -> keys of every system whose section may be in a scenario: those of this
-    folder, because one scenario may be run with several systems, and the chosen one."""
+    """Returns the keys of every system whose section may be in a scenario, by the system's name.
+    These are the systems of this folder, because one scenario may be run with several of them, and
+    the chosen system."""
     all_systems = [*(find(name) for name in built_in()), chosen]
     return {system.name: system.options for system in all_systems if system.options}

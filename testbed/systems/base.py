@@ -1,10 +1,12 @@
-"""The questions that the testbed asks a system, which is a way of aggregating: its declarations and
-answers.
+"""Defines what the testbed asks of a system, which is one way of aggregating. A system makes
+declarations and gives answers.
 
 A system is an object of a subclass of System and has no state: every answer follows from a resolved
-scenario. What it knows during a run is in its Sessions. The values here are passive. What reads and
-checks scenarios asks systems about their keys and imports this module, which knows of scenarios the
-values alone (schema, jobs, trust); the modules of a system may import `scenario`.
+scenario. What changes during a run is in its Sessions. The values in this module are passive.
+
+The code that reads and checks scenarios asks systems about their keys, and therefore imports this
+module. Of `scenario`, this module imports only the values (schema, jobs, trust). The modules of a
+system may import all of it.
 """
 
 from __future__ import annotations
@@ -29,20 +31,21 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 Share = Any
-"""A job's part of a resource that jobs share, such as the slots of switches. Only its system looks
-inside. Shares can be compared with ==."""
+"""A job's part of a resource that jobs share, such as the slots of switches. Only the system knows
+what it contains. Shares can be compared with ==."""
 Waiting = Sequence[int]
-"""One thing that an agent waits for, as its endpoint's `waiting` returns it; its first item is a
+"""One thing that an agent waits for, as its endpoint's `waiting` returns it. The first item is a
 chunk."""
 Combine = Callable[[Sequence[Array]], Array]
-"""The function of all workers' values that takes the place of their sum, element by element."""
+"""A function that takes all workers' values and returns what replaces their sum, element by
+element."""
 Cells = Mapping[int, tuple[int, int]]
-"""A switch's counter: index -> (packets, bytes)."""
+"""The cells of a switch's counter: (packets, bytes) by index."""
 
 
 ALL_REDUCES = ("allreduce", "sparse_allreduce", "embedding_allreduce", "layers", "sgd")
-"""Values of `workload.kind` whose result is the sum of one tensor of each worker, which `layers`
-and `sgd` sum in parts."""
+"""The values of `workload.kind` whose result is the sum of one tensor of each worker. `layers` and
+`sgd` sum this tensor in parts."""
 
 
 # What a system declares.
@@ -52,10 +55,10 @@ and `sgd` sum in parts."""
 class Abilities:
     """What a scenario may ask of a system.
 
-    clocks: supported values of `backend`; targets: of `switch.target`. has_servers: there are
-    agents besides the workers, whose counts are also in metrics.json. has_controller: tables change
-    during a run. keys: those of SHARED_KEYS that it reads; a scenario that gives another one is
-    refused.
+    clocks: the values of `backend` that it supports. targets: those of `switch.target`.
+    has_servers: whether it has agents besides the workers. Their counts are then in metrics.json,
+    too. has_controller: whether tables change during a run. keys: those of SHARED_KEYS that it
+    reads. A scenario that gives one of the other keys is refused.
     """
 
     workloads: tuple[str, ...] = ALL_REDUCES
@@ -77,16 +80,16 @@ SHARED_KEYS = (
     "jobs[].first_slot",
     "jobs[].share",
 )
-"""Keys that every scenario may have and that some systems do not read."""
+"""The keys that every scenario may have and that some systems do not read."""
 
 
 @dataclass(frozen=True)
 class Counter:
     """One counter of a switch's P4 program, in packets.
 
-    name: the program's own. tally: the sum over all switches to which it is added: `malformed`
-    (`totals.malformed`), `forged` (`totals.forged`), `stale` (packets that only a delay explains).
-    of_jobs: whether it counts each job's packets separately.
+    name: its name in the program. tally: the sum over all switches to which it is added:
+    `malformed` (`totals.malformed`), `forged` (`totals.forged`) or `stale` (packets that only a
+    delay explains). of_jobs: whether it counts each job's packets separately.
     """
 
     name: str
@@ -97,7 +100,7 @@ class Counter:
 
 @dataclass(frozen=True)
 class HostCounter:
-    """A counter of an agent besides those that all agents have (hosts/endpoint.py)."""
+    """A counter of an agent, in addition to those that all agents have (hosts/endpoint.py)."""
 
     unit: str
     meaning: str
@@ -105,8 +108,8 @@ class HostCounter:
 
 @dataclass(frozen=True)
 class AttackKind:
-    """A kind of attack. counted: the counter (its key in `System.counters`) in which the first
-    switch counts it."""
+    """A kind of attack. counted: the key in `System.counters` of the counter that the first switch
+    increments for each of its frames."""
 
     counted: str
 
@@ -117,7 +120,8 @@ class AttackKind:
 @dataclass(frozen=True)
 class ActiveJob:
     """The current state of a job. index: its position in the run's list of jobs, which is also its
-    index in counters. members: the ranks that take part. share: what Sessions gave it."""
+    index in counters. members: the ranks of the workers that take part. share: the share that
+    Sessions gave it."""
 
     job: Job
     index: int
@@ -132,7 +136,7 @@ class ActiveJob:
 
 @dataclass(frozen=True)
 class P4Program:
-    """path: the P4 source. parameters: those of compile time (-D)."""
+    """A P4 program. path: its source. parameters: its compile-time parameters (-D)."""
 
     path: Path
     parameters: Mapping[str, int]
@@ -140,13 +144,15 @@ class P4Program:
 
 @dataclass(frozen=True)
 class ResolvedScenario:
-    """A scenario in which everything is decided. Only scenario.resolved.resolve creates it.
+    """A scenario in which every choice is made. Only scenario.resolved.resolve creates it.
 
     scenario: every key with its value, as the results keep it. options: the system's own keys, an
     object of its class `options`; None if it has none. programs: the program of every switch.
     graph: the topology with every direction's rate, delay, queue and constant impairments. faults:
-    one for each target. lanes, window: 32-bit values in a packet, and the packets that a worker
-    keeps in flight unless its job says otherwise; 0 if the system has no such number."""
+    one for each target. lanes: the number of 32-bit values in a packet. window: the number of
+    packets that a worker keeps in flight, unless its job says otherwise. Both are 0 if the system
+    has no such number.
+    """
 
     scenario: Scenario
     system: System
@@ -168,7 +174,7 @@ class ResolvedScenario:
 
     @property
     def virtual(self) -> bool:
-        """Whether it runs in virtual time, and so on no target."""
+        """Whether the scenario runs in virtual time, and therefore on no target."""
         return self.scenario.backend == "virtual"
 
     @property
@@ -177,14 +183,14 @@ class ResolvedScenario:
 
     @property
     def sample_ns(self) -> int:
-        """The interval between samples of metrics over time; 0 if none are kept."""
+        """The interval between samples of metrics over time; 0 if no samples are taken."""
         series = self.scenario.series
         assert series.every_s is not None, "resolve replaces auto"
         return round(series.every_s * 1e9) if series.record else 0
 
     @property
     def slots(self) -> int:
-        """The number of slots of each switch, for all jobs."""
+        """The number of slots of each switch, for all jobs together."""
         return self.scenario.switch.slots
 
     def whole(self, job: Job, share: Share = None) -> ActiveJob:
@@ -201,7 +207,7 @@ class ResolvedScenario:
 
 @dataclass(frozen=True)
 class JobChoices:
-    """A system's values for a job's keys; 0 if it has no such number. See Job."""
+    """A system's values for a job's keys, as in Job; 0 if the system has no such number."""
 
     window: int = 0
     first_slot: int = 0
@@ -210,8 +216,8 @@ class JobChoices:
 
 @dataclass(frozen=True)
 class Choices:
-    """A system's values for the keys of a scenario that it decides; 0 if it has no such number.
-    window: of `workload`. jobs: in the scenario's order."""
+    """A system's values for those keys of a scenario that it decides; 0 if it has no such number.
+    window: the value of `workload.window`. jobs: in the scenario's order."""
 
     jobs: Sequence[JobChoices]
     lanes: int = 0
@@ -220,18 +226,18 @@ class Choices:
 
 @dataclass(frozen=True)
 class Source:
-    """A P4 program by its name in p4/ (or path), and its compile-time parameters (-D)."""
+    """A P4 program by its name in p4/ or its path, and its compile-time parameters (-D)."""
 
     name: str
     parameters: Mapping[str, int] = field(default_factory=dict)
 
 
 EVERYWHERE = "switch"
-"""The role of every switch in a system with one program."""
+"""The role of every switch in a system whose switches run one program."""
 
 
 def everywhere(source: Source) -> Mapping[str, Source]:
-    """Returns the value of `System.sources` if all switches run one program."""
+    """Returns the value of `System.sources` for a system whose switches run one program."""
     return {EVERYWHERE: source}
 
 
@@ -239,11 +245,12 @@ def everywhere(source: Source) -> Mapping[str, Source]:
 class Agent:
     """One program on a host.
 
-    role: one of hosts.part.ROLES. rank: a worker's rank in the job; for others a number of their
-    own above all these. configuration: what hosts.agent reads, except `control` and `sums_dir`.
-    session: settings of a new session for this agent alone, such as its current peers. listens:
-    whether a worker answers others between rounds as well; what it sends then is requested when the
-    job is over, as for servers. spare: whether the job goes on when it has died.
+    role: one of hosts.part.ROLES. rank: a worker's rank in the job; for other agents, a number of
+    their own above all ranks of workers. configuration: the configuration that hosts.agent reads,
+    except `control` and `sums_dir`. session: settings of a new session that are only for this
+    agent, such as its current peers. listens: whether a worker also answers others between rounds.
+    Its counts of that time are requested when the job is over, like those of servers. spare:
+    whether the job continues if this agent has died.
     """
 
     role: str
@@ -258,7 +265,7 @@ class Agent:
 @dataclass(frozen=True)
 class TrainingBounds:
     """What a system promises about asynchronous training; None if it promises nothing. delay: the
-    largest age of an update, in versions, when it is committed; divergence: the largest Euclidean
+    largest age, in versions, of an update when it is committed. divergence: the largest Euclidean
     distance of a replica from the model, in the units of the model."""
 
     delay: int | None = None
@@ -267,10 +274,13 @@ class TrainingBounds:
 
 @dataclass(frozen=True)
 class Bounds:
-    """Lower bounds of an all-reduce's time, in seconds. lossy_s: the bound of the expected time
-    with the links' constant independent losses. window_share: the share of the busiest link's rate
-    that one window in each round trip through empty queues reaches; 1 if the window is not a
-    limit."""
+    """Lower bounds of an all-reduce's time, in seconds.
+
+    payload_s: for the bytes of the tensor. link_s: for all bytes, with headers. lossy_s: for the
+    expected time with the links' constant independent losses. window_share: the share of the
+    busiest link's rate that is reached with one window in each round trip through empty queues; 1
+    if the window is not a limit.
+    """
 
     payload_s: float
     link_s: float
@@ -280,7 +290,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Again:
-    """Bytes that crossed a direction because something was sent again: the least and the most."""
+    """The least and the most bytes that crossed a direction because something was sent again."""
 
     least: int
     most: int
@@ -288,11 +298,11 @@ class Again:
 
 @dataclass(frozen=True)
 class Truth:
-    """What a block of elements must be, computed from the inputs alone.
+    """What a block of elements must become, computed from nothing but the inputs.
 
-    values: what callers must receive. allowed: how far from `values` each may be (float64); None if
-    every bit must be right. sums: the integers that travelled, if an endpoint returns these besides
-    its result; they must be right bit for bit.
+    values: what callers must receive. allowed: how far from `values` each received value may be
+    (float64); None if every bit must be right. sums: the integers that the switches must return, if
+    an endpoint returns these besides its result. They must be right bit for bit.
     """
 
     values: Array
@@ -301,14 +311,14 @@ class Truth:
 
 
 TruthOf = Callable[[int, Sequence[Array]], Truth]
-"""A function from (first element, that block of each member's tensor) to what the block must
-become."""
+"""A function that takes the first element of a block, and that block of each member's tensor. It
+returns what the block must become."""
 
 
 @dataclass
 class MissingChunks:
-    """The chunks that one host or switch owes: those that it never sent (up), and results that it
-    never received."""
+    """The chunks that one host or switch owes. never_sent: chunks whose values it never sent.
+    never_heard: chunks whose results it never received."""
 
     never_sent: set[int] = field(default_factory=set)
     never_heard: set[int] = field(default_factory=set)
@@ -327,127 +337,137 @@ class MissingChunks:
 
 
 class Registers(Protocol):
-    """What a diagnosis reads from switches."""
+    """The part of a backend that a diagnosis reads."""
 
     def registers(self, switch: str, register: str, indices: list[int]) -> list[int] | None: ...
 
 
 class Readings(Registers, Protocol):
-    """What a controller can read from switches; None for one that cannot be read now."""
+    """The part of a backend that a controller can read. A method returns None for a switch that
+    cannot be read now."""
 
     def counters(self, switch: str, counter: str) -> Cells | None: ...
 
 
 SlotMeter = Callable[[Registers, str], "int | None"]
-"""A function from (how switches are read, a switch's name) to the slots in use; None for a switch
-without slots."""
+"""A function that takes the means to read switches, and the name of a switch. It returns the number
+of slots in use; None for a switch without slots."""
 
 
 Changes = Mapping[str, Sequence[TableEntry]]
-"""Switch -> all entries that a controller wants there, in addition to those of `System.tables`. A
+"""All entries that a controller wants at each switch, in addition to those of `System.tables`. A
 switch that is not named keeps its entries."""
 
 
 class Controller(Protocol):
-    """Changes tables while a job runs. It knows neither clocks nor networks: it is given the time
-    (ns since the scenario's times began to count) and access to the switches, and returns their new
-    entries if these change. Only differences are sent to a switch."""
+    """Changes tables while a job runs.
+
+    It uses neither clocks nor networks. It is given the time (ns since the scenario's times began
+    to count) and access to the switches. It returns the switches' new entries if these change. Only
+    differences are sent to a switch.
+    """
 
     @property
     def deadline_ns(self) -> int:
-        """Returns when to call `step`; the largest int64 for never."""
+        """The time at which `step` must be called; the largest int64 for never."""
 
     @property
     def patience_ns(self) -> int:
-        """Returns the time after a deadline by which the changes that `step` returns must be in
-        place; otherwise the deadline counts as missed."""
+        """How long after a deadline the changes that `step` returns may take to be in place. If
+        they take longer, the deadline counts as missed."""
 
     def begin_round(
         self, now_ns: int, number: int, job: ActiveJob, switches: Readings
     ) -> Changes | None:
-        """Called before an attempt at a round begins: no packet of the job is in flight, and none
-        will be before the changes are in place."""
+        """Returns the changes for an attempt at a round, before which it is called. At this time no
+        packet of the job is in flight, and none will be before the changes are in place."""
 
     def step(self, now_ns: int, switches: Readings) -> Changes | None:
-        """Called at the deadline, whatever is in progress. Sets the next deadline."""
+        """Returns the changes at a deadline, and sets the next deadline. A round may be in
+        progress."""
 
 
 class NoSession(Exception):
-    """No new session can begin; the message is one line that says why."""
+    """An error: no new session can begin. The message is one line that says why."""
 
 
 class Sessions(Protocol):
-    """What jobs share during one run, and the sessions of each. A job's `share` is what `take`
-    returned; the tables of switches and a session's keys follow from it."""
+    """What jobs share during one run, and the sessions of each job. A job's `share` is the value
+    that `take` returned. The tables of switches and a session's keys follow from it."""
 
     def join(self, job: Job) -> None:
-        """Lets the job compete from now on."""
+        """Lets the job compete for shares from now on."""
 
     def leave(self, job: Job) -> None: ...
 
     def reserved(self, job: Job) -> Share | None:
-        """Returns what switches reserve for the job before it joins and after it has left, if
-        anything."""
+        """Returns what switches reserve for the job before it joins and after it has left; None for
+        nothing."""
 
     def held(self, job: Job) -> Share | None: ...
 
     def take(self, job: Job) -> Share | None:
-        """Returns, between two rounds, the job's share as far as it is free; None if the job has to
-        wait."""
+        """Returns as much of the job's share as is free; None if the job has to wait. It is called
+        between two rounds."""
 
     def changed(self, job: Job) -> Mapping[str, Any]:
-        """Returns the event that reports the job's new share: `event`, and more."""
+        """Returns the event that reports the job's new share: the key `event`, and others."""
 
     def begin(self, job: Job) -> Mapping[str, Any]:
-        """Returns keys of agents' configuration for a new session in which no older packet can be
-        mistaken for a current one. Raises NoSession."""
+        """Returns the keys of agents' configuration for a new session. In this session, no older
+        packet can be mistaken for a current one. Raises NoSession."""
 
 
 class System(ABC):
-    """One way of aggregating. Methods give its answers; class attributes are its declarations."""
+    """One way of aggregating. Its methods give its answers, and its class attributes are its
+    declarations."""
 
     name: str
     summary: str
-    """One line."""
+    """What the system is, in one line."""
     is_default: bool = False
-    """Whether a scenario that names no system runs this one: true for exactly one of those that
-    come with Agglab."""
+    """Whether a scenario that names no system runs this one. It is true for exactly one of the
+    systems that come with Agglab."""
     abilities: Abilities = Abilities()
     options: type | None = None
-    """A frozen dataclass of the system's own keys, made by `scenario.key.key`. They are in a
-    section of the scenario with the system's name."""
+    """A frozen dataclass of the system's own keys, made by `scenario.key.key`. These keys are in
+    the section of the scenario that has the system's name."""
     counters: Mapping[str, Counter]
-    """Name in metrics.json -> counter of the P4 program."""
+    """The counters of the P4 program, by their names in metrics.json."""
     host_counters: Mapping[str, HostCounter] = {}
     attack_kinds: Mapping[str, AttackKind] = {}
-    """In the order in which they are sent; empty if the system has nothing to attack."""
+    """The kinds of attack, in the order in which they are sent; empty if the system has nothing to
+    attack."""
     sends_datagrams: bool = True
-    """Whether its agents send by hosts/driver.py alone."""
+    """Whether all packets of its agents are sent by hosts/driver.py."""
     choose_when: str = ""
-    """One sentence for docs/systems/README.md: when to choose this system."""
+    """When to choose this system, in one sentence for docs/systems/README.md."""
     variants: Mapping[str, Sequence[str]] = {"": ()}
-    """The system's rows in the table of all systems: a word or two that distinguish each row, and
-    the keys that it sets, as `--set` takes them. Besides the four workers, the hosts p1 to p4 are
-    available for servers."""
+    """The system's rows in the tables of all systems. Each has a word or two that distinguish it,
+    and the keys that it sets, in the form of `--set`. Besides the hosts of the four workers, the
+    hosts p1 to p4 are available for servers."""
 
     # A scenario. Checks are asked while there may be mistakes, of which `trust` knows.
 
     def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
-        """Yields what is wrong with its keys in combination, although each alone may be right."""
+        """Yields what is wrong with the system's keys in combination, although each of them alone
+        may be right."""
         return iter(())
 
     def server_patterns(self, scenario: Scenario) -> Sequence[str]:
-        """Returns the hosts in `NAME.servers`, by name or pattern; each must match one."""
+        """Returns the value of `NAME.servers`: names or patterns of hosts, each of which must match
+        a host."""
         return ()
 
     def reserved_hosts(self, scenario: Scenario, graph: Topology) -> Sequence[str]:
-        """Returns the hosts that never have a worker, whatever patterns say."""
+        """Returns the hosts that never have a worker, whatever the patterns of jobs say."""
         return ()
 
     def server_hosts(
         self, scenario: Scenario, graph: Topology, workers: Sequence[str]
     ) -> Sequence[str]:
-        """Returns the hosts with a server for a job with these workers' hosts."""
+        """Returns the hosts that have a server of a job. workers: the hosts of that job's
+        workers."""
         return ()
 
     @abstractmethod
@@ -461,11 +481,11 @@ class System(ABC):
 
     @abstractmethod
     def chunks(self, scenario: Scenario, job: Job) -> int:
-        """Returns how many chunks a worker has in a round of one all-reduce, also for a scenario
-        that is not resolved."""
+        """Returns how many chunks a worker has in a round of one all-reduce. The scenario need not
+        be resolved."""
 
     def round_chunks(self, scenario: Scenario, job: Job) -> int:
-        """Returns the same for a round of one all-reduce or several."""
+        """Returns how many chunks a worker has in a round, which may have several all-reduces."""
         return sum(self.chunks(scenario, each) for each in job.by_all_reduce())
 
     @abstractmethod
@@ -473,7 +493,7 @@ class System(ABC):
         """Returns the bits on the wire of the frame that carries one chunk."""
 
     def memory_bytes(self, resolved: ResolvedScenario) -> int:
-        """Returns what switches and servers need in addition to the agents' tensors."""
+        """Returns how much memory switches and servers need, in addition to the agents' tensors."""
         return 0
 
     def lacks(self, resolved: ResolvedScenario) -> Iterator[tuple[str, str]]:
@@ -485,26 +505,28 @@ class System(ABC):
 
     @abstractmethod
     def sources(self, scenario: Scenario) -> Mapping[str, Source]:
-        """Returns the P4 programs by the role of the switches that run each; `everywhere` for a
-        single one. Also for a scenario that is not resolved."""
+        """Returns the P4 programs by the role of the switches that run each. If there is only one,
+        `everywhere` makes this value. The scenario need not be resolved."""
 
     def role(self, graph: Topology, switch: str) -> str:
-        """Returns which of several programs a switch runs, by its place in the network."""
+        """Returns which of several programs a switch runs, as its role. It follows from the
+        switch's place in the network."""
         return EVERYWHERE
 
     @abstractmethod
     def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
-        """Returns the entries of every switch while these jobs run. Raises ValueError with one
-        line."""
+        """Returns the entries of every switch while these jobs run. Raises ValueError with one line
+        if they do not fit."""
 
     def controller(self, resolved: ResolvedScenario, job: ActiveJob) -> Controller | None:
-        """Returns the controller that changes tables while a job runs, if there is one; a new one
-        for each job and run. Only called if `abilities` says that there is one."""
+        """Returns a new controller that changes tables while a job runs; None if the job needs
+        none. It is called once for each job of a run, and only if `abilities` says that the system
+        has controllers."""
         return None
 
     @abstractmethod
     def agents(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Agent]:
-        """Returns who runs where: the members by rank, then servers."""
+        """Returns the agents of a job: the members by rank, then the servers."""
 
     @abstractmethod
     def sessions(self, resolved: ResolvedScenario) -> Sessions: ...
@@ -525,13 +547,15 @@ class System(ABC):
     def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
-        """Returns the least and the most bytes that the job's agents on a host sent beyond those
-        predicted, as far as their counts of the whole run explain them (hosts/endpoint.py): frames
-        that were sent again, of which a chunk's last may be shorter."""
+        """Returns the least and the most bytes that the job's agents on a host sent beyond the
+        prediction. counts: their counts of the whole run (hosts/endpoint.py), which must explain
+        these bytes. By default these are frames that were sent again, where the last frame of a
+        chunk may be shorter."""
         return Again(0, counts["retransmitted"] * self.chunk_bits(resolved) // 8)
 
     def unpredictable(self, resolved: ResolvedScenario) -> str:
-        """Returns why it cannot be known what links should have carried; empty if it can."""
+        """Returns why it cannot be known what links should have carried; empty if it can be
+        known."""
         return ""
 
     @abstractmethod
@@ -542,48 +566,53 @@ class System(ABC):
         more: Mapping[str, int],
         counters: Mapping[str, Mapping[str, Cells]],
     ) -> Mapping[str, Again]:
-        """Returns the retransmitted bytes by direction. more: host -> bytes that its agents of the
-        job sent beyond those predicted; counters: switch -> kind -> cells."""
+        """Returns the retransmitted bytes by direction. more: for each host, the bytes that its
+        agents of the job sent beyond the prediction. counters: the cells of each switch's counters,
+        by the counter's key."""
 
     def returns_sums(self, dtype: str) -> bool:
-        """Returns whether endpoints return the integers that travelled besides the result."""
+        """Returns whether endpoints return, besides the result, the integers that the switches
+        returned."""
         return False
 
     def block(self, resolved: ResolvedScenario) -> int:
-        """Returns the number of elements in a block; truths are computed for blocks that begin at
-        its multiples."""
+        """Returns the number of elements in a block. Truths are computed for blocks that begin at
+        multiples of this number."""
         return 1
 
     @abstractmethod
     def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
         """Returns what results must be. combine: the user's own function, if the switch does not
-        add."""
+        add; else None."""
 
     def training_bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> TrainingBounds:
-        """Returns what the system promises. Only called if it supports asynchronous training."""
+        """Returns what the system promises about asynchronous training. It is only called if the
+        system supports that."""
         return TrainingBounds()
 
     # What switches did.
 
     def arrivals(self) -> tuple[str, ...]:
-        """Returns the counters of which exactly one counts each frame that a switch receives."""
+        """Returns the keys of counters, exactly one of which counts each frame that a switch
+        receives."""
         return ()
 
     def passes_within(self) -> tuple[str, ...]:
-        """Returns the counters of packets that a program split in two and recirculated: for each of
-        these, `arrivals` count one more."""
+        """Returns the keys of counters of packets that a program split in two and recirculated. For
+        each such packet, `arrivals` count one packet more."""
         return ()
 
     def expected_frames(
         self, resolved: ResolvedScenario, job: ActiveJob, switch: str, counters: Mapping[str, Cells]
     ) -> int:
-        """Returns the frames that a switch should have sent for a job by its own counters; 0 if
-        there are no `arrivals`."""
+        """Returns the number of frames that a switch should have sent for a job, by its own
+        counters; 0 if there are no `arrivals`."""
         return 0
 
     def slot_meter(self, resolved: ResolvedScenario) -> SlotMeter | None:
         """Returns a function that counts the slots of a switch's aggregation memory that hold
-        incomplete sums; None if they cannot be counted. It is called often in virtual time."""
+        incomplete sums; None if they cannot be counted. In virtual time the function is called
+        often."""
         return None
 
     # When something is wrong.
@@ -596,16 +625,16 @@ class System(ABC):
         waiting: Mapping[str, Iterable[Waiting]],
         unserved: Mapping[str, Iterable[Waiting]],
     ) -> Mapping[str, MissingChunks]:
-        """Returns for each host or switch what it owes, the one that owes most first. waiting: host
-        -> what its worker waits for; unserved: host -> what its server waits for."""
+        """Returns what each host or switch owes; the one that owes most comes first. waiting: what
+        the workers on each host wait for. unserved: what the servers on each host wait for."""
         return {}
 
     def attack(
         self, key: str, resolved: ResolvedScenario, host: str
     ) -> Iterator[tuple[str, bytes]]:
-        """Yields (kind, frame) without end; the same key gives the same frames. host: the attacker,
-        whose victims are the jobs in which it does not take part. Nothing without
-        `attack_kinds`."""
+        """Yields (kind, frame) without end. The same key gives the same frames. host: the attacker,
+        whose victims are the jobs in which it does not take part. Without `attack_kinds`, yields
+        nothing."""
         return iter(())
 
 

@@ -1,6 +1,6 @@
-"""Answers of every system whose agents talk to each other while switches only forward: program,
-tables, sessions, bytes and bounds. Such a system only has to say who sends how much to whom, which
-agents there are, and in which order it adds."""
+"""The answers of every system whose agents send packets to each other while switches only forward:
+program, tables, sessions, bytes and bounds. Such a system only has to say who sends how much to
+whom, which agents there are, and in which order it adds."""
 
 from __future__ import annotations
 
@@ -64,9 +64,10 @@ NOTHING_SHARED = 0
 
 
 class BetweenHosts(System):
-    """endpoints: the module of its endpoints (hosts/systems/__init__.py), a name or a path;
-    transport: the protocol below its packets; header_bytes: the length of the system's own header;
-    window_max: the largest window that it supports."""
+    """A system whose switches only forward. endpoints: the module of its endpoints
+    (hosts/systems/__init__.py), as a name or a path. transport: the protocol below its packets.
+    header_bytes: the length of the system's own header. window_max: the largest window that it
+    supports."""
 
     abilities = Abilities(targets=TARGETS, keys=KEYS)
     counters = FORWARDING_COUNTERS
@@ -78,23 +79,23 @@ class BetweenHosts(System):
 
     @abstractmethod
     def flows(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Flow]:
-        """Returns what agents send each other in a round without loss, including those on one
-        host."""
+        """Returns what agents send each other in a round without loss. Flows between agents of one
+        host are included."""
 
     def least_flows(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Flow]:
-        """Returns the least that agents must send, if that is less than `flows`."""
+        """Returns the least that agents must send in a round, which may be less than `flows`."""
         return self.flows(resolved, job)
 
     @abstractmethod
     def added(self, inputs: Sequence[Array], start: int, elements: int) -> Array:
-        """Returns, for float32, a block of all workers' values added in the order in which this
-        system adds. start: the block's position in a tensor of `elements` elements."""
+        """Returns a block of all workers' float32 values, added in the order in which this system
+        adds. start: the block's position in a tensor of `elements` elements."""
 
     def forged(
         self, resolved: ResolvedScenario, job: ActiveJob, chance: Random, agent: Agent
     ) -> bytes:
-        """Returns the payload of an attack: what an agent would accept from a peer. A system that
-        knows can do better than random bytes."""
+        """Returns the payload of an attack on an agent. By default it is random bytes. A system can
+        return what the agent would accept from a peer."""
         return chance.randbytes(self.header_bytes + wire.VALUE_BYTES * resolved.lanes)
 
     def attack(
@@ -126,11 +127,12 @@ class BetweenHosts(System):
         return Choices(jobs, lanes, window)
 
     def lanes(self, scenario: Scenario) -> int:
-        """Returns the lanes that the scenario states, or the most that its MTU allows."""
+        """Returns the number of lanes that the scenario states, or the largest number that its MTU
+        allows."""
         return lanes_of(scenario, self.header_bytes)
 
     def frame_bytes(self, lanes: int) -> int:
-        """Returns the size of a packet with values: the Ethernet frame without its checksum."""
+        """Returns the size of a packet with values, as an Ethernet frame without its checksum."""
         return wire.LOWER_HEADER_BYTES + self.header_bytes + wire.VALUE_BYTES * lanes
 
     def chunk_bits(self, resolved: ResolvedScenario) -> int:
@@ -154,7 +156,7 @@ class BetweenHosts(System):
         rank: int,
         role: str = WORKER,
     ) -> dict[str, Any]:
-        """Returns hosts.agent's keys for one agent, without `settings`."""
+        """Returns the keys of hosts.agent for one agent, without `settings`."""
         return agent_configuration(resolved, job, self.endpoints, host, port, rank, role)
 
     def round_bytes(
@@ -180,7 +182,7 @@ class BetweenHosts(System):
         )
 
     def in_flight_bytes(self, resolved: ResolvedScenario, job: ActiveJob) -> float:
-        """Returns how much a worker may have in flight."""
+        """Returns how many bytes a worker may have in flight."""
         return job.job.window * self.chunk_bits(resolved) / 8
 
     def sent_again(
@@ -193,7 +195,8 @@ class BetweenHosts(System):
         return sent_again(resolved.graph, self.flows(resolved, job), more)
 
     def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
-        """Returns integers modulo 2^32; float32 bit for bit, added in the system's order."""
+        """Returns what results must be: integers modulo 2^32, and float32 bit for bit, added in the
+        system's order."""
         elements, is_float = job.job.elements, job.job.dtype == "float32"
 
         def truth(start: int, inputs: Sequence[Array]) -> Truth:
@@ -206,7 +209,7 @@ class BetweenHosts(System):
 
 
 class NumberedSessions:
-    """Sessions that share nothing and are distinguished by a number. See systems.base.Sessions."""
+    """Sessions (systems.base) of jobs that share nothing. They are distinguished by a number."""
 
     def __init__(self) -> None:
         self._begun: dict[int, int] = {}
@@ -246,15 +249,15 @@ def one_after_another(inputs: Iterable[Array]) -> Array:
 
 
 def trip_s(graph: Topology, flow: Flow, frame_bytes: int) -> float:
-    """Returns the time of a round trip through empty queues: a frame of this size there, and an
-    acknowledgement back."""
+    """Returns the time of a round trip through empty queues. A frame of this size goes to the
+    target, and an acknowledgement comes back."""
     there = path_s(graph, flow.source, flow.target, frame_bytes)
     return there + path_s(graph, flow.target, flow.source, wire.LOWER_HEADER_BYTES)
 
 
 def lossy_crossing_s(graph: Topology, sizes: Mapping[str, int]) -> float:
-    """Returns the bound with losses for a round that puts these bytes on directions: every frame
-    crosses its link 1 / (1 - p) times on average."""
+    """Returns the least expected time of a round with losses. sizes: the bytes that it puts on each
+    direction. Every frame crosses its link 1 / (1 - p) times on average."""
     ways = {name: way for link in graph.links for name, _, _, way in link.directions()}
     return max(
         (

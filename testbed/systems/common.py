@@ -1,4 +1,5 @@
-"""Answers that systems of every kind share: agents' configuration, lanes, probability of loss."""
+"""Answers that systems of all kinds share: agents' configuration, lanes, and the probability of
+loss."""
 
 from __future__ import annotations
 
@@ -30,9 +31,10 @@ def agent_configuration(
     rank: int,
     role: str = WORKER,
 ) -> dict[str, Any]:
-    """Returns hosts.agent's keys for one agent, without `settings`, which are the system's own.
+    """Returns the keys of hosts.agent for one agent, without `settings`, which are the system's
+    own.
 
-    endpoints: the module of its endpoints, a name or a path; port: the UDP port on which it
+    endpoints: the module of its endpoints, as a name or a path. port: the UDP port on which it
     listens.
     """
     link = next(iter(resolved.graph.ports(host).values()))
@@ -54,27 +56,27 @@ def agent_configuration(
 
 
 def _addresses(resolved: ResolvedScenario, job: Job) -> list[str]:
-    """Returns the addresses of the workers' hosts, for scripts that have connections of their
-    own."""
+    """Returns the addresses of the workers' hosts, for scripts that open connections of their own;
+    empty for other workloads."""
     if not isinstance(job.work, Torch):
         return []
     return [resolved.graph.host(name).ip for name in job.hosts]
 
 
 def lanes_of(scenario: Scenario, header_bytes: int) -> int:
-    """Returns the lanes that the scenario states, or the most that fit into its MTU beside a header
-    of this size."""
+    """Returns the number of lanes that the scenario states, or the largest number that its MTU
+    allows beside a header of this size."""
     return scenario.switch.lanes or lanes_that_fit(scenario, header_bytes)
 
 
 def lanes_that_fit(scenario: Scenario, header_bytes: int) -> int:
-    """Returns the most lanes that a packet of the scenario's MTU (with IP header) holds."""
+    """Returns the largest number of lanes in a packet of the scenario's MTU (with IP header)."""
     room = scenario.links.mtu_bytes - IP_AND_UDP_BYTES - header_bytes
     return min(LANES_MAX, room // wire.VALUE_BYTES)
 
 
 def check_lanes(scenario: Scenario, trust: Trust, header_bytes: int) -> Iterator[Finding]:
-    """Yields what `System.check` finds about `switch.lanes`."""
+    """Yields the problems of `switch.lanes`, for System.check."""
     if not trust("switch.lanes", "links.mtu"):
         return
     lanes, most = scenario.switch.lanes, lanes_that_fit(scenario, header_bytes)
@@ -84,7 +86,7 @@ def check_lanes(scenario: Scenario, trust: Trust, header_bytes: int) -> Iterator
 
 
 def independent_loss(way: Direction) -> float:
-    """Returns the probability that a frame is lost to constant independent losses; bursts and lists
+    """Returns the probability that a frame is lost to constant independent losses. Bursts and lists
     are not included."""
     passed = [1 - i.probability for i in way.impairments if isinstance(i, Drop)]
     return min(1 - prod(passed), LOSS_MAX)

@@ -1,7 +1,7 @@
-"""Answers of systems whose switches only forward: their program, counters, tables, and what crosses
-links.
+"""The answers of systems whose switches only forward: their program, counters and tables, and what
+crosses links.
 
-Systems that sum in switches also use most of this, because each program contains
+Systems that sum in switches also use most of this, because each of their programs contains
 p4/include/forwarding.p4.
 """
 
@@ -49,7 +49,8 @@ FORWARDING_COUNTERS: dict[str, Counter] = {
 
 @dataclass(frozen=True)
 class Flow:
-    """What one host sends to another in a round without loss; bytes of whole Ethernet frames."""
+    """What one host sends to another in a round without loss. bytes: those of whole Ethernet
+    frames."""
 
     source: str
     target: str
@@ -57,8 +58,8 @@ class Flow:
 
 
 def path(graph: Topology, source: str, target: str) -> list[str]:
-    """Returns the directions (`h1->s1`) that frames between two hosts cross; between agents of one
-    host `h1->h1`, which is not a link. Raises ValueError if there is no path."""
+    """Returns the directions (`h1->s1`) that frames between two hosts cross. Between agents of one
+    host this is `h1->h1`, which is not a link. Raises ValueError if there is no path."""
     if source == target:
         return [f"{source}->{target}"]
     wiring = wiring_of(graph)
@@ -85,7 +86,7 @@ def unreachable(graph: Topology, hosts: Sequence[str]) -> str:
 
 
 def bytes_by_direction(graph: Topology, flows: Iterable[Flow]) -> dict[str, int]:
-    """Returns what all flows together put on each direction."""
+    """Returns the bytes that all flows together put on each direction."""
     sizes: dict[str, int] = {}
     for flow in flows:
         for direction in path(graph, flow.source, flow.target):
@@ -94,9 +95,12 @@ def bytes_by_direction(graph: Topology, flows: Iterable[Flow]) -> dict[str, int]
 
 
 def sent_again(graph: Topology, flows: Sequence[Flow], more: Mapping[str, int]) -> dict[str, Again]:
-    """Returns the retransmitted bytes by direction (see System.sent_again). What a host sent beyond
-    the prediction crossed its own link completely, unless its agents also talk to each other; any
-    part of it crossed each other direction of its flows. Switches retransmit nothing."""
+    """Returns the retransmitted bytes by direction (see System.sent_again).
+
+    All bytes that a host sent beyond the prediction crossed its own link, unless its agents also
+    send to each other. Any part of them crossed each other direction of its flows. Switches
+    retransmit nothing.
+    """
     partly = {flow.source for flow in flows if flow.source == flow.target}
     most: dict[str, int] = {}
     for direction, sources in _sources(graph, flows).items():
@@ -121,7 +125,7 @@ def _sources(graph: Topology, flows: Iterable[Flow]) -> dict[str, set[str]]:
 
 
 def path_s(graph: Topology, source: str, target: str, frame_bytes: int) -> float:
-    """Returns how long a frame takes from one host to the other through empty queues."""
+    """Returns how long a frame takes from one host to another through empty queues, in seconds."""
     ways = {name: way for link in graph.links for name, _, _, way in link.directions()}
     crossed = [ways[name] for name in path(graph, source, target) if name in ways]
     return sum(

@@ -1,4 +1,5 @@
-"""Builds Ethernet frames layer by layer, as an outsider could: for attacks and their tests."""
+"""Builds Ethernet frames layer by layer, as an outsider could. They are used for attacks and in
+tests of attacks."""
 
 from __future__ import annotations
 
@@ -19,18 +20,18 @@ ICMP, TCP, UDP = 1, 6, 17
 DONT_FRAGMENT, MORE_FRAGMENTS = 0x4000, 0x2000
 VLAN, SERVICE_VLAN, OLD_SERVICE_VLAN = 0x8100, 0x88A8, 0x9100
 TAGS_READ_MAX = 4
-"""p4/include/lower_headers.p4: MAX_TAGS."""
+"""The number of VLAN tags that switches read, which is MAX_TAGS of p4/include/lower_headers.p4."""
 FIRST_BYTES = 16
-"""Bytes of UDP in a first fragment."""
+"""The number of bytes of the UDP datagram that the first fragment has."""
 NO_OPERATIONS = b"\1\1\1\0"
 """IPv4 options without any effect."""
 MAPPED = bytes(10) + b"\xff\xff"
 """The prefix of an IPv6 address that holds an IPv4 address."""
 SNAP = bytes.fromhex("aaaa03000000")
 UNREACHABLE, QUENCH, REDIRECT, EXPIRED, PARAMETER = 3, 4, 5, 11, 12
-"""Types of ICMP messages."""
+"""The types of ICMP messages."""
 PORT, TOO_BIG = 3, 4
-"""Codes of `UNREACHABLE`."""
+"""Two codes of `UNREACHABLE`."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def end_of(host: Host, port: int) -> End:
 
 
 def ethernet(to: bytes, source: bytes, body: bytes, tags: Sequence[tuple[int, int]] = ()) -> bytes:
-    """Returns a frame. tags: (ethertype, priority and VLAN) from the outermost."""
+    """Returns a frame. tags: (ethertype, priority and VLAN) of each tag, the outermost first."""
     ethertype = IPV6_TYPE if body[0] >> 4 == 6 else IPV4_TYPE
     types = [kind for kind, _ in tags] + [ethertype]
     inner = b"".join(
@@ -75,7 +76,7 @@ def ipv4(
     flags: int = DONT_FRAGMENT,
     number: int = 0,
 ) -> bytes:
-    """Returns a packet. flags: the fragment flags and offset."""
+    """Returns an IPv4 packet. flags: the fragment flags and offset."""
     size = IPV4.size + len(options)
     fields = (0x40 | size // 4, 0, size + len(body), number, flags, 64, protocol)
     blank = IPV4.pack(*fields, 0, source, to) + options
@@ -83,7 +84,7 @@ def ipv4(
 
 
 def udp(source: End, to: End, payload: bytes) -> bytes:
-    """Returns header and payload, with a checksum that covers IPv4's addresses."""
+    """Returns a UDP header and the payload, with a checksum that covers IPv4's addresses."""
     size = 8 + len(payload)
     head = struct.pack("!HHH", source.port, to.port, size)
     pseudo = source.ip + to.ip + struct.pack("!HH", UDP, size)
@@ -92,9 +93,9 @@ def udp(source: End, to: End, payload: bytes) -> bytes:
 
 
 def tcp(source: End, to: End, payload: bytes) -> bytes:
-    """Returns a segment: header and payload, with a checksum that covers IPv4's addresses. The
-    payload begins with the numbers that no outsider knows: sequence (4 bytes), acknowledgement (4)
-    and flags (1)."""
+    """Returns a TCP segment, with a checksum that covers IPv4's addresses. The payload must begin
+    with the numbers that no outsider knows: sequence (4 bytes), acknowledgement (4) and flags (1).
+    """
     numbers, data = payload[:9].ljust(9, b"\0"), payload[9:]
     ports = struct.pack("!HH", source.port, to.port)
     head = ports + numbers[:8] + bytes([5 << 4, numbers[8]]) + struct.pack("!H", ONES)
@@ -104,7 +105,7 @@ def tcp(source: End, to: End, payload: bytes) -> bytes:
 
 
 def icmp(kind: int, code: int, rest: bytes, quoted: bytes) -> bytes:
-    """Returns a message about a packet. rest: the second word."""
+    """Returns an ICMP message about a packet. rest: the second word of its header."""
     head, tail = bytes([kind, code]), rest + quoted
     checksum = ONES - word_sum(head + b"\0\0" + tail)
     return head + checksum.to_bytes(2, "big") + tail
@@ -112,7 +113,8 @@ def icmp(kind: int, code: int, rest: bytes, quoted: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class Transport:
-    """The protocol below agents' packets. segment: builds one from (source, target, payload)."""
+    """The protocol below agents' packets. segment: a function that builds a segment from (source,
+    target, payload)."""
 
     protocol: int
     header_bytes: int
@@ -142,21 +144,21 @@ def fragments(
 
 
 def mapped(source: End, to: End, payload: bytes, over: Transport = OVER_UDP) -> bytes:
-    """Returns a datagram over IPv6 between IPv4-mapped addresses. The pseudo header's sum is that
-    of IPv4 plus those of the prefixes, which are 0 in one's complement."""
+    """Returns a datagram over IPv6 between IPv4-mapped addresses. The sum of its pseudo header is
+    that of IPv4 plus those of the two prefixes, which are 0 in one's complement."""
     whole, addresses = over.segment(source, to, payload), (MAPPED + source.ip, MAPPED + to.ip)
     return IPV6.pack(6 << 28, len(whole), over.protocol, 64, *addresses) + whole
 
 
 def in_snap(to: bytes, source: bytes, packet: bytes) -> bytes:
-    """Returns an IEEE 802.3 frame with LLC and SNAP, in which the type of the packet, IPv4, follows
-    a length. Hosts do not accept it as IP."""
+    """Returns an IEEE 802.3 frame with LLC and SNAP. In it the type of the packet, IPv4, follows a
+    length. Hosts do not accept such a frame as IP."""
     body = SNAP + struct.pack("!H", IPV4_TYPE) + packet
     return ETHERNET.pack(to, source, len(body)) + body
 
 
 def icmp_about(sent: bytes, source: bytes, kind: int, code: int, rest: bytes) -> bytes:
-    """Returns a packet with a message about an IPv4 packet without options, addressed to its
-    sender. source: the address from which the message comes."""
+    """Returns a packet with an ICMP message about an IPv4 packet without options, addressed to that
+    packet's sender. source: the address from which the message comes."""
     sender = sent[12:16]
     return ipv4(source, sender, icmp(kind, code, rest, sent[: IPV4.size + 8]), ICMP)

@@ -1,8 +1,10 @@
-"""Builds frames of a host that pretends to be an agent of a job in which it has no part, for
-systems whose agents talk to each other. None of these frames may change a sum or end a job.
+"""Builds frames of a host that pretends to be an agent of a job in which it has no part. They
+attack systems whose agents send packets to each other. None of these frames may change a sum or end
+a job.
 
-Kinds take turns. Agents trust their peers' addresses, so most kinds carry one, in every
-encapsulation that a host removes; the switch at the attacker's own port has to recognise them.
+Kinds of frames take turns. Agents trust their peers' addresses, so most kinds have a peer's address
+as their source, in every encapsulation that a host removes. The switch at the attacker's own port
+has to recognize these frames.
 """
 
 from __future__ import annotations
@@ -39,17 +41,17 @@ from agglab.testbed.systems.frames import (
 from agglab.topologies import Topology
 
 FORGED, MALFORMED, FORWARDED = "forged", "malformed", "forwarded"
-"""The switch's counter for each kind of frame. A host ignores the frames that are forwarded."""
+"""The switch's counters for these frames. A host ignores the frames that are forwarded."""
 
 Forge = Callable[[random.Random, Agent], bytes]
-"""A payload that the agent would accept from a peer."""
+"""A function that returns a payload that the agent would accept from a peer."""
 
 
 @dataclass(frozen=True)
 class Aim:
-    """The circumstances of one turn. own: the attacker, at the peer's port; agent: one of the
-    victim's; peer: one of its peers; payload: what the agent would accept from the peer over that
-    transport."""
+    """The circumstances of one turn. own: the attacker, with the peer's port. agent: an agent of
+    the victim. peer: one of the agent's peers. payload: what the agent would accept from the peer.
+    over: the transport of the payload."""
 
     chance: random.Random
     own: End
@@ -64,7 +66,7 @@ Make = Callable[[Aim], list[bytes]]
 
 @dataclass(frozen=True)
 class Kind(AttackKind):
-    """A kind of attack. make: returns the frames of one turn."""
+    """A kind of attack. make: a function that returns the frames of one turn."""
 
     make: Make
 
@@ -78,8 +80,9 @@ def frames(
     over: Transport = OVER_UDP,
     kinds: Mapping[str, Kind] | None = None,
 ) -> Iterator[tuple[str, bytes]]:
-    """Yields frames (see System.attack). agents, forge: give a job's agents, and what forges its
-    frames. kinds: the kinds of frames; by default those of all systems."""
+    """Yields frames (see System.attack). agents: returns a job's agents. forge: returns the
+    function that forges payloads for a job. kinds: the kinds of frames; by default, those of all
+    systems."""
     chance, graph = random.Random(key), resolved.graph
     victims = [
         (agent, forge(job))
@@ -101,7 +104,8 @@ def frames(
 
 
 def _others(agent: Agent, host: str, graph: Topology) -> list[End]:
-    """Returns its peers on hosts other than its own, to which no link leads, and the attacker's."""
+    """Returns the agent's peers, without those on the attacker's host. Peers on the agent's own
+    host are also left out, because no link leads to them."""
     hosts = {known.ip: known for known in graph.hosts if known.name not in (host, agent.host)}
     peers: list[Any] = agent.configuration["settings"]["peers"]
     return [end_of(hosts[ip], port) for ip, port in peers if ip in hosts]
@@ -111,7 +115,7 @@ def _others(agent: Agent, host: str, graph: Topology) -> list[End]:
 
 
 def _under(source: Callable[[Aim], End], tags: int = 0, options: bytes = b"") -> Make:
-    """Returns a maker of frames with a given source address and VLAN tags."""
+    """Returns a maker of frames with a given source address, VLAN tags and options."""
 
     def make(aim: Aim) -> list[bytes]:
         packet = datagram(source(aim), aim.agent, aim.payload, options, aim.over)
@@ -143,8 +147,8 @@ def _in_snap(aim: Aim) -> list[bytes]:
 
 
 def _changed(change: Callable[[random.Random, bytes], bytes]) -> Make:
-    """Returns a maker of frames with the peer's address that differ from what the agent would
-    accept."""
+    """Returns a maker of frames with the peer's address. Their payload differs from what the agent
+    would accept."""
 
     def make(aim: Aim) -> list[bytes]:
         return _under(_peer)(replace(aim, payload=change(aim.chance, aim.payload)))
@@ -153,8 +157,8 @@ def _changed(change: Callable[[random.Random, bytes], bytes]) -> Make:
 
 
 def _message(code: int, rest: bytes, source: Callable[[Aim], End]) -> Make:
-    """Returns a maker of ICMP messages about a packet that the agent could have sent to the
-    peer."""
+    """Returns a maker of ICMP messages about a packet that the agent could have sent to the peer.
+    source: returns the sender of the message."""
 
     def make(aim: Aim) -> list[bytes]:
         sent = datagram(aim.agent, aim.peer, aim.payload, over=aim.over)
@@ -185,7 +189,7 @@ def _own_at_any_port(aim: Aim) -> End:
 
 
 def _of_another(at: int, size: int) -> Callable[[random.Random, bytes], bytes]:
-    """Returns a function that changes a number in the header."""
+    """Returns a function that replaces a number in the header by a random one."""
 
     def change(chance: random.Random, payload: bytes) -> bytes:
         return payload[:at] + chance.randbytes(size) + payload[at + size :]
@@ -198,7 +202,8 @@ def _of_another_length(chance: random.Random, payload: bytes) -> bytes:
 
 
 JOB_AT, SESSION_AT = (2, 2), (4, 4)
-"""Positions in the headers that come with Agglab; for other headers, some bytes are changed."""
+"""The position and length of the job and of the session in the headers of the systems that come
+with Agglab. In other headers, these are just some bytes."""
 
 KINDS: Mapping[str, Kind] = {
     "peer": Kind(FORGED, _under(_peer)),

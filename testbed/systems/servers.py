@@ -1,5 +1,5 @@
-"""Common parts of systems whose workers push to servers: which hosts serve, and who is cut off if a
-round does not end."""
+"""Common parts of systems whose workers push to servers: which hosts have servers, and who is cut
+off if a round does not end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from agglab.testbed.systems.base import ActiveJob, MissingChunks, Waiting
 
 
 def matching(patterns: Sequence[str], hosts: Sequence[str]) -> tuple[str, ...]:
-    """Returns the hosts that patterns name, in the order of the patterns, then of the topology."""
+    """Returns the hosts that the patterns match, in the order of the patterns and then of the
+    topology."""
     found = (name for pattern in patterns for name in hosts if fnmatchcase(name, pattern))
     return tuple(dict.fromkeys(found))
 
@@ -23,7 +24,8 @@ def matching(patterns: Sequence[str], hosts: Sequence[str]) -> tuple[str, ...]:
 def attacks_from_servers(
     scenario: Scenario, system: str, patterns: Sequence[str], trust: Trust
 ) -> Iterator[Finding]:
-    """Yields what `System.check` finds about attacks if these hosts only serve."""
+    """Yields the problems of attacks that come from hosts with servers, for System.check. patterns:
+    the hosts that only run servers."""
     for index, fault in enumerate(scenario.faults):
         host = fault.host or ""
         serves = any(fnmatchcase(host, pattern) for pattern in patterns)
@@ -41,12 +43,11 @@ def diagnose(
     waiting: Mapping[str, Iterable[Waiting]],
     unserved: Mapping[str, Iterable[Waiting]],
 ) -> Mapping[str, MissingChunks]:
-    """Returns who owes what. A worker waits for [chunk, index of its server], a server for [chunk,
-    rank, ...]: the workers whose values have not arrived.
+    """Returns what each host owes. A worker waits for [chunk, index of its server]. A server waits
+    for [chunk, rank, ...], the workers whose values have not arrived.
 
-    Each pair of a worker and a server between which something is missing is evidence against both
-    hosts. The host in most of these pairs comes first, with what is missing between it and any
-    other.
+    If something is missing between a worker and a server, either of them may be the cause. The host
+    in most of these pairs comes first, with everything that is missing between it and other hosts.
     """
     evidence = _Evidence(job, unserved)
     for host, entries in waiting.items():
@@ -59,8 +60,9 @@ def diagnose(
 
 
 class _Evidence:
-    """never_sent, never_heard: for each pair of a worker and a server, the chunks that the worker
-    owes the server, and the results that it has not received from it."""
+    """What is missing between workers and servers. never_sent: for each pair of a worker and a
+    server, the chunks whose values the server lacks. never_heard: for each pair, the chunks whose
+    results the worker has not received."""
 
     def __init__(self, job: ActiveJob, unserved: Mapping[str, Iterable[Waiting]]) -> None:
         self._job = job
@@ -74,8 +76,8 @@ class _Evidence:
         self._never_heard: dict[Pair, set[int]] = {}
 
     def worker_waits(self, host: str, chunk: int, server: str) -> None:
-        """Records a waiting worker: its values have not arrived, or the result sent to it has
-        not."""
+        """Records that a worker waits. Either its values have not arrived at the server, or the
+        result has not arrived at the worker."""
         missing = self._missing.get((server, chunk))
         if missing is None:
             # The server has served it, or never begun it; but a full list may leave out chunks.
@@ -85,7 +87,7 @@ class _Evidence:
             self._never_sent.setdefault((host, server), set()).add(chunk)
 
     def worker_is_silent(self, host: str) -> None:
-        """Records a worker that answers nothing: it will not send what servers lack."""
+        """Records that a worker answers nothing, and therefore will not send what servers lack."""
         for (server, chunk), missing in self._missing.items():
             if host in missing:
                 self._never_sent.setdefault((host, server), set()).add(chunk)
@@ -101,7 +103,8 @@ class _Evidence:
         return {host: missing for host, missing in found.items() if missing.count}
 
     def _owed_by(self, host: str) -> MissingChunks:
-        """Returns what a worker owes; for a host that only serves, the results that are missing."""
+        """Returns what a host owes. For a host that only runs servers, these are all chunks that
+        are missing between it and workers."""
         if host not in self._job.hosts:
             of_both = (*self._never_sent.items(), *self._never_heard.items())
             lacking = (chunks for (_, at), chunks in of_both if at == host)

@@ -8,20 +8,21 @@ from dataclasses import dataclass
 from agglab.testbed.systems.base import Registers, SlotMeter
 
 CELLS_MAX = 2048
-"""How many cells are read from a switch at a time; reading more would take longer than the run."""
+"""The largest number of cells that are read from a switch at a time. Reading more would take longer
+than the run."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """Cells of one switch. under_way: returns whether a cell holds an incomplete sum, from its
-    values in the `registers`."""
+    """Some cells of one switch. under_way: a function that takes a cell's values in the
+    `registers`, and returns whether the cell holds an incomplete sum."""
 
     registers: tuple[str, ...]
     cells: list[int]
     under_way: Callable[..., bool]
 
     def count(self, source: Registers, switch: str) -> int | None:
-        """Returns the number; None if the switch cannot be read now."""
+        """Returns the number of incomplete sums; None if the switch cannot be read now."""
         columns = []
         for name in self.registers:
             read = source.registers(switch, name, self.cells)
@@ -32,13 +33,13 @@ class Part:
 
 
 def begun_by_some(register: str, cells: list[int], everybody: int) -> Part:
-    """Returns a Part for a register that says who or how many are in the sum. everybody: its value
-    for a complete sum."""
+    """Returns a Part for a register that says which contributions are in a sum, or how many.
+    everybody: the value for a complete sum."""
     return Part((register,), cells, lambda so_far: so_far not in (0, everybody))
 
 
 def slot_meter(parts: Mapping[str, Sequence[Part]]) -> SlotMeter | None:
-    """Returns a meter that counts them by switch; None if there are too many cells, or none."""
+    """Returns a meter of these parts by switch. Returns None if there are no cells, or too many."""
     cells = [sum(len(part.cells) * len(part.registers) for part in own) for own in parts.values()]
     if not 0 < max(cells, default=0) <= CELLS_MAX:
         return None

@@ -1,10 +1,11 @@
-"""Virtual time: the compiled program, the protocol's workers and links under a clock of events.
+"""Virtual time: the compiled program, the protocol's workers and links, driven by a clock of
+events.
 
     with VirtualBackend(topology, seed, built(jsons)) as backend:   # a testbed.backend.Backend
         ...
 
-Everything happens in one process, without root and without packets; two runs of one seed are alike
-to the nanosecond.
+Everything happens in one process, without root and without packets. Two runs with the same seed are
+identical to the nanosecond.
 """
 
 from agglab.testbed.virtual.backend import VirtualBackend

@@ -1,4 +1,4 @@
-"""A network in virtual time, for `control`: testbed.backend.Backend in one process."""
+"""Implements testbed.backend.Backend as a network in virtual time, in one process."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ AGGREGATOR = Address(wire.AGGREGATOR_MAC, wire.AGGREGATOR_ADDRESS, wire.AGGREGAT
 
 
 class VirtualBackend:
-    """All nodes and links of a topology under one clock. programs: the program of every switch;
-    limit_ns: the time at which everything has to be over."""
+    """All nodes and links of a topology under one clock. programs: the program of every switch.
+    limit_ns: the time at which the run must be over; None for no limit."""
 
     def __init__(
         self,
@@ -45,8 +45,8 @@ class VirtualBackend:
         sample_ns: int = 0,
         slot_meter: SlotMeter | None = None,
     ) -> None:
-        """sample_ns: how often workers, links and switches are looked at for `record`, 0 for never;
-        slot_meter: counts the slots that switches use then."""
+        """sample_ns: how often workers, links and switches are sampled for `record`; 0 for never.
+        slot_meter: counts the slots that each switch uses at a sample."""
         self.topology, self.seed = topology, seed
         self.clock = Clock()
         self._limit_ns = limit_ns
@@ -85,7 +85,7 @@ class VirtualBackend:
                 switch.connect(sender.port, out, into)
 
     def tap(self, told: Callable[[bytes], None]) -> None:
-        """Makes the clock call `told` with each frame that arrives anywhere."""
+        """Makes the clock call `told` with each frame that arrives at any node."""
         for direction in self._directions.values():
             direction.tap(told)
 
@@ -105,7 +105,8 @@ class VirtualBackend:
         return self.clock.now_ns
 
     def wait(self, until_ns: int) -> list[Event]:
-        """Lets time pass. Returns events as soon as there are any, or none at `until_ns`."""
+        """Lets time pass. Returns events as soon as there are any, or none at `until_ns`. Raises
+        NeverEnds if the limit of the run is reached."""
         if not self._events:
             limit_ns = until_ns if self._limit_ns is None else min(until_ns, self._limit_ns)
             self._go_on(limit_ns)
@@ -116,8 +117,8 @@ class VirtualBackend:
         return events
 
     def _go_on(self, until_ns: int) -> None:
-        """Runs the clock until there are events. Looking at the state changes nothing, and nobody
-        looks while nothing can happen."""
+        """Runs the clock until there are events, and takes the samples that are due. Taking a
+        sample changes nothing. No sample is taken while nothing can happen."""
         tracks, clock = self._tracks, self.clock
         while tracks and tracks.due_ns < until_ns and not clock.idle:
             if clock.run(max(tracks.due_ns, clock.now_ns), lambda: bool(self._events)):
@@ -151,7 +152,8 @@ class VirtualBackend:
         return Record(workers, links, switches, counts, self._tracks.every_ns)
 
     def progress(self) -> list[Event]:
-        """Returns the progress of every worker in a round; it is not an event of the run."""
+        """Returns the progress of every worker that is in a round. It is not part of the run's
+        events."""
         found = (node.progress() for node in self._workers.values())
         return [event for event in found if event]
 
@@ -208,7 +210,8 @@ class VirtualBackend:
         self._workers[worker].kill()
 
     def _disturb(self, what: object, job: int | None, on: bool) -> None:
-        """A fault begins, or is over, that keeps a node from answering in time."""
+        """Records that a fault that keeps a node from answering in time begins (`on`) or is
+        over."""
         under_way = self._disturbing.pop(what, None)
         if under_way is not None:
             self._causes.end(under_way)
@@ -284,5 +287,6 @@ class VirtualBackend:
         return {name: direction.carried_bytes() for name, direction in self._directions.items()}
 
     def usage(self) -> Usage:
-        """Returns None, since no process of its own runs in virtual time."""
+        """Returns the constant NOTHING, because nodes in virtual time have no processes of their
+        own."""
         return usage.NOTHING

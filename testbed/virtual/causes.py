@@ -1,15 +1,24 @@
-"""Why packets are sent again in virtual time, where everything that happens to a frame is known.
+"""Finds out why packets are sent again in virtual time, where everything that happens to a frame is
+known.
 
-A worker sends a contribution again because it has heard no result. That is explained if a packet of
-the same chunk (slot and tag), or of the one before it on the slot, was lost, changed or held up
-anywhere, or if a fault stopped or slowed what should have answered. It is a consequence if that
-happened to another chunk of the job, or was mended there, while this one was under way, or as long
-before: workers that mend a loss get out of step for a moment, and what is late then looks
-overtaken. Workers that compute between two sums are out of step when they have done so, too.
-Whatever is neither is the doing of the program or of the worker's timers. Between hosts,
-where switches only forward, a packet that waits for its peer's answer is explained if any packet of
-these two was lost, changed or held up since it was sent; if the peer gathers what all agents send,
-any packet of the job, since then or as long before.
+An agent sends a packet again because it has received no answer. There are three cases.
+
+The retransmission is explained if a packet of the same chunk (slot and tag), or of the chunk before
+it on the slot, was lost, changed or held up anywhere. It is also explained if a fault stopped or
+slowed a node that should have answered, at some time since the first transmission.
+
+It is a consequence if that happened to another packet of the job, or if another packet was sent
+again for that reason. This must have been after the first transmission or, before it, within the
+time that the agent has waited since. The reason is that workers that repair a loss are out of step
+for a moment, and packets that are late then look as if they were lost. Workers that compute between
+two sums are out of step after they have computed as well, so the computing time is added.
+
+Otherwise it is unexplained: it is due to the program or to the worker's timers.
+
+Between hosts, where switches only forward, a packet waits for its peer's answer. Its retransmission
+is explained if any packet between these two hosts was lost, changed or held up since the first
+transmission. If the peer gathers what all agents send, any packet of the job counts, since then or
+for as long before.
 """
 
 from __future__ import annotations
@@ -29,16 +38,17 @@ EXAMPLES_KEPT = 3
 FOREVER_NS = 1 << 62
 
 Chunk = tuple[int, int, int]
-"""A job's number, a slot and a tag."""
+"""The number of a job, a slot and a tag."""
 Pair = frozenset[bytes]
-"""Two addresses of IPv4."""
+"""The IPv4 addresses of two hosts."""
 SOURCE, TARGET = slice(26, 30), slice(30, 34)
 SOURCE_PORT, TARGET_PORT = slice(34, 36), slice(36, 38)
 
 
 @dataclass
 class Disturbance:
-    """A fault that stops or slows a node, while it lasts. job: None for everybody's."""
+    """The time during which a fault stops or slows a node. job: the job whose packets it concerns;
+    None for all jobs."""
 
     job: int | None
     begin_ns: int
@@ -47,7 +57,8 @@ class Disturbance:
 
 @dataclass
 class Causes:
-    """Collects what goes wrong, and judges what is sent again by it."""
+    """Collects what happens to frames and nodes, and uses it to judge packets that are sent
+    again."""
 
     clock: Clock
     _jobs: dict[tuple[bytes, bytes], int] = field(default_factory=dict)
@@ -63,13 +74,14 @@ class Causes:
     _examples: list[str] = field(default_factory=list)
 
     def agent(self, ip: bytes, port: int, job: int, computing_ns: int = 0) -> None:
-        """Frames from and to this address are this job's, whatever its system's packets look
-        like. computing_ns: how long its agents compute between two sums of a round."""
+        """Records that frames from and to this address belong to this job, whatever packets its
+        system sends. computing_ns: how long the job's agents compute between two sums of a round.
+        """
         self._jobs[ip, port.to_bytes(2, "big")] = job
         self._computing_ns[job] = computing_ns
 
     def hit(self, frame: bytes) -> None:
-        """A frame was lost, changed or held up."""
+        """Records that a frame was lost, changed or held up."""
         if len(frame) < wire.LOWER_HEADER_BYTES + wire.HEADER_BYTES:
             return
         header = np.frombuffer(frame, wire.HEADER, 1, wire.LOWER_HEADER_BYTES)[0]
@@ -80,23 +92,25 @@ class Causes:
         self._last_hit_between_ns[job, between] = self.clock.now_ns
 
     def _job_of(self, frame: bytes, stated: int) -> int:
-        """stated: what a header of hosts/wire.py says; between switches there is nothing else."""
+        """Returns the job of a frame. stated: the job that a header of hosts/wire.py states. It is
+        used between switches, where the addresses are those of no agent."""
         sender = self._jobs.get((frame[SOURCE], frame[SOURCE_PORT]), stated)
         return self._jobs.get((frame[TARGET], frame[TARGET_PORT]), sender)
 
     def begin(self, job: int | None) -> Disturbance:
-        """Records that from now on something stops or slows a job's worker or, if the job is None,
+        """Records that from now on a fault stops or slows a worker of a job or, if the job is None,
         a switch or link that all jobs share."""
         made = Disturbance(job, self.clock.now_ns)
         self._disturbances.append(made)
         return made
 
     def end(self, disturbance: Disturbance) -> None:
-        """Records that it is over."""
+        """Records that the disturbance is over."""
         disturbance.end_ns = self.clock.now_ns
 
     def sent_again(self, host: str, job: int, repeat: Repeat, between: Pair) -> None:
-        """An agent has sent a packet again. between: its own address and its peer's."""
+        """Records that an agent has sent a packet again, and why. between: the agent's address and
+        its peer's."""
         first_sent_ns = repeat.first_sent_ns
         was_hit = self._was_hit(job, repeat, between)
         if was_hit or self._disturbed(job, first_sent_ns):
@@ -134,7 +148,7 @@ class Causes:
         return any(d.job in (None, job) and d.end_ns >= since_ns for d in self._disturbances)
 
     def repeats(self) -> Repeats:
-        """The packets that were sent again so far."""
+        """Returns how many packets were sent again so far, by cause."""
         return Repeats(
             dict(self._explained),
             dict(self._consequences),

@@ -1,4 +1,5 @@
-"""The clock of virtual time: what happens next, in whole nanoseconds (native/clock.c)."""
+"""The clock of virtual time, which carries out actions in order. Times are whole nanoseconds
+(native/clock.c)."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ Action = Callable[[Any], None]
 Answer = Callable[[int, bytes], None]
 """The function that answers a question, given its number and data."""
 AT_ONCE_MAX = 1_000_000
-"""Actions at one moment; thousands of workers that begin together need a hundredth of it."""
+"""The largest number of actions at one moment. Thousands of workers that begin together need a
+hundredth of it."""
 ACTIONS_A_CALL = 100_000
 """The number of events after which Python looks for Ctrl-C."""
 
@@ -24,7 +26,7 @@ IS_OVER, WAS_STOPPED, HAS_MORE, STANDS_STILL = range(4)
 
 
 class NeverEnds(RuntimeError):
-    """Virtual time has passed the limit that was set for it, or stands still."""
+    """An error: virtual time has passed the limit that was set for it, or stands still."""
 
 
 class _State(ctypes.Structure):
@@ -38,9 +40,11 @@ class _State(ctypes.Structure):
 
 
 class Clock:
-    """Actions at times. What is due at the same time happens in the order it was asked for.
+    """A clock that carries out actions at given times. Actions that are due at the same time are
+    carried out in the order in which they were asked for.
 
-    Links, switches and hosts in C act on the same clock, and ask Python through `answer`.
+    Links, switches and hosts in C act on the same clock. They ask Python through the functions that
+    `answer` sets.
     """
 
     def __init__(self) -> None:
@@ -67,23 +71,25 @@ class Clock:
 
     @property
     def happened(self) -> int:
-        """Actions carried out so far."""
+        """The number of actions carried out so far."""
         return self._state.happened
 
     def at(self, time_ns: int, action: Action, argument: Any) -> None:
-        """Call `action(argument)` at a time that is not past."""
+        """Calls `action(argument)` when the clock reaches `time_ns`, which must not be past."""
         assert time_ns >= self.now_ns, "time does not go back"
         number = next(self._numbers)
         self._actions[number] = action, argument
         self.library.clock_ask_at(self.address, time_ns, number)
 
     def answer(self, question: int, subject: int, answer: Answer) -> None:
-        """Call `answer` when C asks a question about one of Python's objects, 0 for all of them."""
+        """Sets the function that is called when C asks this question about an object of Python.
+        subject: the object's id; 0 for all objects."""
         self._answers[question, subject] = answer
 
     def run(self, until_ns: int, stop: Callable[[], bool]) -> bool:
-        """Go on until `stop()` is true after something that Python did (returns True), or up to
-        `until_ns`. Raises NeverEnds where actions ask for others at the same moment without end."""
+        """Carries out actions up to `until_ns`, or until `stop()` is true after an action of
+        Python. Returns whether `stop()` ended it. Raises NeverEnds if actions ask for others at the
+        same moment without end."""
         self._stop = stop
         self._state.at_once = 0
         reason = HAS_MORE
@@ -104,11 +110,11 @@ class Clock:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing will ever happen unless somebody asks for it."""
+        """Whether nothing will happen unless another action is asked for."""
         return not self._state.waiting
 
     def _asked(self, question: int, subject: int, number: int, data: int, size: int) -> None:
-        """Called from C, through which no exception may pass."""
+        """Answers a question. It is called from C, through which no exception may pass."""
         try:
             if question == ACTION:
                 action, argument = self._actions.pop(number)

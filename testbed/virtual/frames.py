@@ -1,5 +1,5 @@
-"""Datagrams to Ethernet frames and back, as a host's kernel does it: headers and checksums
-(native/framing.c)."""
+"""Converts datagrams to Ethernet frames and back, with headers and checksums, as a host's kernel
+does (native/framing.c)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agglab.testbed.virtual import native
 
 @dataclass(frozen=True)
 class Address:
-    """One end of UDP."""
+    """The addresses and the UDP port of one end of a conversation."""
 
     mac: str
     ip: str
@@ -22,7 +22,7 @@ class Address:
 
 
 class _Address(ctypes.Structure):
-    """`struct address` of native/framing.h."""
+    """The fields of `struct address` of native/framing.h."""
 
     _fields_ = [
         ("mac", ctypes.c_uint8 * 6),
@@ -32,7 +32,7 @@ class _Address(ctypes.Structure):
 
 
 class FramingSettings(ctypes.Structure):
-    """`struct framing`."""
+    """The fields of `struct framing`."""
 
     _fields_ = [("own", _Address), ("other", _Address)]
 
@@ -48,7 +48,7 @@ def _settings(address: Address) -> _Address:
 
 
 class Framing:
-    """One host's traffic with one other end, both ways."""
+    """The conversion of one host's traffic with one other end, in both directions."""
 
     def __init__(self, own: Address, other: Address) -> None:
         self._settings = FramingSettings.of(own, other)
@@ -56,14 +56,14 @@ class Framing:
         self._library = native.load()
 
     def frame(self, payload: bytes) -> bytes:
-        """The frame that carries a datagram to the other end."""
+        """Returns the frame that carries a datagram to the other end."""
         room = ctypes.create_string_buffer(LOWER_HEADER_BYTES + len(payload))
         self._library.framing_frame(self._address, payload, len(payload), room)
         return room.raw
 
     def payload(self, frame: bytes) -> bytes | None:
-        """The datagram in a frame as hosts send them; None for all others, which may yet hold one
-        (reception.py)."""
+        """Returns the datagram in a frame that has the form in which hosts send frames; None for
+        all other frames. Those may still hold a datagram (reception.py)."""
         size = ctypes.c_uint32()
         found = self._library.framing_payload(self._address, frame, len(frame), ctypes.byref(size))
         return frame[LOWER_HEADER_BYTES : LOWER_HEADER_BYTES + size.value] if found else None
@@ -71,5 +71,5 @@ class Framing:
 
 @lru_cache(maxsize=4096)
 def packed(ip: str) -> bytes:
-    """Returns the bytes on the wire."""
+    """Returns the bytes of an IPv4 address on the wire."""
     return ipaddress.IPv4Address(ip).packed

@@ -1,4 +1,4 @@
-"""A host in virtual time: sockets of agents at the end of a link (native/host.c)."""
+"""A host in virtual time: the sockets of its agents at the end of a link (native/host.c)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from agglab.topologies import Host
 
 
 class _Counts(ctypes.Structure):
-    """`struct host_counts` of native/host.h."""
+    """The fields of `struct host_counts` of native/host.h."""
 
     _fields_ = [(name, ctypes.c_uint64) for name in ("received", "used", "sent")]
 
 
 class Socket:
-    """An agent's UDP socket: whom it speaks to, by index, and the agent itself."""
+    """An agent's UDP socket. own: its address. peers: the addresses with which it communicates,
+    which are known by their indexes."""
 
     def __init__(self, own: Address, peers: Sequence[Address], agent: AgentNode) -> None:
         self.agent = agent
@@ -31,16 +32,16 @@ class Socket:
         self._by_source = {(packed(peer.ip), peer.port): n for n, peer in enumerate(peers)}
 
     def framing(self, peer: int) -> int:
-        """The address of a peer's `struct framing`."""
+        """Returns the address of a peer's `struct framing`."""
         return self._first + peer * ctypes.sizeof(FramingSettings)
 
     def peer(self, ip: bytes, port: int) -> int | None:
-        """The index of a peer; None of a stranger."""
+        """Returns the index of a peer; None if the address is not a peer's."""
         return self._by_source.get((ip, port))
 
 
 class HostNode:
-    """A host: its link's outgoing direction, and a socket of each agent's by UDP port."""
+    """A host: its link's outgoing direction, and its agents' sockets by UDP port."""
 
     def __init__(self, clock: Clock, host: Host) -> None:
         self.name = host.name
@@ -68,7 +69,8 @@ class HostNode:
         into.end_at(self._library.host_receive, self.address, 0)
 
     def open(self, own: Address, peers: Sequence[Address], agent: AgentNode) -> None:
-        """Opens an agent's socket, in place of one that ended with its program or session."""
+        """Opens an agent's socket. It replaces a socket on the same port whose program or session
+        has ended."""
         made = self.sockets[own.port] = Socket(own, peers, agent)
         self._library.host_open(
             self.address, own.port, made.framing(0), len(made.framings), agent.address
@@ -97,13 +99,13 @@ class HostNode:
             found.agent.receive(peer, datagram)
 
     def send(self, frame: bytes) -> None:
-        """Put a frame on the host's link."""
+        """Puts a frame on the host's link."""
         assert self._out is not None, "every host has a link"
         self._library.host_send(self.address, frame, len(frame))
 
     def _receive_other(self, frame: bytes) -> None:
-        """Give the socket what the kernel would of a frame that is not as hosts send them; anything
-        else is ignored."""
+        """Handles a frame that does not have the form in which hosts send frames. A socket receives
+        what the kernel would give it; anything else is ignored."""
         heard = self._reception.receive(frame, self._clock.now_ns)
         if isinstance(heard, Datagram):
             source, own = heard.ports
@@ -118,7 +120,8 @@ class HostNode:
                 found.agent.network_error()
 
     def _give(self, agent: AgentNode, peer: int, payload: bytes) -> None:
-        """A datagram for an agent's socket, which is gone if its program has ended."""
+        """Passes a datagram to an agent's socket. The socket is gone if the agent's program has
+        ended."""
         if agent.alive:
             self._counts.used += 1
             agent.receive(peer, payload)

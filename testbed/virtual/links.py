@@ -18,7 +18,7 @@ NS_PER_US = 1000
 
 
 class _Counts(ctypes.Structure):
-    """`struct counts` of native/link.h."""
+    """The fields of `struct counts` of native/link.h."""
 
     _fields_ = [
         (name, ctypes.c_uint64)
@@ -30,7 +30,7 @@ class _Counts(ctypes.Structure):
 
 
 class _Settings(ctypes.Structure):
-    """`struct link_settings`."""
+    """The fields of `struct link_settings`."""
 
     _fields_ = [
         (name, ctypes.c_uint64) for name in ("rate_bps", "delay_ns", "queue_bytes", "queue_packets")
@@ -38,7 +38,7 @@ class _Settings(ctypes.Structure):
 
 
 class _Look(ctypes.Structure):
-    """`struct look`."""
+    """The fields of `struct look`."""
 
     _fields_ = [
         (name, ctypes.c_uint64) for name in ("carried_bytes", "waiting_packets", "waiting_bytes")
@@ -46,8 +46,8 @@ class _Look(ctypes.Structure):
 
 
 class LinkDirection:
-    """One direction of a link. `deliver(frame)` is called at its far end, unless it ends at a node
-    in C. `address` is that of its `struct link`."""
+    """One direction of a link. deliver: a function that is called with each frame at the far end,
+    unless the direction ends at a node in C. address: the address of its `struct link`."""
 
     def __init__(
         self,
@@ -83,7 +83,8 @@ class LinkDirection:
             self._library.link_free(self.address)
 
     def end_at(self, receive: object, node: int, port: int) -> None:
-        """Give its frames to a port of a node in C by a function of the library."""
+        """Makes the direction end at a port of a node in C. receive: the library's function that
+        takes the frames."""
         self._library.link_to(self.address, native.address_of(receive), node, port)
 
     def tap(self, told: Callable[[bytes], None]) -> None:
@@ -92,20 +93,21 @@ class LinkDirection:
         self._library.link_tap(self.address)
 
     def send(self, frame: bytes) -> None:
-        """Put a frame at the end of the queue, or lose it if that is full."""
+        """Puts a frame at the end of the queue, or loses it if the queue is full."""
         self._library.link_send_copy(self.address, frame, len(frame))
 
     def take_down(self) -> None:
-        """Loses all frames until `bring_up`. Frames that are sent still use the link's time."""
+        """Makes the direction lose all frames until `bring_up`. Frames that are sent still use the
+        link's time."""
         self._library.link_down(self.address, 1)
 
     def bring_up(self) -> None:
-        """Lets frames arrive again."""
+        """Makes frames arrive again."""
         self._library.link_down(self.address, -1)
 
     def change_rate(self, rate_bps: int | None) -> None:
-        """Changes the rate for frames whose transmission has not begun; the current frame keeps its
-        rate. None: the link's own rate."""
+        """Changes the rate for frames whose transmission has not begun. The current frame keeps its
+        rate. None restores the link's own rate."""
         rate = self._direction.rate_bps if rate_bps is None else rate_bps
         self._library.link_change_rate(self.address, rate or 0)
 
@@ -131,11 +133,12 @@ class LinkDirection:
         return look
 
     def carried_bytes(self) -> int:
-        """The bytes of the frames that have been sent completely."""
+        """Returns the bytes of the frames that have been sent completely."""
         return self._look().carried_bytes
 
     def look(self) -> Row:
-        """Returns a row of series.tracks.LINK: what has been counted so far, and what waits now."""
+        """Returns a row of series.tracks.LINK, with what has been counted so far and what waits
+        now."""
         seen, refused = self._look(), self._counts.refused
         carried, packets, waiting = seen.carried_bytes, seen.waiting_packets, seen.waiting_bytes
         return self._clock.now_ns, carried, refused, packets, waiting

@@ -1,7 +1,8 @@
 """Processes a frame as Linux does before a UDP socket receives it.
 
-VLAN tags of number 0 are taken off, options read over, fragments put together, ICMP errors told to
-the socket they are about. tests/root/test_reception.py holds each rule against a kernel.
+VLAN tags with the number 0 are removed, options are skipped, fragments are put together, and ICMP
+errors are reported to the socket that they concern. tests/root/test_reception.py compares each rule
+with a kernel.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ Linux)."""
 
 @dataclass(frozen=True)
 class Datagram:
-    """A UDP datagram for this host. ports: source, destination."""
+    """A UDP datagram for this host. ports: the source and the destination port."""
 
     source: bytes
     ports: tuple[int, int]
@@ -53,7 +54,7 @@ class NetworkError:
 
 @dataclass(frozen=True)
 class Packet:
-    """An IPv4 packet whose header is in order; body is what follows the options. marked: one of
+    """An IPv4 packet with a correct header. body: what follows the options. marked: whether one of
     the ECN bits is set."""
 
     source: bytes
@@ -67,9 +68,10 @@ class Packet:
 
 @dataclass
 class _Fragments:
-    """The fragments that have come of one datagram: parts by their offsets, none of which overlap.
-    runs: where parts that came one behind the other begin and end. markings: whether parts speak of
-    congestion (RFC 3168, 5.3: all must, or none)."""
+    """The fragments of one datagram that have arrived. parts: their contents by offset, none of
+    which overlap. runs: the begin and end of parts that arrived one after the other. markings:
+    which values of `marked` the fragments have; all must have the same (RFC 3168, 5.3). total: the
+    datagram's length, once the last fragment has arrived."""
 
     since_ns: int
     markings: set[bool] = field(default_factory=set)
@@ -79,7 +81,7 @@ class _Fragments:
 
 
 class Reception:
-    """One host. mac, ip: its own."""
+    """What one host receives. mac, ip: the host's own addresses."""
 
     def __init__(self, mac: str, ip: str) -> None:
         self._mac = bytes.fromhex(mac.replace(":", ""))
@@ -87,7 +89,8 @@ class Reception:
         self._waiting: dict[tuple[bytes, int, int], _Fragments] = {}
 
     def receive(self, frame: bytes, now_ns: int) -> Datagram | NetworkError | None:
-        """Returns what a socket receives of a frame, or None if the kernel drops or keeps it."""
+        """Returns what a socket receives because of this frame, or None if the kernel drops or
+        keeps the frame."""
         if not self._is_for_us(frame):
             return None
         packet = _ipv4(_without_tags(frame))
@@ -107,8 +110,11 @@ class Reception:
         return len(frame) > 14 and (frame[:6] == self._mac or bool(frame[0] & GROUP_BIT))
 
     def _put_together(self, packet: Packet, now_ns: int) -> Packet | None:
-        """The whole datagram with its last missing fragment. One that lies within a run is ignored;
-        one that overlaps others, or does not agree with the end, takes them all with it."""
+        """Returns the whole datagram if this was its last missing fragment, else None.
+
+        A fragment that lies within a run is ignored. If a fragment overlaps others in another way,
+        or contradicts the datagram's end, all of the datagram's fragments are dropped.
+        """
         key = (packet.source, packet.number, packet.protocol)
         known = self._waiting.get(key)
         if known is None or now_ns - known.since_ns > FRAGMENTS_NS:
@@ -136,8 +142,8 @@ class Reception:
         return replace(packet, flags=0, body=whole)
 
     def _icmp(self, packet: Packet) -> NetworkError | None:
-        """Returns the error that a connected socket gets from an ICMP message about a datagram of
-        this host's own."""
+        """Returns the error that a connected socket gets from an ICMP message about a datagram that
+        this host sent; None if it gets none."""
         message = packet.body
         if len(message) < 8 or not is_zero_sum(message):
             return None
@@ -151,8 +157,8 @@ class Reception:
 
 
 def _without_tags(frame: bytes) -> bytes | None:
-    """Returns what follows the Ethernet header and its tags, if that is IPv4. A tag of another VLAN
-    than 0 is for an interface that is not there."""
+    """Returns what follows the Ethernet header and its VLAN tags, if it is IPv4. Returns None for a
+    tag of a VLAN other than 0, because the host has no interface for it."""
     at = 12
     while len(frame) >= at + 4 and int.from_bytes(frame[at : at + 2], "big") in TAGS_TAKEN_OFF:
         if int.from_bytes(frame[at + 2 : at + 4], "big") & VLAN_MASK:
@@ -163,7 +169,8 @@ def _without_tags(frame: bytes) -> bytes | None:
 
 
 def _ipv4(data: bytes | None) -> Packet | None:
-    """An IPv4 packet, without what a frame has behind it; None where the header is wrong."""
+    """Returns an IPv4 packet without the padding that follows it in the frame; None if the header
+    is wrong."""
     if data is None or len(data) < 20 or data[0] >> 4 != 4:
         return None
     size, total = 4 * (data[0] & 0x0F), int.from_bytes(data[2:4], "big")
@@ -177,8 +184,8 @@ def _ipv4(data: bytes | None) -> Packet | None:
 
 
 def _options_are_taken(options: bytes) -> bool:
-    """Whether the kernel goes on: options are well formed, and none routes by the source's will
-    (refused by default) or labels the packet (no label is known)."""
+    """Returns whether the kernel accepts the options. They must be well formed. None may be a
+    source route (refused by default) or label the packet (no label is known)."""
     at, routes = 0, 0
     while at < len(options) and options[at] != END:
         kind = options[at]
@@ -197,8 +204,8 @@ def _options_are_taken(options: bytes) -> bool:
 
 
 def _has_room(option: bytes) -> bool:
-    """Returns whether the pointer of a recorded route or of time stamps is where an entry may
-    be."""
+    """Returns whether the pointer of a recorded route, or of time stamps, points to a place where
+    an entry may be."""
     smallest = 4 if option[0] == TIMESTAMP else 3
     if len(option) < smallest or option[2] < smallest + 1:
         return False
@@ -207,7 +214,7 @@ def _has_room(option: bytes) -> bool:
 
 
 def _datagram(packet: Packet) -> Datagram | None:
-    """Returns the datagram, or None where the UDP header or checksum is wrong."""
+    """Returns the datagram; None if the UDP header or checksum is wrong."""
     data = packet.body
     if len(data) < 8:
         return None
@@ -221,7 +228,8 @@ def _datagram(packet: Packet) -> Datagram | None:
 
 
 def _agrees_on_the_end(known: _Fragments, end: int, more: bool) -> bool:
-    """Whether the datagram can end where a fragment and those before it say. The last one tells."""
+    """Returns whether the datagram's end can be where this fragment and those before it put it.
+    Only the last fragment states the end. more: whether this is not the last fragment."""
     if end + 20 > IPV4_MAX_BYTES or (known.total is not None and end > known.total):
         return False
     if not more:
@@ -233,7 +241,7 @@ def _agrees_on_the_end(known: _Fragments, end: int, more: bool) -> bool:
 
 
 def _with_part(runs: list[tuple[int, int]], offset: int, end: int) -> list[tuple[int, int]]:
-    """Adds a fragment as the kernel does: only the last run grows."""
+    """Returns the runs with one more fragment. As in the kernel, only the last run can grow."""
     if runs and offset == runs[-1][1]:
         return [*runs[:-1], (runs[-1][0], end)]
     return sorted([*runs, (offset, end)])

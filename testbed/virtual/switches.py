@@ -1,4 +1,4 @@
-"""A switch in virtual time: an instance of the compiled program between its links
+"""A switch in virtual time: an instance of the compiled program, connected to its links
 (native/switch.c)."""
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from agglab.testbed.virtual.links import LinkDirection
 NO_HANDLE = -1
 
 Watch = Callable[[int, bytes, list[tuple[int, bytes]]], None]
-"""Called with a frame that the program has processed: port, frame, and each (port, frame) that it
-led to."""
+"""A function that is called with each frame that the program has processed: the port, the frame,
+and the (port, frame) of each frame that it sent because of it."""
 Place = tuple[str, tuple[Key, ...], str, list[str]]
-"""A table's full name and its keys, an action's name and its parameters."""
+"""The full name of a table, its keys, the name of an action, and the action's parameters."""
 
 
 class CompiledProgram:
-    """A compiled program that any number of switches run; names are found by their last part."""
+    """A compiled program that any number of switches run. Names are found by their last part."""
 
     def __init__(self, json: Path) -> None:
         self.program = Program.read(json)
@@ -47,11 +47,11 @@ class CompiledProgram:
         self._encoded: dict[tuple[object, ...], Encoded] = {}
 
     def pipeline(self, seed: int) -> Pipeline:
-        """A new instance: registers empty, no entries."""
+        """Returns a new instance of the program, with empty registers and no entries."""
         return Pipeline(self.program, self._library, seed)
 
     def add(self, pipeline: Pipeline, entry: TableEntry) -> int:
-        """Fill in one entry; its handle, or NO_HANDLE for what a miss does."""
+        """Adds an entry. Returns its handle, or NO_HANDLE for a default entry."""
         if entry.default:
             table, _, action, names = self._place(entry.table, entry.action)
             arguments = [entry.parameters[name] for name in names]
@@ -60,7 +60,8 @@ class CompiledProgram:
         return pipeline.tables.add_encoded(self._encode(pipeline, entry))
 
     def _encode(self, pipeline: Pipeline, entry: TableEntry) -> Encoded:
-        """An entry as the program takes it. Many switches have the same ones."""
+        """Returns an entry in the form that the program takes. Results are kept, because many
+        switches have the same entries."""
         content = (*entry.match.items(), None, *entry.parameters.items())
         known = (entry.table, entry.action, entry.priority, content)
         encoded = self._encoded.get(known)
@@ -84,13 +85,13 @@ class CompiledProgram:
 
 
 def built(jsons: Mapping[str, Path]) -> dict[str, CompiledProgram]:
-    """The compiled program of every switch, each built once."""
+    """Returns the compiled program of every switch. Each program is built once."""
     made = {json: CompiledProgram(json) for json in dict.fromkeys(jsons.values())}
     return {switch: made[json] for switch, json in jsons.items()}
 
 
 def _match(key: Key, given: Mapping[str, int | tuple[int, int]]) -> Match:
-    """The value for a key; one that is not given matches anything."""
+    """Returns the value of an entry for a key. If the entry has none, it matches anything."""
     value = next((v for name, v in given.items() if is_called(key.name, name)), None)
     if value is None:
         value = (0, (1 << key.bits) - 1 if key.kind == "range" else 0)
@@ -101,21 +102,21 @@ def _match(key: Key, given: Mapping[str, int | tuple[int, int]]) -> Match:
 
 
 class _Counts(ctypes.Structure):
-    """`struct switch_counts` of native/switch.h."""
+    """The fields of `struct switch_counts` of native/switch.h."""
 
     _fields_ = [(name, ctypes.c_uint64) for name in ("received", "processed", "unheard", "waiting")]
 
 
 class _Functions(ctypes.Structure):
-    """`struct program`."""
+    """The fields of `struct program`."""
 
     _fields_ = [(name, ctypes.c_void_p) for name in ("lock", "unlock", "process")]
 
 
 class SwitchNode:
-    """One switch. Each frame takes `delay_ns` inside, in order.
+    """One switch. Each frame takes `delay_ns` to pass through it, one after the other.
 
-    A program that is stopped loses all it holds; what it had counted is kept aside.
+    A program that is stopped loses everything it holds. What it had counted is kept.
     """
 
     def __init__(
@@ -148,11 +149,11 @@ class SwitchNode:
         into.end_at(self._library.switch_receive, self.address, port)
 
     def receive(self, port: int, frame: bytes) -> None:
-        """A frame has arrived at a port."""
+        """Handles a frame that has arrived at a port."""
         self._library.switch_receive_copy(self.address, port, frame, len(frame))
 
     def watch(self, watch: Watch) -> None:
-        """Calls `watch` after each frame that the program has processed."""
+        """Makes the clock call `watch` after each frame that the program has processed."""
         emitted: list[tuple[int, bytes]] = []
 
         def processed(port: int, frame: bytes) -> None:
@@ -164,7 +165,8 @@ class SwitchNode:
         self._library.switch_watch(self.address, 1)
 
     def _run(self, pipeline: Pipeline | None) -> None:
-        """Lets this instance of the program process what comes, or drops it if there is none."""
+        """Makes this instance of the program process the frames that arrive. If there is none,
+        frames are dropped."""
         self._pipeline = pipeline
         if pipeline is None:
             self._library.switch_start(self.address, None, None)
@@ -174,8 +176,9 @@ class SwitchNode:
         self._library.switch_start(self.address, pipeline.handle, ctypes.byref(functions))
 
     def write_entries(self, entries: Entries) -> None:
-        """Make the entries and groups these, changing only what differs; registers stay. Nothing
-        happens to a stopped switch: it is filled when it has been started again."""
+        """Makes these the only entries and groups, changing only what differs. Registers keep their
+        values. Does nothing for a stopped switch, whose entries are written when it has been
+        started again."""
         if self._pipeline is None:
             return
         for kind, entry in table_changes(self._entries, entries):
@@ -206,7 +209,7 @@ class SwitchNode:
         self._handles, self._entries = {}, NO_ENTRIES
 
     def close(self) -> None:
-        """Free the program; nothing can be asked afterwards."""
+        """Frees the program. Afterwards the switch cannot be queried."""
         if self._pipeline is not None:
             self._pipeline.close()
         self._run(None)
@@ -217,7 +220,7 @@ class SwitchNode:
         self._run(self._compiled.pipeline(self._seed))
 
     def restart(self) -> None:
-        """The program anew, empty; nothing happens to a stopped switch, which is empty anyway."""
+        """Replaces the program by a new, empty instance. Does nothing for a stopped switch."""
         if self._pipeline is not None:
             self.stop()
             self.start()
@@ -244,7 +247,8 @@ class SwitchNode:
         return self._kept.total(name, self._cells(self._pipeline, name))
 
     def registers(self, last: str, indices: list[int]) -> list[int] | None:
-        """Cells of a register; None if there is none, or the switch is stopped."""
+        """Returns these cells of a register; None if there is no such register, or if the switch is
+        stopped."""
         if self._pipeline is None:
             return None
         try:
@@ -254,7 +258,7 @@ class SwitchNode:
         return self._pipeline.registers.read_many(name, indices)
 
     def _sent(self) -> dict[str, int]:
-        """Returns how many frames left by each direction, for those by which any left."""
+        """Returns how many frames left in each direction, without directions in which none left."""
         sent = {
             out.name: self._library.switch_sent(self.address, port)
             for port, out in self._ports.items()
@@ -274,7 +278,8 @@ class SwitchNode:
         )
 
     def statistics(self) -> SwitchStatistics:
-        """Drops by reason; `stopped` are frames that came while no program ran."""
+        """Returns the statistics: drops by reason, and in `stopped` the frames that arrived while
+        no program ran."""
         drops = dict(self._drops)
         for reason, count in (self._pipeline.drops() if self._pipeline else {}).items():
             drops[reason] = drops.get(reason, 0) + count

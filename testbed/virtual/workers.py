@@ -1,7 +1,8 @@
-"""An agent's program in virtual time: drives hosts.agent_core as hosts.agent does on real links.
+"""Runs an agent's program in virtual time: drives hosts.agent_core as hosts.agent does on real
+links.
 
-What a real one does with a socket and a control connection happens here at once: a datagram is
-taken when it arrives, a command when it is given. Sending and computing take no time. Where the
+What a real agent does with a socket and a control connection happens here at once. A datagram is
+taken when it arrives, and a command when it is given. Sending and computing take no time. If the
 endpoint's step is in C, native/host.c drives it through a round, until something is asked for that
 only Python does.
 """
@@ -36,7 +37,7 @@ NEVER_NS = 2**63 - 1
 GATHERED_MAX = 128
 SIGKILL = 9
 REPEAT = struct.Struct("=qI4x")
-"""`struct repeat` of native/host.h."""
+"""The fields of `struct repeat` of native/host.h."""
 
 Report = Callable[[Event], None]
 Send = Callable[[int, bytes], None]
@@ -46,7 +47,7 @@ Opened = Callable[["AgentNode"], None]
 
 
 class VirtualSession:
-    """An endpoint whose datagrams nothing can keep from being sent."""
+    """A session of an agent. In virtual time, nothing keeps its datagrams from being sent."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
@@ -55,7 +56,7 @@ class VirtualSession:
 
     @property
     def stats(self) -> dict[str, int]:
-        """See hosts.agent_core.Session."""
+        """The counts, as in hosts.agent_core.Session."""
         counts = {"kernel_drops": 0, "unsent": 0, "network_errors": self.network_errors}
         return {**self.endpoint.counters, **counts}
 
@@ -63,7 +64,7 @@ class VirtualSession:
 
 
 class _State(ctypes.Structure):
-    """`struct agent_state` of native/host.h."""
+    """The fields of `struct agent_state` of native/host.h."""
 
     _fields_ = [
         ("timer_ns", ctypes.c_int64),
@@ -72,13 +73,16 @@ class _State(ctypes.Structure):
 
 
 class AgentNode:
-    """One agent of one job. `send(peer, datagram)` puts one on its way; `report(event)` is called
-    with every event, `keep(round, received)` with the arrays of a round that ended,
-    `again(peer, repeat)` with every packet that is sent again, `opened(agent)` when it has other
-    `peers`, at first and with each session."""
+    """One agent of one job.
+
+    send(peer, datagram): sends a datagram. report(event): is called with every event. keep(round,
+    received): is called with the arrays of a round that ended. again(peer, repeat): is called for
+    every packet that is sent again. opened(agent): is called when the agent has other `peers`,
+    which is at its start and with each session.
+    """
 
     _session: VirtualSession
-    """`open` creates it."""
+    """The current session, which `open` creates."""
 
     def __init__(
         self,
@@ -124,39 +128,41 @@ class AgentNode:
             self._clock.answer(question, id(self), answer)
 
     def send_from(self, host: int, framing: int) -> None:
-        """Sets how datagrams to the endpoint's only peer leave a host: addresses of a `struct host`
-        and a `struct framing`. C may drive the endpoint from then on, if it has a step in C."""
+        """Sets the host from which datagrams to the endpoint's only peer are sent. host, framing:
+        the addresses of a `struct host` and a `struct framing`. From then on C may drive the
+        endpoint, if it has a step in C."""
         endpoint = self._session.endpoint
         if isinstance(endpoint, HasNativeEndpoint):
             self._native = endpoint.native(self._session.inbox)
             self._library.agent_drive(self.address, ctypes.byref(self._native), host, framing)
 
     def _driven(self) -> HasNativeEndpoint:
-        """The endpoint, which C drives."""
+        """Returns the endpoint, which C drives."""
         endpoint = self._session.endpoint
         assert isinstance(endpoint, HasNativeEndpoint)
         return endpoint
 
     def _reconsider(self) -> None:
-        """Whether C drives the endpoint from here on."""
+        """Decides whether C drives the endpoint from now on."""
         core = self._core
         plain = core.round is not None and not (core.slow_s or core.marks or core.broken_off)
         self._state.driven = self._native is not None and plain and self._looks
 
     @property
     def alive(self) -> bool:
-        """Whether its program runs."""
+        """Whether the agent's program runs."""
         return bool(self._state.alive)
 
     @property
     def peers(self) -> Sequence[Address]:
-        """The addresses that it sends to and receives from."""
+        """The addresses that the agent sends to and receives from."""
         return self._session.endpoint.peers
 
     # Commands.
 
     def command(self, command: Command) -> None:
-        """One of hosts.agent's; later, while the worker is paused."""
+        """Executes a command of hosts.agent. While the worker is paused, the command waits until it
+        continues."""
         if not self.alive:
             return
         if self._paused:
@@ -166,7 +172,8 @@ class AgentNode:
             self._reconsider()
 
     def pause(self, paused: bool) -> None:
-        """Suspends the worker, or lets it continue with what has arrived meanwhile."""
+        """Suspends the worker, or lets it continue. When it continues, it takes what has arrived
+        meanwhile."""
         if not self.alive or paused == self._paused:
             return
         self._paused = paused
@@ -180,13 +187,13 @@ class AgentNode:
         self._reconsider()
 
     def kill(self) -> None:
-        """Ends the worker, which loses all that it held."""
+        """Ends the worker, which loses everything that it held."""
         if self.alive:
             self._end(-SIGKILL)
 
     def _end(self, status: int) -> None:
-        """Ends the endpoint together with its socket: datagrams that have arrived there are never
-        read."""
+        """Ends the endpoint together with its socket. Datagrams that have arrived at the socket are
+        never read."""
         stopped = self._core.round is None  # then nobody reads events any more
         stats = {} if stopped else self._core.told()
         self._state.alive = self._state.driven = 0
@@ -203,23 +210,24 @@ class AgentNode:
         return self._core.unreported
 
     def sample(self) -> Sample:
-        """Returns a sample of what it is doing now (hosts.recording)."""
+        """Returns a sample of what the agent is doing now (hosts.recording)."""
         return self._core.sample()
 
     @property
     def latencies(self) -> NDArray[np.int64]:
-        """Counts of hosts.histogram, of all its sessions."""
+        """The latencies of all its sessions, as counts of hosts.histogram."""
         return self._core.latencies
 
     @property
     def computing_ns(self) -> int:
-        """Returns how long it computes between two sums of a round."""
+        """How long the agent computes between two sums of a round."""
         work = self._config.work
         return work.compute_ns if isinstance(work, Sgd) else 0
 
     @property
     def unread(self) -> int:
-        """Datagrams that have arrived and that the worker has not read, or never will."""
+        """The number of datagrams that have arrived and that the worker has not read, or will never
+        read."""
         return self._thrown_away + len(self._arrived)
 
     def progress(self) -> Event | None:
@@ -229,7 +237,7 @@ class AgentNode:
     # What the core asks for.
 
     def open(self, system: ModuleType, part: Part) -> VirtualSession:
-        """A session with another socket."""
+        """Opens a session with another socket and returns it."""
         self._throw_away()
         self._session = VirtualSession(endpoint_of(system, part))
         self._native, self._state.driven = None, 0
@@ -252,7 +260,7 @@ class AgentNode:
         self._look(None)
 
     def leave_round(self) -> None:
-        """Leaves the round: progress of a round that the core has left is not looked at."""
+        """Does nothing: the progress of a round that the core has left is not used."""
 
     def stop(self) -> None:
         self._end(int(self._core.failed))
@@ -260,7 +268,8 @@ class AgentNode:
     # A round.
 
     def receive(self, peer: int, datagram: bytes) -> None:
-        """A datagram for the agent's socket has arrived. Where nobody listens it stays there."""
+        """Takes a datagram that has arrived at the agent's socket. If the agent does not listen,
+        the datagram stays there."""
         assert self.alive, "a socket ends with its program"
         if not self._looks:
             self._arrived.append((peer, datagram))
@@ -271,17 +280,16 @@ class AgentNode:
 
     @property
     def _looks(self) -> bool:
-        """Whether it takes what arrives."""
+        """Whether the agent takes what arrives."""
         return self._in_use and not (self._paused or self._clock.now_ns < self._busy_until_ns)
 
     def network_error(self) -> None:
-        """An ICMP message about one of its datagrams has arrived. The socket keeps one such error
-        until the next call; here each is counted."""
+        """Records that an ICMP message about one of the agent's datagrams has arrived. A real
+        socket keeps one such error until the next call, but here each error is counted."""
         self._session.network_errors += 1
 
     def _look(self, _: object) -> None:
-        """Takes the datagrams that have gathered, unless the worker still has a reason to leave
-        them."""
+        """Takes the datagrams that have gathered, unless there is still a reason to leave them."""
         self._take_gathered()
         self._reconsider()
 
@@ -301,8 +309,8 @@ class AgentNode:
 
     @property
     def _in_use(self) -> bool:
-        """Whether the worker is in a round, or still answers others between rounds, which it does
-        not after a round that failed."""
+        """Whether the worker is in a round, or answers others between rounds. After a round that
+        failed, it does not answer."""
         core = self._core
         listens = self._session.endpoint.listens and not core.broken_off
         return self.alive and (core.round is not None or listens)

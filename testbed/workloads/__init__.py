@@ -1,5 +1,5 @@
-"""The kinds of workload that workers may run in a round: one module for each kind; hosts/workloads/
-has what agents know of it."""
+"""The kinds of workload that workers may run in a round, with one module for each kind.
+hosts/workloads/ has the agents' part of each."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ KINDS: Mapping[str, Workload] = {
 }
 """The kinds of workload, by the value of `workload.kind`."""
 OWN_KEYS = tuple(dict.fromkeys(key for each in KINDS.values() for key in each.keys))
-"""Fields of a scenario's `workload` that only some kinds have."""
+"""The fields of a scenario's `workload` that only some kinds have."""
 FREE_KEYS = frozenset(key for each in KINDS.values() for key in each.free)
-"""The fields in which contenders may differ."""
+"""Those of these fields in which contenders may differ."""
 
 
 def done_with(able: Collection[str]) -> tuple[str, ...]:
@@ -41,5 +41,5 @@ def done_with(able: Collection[str]) -> tuple[str, ...]:
 
 
 def having(key: str) -> tuple[str, ...]:
-    """Returns the kinds that have one of these keys."""
+    """Returns the kinds that have this key."""
     return tuple(kind for kind, each in KINDS.items() if key in each.keys)

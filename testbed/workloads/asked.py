@@ -1,5 +1,5 @@
-"""The work that a round asks of a system: one all-reduce, or several consecutive ones, each of
-which is a job of its own for the system."""
+"""Divides the work of a round into all-reduces. A round is one all-reduce, or several consecutive
+ones, and each is a job of its own for the system."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ NS_PER_S = 1_000_000_000
 
 
 def active(job: ActiveJob) -> list[ActiveJob]:
-    """Returns the all-reduces of a round, each a job with the same members."""
+    """Returns the all-reduces of a round as jobs with the same members."""
     return [replace(job, job=each) for each in job.job.by_all_reduce()]
 
 
 def round_bytes(resolved: ResolvedScenario, job: ActiveJob, number: int) -> Mapping[str, int]:
-    """See System.round_bytes."""
+    """Returns the sum of System.round_bytes over all all-reduces of a round."""
     found: Counter[str] = Counter()
     for each in active(job):
         found.update(resolved.system.round_bytes(resolved, each, number))
@@ -27,7 +27,8 @@ def round_bytes(resolved: ResolvedScenario, job: ActiveJob, number: int) -> Mapp
 
 
 def bounds(resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
-    """See System.bounds. A round takes no less than it would if each bucket took its bound."""
+    """Returns the bounds of a whole round (see System.bounds). The round takes no less time than it
+    would if each bucket took its bound."""
     found, work = [resolved.system.bounds(resolved, each) for each in active(job)], job.job.work
     if not isinstance(work, Iterated):
         return found[0]
@@ -46,8 +47,8 @@ def bounds(resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
 def extra_bytes(
     resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
 ) -> Again:
-    """See System.extra_bytes. The counts are those of all buckets together, and are assigned to the
-    first."""
+    """Returns the sum of System.extra_bytes over all buckets. The counts are those of all buckets
+    together, and are assigned to the first bucket."""
     parts, nothing = active(job), Counter[str]()
     found = [resolved.system.extra_bytes(resolved, parts[0], host, counts)]
     found += [resolved.system.extra_bytes(resolved, each, host, nothing) for each in parts[1:]]
@@ -60,8 +61,8 @@ def sent_again(
     more: Mapping[str, int],
     counters: Mapping[str, Mapping[str, Cells]],
 ) -> Mapping[str, Again]:
-    """See System.sent_again. The bytes and counters are those of all buckets together, and are
-    assigned to the first."""
+    """Returns the sum of System.sent_again over all buckets. The bytes and counters are those of
+    all buckets together, and are assigned to the first bucket."""
     parts, system = active(job), resolved.system
     nothing: Mapping[str, Mapping[str, Cells]] = {switch: {} for switch in counters}
     found = [system.sent_again(resolved, parts[0], more, counters)]

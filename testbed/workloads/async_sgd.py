@@ -1,5 +1,5 @@
-"""`async_sgd`: each run trains a model whose updates are computed from versions that may be old.
-The whole history is computed again from the server's log."""
+"""Implements `async_sgd`: each run trains a model, and its updates are computed from versions that
+may be old. To verify a run, its whole history is computed again from the server's log."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 NS_PER_S = 1_000_000_000
 CURVE_POINTS = 64
-"""The number of a run's models that are evaluated on documents that no worker has seen."""
+"""The approximate number of a run's models that are evaluated on documents that no worker has
+seen."""
 Model = NDArray[np.int64]
 
 
@@ -105,7 +106,7 @@ class AsynchronousTraining(Workload):
 
 
 def _of_all(path: str, values: Sequence[Any]) -> Any:
-    """Returns one metric of a job from that of each of its runs."""
+    """Returns a job's value of one metric from the values of its runs."""
     if path == "training.curve":
         return values[0] if values else []
     if path == "training.delay.counts":
@@ -124,8 +125,8 @@ def judge(
     bounds: TrainingBounds,
     received: Mapping[int, Received],
 ) -> Verdict:
-    """Compares the results of a run's members with the history in the log. documents: each member's
-    documents, in the order in which it trains on them."""
+    """Compares the results of a run's members with the history in the log, and returns the verdict.
+    documents: each member's documents, in the order in which it trains on them."""
     first: Wrong | None = None
     wrong = 0
     runs = {}
@@ -172,7 +173,7 @@ def judge(
 
 
 def _opened(work: AsyncSgd, one: Received) -> NDArray[np.void] | None:
-    """Returns a worker's result by its fields."""
+    """Returns a worker's result by its fields; None if it does not have the form of a result."""
     room = work.result.itemsize // 8
     if one.result is None or (one.result.dtype, one.result.shape) != (np.dtype("i8"), (room,)):
         return None
@@ -182,8 +183,8 @@ def _opened(work: AsyncSgd, one: Received) -> NDArray[np.void] | None:
 
 
 class _History:
-    """A replayed log: `models` by version (inside a group, the version before the group), or what
-    is wrong with the log, as expected and got."""
+    """A log that was replayed. models: the model of each version; for a version inside a group, the
+    model before the group. mistake: what was expected and what was found, if the log is wrong."""
 
     def __init__(
         self,
@@ -235,7 +236,8 @@ class _History:
         self._diverge(bounds, int(group["replicated"][0]), version)
 
     def _diverge(self, bounds: TrainingBounds, replicated: int, version: int) -> None:
-        """The replica's distance is at most the sum of the norms of the updates that it lacks."""
+        """Computes how far the replica's model is from the server's at this version, as the norm of
+        their difference. It is a mistake if this is more than the system promises."""
         if bounds.divergence is None or replicated < 0:
             return
         if replicated not in self._ends:
@@ -255,10 +257,12 @@ def lost_with_server(
     runs: Sequence[NDArray[np.void]],
     history: _History,
 ) -> tuple[int, float]:
-    """Returns how many updates a server had confirmed to workers before it died and its replica did
-    not have, and their norm in units. No log has them: they are computed again from the workers'
-    accounts in the order of their versions, as far as no version is missing. runs: the run of each
-    member."""
+    """Returns how many updates a server had confirmed to workers before it died although its
+    replica did not have them, and their norm in units.
+
+    No log has these updates. They are computed again from the workers' accounts in the order of
+    their versions, up to the first version that is missing. runs: the run of each member.
+    """
     old = history.log["version"][history.log["epoch"] == 0]
     version = kept = int(old.max(initial=0))
     models = {kept: history.models[kept]}
@@ -284,9 +288,9 @@ def lost_with_server(
 def _account(
     work: AsyncSgd, member: int, run: NDArray[np.void], log: NDArray[np.void]
 ) -> tuple[str, str] | None:
-    """Compares a worker's own account with the log; returns what is wrong, as expected and got.
-    Updates that the worker believes committed but the log does not have were lost with a server;
-    none of the last server's may be missing."""
+    """Compares a worker's own account with the log. Every step that the account calls committed
+    must be in the log with the same version, and no other step of the worker may be there. Returns
+    what was expected and what was found; None if they agree."""
     own = run["account"][: run["steps"]]
     logged = {int(one["step"]): one for one in log if one["rank"] == member}
     last = int(log["epoch"].max()) if len(log) else 0
@@ -304,8 +308,8 @@ def _account(
 
 
 def update_of(work: AsyncSgd, model: Model, rows: NDArray[np.void]) -> Model:
-    """Returns what a step adds to a model, computed by matrices of word counts, which is not how
-    the workers do it."""
+    """Returns what a step adds to a model. It is computed with matrices of word counts, which
+    differs from how the workers compute it."""
     count, counts, labels = len(rows), word_counts(work, rows), rows["label"]
     margins, right = _margins(work, model, rows, counts)
     rivals = margins.argmax(axis=1)
@@ -337,8 +341,9 @@ def word_counts(work: AsyncSgd, rows: NDArray[np.void]) -> NDArray[np.int64]:
 def _margins(
     work: AsyncSgd, model: Model, rows: NDArray[np.void], counts: NDArray[np.int64]
 ) -> tuple[Model, Model]:
-    """Returns the scores of each document's classes, with the wrong ones increased by a margin, of
-    shape (documents, classes); and the right ones' scores, of shape (documents,)."""
+    """Returns two arrays. The first has the scores of each document's classes, in which those of
+    wrong classes are increased by a margin, of shape (documents, classes). The second has the
+    scores of the right classes, of shape (documents,)."""
     halvings = rows["halvings"].astype(np.int64)
     scores = (counts @ model.reshape(work.features, work.classes)) >> halvings[:, np.newaxis]
     places, labels = np.arange(len(rows)), rows["label"]
@@ -403,7 +408,7 @@ def loss_curve(
 
 
 def _mean(curve: Sequence[tuple[float, float]], end_s: float) -> float:
-    """Returns the mean over the time until then."""
+    """Returns the mean of the loss over the time until `end_s`."""
     if not end_s:
         return curve[-1][1]
     ends = [at for at, _ in curve[1:]] + [end_s]

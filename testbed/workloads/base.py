@@ -1,5 +1,5 @@
-"""The interface of a kind of workload. What checks scenarios imports these modules, which know of
-scenarios the values alone."""
+"""The interface of a kind of workload. The code that checks scenarios imports the modules of all
+kinds. These modules use nothing of scenarios but their values."""
 
 from __future__ import annotations
 
@@ -18,13 +18,18 @@ if TYPE_CHECKING:
 
 
 class Workload(ABC):
-    """One kind. keys: the fields of the scenario's section that not every kind has; free: those of
-    them in which contenders may differ, as inputs do not depend on them; unread: the other fields
-    that this kind does not have. metrics: path -> meaning of the metrics that only its jobs have.
-    clocks: values of `backend` that it runs on. made_of: the kind that a system has to do for this
-    one, where that is another. unpredictable: why the scenario does not say what is reduced how
-    often, with the job's name for {}; empty where it does. dtypes: the types that its tensors may
-    have. round_s: how long a round may take at least before it is given up."""
+    """One kind of workload.
+
+    keys: the fields of the scenario's section that only some kinds have. free: those of these
+    fields in which contenders may differ, because inputs do not depend on them. unread: the other
+    fields that this kind does not have.
+
+    metrics: the meanings of the metrics that only its jobs have, by path. clocks: the values of
+    `backend` with which it runs. made_of: the kind that a system must support for this kind, if
+    that is another one. unpredictable: why the scenario does not say what is reduced and how often,
+    with {} for the job's name; empty if the scenario says so. dtypes: the types that its tensors
+    may have. round_s: the least time after which a round may be given up.
+    """
 
     kind: str
     keys: tuple[str, ...] = ()
@@ -39,21 +44,21 @@ class Workload(ABC):
 
     @abstractmethod
     def work(self, section: Section, workers: int) -> Work:
-        """Returns what a section of this kind asks of each worker of a job with this many
-        workers."""
+        """Returns what each worker does, according to a section of this kind. workers: the number
+        of the job's workers."""
 
     def on_links(self, work: Work, slowest_bps: int) -> Work:
-        """Returns the same for links of which the slowest has this rate."""
+        """Returns the same work for links of which the slowest has this rate."""
         return work
 
     def facts(self, work: Work) -> Mapping[str, Any]:
-        """Returns what identifies its inputs besides the scenario and its seed, for
+        """Returns what identifies the inputs besides the scenario and its seed, for
         manifest.json."""
         return {}
 
     def lacks(self, work: Work) -> Iterator[tuple[str, str]]:
-        """Yields what this machine needs for it and lacks: what it is, and how to get it, each in
-        one line."""
+        """Yields what this machine lacks for the work: what it is and how to get it, each in one
+        line."""
         return iter(())
 
     @abstractmethod
@@ -64,20 +69,20 @@ class Workload(ABC):
         number: int,
         received: Mapping[int, Received],
     ) -> Verdict:
-        """Compares what these members received in this round, by their rank in the job, with a
-        computation from the inputs of all members. The position of a wrong element also has that
-        rank."""
+        """Compares what members received in this round with a computation from the inputs of all
+        members. received: what each member received, by its rank in the job. The position of a
+        wrong element also has that rank."""
 
     def summary(
         self, work: Work, times_s: Sequence[float], verdicts: Sequence[Verdict]
     ) -> Mapping[str, Any]:
-        """Returns the `metrics` of a job whose rounds had these verdicts, as nested sections.
-        times_s: the times of the rounds, without those for warming up."""
+        """Returns the `metrics` of a job as nested sections. verdicts: those of its rounds.
+        times_s: the times of its rounds, without those for warming up."""
         return {}
 
 
 def library_facts() -> Mapping[str, Any]:
-    """Returns `Workload.facts` of inputs from the text of Python's own library."""
+    """Returns `Workload.facts` for inputs that come from the text of Python's own library."""
     text = library_text()
     return {
         "text_sha256": text.sha256,

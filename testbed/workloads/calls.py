@@ -1,4 +1,4 @@
-"""`calls`: the results of each application are verified by a computation of their own."""
+"""Implements `calls`. The results of each application are verified by a separate computation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class CallsWorkload(Workload):
     unread = ("dtype",)
 
     def work(self, section: Section, workers: int) -> Calls:
-        """Returns the work; counts are integers."""
+        """Returns the work. Its values are integers, because they are counts."""
         return Calls(section.elements, "int32", section.application, workers)
 
     def facts(self, work: Work) -> Mapping[str, Any]:
@@ -67,8 +67,9 @@ def _fits(result: npt.NDArray[Any] | None, length: int) -> bool:
 
 
 def _counts(work: Calls, keys: Mapping[int, InputKey], results: Results) -> Iterator[Wrong]:
-    """Checks that each member received, for each of its words, how often all members have it. This
-    counts word by word, while the workers count key by key."""
+    """Yields wrong results of the word count: each member must have received, for each of its
+    words, how often all members together have the word. This counts word by word, while the workers
+    count key by key."""
     text = library_text()
     words = {rank: [text.vocabulary[n] for n in work.part(key)] for rank, key in keys.items()}
     everybody = Counter(word for own in words.values() for word in own)
@@ -80,15 +81,18 @@ def _counts(work: Calls, keys: Mapping[int, InputKey], results: Results) -> Iter
 
 
 def hash_of(word: bytes) -> int:
-    """Returns the hash by which keys of words are sorted, computed independently of
+    """Returns the hash by which the keys of words are sorted. It is computed independently of
     hosts/workloads/library_text.py."""
     return int(hashlib.blake2b(word, digest_size=8).hexdigest(), 16)
 
 
 def _sections(work: Calls, keys: Mapping[int, InputKey], results: Results) -> Iterator[Wrong]:
-    """A section reads its lock's counter and then raises it by one, so two that overlap read the
-    same number. Of all sections of a lock, over all members, exactly one must read each number from
-    0 on; and each member must read ascending numbers, because its own sections are consecutive."""
+    """Yields wrong results of critical sections. A section reads its lock's counter and then raises
+    it by one, so two sections that overlap read the same number.
+
+    Of all sections of a lock, over all members, exactly one must read each number from 0 on. Each
+    member must read ascending numbers, because its own sections are consecutive.
+    """
     for lock in range(LOCKS):
         read: dict[int, int] = {}
         wanted = sum(int((work.inputs(key) == lock).sum()) for key in keys.values())

@@ -1,4 +1,4 @@
-"""`layers`: training without its arithmetic, verified bucket by bucket."""
+"""Implements `layers`: training without its arithmetic, verified bucket by bucket."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 NS_PER_S = 1_000_000_000
 VALUE_BYTES = 4
 UNREADABLE = Model("", "", 1, None, (Layer("unknown", 1, 1.0),))
-"""A stand-in for a model that cannot be read, which is reported as a problem of its own."""
+"""A stand-in for a model that cannot be read, which is reported as a separate problem."""
 
 
 class LayersWorkload(AllReduce):
@@ -46,8 +46,8 @@ class LayersWorkload(AllReduce):
     }
 
     def work(self, section: Section, workers: int) -> Layers:
-        """Returns the work for links of the rate that they represent; `on_links` knows the real
-        rate."""
+        """Returns the work for links with the rate that they stand for. `on_links` then adapts it
+        to the real rate."""
         try:
             model = models.read(section.model)
         except ModelError:
@@ -73,8 +73,8 @@ class LayersWorkload(AllReduce):
         )
 
     def on_links(self, work: Work, slowest_bps: int) -> Layers:
-        """Returns the work for slower links than those they represent: passes take proportionally
-        longer."""
+        """Returns the work for links that are slower than those they stand for. Passes take longer
+        in the same proportion."""
         assert isinstance(work, Layers)
         slower = work.link_bps / slowest_bps if work.link_bps else 1.0
         return replace(
@@ -121,8 +121,8 @@ class LayersWorkload(AllReduce):
 
 
 def _part(one: Received, place: slice, elements: int) -> Received:
-    """Returns a worker's part of one bucket; an array that does not have the length of all buckets
-    has none."""
+    """Returns a worker's part of one bucket. An array that does not have the length of all buckets
+    together has an empty part."""
 
     def cut(array: npt.NDArray[Any] | None) -> npt.NDArray[Any] | None:
         if array is None:

@@ -1,9 +1,10 @@
-"""Models as tables of layers: testbed/workloads/models/*.yaml, or a file of the user's own.
+"""Reads models as tables of layers, from testbed/workloads/models/*.yaml or from a file of the
+user's own.
 
-title: what people call it
+title: the model's name for people
 source: where its architecture is from
-samples: of a worker, in an iteration
-p100_samples_per_s: how many of them one Tesla P100 trains in a second, where that is known
+samples: the number of samples of a worker in an iteration
+p100_samples_per_s: how many samples one Tesla P100 trains in a second, where that is known
 layers:  # from the input on: name, values, millions of operations of a forward pass of a sample
 - [conv1, 23296, 140.555]
 - [embedding, 1000000, 0, sparse]  # only the rows of a batch's words have a gradient
@@ -24,10 +25,10 @@ PEAK_FLOPS = {"p100": 9.3e12, "v100": 15.7e12, "a100": 19.5e12, "h100": 66.9e12}
 """Operations per second in float32 according to the makers' data sheets, without tensor cores:
 Tesla P100 and V100 for PCIe and NVLink, A100, H100 SXM."""
 USUAL_SHARE = 0.5
-"""The share of the peak that is assumed for a model for which nobody has measured it."""
+"""The share of the peak that is assumed for a model whose speed is not known."""
 BACKWARD = 2.0
-"""A backward pass takes this many times as long as a forward pass, because it computes the
-gradients of inputs and of weights."""
+"""How many times as long as a forward pass a backward pass takes. It computes the gradients of
+inputs and of weights."""
 NAMED = ("layers", "samples", "p100_samples_per_s", "source", "title")
 VALUES_MAX = 10**10
 LAYERS_MAX = 10_000
@@ -35,13 +36,13 @@ SPARSE = "sparse"
 
 
 class ModelError(ValueError):
-    """A model cannot be read; the message is one line."""
+    """An error for a model that cannot be read. The message is one line."""
 
 
 @dataclass(frozen=True)
 class Layer:
-    """values: the number of values of its gradient. mflop: millions of operations in a forward pass
-    of one sample."""
+    """One layer of a model. values: the number of values of its gradient. mflop: millions of
+    operations in a forward pass of one sample."""
 
     name: str
     values: int
@@ -51,8 +52,8 @@ class Layer:
 
 @dataclass(frozen=True)
 class Model:
-    """samples: the samples of one worker in an iteration. p100_samples_per_s: None if nobody has
-    measured it."""
+    """A model as a table of layers. samples: the samples of one worker in an iteration.
+    p100_samples_per_s: None if it is not known."""
 
     title: str
     source: str
@@ -62,12 +63,13 @@ class Model:
 
     @property
     def values(self) -> int:
-        """Returns the number of values of all layers."""
+        """The number of values of all layers."""
         return sum(layer.values for layer in self.layers)
 
     def computing_s(self, accelerator: str) -> float:
-        """Returns the time of an iteration's computing at one worker: as measured on a P100, scaled
-        by the ratio of the peaks; or at half of the peak."""
+        """Returns how long one worker computes in an iteration, in seconds. If it is known how many
+        samples a P100 trains in a second, that speed is scaled by the ratio of the peaks. Otherwise
+        USUAL_SHARE of the peak is assumed."""
         flops = self._flop / (PEAK_FLOPS[accelerator] * USUAL_SHARE)
         if self.p100_samples_per_s is None:
             return self.samples * flops
@@ -76,24 +78,26 @@ class Model:
 
     @property
     def _flop(self) -> float:
-        """Returns the floating-point operations of a sample, forward and backward pass together."""
+        """The floating-point operations of a sample, in the forward and the backward pass
+        together."""
         return sum(layer.mflop for layer in self.layers) * 1e6 * (1 + BACKWARD)
 
     def passes_s(self, accelerator: str) -> list[tuple[float, float]]:
-        """Seconds of the forward and the backward pass of each layer, in the ratio of their
-        operations."""
+        """Returns the seconds of the forward and the backward pass of each layer. They have the
+        same ratios as the layers' operations."""
         whole_s = self.computing_s(accelerator)
         each_s = [whole_s * layer.mflop * 1e6 / self._flop for layer in self.layers]
         return [(s, BACKWARD * s) for s in each_s]
 
 
 def names() -> list[str]:
-    """The models that come with the laboratory."""
+    """Returns the names of the models that come with Agglab."""
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
 def find(given: str, folders: Iterable[Path]) -> str:
-    """A name stays one; a path as it was found, where one of the folders has it."""
+    """Returns the full path of a model's file, if one of the folders has it. A name of a model that
+    comes with Agglab is returned unchanged, and so is a path that is not found."""
     if given in names():
         return given
     found = (folder / given for folder in folders if given and (folder / given).is_file())
@@ -102,7 +106,7 @@ def find(given: str, folders: Iterable[Path]) -> str:
 
 @lru_cache(maxsize=64)
 def read(name_or_path: str) -> Model:
-    """Raises ModelError."""
+    """Returns the model with this name or in this file. Raises ModelError."""
     path = FOLDER / f"{name_or_path}.yaml" if name_or_path in names() else Path(name_or_path)
     try:
         given = yaml.safe_load(path.read_text(encoding="utf-8"))

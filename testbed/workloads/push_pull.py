@@ -1,4 +1,4 @@
-"""Workloads of keys and values: each worker has keys of its own, and so a result of its own."""
+"""The workload of keys and values: each worker has its own keys, and therefore its own result."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class PushesAndPulls(Workload):
         number: int,
         received: Mapping[int, Received],
     ) -> Verdict:
-        """Returns the verdict. Each member has to have, for each of its keys, the sum over all
-        members that pushed that key in this round: what the system makes of tensors that have a
-        place for every key, zero where a member has not pushed it."""
+        """Returns the verdict. Each member must have, for each of its keys, the sum over all
+        members that pushed that key in this round. The expected sum is what the system makes of
+        tensors that have a place for every key, with zero where a member has not pushed it."""
         pushed = {rank: pushes(resolved, job, rank, number) for rank in job.members}
         keys = np.unique(np.concatenate([each["key"] for each in pushed.values()]))
         tensors = [_tensor(keys, each) for each in pushed.values()]
@@ -57,7 +57,8 @@ class PushesAndPulls(Workload):
 def pushes(
     resolved: ResolvedScenario, job: ActiveJob, rank: int, number: int
 ) -> npt.NDArray[np.void]:
-    """Returns what a worker pushes in the round with that number: the fields `key` and `value`."""
+    """Returns what a worker pushes in the round with this number. Each element has the fields `key`
+    and `value`."""
     return job.job.work.inputs(InputKey(resolved.seed, job.job.number, rank, number))
 
 

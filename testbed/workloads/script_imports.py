@@ -11,12 +11,12 @@ from pathlib import Path
 from agglab.testbed.paths import INSTALL_TORCH, PYTHON
 
 PACKAGES = {"sklearn": "scikit-learn", "mlxtend": "mlxtend", "PIL": "pillow", "yaml": "PyYAML"}
-"""Module -> the package to install, where the two names differ or the package needs options."""
+"""The package that has a module, where the two names differ or the package needs options."""
 
 
 def lacks(script: Path) -> Iterator[tuple[str, str]]:
-    """Returns what is missing of PyTorch and of the modules that the script imports first, and how
-    to get it."""
+    """Yields what is missing of PyTorch and of the modules that the script imports, and how to get
+    it."""
     wanted = dict.fromkeys(["torch", *imported(script)])
     for module in wanted:
         if _is_there(module, script.parent):
@@ -30,8 +30,9 @@ def lacks(script: Path) -> Iterator[tuple[str, str]]:
 
 
 def imported(script: Path) -> list[str]:
-    """Top-level names that the script's own statements import: none from within a function or a
-    `try`, which may do without. Empty for what is no Python: running it tells."""
+    """Returns the top-level names of modules that the script imports in statements at its own
+    level. Imports within a function or a `try` are left out, because the script may do without
+    them. Returns none for a file that is not Python; running it reports the error."""
     try:
         tree = ast.parse(script.read_bytes(), str(script))
     except (SyntaxError, ValueError, RecursionError, MemoryError):

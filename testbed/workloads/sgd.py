@@ -1,5 +1,5 @@
-"""`sgd`: synchronous training of a small network, judged step by step: every worker's gradients are
-computed again from the sums that it has received."""
+"""Implements `sgd`: synchronous training of a small network, verified step by step. Every worker's
+gradients are computed again from the sums that it has received."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 NS_PER_S = 1e9
 CURVE_POINTS = 32
-"""The number of a training's models that are evaluated on examples that no worker has seen."""
+"""The approximate number of a training's models that are evaluated on examples that no worker has
+seen."""
 Array = npt.NDArray[Any]
 
 
@@ -67,9 +68,9 @@ class SynchronousTraining(Workload):
         number: int,
         received: Mapping[int, Received],
     ) -> Verdict:
-        """Returns the verdict. The sums of a step are right if the system has to make them of the
-        gradients of that model to which the sums of earlier steps lead; all members have to have
-        the same sums."""
+        """Returns the verdict. All members must have the same sums. The sums of a step are right if
+        they are what the system makes of the gradients of the right model. This model follows from
+        the sums of the earlier steps."""
         work = job.job.work
         assert isinstance(work, Sgd)
         wrong = _unlike(work, received)
@@ -118,13 +119,13 @@ class SynchronousTraining(Workload):
 
 
 def _timed(told: Sequence[Mapping[str, Any]], name: str, step_s: float) -> list[list[float]]:
-    """Returns times of the first round: [seconds, value] from (step, value)."""
+    """Returns the first round's list of (step, value) as [seconds, value]."""
     return [[step * step_s, value] for step, value in told[0][name]] if told else []
 
 
 def _unlike(work: Sgd, received: Mapping[int, Received]) -> list[Wrong]:
-    """Returns the members that have left no sums of the whole training, or other sums than the
-    first member."""
+    """Returns what is wrong with members that have not left sums of the whole training, or that
+    have other sums than the first member."""
     wrong: list[Wrong] = []
     first: Array | None = None
     for rank, one in received.items():
@@ -179,7 +180,7 @@ def _step(
 
 
 def _measures(work: Sgd, models: Sequence[Array], held_out: Array) -> Mapping[str, Any]:
-    """Returns (step, value) of the loss and of the accuracy."""
+    """Returns the loss and the accuracy of some models as (step, value)."""
     last = len(models) - 1
     chosen = sorted({round(last * point / CURVE_POINTS) for point in range(CURVE_POINTS + 1)})
     judged = [(step, *work.judged(models[step], held_out)) for step in chosen]

@@ -1,5 +1,5 @@
-"""`torch`: training scripts of the user's own, judged by the reductions that the system made for
-them."""
+"""Implements `torch`: a user's own training scripts, verified by the reductions that the system
+made for them."""
 
 from __future__ import annotations
 
@@ -83,9 +83,9 @@ class TrainingScript(Workload):
         number: int,
         received: Mapping[int, Received],
     ) -> Verdict:
-        """Returns the verdict. A training run is right if all ranks have equal results of every
-        reduction, if the sampled sums are those that the system has to make, and if all ranks end
-        with equal parameters."""
+        """Returns the verdict. A training run is right if three things hold: all ranks have equal
+        results of every reduction, the sampled sums are what the system has to make, and all ranks
+        end with equal parameters."""
         trainings, wrong = {}, []
         for rank, one in received.items():
             training = opened(one)
@@ -109,8 +109,9 @@ class TrainingScript(Workload):
 
 @dataclass(frozen=True)
 class Training:
-    """What one rank left after a round. reductions: REDUCTION by number; told: see TOLD; arrays:
-    the sample."""
+    """What one rank left after a round. reductions: an array of REDUCTION, by the reduction's
+    number. told: what the agent told about the training (see TOLD). arrays: the sampled inputs,
+    sums and results."""
 
     reductions: npt.NDArray[np.void]
     told: Mapping[str, Any]
@@ -124,12 +125,13 @@ class Training:
 
     @property
     def sampled(self) -> list[int]:
-        """Returns the numbers of the reductions that were sampled."""
+        """The numbers of the reductions that were sampled."""
         names = (name.partition("-") for name in self.arrays)
         return sorted(int(number) for what, _, number in names if what == RESULT)
 
     def curve(self, name: str) -> list[tuple[float, float]]:
-        """Returns (seconds since the training began, value) of each report of such a number."""
+        """Returns (seconds since the training began, value) of each report that has a number with
+        this name."""
         began_ns = self.told["began_ns"]
         return [
             ((one["t_ns"] - began_ns) / NS_PER_S, float(one[name]))
@@ -144,7 +146,7 @@ class Training:
 
 
 def opened(one: Received) -> Training | None:
-    """Returns the training that an agent has left, or None if it has left none."""
+    """Returns the training that an agent has left; None if it has left none."""
     told = one.more.get(TOLD)
     if one.result is None or one.result.dtype != np.uint8 or told is None:
         return None
@@ -153,7 +155,8 @@ def opened(one: Received) -> Training | None:
 
 
 def _unlike_results(trainings: Mapping[int, Training]) -> Iterator[Wrong]:
-    """Reductions of which some rank has another result than the first, or that it never made."""
+    """Yields each reduction whose result at some rank differs from that at the first rank, and each
+    rank that made another number of reductions."""
     first, *others = trainings
     ours = trainings[first].reductions
     for rank in others:
@@ -172,7 +175,7 @@ def _described(row: np.void) -> str:
 
 
 def _unlike_parameters(trainings: Mapping[int, Training]) -> Iterator[Wrong]:
-    """Finds differences between what ranks report of their model's parameters, for each report."""
+    """Yields each rank that reports other parameters of its model than the first rank."""
     found = {
         rank: [one["parameters"] for one in training.reports if one.get("parameters") is not None]
         for rank, training in trainings.items()
@@ -187,8 +190,8 @@ def _unlike_parameters(trainings: Mapping[int, Training]) -> Iterator[Wrong]:
 def _sampled(
     resolved: ResolvedScenario, job: ActiveJob, trainings: Mapping[int, Training]
 ) -> Iterator[Verdict]:
-    """Judges each reduction of the sample: what all ranks put in, summed by the testbed, against
-    what they got."""
+    """Yields a verdict on each sampled reduction. It compares what all ranks received with the sum
+    of all ranks' inputs, which the testbed computes."""
     for number in trainings[min(trainings)].sampled:
         yield _one_sampled(resolved, job, trainings, number)
 
@@ -232,7 +235,7 @@ def _one_sampled(
 
 
 def measures(trainings: Mapping[int, Training]) -> dict[str, Any]:
-    """Returns the metrics of one training run, by their paths without `training.`; a value that no
+    """Returns the metrics of one training run, by their paths without `training.`. A value that no
     report has is None."""
     first = trainings[min(trainings)]
     steps, losses, accuracies = first.steps_s(), first.curve("loss"), first.curve("accuracy")
@@ -272,8 +275,9 @@ def _rank_alone(training: Training) -> dict[str, Any]:
 
 
 def summary(runs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The section `training` of a job: numbers are means of its trainings, the rest the first's.
-    Whatever metrics.json has of rounds of one size means nothing here."""
+    """Returns the section `training` of a job. Numbers are means of its trainings, and all other
+    values are those of the first training. The metrics of metrics.json that assume rounds of one
+    size are set to None."""
     if not runs:
         return {}
     training: dict[str, Any] = {}

@@ -1,5 +1,5 @@
-"""The decisions of impairments in C (decisions.c). Virtual time builds them into its own library;
-what asks for single decisions uses `load`. Imports `common` only."""
+"""The decisions of impairments in C (decisions.c). Virtual time builds them into its own library.
+Code that needs single decisions uses `load`. This module imports nothing but `common`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from agglab.common import c_build
 
 HERE = Path(__file__).resolve().parent
 PART = "testbed"
-"""The folder of the cache."""
+"""The folder of the cache in which the library is kept."""
 
 
 @functools.cache
 def load() -> ctypes.CDLL:
-    """The decisions alone. Raises BuildError: no compiler, or it refused."""
+    """Returns a library that contains nothing but the decisions. Raises BuildError if there is no
+    compiler, or if it refuses the code."""
     library = ctypes.CDLL(str(c_build.build_library(PART, sorted(HERE.glob("*.c")), [HERE])))
     u64, pointer = ctypes.c_uint64, ctypes.c_void_p
     library.decide.restype, library.decide.argtypes = None, [pointer, u64, u64, pointer]

@@ -1,4 +1,5 @@
-"""The kinds of switch that a scenario can choose; each starts a program, and a Control fills it."""
+"""The kinds of switch that a scenario can choose. Each starts a program, and a Control writes its
+entries."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,11 +22,12 @@ TARGETS: Mapping[str, Any] = {
     "bridge": bridge,
 }
 """The module of each `switch.target`. A module has TARGET, a subclass of Target; `installed()`,
-which raises MachineLacks; and `facts()`, which returns what manifest.json says about the target."""
+which raises MachineLacks if the target is not installed; and `facts()`, which returns what
+manifest.json says about the target."""
 
 
 def choose(name: str, program_json: Path, p4info: Path, log: str) -> Target:
-    """Returns the target for `switch.target` and `switch.log`."""
+    """Returns the target with the name of `switch.target`. log: the value of `switch.log`."""
     target: Target = TARGETS[name].TARGET(program_json, p4info, log)
     return target
 

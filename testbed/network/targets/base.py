@@ -1,4 +1,4 @@
-"""The interface of every target, and the start of a switch of any target."""
+"""Defines the interface of every target, and starts a switch of any target."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ SILENT = "the switch hangs, or the machine is slow: increase timeouts.start"
 
 @dataclass(frozen=True)
 class SwitchSetting:
-    """Where a target starts its switch. ports: P4 port -> interface; scratch: folder for Unix
-    sockets; namespace_pid: a process in its network namespace. drops: losses to make at its ports,
-    which only `native` can."""
+    """Where a target starts its switch. ports: the interface of each P4 port. scratch: the folder
+    for Unix sockets. namespace_pid: a process in the switch's network namespace. drops: losses to
+    make at its ports, which only `native` can."""
 
     name: str
     device_id: int
@@ -39,10 +39,10 @@ class SwitchSetting:
 
 
 class Control(Protocol):
-    """A session that fills and queries one switch. All methods except `answers` and `close` raise
-    ControlError.
+    """A session that controls and queries one switch. All methods except `answers` and `close`
+    raise ControlError.
 
-    Counters and registers are named as in TableEntry; a name that the program lacks raises
+    Counters and registers are named as in TableEntry. A name that the program lacks raises
     ValueError.
     """
 
@@ -51,40 +51,42 @@ class Control(Protocol):
         """The protocol of the session: P4Runtime or Thrift."""
 
     def answers(self, within_s: float) -> bool:
-        """Returns whether the switch answers within that time, even if it has only just been
+        """Returns whether the switch answers within that time. The switch may have just been
         started."""
 
     def begin(self) -> None:
-        """Takes control of the switch and makes sure that it has its program, without entries."""
+        """Takes control of the switch and ensures that it has its program, without entries."""
 
     def reset(self) -> None:
-        """Loads the program again: no entries, no groups; registers and counters zero."""
+        """Loads the program again. Then there are no entries and no groups, and registers and
+        counters are zero."""
 
     def change(self, old: Entries, new: Entries) -> None:
         """Changes the entries from `old` to `new` by writing the differences."""
 
     def read_counter(self, counter: str) -> dict[int, tuple[int, int]]:
-        """Returns index -> (packets, bytes) of an indirect counter."""
+        """Returns (packets, bytes) by index of an indirect counter."""
 
     def read_register(self, register: str, indices: Iterable[int]) -> list[int]:
         """Returns the unsigned contents of these cells."""
 
     def close(self) -> None:
-        """Ends the session, not the switch."""
+        """Ends the session; the switch continues to run."""
 
 
 class Target(Protocol):
-    """Starts and controls one kind of switch, and reads its statistics."""
+    """A kind of switch. It starts and controls switches of this kind, and reads their
+    statistics."""
 
     def command(self, setting: SwitchSetting) -> list[str]:
         """Returns the arguments that start the switch in its namespace."""
 
     def control(self, setting: SwitchSetting) -> Control:
-        """Returns a session with that switch, which may not answer yet."""
+        """Returns a session with the switch, which may not answer yet."""
 
     def likely_cause(self, log_tail: list[str]) -> str:
-        """Returns a guess, from the log's last lines, why it did not start; empty if there is
-        none."""
+        """Returns a guess why the switch did not start, from the last lines of its log; empty if
+        there is none."""
 
     def statistics(self, setting: SwitchSetting, process: NodeProcess) -> SwitchStatistics:
         """Returns what the switch counted so far."""
@@ -108,8 +110,8 @@ class RunningSwitch:
         self._filled = NO_ENTRIES
 
     def write_entries(self, entries: Entries) -> None:
-        """Inserts groups and table entries in addition to those that are there. Raises NodeFailed
-        with the switch's message if it refuses."""
+        """Inserts groups and table entries, in addition to those that exist. Raises NodeFailed with
+        the switch's message if it refuses them."""
         self._ask(lambda: self._control.change(NO_ENTRIES, entries))
         self._filled = Entries(
             (*self._filled.tables, *entries.tables),
@@ -119,25 +121,26 @@ class RunningSwitch:
 
     def replace(self, entries: Entries) -> None:
         """Makes these the only entries. Only differences are written, so entries that stay the same
-        keep working meanwhile; registers keep their values. Raises NodeFailed if the switch
+        keep working meanwhile. Registers keep their values. Raises NodeFailed if the switch
         refuses."""
         self._ask(lambda: self._control.change(self._filled, entries))
         self._filled = entries
 
     def reprogram(self) -> None:
-        """Loads its program again: entries are removed, registers and counters are zero."""
+        """Loads the switch's program again. Entries are then removed, and registers and counters
+        are zero."""
         self._ask(self._control.reset)
         self._filled = NO_ENTRIES
 
     def read_counter(self, counter: str) -> dict[int, tuple[int, int]]:
-        """Returns index -> (packets, bytes) of an indirect counter.
+        """Returns (packets, bytes) by index of an indirect counter.
 
-        counter: its P4Info name, or a unique last part of it.
+        counter: its name in P4Info, or a last part of it that only this counter has.
         """
         return self._ask(lambda: self._control.read_counter(counter))
 
     def read_register(self, register: str, indices: Iterable[int]) -> list[int]:
-        """Returns the unsigned contents of these cells; the register is named like a counter."""
+        """Returns the unsigned contents of these cells. The register is named like a counter."""
         return self._ask(lambda: self._control.read_register(register, indices))
 
     def statistics(self) -> SwitchStatistics:
@@ -187,7 +190,7 @@ def _failed(target: Target, process: NodeProcess, what: str, otherwise: str = ""
 
 def _likely_cause(process: NodeProcess, target: Target | None, said: list[str]) -> str:
     """Returns the target's guess from the last lines, or that the program was killed; empty if
-    neither."""
+    there is neither."""
     guess = "" if target is None else target.likely_cause(said)
     if not guess and process.poll() == -signal.SIGKILL:
         return "somebody killed it, or the kernel did because memory ran out"
@@ -221,5 +224,5 @@ def grpc_address(setting: SwitchSetting) -> str:
 
 
 def port_arguments(setting: SwitchSetting) -> list[str]:
-    """Returns `-i 1@s1-eth1 -i 2@s1-eth2 ...`."""
+    """Returns the arguments for the switch's ports: `-i 1@s1-eth1 -i 2@s1-eth2 ...`."""
     return [word for port, name in setting.ports.items() for word in ("-i", f"{port}@{name}")]

@@ -31,8 +31,8 @@ QUEUES = {
     "resubmit_packets": 1024,
     "output_packets": 128,
 }
-"""BMv2's own values, which only the option for the egress queue can change; a run does not change
-them."""
+"""The sizes of BMv2's queues. There is an option only for the egress queue, and a run does not use
+it."""
 HELP_S = 20.0
 LIKELY_CAUSES = {
     "Could not bind": "another program uses the switch's Thrift port",
@@ -54,7 +54,7 @@ LIKELY_CAUSES = {
 
 
 def installed() -> str:
-    """Returns GRPC or THRIFT, whichever is on PATH. Raises MachineLacks that names what is
+    """Returns GRPC or THRIFT, whichever is on PATH. Raises MachineLacks with the name of what is
     missing."""
     if shutil.which(GRPC):
         return GRPC
@@ -67,8 +67,8 @@ def installed() -> str:
 
 @dataclass(frozen=True)
 class Bmv2Target:
-    """BMv2 with compiled JSON and its P4Info. log: a level of BMv2's; `off` for no log at all,
-    which makes it several times faster."""
+    """BMv2 with compiled JSON and its P4Info. log: a log level of BMv2, or `off`. Without a log,
+    BMv2 is several times faster."""
 
     program_json: Path
     p4info: Path
@@ -102,9 +102,9 @@ class Bmv2Target:
         return next((cause for sign, cause in LIKELY_CAUSES.items() if sign in text), "")
 
     def statistics(self, setting: SwitchSetting, process: NodeProcess) -> SwitchStatistics:
-        """Returns the statistics. BMv2 does not count its own drops: the kernel counts those of its
-        packet sockets, and agglab.testbed.queue_losses derives what can be known about its
-        queues."""
+        """Returns the statistics. BMv2 does not count its own drops. The kernel counts those of its
+        packet sockets, and agglab.testbed.queue_losses derives what can be known about its queues.
+        """
         known = self._drops.get(process.pid, 0) + take_drops(process.pid)
         self._drops[process.pid] = known
         return SwitchStatistics(setting.name, process.cpu_s(), known, {})
@@ -114,7 +114,7 @@ TARGET = Bmv2Target
 
 
 def facts() -> dict[str, object]:
-    """Returns what manifest.json says about it. Raises MachineLacks if it is not installed."""
+    """Returns what manifest.json says about BMv2. Raises MachineLacks if it is not installed."""
     program = installed()
     path = shutil.which(program)
     version = subprocess.run([program, "--version"], capture_output=True, text=True)

@@ -1,6 +1,6 @@
 """The `bridge` target: the kernel's own bridge instead of a switch, for systems whose switches only
-forward. It runs no program. From the entries it takes only where each MAC address is, and it sends
-nothing to unknown addresses."""
+forward. It runs no program. From the entries it uses only the port of each MAC address, and it
+sends nothing to unknown addresses."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ INTERFACE = "bridge0"
 MADE_OF = "mcast_snooping 0 stp_state 0"
 PORT = "learning off flood off mcast_flood off bcast_flood off"
 IDLE = ("sleep", "infinity")
-"""A bridge is not a process. This process stands for it, so that it can be watched and killed as a
-switch can."""
+"""The command of a process that stands for the bridge, which itself is not a process. It can be
+watched and killed as a switch can."""
 
 
 @dataclass(frozen=True)
 class BridgeTarget:
-    """The bridge. It uses neither the program, which is compiled for other targets, nor `log`."""
+    """The bridge. It does not use the program, which is compiled for other targets, nor `log`."""
 
     program_json: Path
     p4info: Path
@@ -52,7 +52,7 @@ class BridgeTarget:
 
 
 class BridgeControl:
-    """See targets.base.Control. It uses iproute2 in the switch's namespace."""
+    """The Control (targets.base) of a bridge. It uses iproute2 in the switch's namespace."""
 
     interface = "iproute2"
 
@@ -61,7 +61,7 @@ class BridgeControl:
         self._made = False
 
     def answers(self, within_s: float) -> bool:
-        """Returns true: the kernel's bridge is ready immediately."""
+        """Returns true, because the kernel's bridge is ready immediately."""
         return True
 
     def begin(self) -> None:
@@ -102,8 +102,8 @@ class BridgeControl:
         raise ValueError(f"a bridge has no register {register}")
 
     def close(self) -> None:
-        """Removes the bridge as well, because no process forwards its frames that could be
-        killed."""
+        """Ends the session and removes the bridge. The kernel forwards its frames, so killing a
+        process does not stop it."""
         if self._made:
             self._made = False
             with contextlib.suppress(ControlError):
@@ -145,6 +145,7 @@ def installed() -> None:
 
 
 def facts() -> dict[str, object]:
-    """Returns nothing: the bridge belongs to the kernel, whose version the manifest has."""
+    """Returns the path of iproute2's `bridge`. The bridge itself belongs to the kernel, whose
+    version the manifest has."""
     installed()
     return {"program": which(PROGRAM)}

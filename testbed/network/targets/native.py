@@ -34,9 +34,10 @@ LIKELY_CAUSES = {
 
 @dataclass(frozen=True)
 class NativeTarget:
-    """`python -m agglab.switch` with compiled BMv2 JSON and its P4Info (text protobuf).
+    """Agglab's own switch (`python -m agglab.switch`) with compiled BMv2 JSON and its P4Info (text
+    protobuf).
 
-    log: a level; `off` leaves the choice to the switch.
+    log: a log level; `off` leaves the choice to the switch.
     """
 
     program_json: Path
@@ -72,7 +73,7 @@ class NativeTarget:
 
 
 def _read_json(path: Path) -> dict[str, Any]:
-    """Connects to the statistics socket and reads its one JSON object to the end of the stream."""
+    """Returns the JSON object that the statistics socket sends."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(STATISTICS_TIMEOUT_S)
         connection.connect(str(path))
@@ -85,9 +86,10 @@ TARGET = NativeTarget
 
 
 def installed() -> None:
-    """Does nothing: the switch comes with Agglab."""
+    """Does nothing, because the switch comes with Agglab."""
 
 
 def facts() -> dict[str, object]:
-    """Returns nothing, because the manifest's own hashes and versions say everything."""
+    """Returns an empty mapping, because the manifest's own hashes and versions identify the
+    switch."""
     return {}

@@ -9,7 +9,7 @@ from agglab.testbed.network.targets.base import SwitchSetting, grpc_address
 
 
 class P4RuntimeControl(P4RuntimeClient):
-    """The Control over P4Runtime. program_json: compiled BMv2 JSON; p4info: text protobuf."""
+    """The Control over P4Runtime. program_json: compiled BMv2 JSON. p4info: text protobuf."""
 
     interface = "P4Runtime"
 

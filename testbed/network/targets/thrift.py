@@ -22,17 +22,18 @@ from agglab.testbed.thrift_cli import ThriftCli
 # BMv2's own default; every switch has a network namespace, and so a loopback, of its own.
 THRIFT_PORT = 9090
 LEAST_URGENT = 2**31 - 1
-"""In this interface the smallest number is the highest priority."""
+"""The number of the lowest priority. Over Thrift, the smallest number is the highest priority."""
 FIRST_SESSION_GROUP = 32768
-"""The copies of a clone session are those of the multicast group with the session's number plus
-this, as over P4Runtime."""
+"""The difference between the number of a clone session and that of the multicast group that has its
+copies. It is the same as over P4Runtime."""
 PROBE_S = 0.01
 _WORD = re.compile(r"[\w.$\[\]:+-]+", re.ASCII)
 Value = int | tuple[int, int]
 
 
 class ThriftControl:
-    """See targets.base.Control. program_json: the program with which the switch was started."""
+    """The Control (targets.base) over Thrift. program_json: the program with which the switch was
+    started."""
 
     interface = "Thrift"
 
@@ -44,8 +45,8 @@ class ThriftControl:
         self._nodes: dict[int, dict[int, int]] = {}
 
     def answers(self, within_s: float) -> bool:
-        """Returns whether the Thrift port is open. BMv2 opens it when the program and all ports are
-        ready."""
+        """Returns whether the Thrift port is open within that time. BMv2 opens it when the program
+        and all ports are ready."""
         deadline = time.monotonic() + within_s
         with network_namespace(self._namespace_pid):
             while not _is_open(THRIFT_PORT):
@@ -142,7 +143,7 @@ class ThriftControl:
 
 
 def by_instance(replicas: Iterable[Replica]) -> dict[int, list[int]]:
-    """Returns instance -> its ports."""
+    """Returns the ports of each instance."""
     found: dict[int, list[int]] = {}
     for replica in replicas:
         found.setdefault(replica.instance, []).append(replica.port)
@@ -155,7 +156,8 @@ def _is_open(port: int) -> bool:
 
 
 class ProgramNames:
-    """The objects of BMv2 JSON by full name, or by any unique last part of it."""
+    """The objects of BMv2 JSON. They are found by full name, or by the last part of a name if only
+    one object has it."""
 
     def __init__(self, program: Mapping[str, Any]) -> None:
         types = {each["name"]: each["fields"] for each in program["header_types"]}
@@ -174,8 +176,8 @@ class ProgramNames:
         return _spoken(full), self._arrays[kind][full]
 
     def entry(self, entry: TableEntry) -> tuple[str, str, str, str]:
-        """Returns table, match, action and arguments as simple_switch_CLI takes them. Raises
-        ValueError, which names what the program does not have."""
+        """Returns table, match, action and arguments in the form of simple_switch_CLI. Raises
+        ValueError with the name of what the program does not have."""
         table = self._tables[full_name(self._tables, entry.table, "table")]
         action = full_name(table["actions"], entry.action, f"action of table {entry.table}")
         action_id = table["action_ids"][table["actions"].index(action)]

@@ -1,4 +1,4 @@
-"""ATP: all jobs share the switch's slots, and a server sums chunks that find none
+"""ATP: all jobs share the switch's slots, and a server sums the chunks that find no free slot
 (docs/systems/atp.md)."""
 
 from agglab.testbed.systems.atp.system import Atp

@@ -1,4 +1,4 @@
-"""ATP's answers to the testbed's questions about a system."""
+"""The declarations and answers of ATP as a System."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agglab.testbed.systems.pooling.keys import PoolingKeys
 
 @dataclass(frozen=True)
 class AtpKeys(PoolingKeys):
-    """The section `atp`."""
+    """The keys of the section `atp`."""
 
 
 class Atp(Pooling):

@@ -1,4 +1,4 @@
-"""ESA: slots that all jobs share, and that chunks of a higher priority take over
+"""ESA: jobs share all slots, and chunks with a higher priority take slots over from others
 (docs/systems/esa.md)."""
 
 from agglab.testbed.systems.esa.system import Esa

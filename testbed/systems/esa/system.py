@@ -1,4 +1,4 @@
-"""ESA's answers to the testbed's questions about a system."""
+"""The declarations and answers of ESA as a System."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WITH_EVICTED = {**COUNTERS, "evicted": EVICTED}
 
 @dataclass(frozen=True)
 class EsaKeys(PoolingKeys):
-    """The section `esa`."""
+    """The keys of the section `esa`."""
 
     priorities: tuple[int, ...] = keys_list(
         "priorities",

@@ -1,4 +1,4 @@
-"""Gloo, PyTorch's all-reduce over TCP (docs/systems/gloo.md)."""
+"""Gloo, the all-reduce of PyTorch over TCP (docs/systems/gloo.md)."""
 
 from agglab.testbed.systems.gloo.system import Gloo
 

@@ -12,7 +12,7 @@ DEFAULT_CONTROL = "cubic"
 
 @dataclass(frozen=True)
 class GlooKeys:
-    """The section `gloo`."""
+    """The keys of the section `gloo`."""
 
     congestion_control: str = key(
         "congestion_control",

@@ -1,4 +1,4 @@
-"""Gloo's answers to the testbed's questions about a system."""
+"""The declarations and answers of Gloo as a System."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 
 class Gloo(BetweenHosts):
-    """Agents use a transport of their own, so it cannot run in virtual time."""
+    """The system Gloo. Its agents use a transport of their own, so it cannot run in virtual
+    time."""
 
     name = "gloo"
     summary = "all-reduce of torch.distributed, a ring over TCP; switches only forward"
@@ -82,7 +83,7 @@ class Gloo(BetweenHosts):
         return Choices([JobChoices() for _ in stated(scenario)])
 
     def chunks(self, scenario: Scenario, job: Job) -> int:
-        """Returns the number of chunks; a chunk is what one full segment carries."""
+        """Returns the number of chunks. A chunk is the content of one full segment."""
         moved = tensor_share(job.elements, len(job.hosts))
         return max(1, -(-moved // segment_bytes(scenario)))
 
@@ -112,8 +113,8 @@ class Gloo(BetweenHosts):
         return found
 
     def flows(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Flow]:
-        """Returns what each worker sends to the one before it in the ring: a share of the tensor in
-        full segments. This is a lower bound, without acknowledgements and Gloo's own headers."""
+        """Returns what each worker sends to the worker before it in the ring: a share of the tensor
+        in full segments. This is a lower bound, without acknowledgements and Gloo's own headers."""
         share, hosts = tensor_share(job.job.elements, len(job.hosts)), job.hosts
         segments = -(-share // segment_bytes(resolved.scenario))
         size = share + segments * HEADER_BYTES
@@ -127,8 +128,8 @@ class Gloo(BetweenHosts):
         raise AssertionError("the order of additions is Gloo's own; see `truth`")
 
     def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
-        """Returns the truth: float32 within the bound for any order of additions, integers as
-        usual."""
+        """Returns what results must be. A float32 must be within the bound for any order of
+        additions. Integers must be right bit for bit."""
         if job.job.dtype != "float32":
             return super().truth(resolved, job, combine)
         return lambda start, inputs: any_order(inputs)
@@ -136,8 +137,8 @@ class Gloo(BetweenHosts):
     def forged(
         self, resolved: ResolvedScenario, job: ActiveJob, chance: Random, agent: Agent
     ) -> bytes:
-        """Returns a segment for the store, which alone has a port that an outsider can know. It
-        opens, resets or closes a connection, or carries data (see frames.tcp)."""
+        """Returns a segment for the store, which has the only port that an outsider can know. The
+        segment opens, resets or closes a connection, or carries data (see frames.tcp)."""
         flags = chance.choice((SYN, RST, RST | ACK, FIN | ACK, PUSH | ACK))
         data = chance.randbytes(segment_bytes(resolved.scenario) if flags & PUSH else 0)
         return chance.randbytes(8) + bytes([flags]) + data
@@ -150,9 +151,13 @@ class Gloo(BetweenHosts):
         waiting: Mapping[str, Iterable[Waiting]],
         unserved: Mapping[str, Iterable[Waiting]],
     ) -> Mapping[str, MissingChunks]:
-        """Returns who owes what. An agent waits for [chunk, rank, is sure]. Each such pair of
-        workers is evidence against both. A pair with a worker that answers nothing counts for more
-        than one with a worker that may itself be waiting. The worker in most pairs owes most."""
+        """Returns what each host owes. An agent waits for [chunk, rank, is sure].
+
+        Each item means that something is missing between two workers, and either may be the cause.
+        If `is sure`, the other worker is silent or has closed its connection, and the pair counts
+        against both. Otherwise the other worker may itself be waiting. The worker in most counted
+        pairs comes first.
+        """
         owing: dict[str, MissingChunks] = {}
         found: Counter[str] = Counter()
         for host, waits in waiting.items():
@@ -166,17 +171,17 @@ class Gloo(BetweenHosts):
 
 
 def keys_of(scenario: Scenario) -> GlooKeys:
-    """The section `gloo`, or its defaults."""
+    """Returns the section `gloo`, or its defaults."""
     own = dict(scenario.options).get(Gloo.name)
     return own if isinstance(own, GlooKeys) else GlooKeys()
 
 
 def segment_bytes(scenario: Scenario) -> int:
-    """Returns what a full TCP segment carries."""
+    """Returns how many bytes a full TCP segment carries."""
     return scenario.links.mtu_bytes - (HEADER_BYTES - ETHERNET_BYTES)
 
 
 def tensor_share(elements: int, workers: int) -> int:
-    """Returns the bytes that each worker of a ring sends and receives in a round: 2 (n - 1) / n of
-    the tensor."""
+    """Returns the bytes that each of n workers in a ring sends and receives in a round: 2 (n - 1) /
+    n of the tensor."""
     return 2 * (workers - 1) * elements * wire.VALUE_BYTES // max(1, workers)

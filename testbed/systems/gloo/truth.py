@@ -1,4 +1,4 @@
-"""Computes what a float32 sum may be if the order of additions is not known."""
+"""Computes which float32 sums are possible if the order of additions is not known."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def any_order(inputs: Sequence[Array]) -> Truth:
     """Returns the float64 sum of n float32 values, and how far from it a float32 sum in any order
     may be.
 
-    n - 1 additions, each rounded, have an error of at most g(n - 1) times the sum of the
-    magnitudes, where g(k) = k u / (1 - k u) and u = 2^-24 (Higham, "Accuracy and Stability of
-    Numerical Algorithms", section 4.2). The float64 sum itself has the same error with u = 2^-53.
-    Additions that underflow have no error.
+    n - 1 additions, each of which is rounded, have an error of at most g(n - 1) times the sum of
+    the magnitudes. Here g(k) = k u / (1 - k u) and u = 2^-24 (Higham, "Accuracy and Stability of
+    Numerical Algorithms", section 4.2). The float64 sum has an error of the same form, with u =
+    2^-53. Additions that underflow have no error.
     """
     values = np.zeros(inputs[0].size, np.float64)
     magnitudes = np.zeros_like(values)

@@ -1,4 +1,5 @@
-"""Frames of an outsider against Libra: those of impostors, and some for switches that sum."""
+"""Frames with which an outsider attacks Libra: those of impostors, and some for switches that
+sum."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ NEAR_ITEMS = 3
 
 
 def forged(job: Job, chance: random.Random, agent: Agent) -> bytes:
-    """Returns what an agent would accept from a peer in the current round: an answer for a worker,
-    a request or a sum for a server."""
+    """Returns a packet that an agent would accept from a peer in the current round: an answer for a
+    worker, and a request or a sum for a server."""
     own, serves = agent.configuration["settings"], agent.role == SERVER
     kinds = [kind for kind in wire.Kind if (kind < wire.FIRST_ANSWER) == serves]
     return _packet(chance, job, own["lanes"], own["session"], chance.choice(kinds))
@@ -45,7 +46,8 @@ def _packet(chance: random.Random, job: Job, lanes: int, session: int, kind: int
 
 
 def _to_aggregator(spoofed: bool) -> Make:
-    """Returns a maker of requests, from the attacker's own address or a victim's."""
+    """Returns a maker of requests. spoofed: whether their source is a victim's address and not the
+    attacker's own."""
 
     def make(aim: Aim) -> list[bytes]:
         source = replace(aim.agent, port=aim.own.port) if spoofed else aim.own
@@ -56,8 +58,8 @@ def _to_aggregator(spoofed: bool) -> Make:
 
 
 def _result_for_all(spoofed: bool) -> Make:
-    """Returns a maker of packets that a switch would copy to all workers if a server had sent
-    them."""
+    """Returns a maker of packets that a switch would copy to all workers if a server had sent them.
+    spoofed: whether their source is the server's address."""
 
     def make(aim: Aim) -> list[bytes]:
         source = aim.peer if spoofed else aim.own
@@ -75,4 +77,4 @@ KINDS: Mapping[str, Kind] = {
     "result_for_all": Kind(FORWARDED, _result_for_all(spoofed=False)),
     "result_for_all_of_server": Kind(FORGED, _result_for_all(spoofed=True)),
 }
-"""In the order in which they are sent."""
+"""The kinds of attack, in the order in which they are sent."""

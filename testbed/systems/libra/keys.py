@@ -10,7 +10,7 @@ from agglab.testbed.scenario.kinds import Pattern, Whole
 
 @dataclass(frozen=True)
 class LibraKeys:
-    """The section `libra`."""
+    """The keys of the section `libra`."""
 
     servers: tuple[str, ...] = keys_list(
         "servers",

@@ -1,6 +1,7 @@
 """Computes what a round's pushes and pulls put on the links, from the keys of its workers.
 
-It finds the hot keys by arithmetic of its own: those that most workers pushed in the last sample.
+It computes the hot keys independently of the servers. They are the keys that most workers pushed in
+the last sample.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Keys = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class Setting:
-    """What determines a job's load, besides the number of the round."""
+    """Everything that determines a job's load, except the number of the round."""
 
     seed: int
     job: Job
@@ -39,27 +40,27 @@ class Setting:
         return len(self.job.servers)
 
     def most(self, server: int) -> int:
-        """Returns the largest number of hot keys of a server."""
+        """Returns the largest number of hot keys that a server may have."""
         return len(range(server, self.own.hot, self.servers))
 
 
 @dataclass(frozen=True)
 class Load:
-    """The load of one round. groups, pages: the groups of hot keys that are pushed to each server,
-    and the pages of hot keys that are learned from it. cold: the pairs that each member, by rank,
-    pushes to each server."""
+    """The load of one round. groups: for each server, the number of groups of hot keys that are
+    pushed to it. pages: for each server, the number of packets in which workers learn its hot keys.
+    cold: for each member by rank, the number of pairs that it pushes to each server."""
 
     groups: tuple[int, ...]
     pages: tuple[int, ...]
     cold: Mapping[int, tuple[int, ...]]
 
     def chunks(self, rank: int, server: int, lanes: int) -> int:
-        """Returns the packets of cold keys: at least one, from which a server learns that there are
-        no more."""
+        """Returns the number of packets with cold keys that a worker pushes to a server. It is at
+        least one, from which the server learns that there are no more."""
         return max(1, -(-self.cold[rank][server] // lanes))
 
     def least_requests(self, setting: Setting) -> int:
-        """Returns the number of requests, to all servers, of the worker that has fewest."""
+        """Returns the smallest number of requests that a worker sends to all servers together."""
         of_all = sum(self.groups) + sum(self.pages)
         return min(
             of_all + sum(2 * self.chunks(rank, at, setting.lanes) for at in range(setting.servers))
@@ -69,7 +70,8 @@ class Load:
 
 @lru_cache(maxsize=1024)
 def load(setting: Setting, number: int) -> Load:
-    """Returns the load of this round, in a job whose session has not changed since the first."""
+    """Returns the load of this round in a job whose session has not changed since its first
+    round."""
     hot = _hot(setting, number)
     cold = {}
     for rank in setting.members:
@@ -94,7 +96,7 @@ def _pushed(seed: int, job: Job, rank: int, number: int) -> Keys:
 
 
 def _by_server(keys: Keys, servers: int) -> list[Keys]:
-    """Divides the keys among servers; each server has an equal part of the 64-bit range."""
+    """Returns the keys of each server. Each server has an equal part of the 64-bit range."""
     owners = np.array([int(key) * servers >> 64 for key in keys])
     return [keys[owners == server] for server in range(servers)]
 
@@ -107,8 +109,8 @@ def _hot(setting: Setting, number: int) -> list[Keys]:
 
 
 def _pages(setting: Setting, number: int) -> tuple[int, ...]:
-    """Returns in how many packets each server announces the hot keys from now on: one if there are
-    none."""
+    """Returns in how many packets each server announces the keys that are hot from now on. A server
+    that may have hot keys but has chosen none sends one packet."""
     if not is_sample(setting.own, number):
         return (0,) * setting.servers
     chosen = _chosen(setting, number)
@@ -120,8 +122,8 @@ def _pages(setting: Setting, number: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=64)
 def _chosen(setting: Setting, sample: int) -> list[Keys]:
-    """Returns each server's choice among the keys that more than one worker pushed: those that most
-    workers pushed."""
+    """Returns the hot keys that each server chooses after a sample. Of the keys that more than one
+    worker pushed, these are the ones that most workers pushed."""
     every = [_pushed(setting.seed, setting.job, rank, sample) for rank in setting.members]
     keys, counts = np.unique(np.concatenate(every), return_counts=True)
     keys, counts = keys[counts > 1], counts[counts > 1]
@@ -134,7 +136,7 @@ def _chosen(setting: Setting, sample: int) -> list[Keys]:
 
 
 def racks_of(graph: Topology, job: ActiveJob) -> dict[str, list[int]]:
-    """Returns for each switch the ranks of the members whose hosts it connects."""
+    """Returns for each switch the ranks of the members whose hosts are attached to it."""
     found: dict[str, list[int]] = {}
     attached = wiring_of(graph).attached
     for rank in job.members:
@@ -143,13 +145,14 @@ def racks_of(graph: Topology, job: ActiveJob) -> dict[str, list[int]]:
 
 
 def addressed_worker(job: ActiveJob, ranks: list[int], server: str) -> int:
-    """Returns the worker behind a switch to which a server sends what is for all of them: one on
-    another host than the server's, if there is one, so that it passes the switch."""
+    """Returns the worker at a switch to which a server sends what is for all workers there. The
+    packet must cross the switch, so this is a worker on another host than the server's, if there is
+    one."""
     return next((rank for rank in ranks if job.job.hosts[rank] != server), ranks[0])
 
 
 def crossed(graph: Topology, setting: Setting, job: ActiveJob, number: int) -> dict[str, int]:
-    """Returns the bytes in each direction of a round without loss."""
+    """Returns the bytes in each direction in a round without loss."""
     sizes: dict[str, int] = {}
     for direction, size in _crossings(graph, setting, job, load(setting, number)):
         sizes[direction] = sizes.get(direction, 0) + size
@@ -171,7 +174,7 @@ def _crossings(
 
 
 def _cold_bytes(setting: Setting, of: Load, rank: int, server: int) -> tuple[int, int]:
-    """Returns the bytes that a worker sends to a server and receives from it: pushes, pulls, and
+    """Returns the bytes that a worker sends to a server and receives from it, for pushes, pulls and
     requests for hot keys."""
     pairs, pages = of.cold[rank][server], of.pages[server]
     chunks = of.chunks(rank, server, setting.lanes)
@@ -189,8 +192,8 @@ def _group_crossings(
     switch: str,
     ranks: list[int],
 ) -> Iterator[tuple[str, int]]:
-    """Yields the crossings of what one switch sums for one server: from and to each worker, and
-    once beyond the switch."""
+    """Yields what one switch's sums for one server put on each direction. They cross the links of
+    all workers at the switch, and once each link beyond it."""
     hosts, home, groups = job.job.hosts, job.job.servers[server], of.groups[server]
     if not groups:
         return
@@ -210,8 +213,8 @@ def _group_crossings(
 
 
 def through_switch(graph: Topology, host: str, server: str) -> list[str]:
-    """Returns the directions that a frame for a server crosses if its sender's switch sends it
-    there."""
+    """Returns the directions that a frame crosses if the switch of its sender sends it to a server.
+    This switch is crossed even if the server is on the sender's host."""
     if host != server:
         return path(graph, host, server)
     switch = wiring_of(graph).attached[host][0]

@@ -1,5 +1,5 @@
-"""The entries and counters of switches for Libra, and where results for all workers at a switch are
-sent."""
+"""Libra's entries and counters of switches, and the places to which results for all workers at a
+switch are sent."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from agglab.topologies import Topology
 SERVER_PORT_BASE = base_wire.WORKER_PORT_BASE - 8192
 """A server's UDP port is this number plus the number of its job."""
 FIRST_JOB_GROUP = 2
-"""Group 1 belongs to plan.forwarding."""
+"""The multicast group of the first job. Group 1 belongs to plan.forwarding."""
 JOBS_MAX = 16
 SERVERS_MAX = 64
 
@@ -45,8 +45,8 @@ COUNTERS: dict[str, Counter] = {
 
 
 def slots_of(hot: int, lanes: int) -> int:
-    """Returns how many groups a job may need. Every server's last group may be incomplete, and
-    groups with the same number are adjacent for all servers that have them."""
+    """Returns how many groups a job may need. Every server's last group may be incomplete. Groups
+    with the same number are adjacent for all servers that have them."""
     return -(-hot // lanes) + 2 * SERVERS_MAX if hot else 0
 
 
@@ -120,8 +120,8 @@ def _to_server(graph: Topology, job: ActiveJob, switch: str, index: int) -> Tabl
 def _copied(
     graph: Topology, job: ActiveJob, switch: str, server: str, told: int
 ) -> Iterator[TableEntry]:
-    """Yields entries for every port at which the server's packets may arrive: its own, or those to
-    other switches."""
+    """Yields the entries for every port at which the server's packets may arrive: the server's own
+    port, or the ports to other switches."""
     wiring = wiring_of(graph)
     home, own_port = wiring.attached[server]
     ports = [own_port] if home == switch else [port for port, _ in wiring.neighbours(switch)]
@@ -138,8 +138,9 @@ def _copied(
 
 @dataclass(frozen=True)
 class RackPeer:
-    """The workers at one switch: their positions among the members, and by which of a server's
-    peers it reaches all of them. address: that peer's, if it is not a worker's own."""
+    """The workers at one switch, as a server addresses them. positions: their positions among the
+    members. peer: the index of the server's peer to which it sends what is for all of them.
+    address: the address of that peer; None if the peer is a worker."""
 
     positions: list[int]
     peer: int

@@ -1,4 +1,4 @@
-"""Libra's answers to the testbed's questions about a system."""
+"""The declarations and answers of Libra as a System."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ class Libra(BetweenHosts):
     def server_hosts(
         self, scenario: Scenario, graph: Topology, workers: Sequence[str]
     ) -> Sequence[str]:
-        """Returns the hosts that only serve, or all of the workers'. A job that lost a worker keeps
-        its servers."""
+        """Returns the hosts that only run servers or, without any, the hosts of all workers. A job
+        that has lost a worker keeps its servers."""
         return self.reserved_hosts(scenario, graph) or workers
 
     def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
@@ -117,8 +117,8 @@ class Libra(BetweenHosts):
         return unreachable(graph, [host.name for host in graph.hosts])
 
     def lanes(self, scenario: Scenario) -> int:
-        """Returns how many keys with values a packet has: as the scenario says, or the most that
-        fit."""
+        """Returns how many keys with values a packet has. This is the number that the scenario
+        states, or the largest number that fits."""
         return scenario.switch.lanes or _lanes_that_fit(scenario)
 
     def frame_bytes(self, lanes: int) -> int:
@@ -126,7 +126,7 @@ class Libra(BetweenHosts):
 
     def chunks(self, scenario: Scenario, job: Job) -> int:
         """Returns the least number of requests that every worker has in each of the first two
-        rounds; the first may be a sample."""
+        rounds. The first of them may be a sample."""
         members = tuple(range(len(job.hosts)))
         setting = Setting(scenario.seed, job, members, _keys(scenario), self.lanes(scenario))
         if not job.servers:
@@ -174,7 +174,7 @@ class Libra(BetweenHosts):
     # What should happen.
 
     def flows(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Flow]:
-        """Returns who sends to whom; how much differs from round to round."""
+        """Returns who sends to whom. The sizes are 0, because they differ from round to round."""
         pairs = [(worker, server) for worker in job.hosts for server in job.job.servers]
         return [Flow(*pair, 0) for pair in pairs] + [Flow(b, a, 0) for a, b in pairs]
 
@@ -203,13 +203,14 @@ class Libra(BetweenHosts):
     def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
-        """Returns the bytes from the agents' own byte counters, because frames have many
-        lengths."""
+        """Returns the bytes that the agents themselves counted as sent again. They cannot be
+        derived from numbers of frames, which have many lengths."""
         return Again(counts["bytes_again"], counts["bytes_again"])
 
     def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
-        """Returns integers modulo 2^32; for float32, integers 2^fraction_bits times as large, which
-        every worker rounds by itself."""
+        """Returns what results must be: integers modulo 2^32. For float32, every worker rounds its
+        values times 2^fraction_bits to integers, and the result is the sum of these divided by that
+        factor."""
         if job.job.dtype != "float32":
             return super().truth(resolved, job, combine)
         scale = 2.0 ** _keys(resolved.scenario).fraction_bits
@@ -235,7 +236,7 @@ class Libra(BetweenHosts):
         return Choices(jobs, lanes, window)
 
     def sources(self, scenario: Scenario) -> Mapping[str, Source]:
-        """Returns the program, with room for as many jobs as a switch can have."""
+        """Returns the program. It has room for as many jobs as a switch can have."""
         lanes = self.lanes(scenario)
         slots = max(1, JOBS_MAX * slots_of(_keys(scenario).hot, lanes))
         return everywhere(Source("libra", {"LANES": lanes, "SLOTS": slots}))
@@ -244,8 +245,8 @@ class Libra(BetweenHosts):
         return tables(graph, jobs)
 
     def memory_bytes(self, resolved: ResolvedScenario) -> int:
-        """Returns the servers' memory: each worker's pairs and a table of all keys, for two
-        rounds."""
+        """Returns the memory of servers: for two rounds, each worker's pairs and a table of all
+        keys."""
         found = 0
         for job in resolved.jobs:
             pairs = len(job.hosts) * job.elements
@@ -271,9 +272,9 @@ class Libra(BetweenHosts):
         waiting: Mapping[str, Iterable[Waiting]],
         unserved: Mapping[str, Iterable[Waiting]],
     ) -> Mapping[str, MissingChunks]:
-        """Returns who owes what. A worker waits for [item, server, phase], a server for [0, rank]
-        of a worker that has not pushed everything; there is one round at a time, so it does not
-        matter which of its packets are missing."""
+        """Returns what each host owes. A worker waits for [item, server, phase]. A server waits for
+        [0, rank] of each worker that has not pushed everything. There is one round at a time, so it
+        does not matter which of a worker's packets are missing."""
         asked = {
             host: [[0, server] for server in sorted({server for _, server, _ in entries})]
             for host, entries in waiting.items()

@@ -12,7 +12,7 @@ from agglab.testbed.scenario.kinds import Choice, Flag, Number, Pattern, Whole, 
 
 @dataclass(frozen=True)
 class MlfabricKeys:
-    """The section `mlfabric`."""
+    """The keys of the section `mlfabric`."""
 
     order: str = key(
         "order",

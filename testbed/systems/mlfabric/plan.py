@@ -1,5 +1,5 @@
-"""The entries of switches for MLfabric: the workers whose packets a switch sums on their way to a
-server that is attached to it."""
+"""The entries of switches for MLfabric. They name the workers whose packets a switch sums on their
+way to a server that is attached to it."""
 
 from __future__ import annotations
 
@@ -16,31 +16,32 @@ from agglab.testbed.systems.forwarding import path
 from agglab.topologies import Topology
 
 Cells = tuple[int, int]
-"""The first group of a job, and the number of its groups."""
+"""A job's first cell, and the number of its cells."""
 SERVER_PORTS, PORTS_OF_JOB = 0xB000, 4
-"""A job's servers and its scheduler listen on this port plus four times the job's number and on the
-following ports; the program inspects packets to the 256 ports from here."""
+"""The UDP ports of a job's servers and scheduler. They are SERVER_PORTS plus PORTS_OF_JOB times the
+job's number, and the following ports. The program inspects packets to the 256 ports from
+SERVER_PORTS on."""
 JOBS_MAX = 16
 
 
 def server_port(job: int, index: int) -> int:
-    """The UDP port of a server."""
+    """Returns the UDP port of a server."""
     return SERVER_PORTS + PORTS_OF_JOB * job + index
 
 
 def scheduler_port(job: int) -> int:
-    """The UDP port of the scheduler."""
+    """Returns the UDP port of the scheduler."""
     return SERVER_PORTS + PORTS_OF_JOB * job + PORTS_OF_JOB - 1
 
 
 def cells_of(slots: int, index: int, jobs: int) -> Cells:
-    """Returns the cells of a job; every job has the same number."""
+    """Returns the cells of a job. Every job has the same number of them."""
     cells = slots // jobs
     return index * cells, cells
 
 
 class CellSessions(NumberedSessions):
-    """Sessions of jobs whose cells are fixed from the start. See systems.base.Sessions."""
+    """Sessions (systems.base) of jobs whose cells are fixed from the start."""
 
     def __init__(self, resolved: ResolvedScenario) -> None:
         super().__init__()

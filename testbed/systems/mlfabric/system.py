@@ -1,4 +1,4 @@
-"""MLfabric's answers to the testbed's questions about a system."""
+"""The declarations and answers of MLfabric as a System."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Mlfabric(BetweenHosts):
             yield from self._check_model(scenario)
 
     def _check_model(self, scenario: Scenario) -> Iterator[Finding]:
-        """Checks that a request has a bit for every chunk of the model."""
+        """Yields a problem if a request does not have a bit for every chunk of the model."""
         workload = scenario.workload
         most = wire.CHUNKS_MAX * self.lanes(scenario)
         if workload.kind == AsyncSgd.kind and workload.features * workload.classes > most:
@@ -115,7 +115,7 @@ class Mlfabric(BetweenHosts):
         return unreachable(graph, [host.name for host in graph.hosts])
 
     def chunks(self, scenario: Scenario, job: Job) -> int:
-        """Returns the number of updates, which a worker completes one by one."""
+        """Returns the number of updates in a round, which a worker completes one by one."""
         assert isinstance(job.work, AsyncSgd)
         return job.work.updates
 
@@ -168,8 +168,8 @@ class Mlfabric(BetweenHosts):
         return [*found, (SCHEDULER, declared.servers[-1], port, rank)]
 
     def _past_switch(self, job: ActiveJob, servers: Sequence[tuple[str, str, int, int]]) -> Any:
-        """Returns for each server which workers are on its host: a bit for each position among the
-        members."""
+        """Returns for each server the workers that are on its host, as a bit for each position
+        among the members. Their packets do not cross the switch."""
         return [
             sum(1 << place for place, host in enumerate(job.hosts) if host == server_host)
             for _, server_host, _, _ in servers
@@ -219,7 +219,7 @@ class Mlfabric(BetweenHosts):
     def forged(
         self, resolved: ResolvedScenario, job: ActiveJob, chance: Random, agent: Agent
     ) -> bytes:
-        """Returns a packet for which the agent may be waiting."""
+        """Returns a packet of a kind for which the agent may be waiting."""
         kinds = {
             WORKER: [wire.Kind.GRANT, wire.Kind.COMMIT, wire.Kind.STATE, wire.Kind.OVER],
             SERVER: [wire.Kind.SUMMED, wire.Kind.PUSH, wire.Kind.GRANT, wire.Kind.PROMOTE],
@@ -248,9 +248,9 @@ class Mlfabric(BetweenHosts):
         waiting: Mapping[str, Iterable[Waiting]],
         unserved: Mapping[str, Iterable[Waiting]],
     ) -> Mapping[str, MissingChunks]:
-        """Returns who owes what. A server waits for [group, rank, ...]: workers whose values have
-        not arrived. If it waits for nobody, the worker that gave up cannot reach server and
-        scheduler, or they cannot reach it."""
+        """Returns what each host owes. A server waits for [group, rank, ...], the workers whose
+        values have not arrived. If no server waits for anybody, the worker that gave up cannot
+        reach the server and the scheduler, or they cannot reach it."""
         found: dict[str, MissingChunks] = {}
         for entries in unserved.values():
             for group, *places in entries:

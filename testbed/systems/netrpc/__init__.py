@@ -1,4 +1,4 @@
-"""NetRPC: calls that switches execute, of services that tables describe
+"""NetRPC: switches execute the calls of services, which tables describe
 (docs/systems/netrpc.md)."""
 
 from agglab.testbed.systems.netrpc.system import NetRpc

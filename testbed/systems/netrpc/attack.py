@@ -14,7 +14,8 @@ KINDS = (Kind.NOTHING, Kind.ARRAY, Kind.MAP)
 
 
 def forge(aim: Aim, result: int, overhead: int) -> bytes:
-    """Returns a payload (see summing.attack.Forge), without an argument if there is no room."""
+    """Returns a payload (see summing.attack.Forge). It has no argument if there is no room for
+    one."""
     chance = aim.chance
     kind = Kind.ARRAY if aim.aims() else chance.choice(KINDS)
     size = wire.body_bytes(kind, aim.lanes)

@@ -1,4 +1,4 @@
-"""The counters of NetRPC's program, and what it must have sent according to them."""
+"""The counters of NetRPC's program, and the frames that it must have sent according to them."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ ARRIVALS = (
     *("new", "duplicate", "stale", "lost", "refused", "passed", "delivered"),
     *FORWARDING_COUNTERS,
 )
-"""Exactly one of these counts every frame that the program receives."""
+"""The counters of frames that the program receives. Exactly one of them counts each frame."""
 
 
 def expected_frames(counters: Mapping[str, Cells], index: int, workers: int) -> int:
-    """Returns the frames that a switch sent for one job by its counts. Frames that were forwarded
-    are counted for all jobs together and are included for the first job. workers: the number of
-    workers of the job."""
+    """Returns the frames that a switch must have sent for one job, by its counters. Frames that
+    were forwarded are counted for all jobs together, and are included for the first job. workers:
+    the number of workers of the job."""
 
     def count(kind: str) -> int:
         return counters[kind].get(index, (0, 0))[0]

@@ -1,5 +1,5 @@
-"""Finds who is missing in a round that does not end, from what workers wait for and from what the
-switch that executes their calls has received from each."""
+"""Finds who is missing in a round that does not end. It compares what workers wait for with what
+the switch that executes their calls has received from each."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from agglab.testbed.systems.netrpc.plan import WORKERS_MAX
 def diagnose(
     source: Registers, root: str, job: ActiveJob, waiting: Mapping[str, Iterable[Waiting]]
 ) -> dict[str, MissingChunks]:
-    """Returns who owes what (see System.diagnose). A worker waits for [chunk, position, sequence
-    number]. A worker that has not reached this number at the position never sent it; if all have,
-    the waiting worker never received the answer."""
+    """Returns what each host owes (see System.diagnose). A worker waits for [chunk, position,
+    sequence number].
+
+    If another worker has not reached this number at the position, it never sent the call. If all
+    workers have, the waiting worker never received the answer.
+    """
     found: dict[str, MissingChunks] = {}
     waiters: dict[tuple[int, ...], set[str]] = {}
     for host, entries in waiting.items():
@@ -36,12 +39,12 @@ def diagnose(
 
 
 def _heard(source: Registers, root: str, job: ActiveJob, position: int) -> Mapping[str, int] | None:
-    """Returns the last sequence number of each member at a position."""
+    """Returns the last sequence number that the switch received from each member at a position."""
     flows = [(job.index * WORKERS_MAX + rank) * wire.POSITIONS for rank in job.members]
     read = source.registers(root, "sequences", [flow + position for flow in flows])
     return None if read is None else dict(zip(job.hosts, read, strict=True))
 
 
 def _behind(last: int, sequence: int) -> bool:
-    """Compares serial numbers; 0 means none at all."""
+    """Returns whether the serial number `last` is before `sequence`; 0 means that there is none."""
     return last == 0 or 0 < (sequence - last) % 2**32 < 2**31

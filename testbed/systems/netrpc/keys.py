@@ -21,7 +21,7 @@ PROVIDED = (ALL_REDUCE, *APPLICATIONS)
 
 @dataclass(frozen=True)
 class NetRpcKeys:
-    """The section `netrpc`."""
+    """The keys of the section `netrpc`."""
 
     service: str = key(
         "service",
@@ -40,7 +40,7 @@ class NetRpcKeys:
 
 
 def own(scenario: Scenario) -> NetRpcKeys:
-    """The scenario's section."""
+    """Returns the section `netrpc` of a scenario, or its defaults."""
     found = dict(scenario.options).get(NAME)
     return found if isinstance(found, NetRpcKeys) else NetRpcKeys()
 
@@ -51,13 +51,14 @@ def usual(job: JobSection) -> str:
 
 
 def service(scenario: Scenario, job: JobSection) -> str:
-    """Returns the scenario's service, or the usual one."""
+    """Returns the service that the scenario names, or the one that implements the job's
+    workload."""
     return own(scenario).service or usual(job)
 
 
 def maps(scenario: Scenario, job: JobSection) -> bool:
-    """Returns whether the job's service has keys that need entries; false for one that cannot be
-    loaded."""
+    """Returns whether the job's service has keys that need entries; false for a service that cannot
+    be loaded."""
     try:
         return load(service(scenario, job)).maps()
     except Exception:  # `services` tells

@@ -1,5 +1,5 @@
-"""Computes what a round puts on the links, what is sent again, and the least time of a lock's
-sections."""
+"""Computes what a round puts on the links, what is sent again, and the least time of a round of
+critical sections."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from agglab.topologies import Topology
 
 @dataclass(frozen=True)
 class Place:
-    """Where a job runs. servers: hosts."""
+    """Where a job runs: the network, the tree of the job, the job, and the lanes of its packets."""
 
     graph: Topology
     tree: Tree
@@ -38,17 +38,18 @@ class Place:
         return self.job.job.servers
 
     def frame(self, kind: Kind) -> int:
-        """Returns the bytes of a frame."""
+        """Returns the bytes of a frame of this kind."""
         return wire.frame_bytes(kind, self.lanes)
 
     def links(self, host: str) -> list[tuple[str, str]]:
-        """Returns the directions of each link between a host and the root, up and down, the host's
-        own link first."""
+        """Returns both directions (up, down) of each link between a host and the root. The host's
+        own link comes first."""
         nodes = [host, *climb(self.tree, wiring_of(self.graph), host)]
         return [(f"{a}->{b}", f"{b}->{a}") for a, b in pairwise(nodes)]
 
     def paths(self, host: str) -> Iterator[str]:
-        """Yields the directions between a host and the servers, both ways."""
+        """Yields the directions of the paths between a host and the servers, from and to the
+        host."""
         for server in self.servers:
             yield from path(self.graph, host, server)
             yield from path(self.graph, server, host)
@@ -56,8 +57,8 @@ class Place:
 
 @dataclass(frozen=True)
 class Traffic:
-    """Bytes of one worker in a round without loss: to the switch, from the switch, and to and from
-    the server."""
+    """The bytes of one worker in a round without loss. up, down: to the switch and from it. keyed:
+    to the server, and as many from it."""
 
     host: str
     up: int
@@ -67,8 +68,8 @@ class Traffic:
 
 def all_reduce(at: Place, elements: int, is_float: bool) -> Load:
     """Returns the load of a round: an OPEN, for floats an AGREE at each position in use, and the
-    chunks. Nothing is added below the root, so each link carries what all workers below it send and
-    receive."""
+    chunks. Switches below the root add nothing, so each link carries what all workers below it send
+    and receive."""
     chunks, window = -(-elements // at.lanes), at.job.job.window
     size = (1 + chunks) * at.frame(Kind.ARRAY)
     if is_float:
@@ -78,9 +79,9 @@ def all_reduce(at: Place, elements: int, is_float: bool) -> Load:
 
 
 def word_count(at: Place, seed: int, number: int) -> Load:
-    """Returns the load of a round in which every key has an entry: requests for entries, additions,
-    and gets. The number of packets follows from the keys, which determine in which pair each of
-    them travels."""
+    """Returns the load of a round in which every key has an entry: requests for entries, additions
+    and gets. The number of packets follows from the keys, because a key determines in which pair of
+    a packet it is sent."""
     traffic, meeting = [], at.frame(Kind.ARRAY) + at.frame(Kind.NOTHING)
     pairs, bare = at.frame(Kind.MAP), at.frame(Kind.NOTHING)
     for rank, host in zip(at.job.members, at.job.hosts, strict=True):
@@ -95,8 +96,8 @@ def word_count(at: Place, seed: int, number: int) -> Load:
 
 
 def lock_s(at: Place, seed: int, number: int) -> float:
-    """Returns the least time, in seconds, of a round of critical sections through empty queues:
-    each worker's own sections are consecutive, and so are those of each lock."""
+    """Returns the least time, in seconds, of a round of critical sections through empty queues.
+    Each worker's own sections follow one another, and so do those of each lock."""
     nearest_s = [_crossing_s(at, host) for host in at.job.hosts]
     inputs = {
         rank: at.job.job.work.inputs(InputKey(seed, at.job.job.number, rank, number))
@@ -112,8 +113,8 @@ def lock_s(at: Place, seed: int, number: int) -> float:
 
 
 def _crossing_s(at: Place, host: str) -> tuple[float, float, float]:
-    """Returns how long a call of a map takes to the root, and how long an answer takes back without
-    the call's argument and with it."""
+    """Returns three times, in seconds. The first is the time of a call of a map to the root. The
+    others are those of an answer to the host without the call's argument and with it."""
     ways = {name: way for link in at.graph.links for name, _, _, way in link.directions()}
 
     def crossed_s(directions: Iterable[str], size: int) -> float:
@@ -127,7 +128,7 @@ def _crossing_s(at: Place, host: str) -> tuple[float, float, float]:
 
 @lru_cache(maxsize=4096)
 def keys_of(seed: int, job: ActiveJob, rank: int, number: int) -> NDArray[np.uint64]:
-    """Returns the keys of a worker of a word count in this round."""
+    """Returns the keys that a worker counts in this round of a word count."""
     keys: NDArray[np.uint64] = job.job.work.inputs(InputKey(seed, job.job.number, rank, number))[
         "key"
     ]
@@ -135,7 +136,7 @@ def keys_of(seed: int, job: ActiveJob, rank: int, number: int) -> NDArray[np.uin
 
 
 def fullest_bank(keys: NDArray[np.uint64]) -> int:
-    """Returns how many keys share the most crowded pair."""
+    """Returns the largest number of keys that belong to the same pair of a packet."""
     banks = (keys % np.uint64(wire.PAIRS)).astype(np.int64)
     return int(np.bincount(banks, minlength=1).max())
 
@@ -154,10 +155,12 @@ def _sent(at: Place, traffic: Iterable[Traffic]) -> dict[str, int]:
 def sent_again(
     at: Place, more: Mapping[str, int], counters: Mapping[str, Mapping[str, Cells]]
 ) -> dict[str, Again]:
-    """Returns the retransmitted bytes by direction (see System.sent_again). A worker's own link
-    carried everything that it sent again, unless part of it was for a server; the other links
-    carried at most that. An answer to a call that had already been executed is never longer than
-    its call."""
+    """Returns the retransmitted bytes by direction (see System.sent_again).
+
+    A worker's own link carried everything that the worker sent again, unless part of it was for a
+    server on the same host. Other links carried at most that. An answer to a call that had already
+    been executed is never longer than the call.
+    """
     answered = counters[at.tree.root].get("duplicate", {}).get(at.job.index, (0, 0))[1]
     again: dict[str, Again] = {}
 

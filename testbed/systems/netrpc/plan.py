@@ -1,6 +1,6 @@
-"""The entries of switches: who may call, which methods there are, and where answers go.
+"""The entries of switches for NetRPC: who may call, which methods there are, and where answers go.
 
-A job's calls are executed at one switch, the root of its tree; the switches on the way forward
+A job's calls are executed at one switch, the root of its tree. The switches on the way forward
 them.
 """
 
@@ -21,7 +21,7 @@ from agglab.testbed.systems.summing.trees import tree_of
 from agglab.topologies import Topology
 
 WORKERS_MAX = 64
-"""Callers of a job: CALLERS / JOBS of p4/netrpc.p4."""
+"""The largest number of callers of a job, which is CALLERS / JOBS of p4/netrpc.p4."""
 
 Groups = dict[int, tuple[Replica, ...]]
 
@@ -29,8 +29,8 @@ Groups = dict[int, tuple[Replica, ...]]
 def tables(
     graph: Topology, jobs: Sequence[ActiveJob], services: Sequence[type[Service]], cells: int
 ) -> dict[str, Entries]:
-    """Returns the entries (see System.tables). services: the services of these jobs; cells: entries
-    of a map for each pair of a packet, for all jobs together."""
+    """Returns the entries (see System.tables). services: the services of these jobs. cells: the
+    number of entries of a map for each pair of a packet, for all jobs together."""
     wiring = wiring_of(graph)
     groups = {name: flooding_groups(wiring, name) for name in wiring.switches}
     entries = {name: list(forwarding_tables(wiring, name)) for name in wiring.switches}
@@ -44,7 +44,7 @@ def tables(
 
 
 def climb(tree: Tree, wiring: Wiring, host: str) -> list[str]:
-    """Returns the switches from a host's own to the root."""
+    """Returns the switches from a host's own switch to the root."""
     switch = wiring.attached[host][0]
     found = [switch]
     while (above := tree.branches[switch].parent) is not None:
@@ -71,7 +71,8 @@ def _copies(wiring: Wiring, job: ActiveJob, root: str) -> tuple[Replica, ...]:
 def _executed(
     graph: Topology, wiring: Wiring, job: ActiveJob, service: type[Service], cells: int
 ) -> Iterator[TableEntry]:
-    """Yields the root's entries: each worker as a caller and as a receiver, and the service."""
+    """Yields the root's entries: each worker as a caller and as a receiver, and the methods of the
+    service."""
     tree, number = tree_of(graph, job), job.job.number
     first_slot, slots, *_ = job.share
     for rank, name in zip(job.members, job.hosts, strict=True):
@@ -118,7 +119,7 @@ def _method(job: int, method: Method) -> TableEntry:
 
 
 def _passed(graph: Topology, wiring: Wiring, job: ActiveJob) -> Mapping[str, list[TableEntry]]:
-    """Returns the entries of the switches below the root: calls go up, answers down."""
+    """Returns the entries of the switches below the root, which pass calls up and answers down."""
     tree, number = tree_of(graph, job), job.job.number
     found: dict[str, list[TableEntry]] = {}
     for name in job.hosts:

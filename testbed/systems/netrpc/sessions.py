@@ -14,8 +14,8 @@ from agglab.testbed.systems.summing.sessions import SlotSessions
 
 
 class Share(NamedTuple):
-    """first_slot, slots: the switch's slots for gathers. service: the reference that names the
-    service; cells: the entries of the map, for all jobs together."""
+    """A job's share. first_slot, slots: the switch's slots for gathers. service: the name of the
+    service or the path of its class. cells: the entries of the map, for all jobs together."""
 
     first_slot: int
     slots: int
@@ -24,13 +24,13 @@ class Share(NamedTuple):
 
 
 def window(chosen: int, service: str) -> int:
-    """Returns the number of a caller's positions. A service with maps has at least two, one of them
-    for gathers."""
+    """Returns the number of positions of a caller. A service with maps has at least two, and one of
+    them is for gathers."""
     return max(min(chosen, wire.POSITIONS), 2 if load(service).maps() else 1)
 
 
 class CallSessions:
-    """See systems.base.Sessions. services: the jobs' services, by the jobs' numbers."""
+    """The Sessions (systems.base) of NetRPC. services: the jobs' services, by the jobs' numbers."""
 
     def __init__(self, resolved: ResolvedScenario, services: Mapping[int, str], cells: int) -> None:
         self._slots = SlotSessions(resolved)

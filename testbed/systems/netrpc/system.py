@@ -1,4 +1,4 @@
-"""NetRPC's answers to the testbed's questions about a system."""
+"""The declarations and answers of NetRPC as a System."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ from agglab.topologies import Topology
 
 SECTION_CALLS = 4
 SERVER_PORTS_BELOW = 8192
-"""A server's UDP port is this much below the port of its job's workers."""
+"""The difference between the UDP port of a job's workers and that of its servers, which is
+lower."""
 
 
 class NetRpc(Summing):
@@ -96,7 +97,8 @@ class NetRpc(Summing):
         return Choices(jobs, found.lanes, min(found.window, wire.POSITIONS))
 
     def chunks(self, scenario: Scenario, job: Job) -> int:
-        """Returns the number of chunks; for calls, the least number of answers in a round."""
+        """Returns the number of chunks. For critical sections, this is the least number of answers
+        in a round."""
         if isinstance(job.work, Calls) and job.work.application != WORDCOUNT:
             return SECTION_CALLS * job.elements
         return super().chunks(scenario, job)
@@ -119,7 +121,7 @@ class NetRpc(Summing):
     def server_hosts(
         self, scenario: Scenario, graph: Topology, workers: Sequence[str]
     ) -> Sequence[str]:
-        """Returns the first worker's host if any job's service may have keys that need entries."""
+        """Returns the first worker's host if a job's service may have keys that need entries."""
         maps = any(keys.maps(scenario, each) for each in stated(scenario))
         return workers[:1] if maps else ()
 
@@ -166,11 +168,11 @@ class NetRpc(Summing):
         return Load({}, 0, 0)  # how often a lock is asked for is a matter of chance
 
     def rounds(self, job: ActiveJob) -> Iterable[int]:
-        """Returns the rounds whose loads differ: each round of calls has other keys."""
+        """Returns the rounds whose loads differ. Each round of calls has other keys."""
         return range(job.job.rounds) if isinstance(job.job.work, Calls) else (0,)
 
     def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
-        """Returns the bounds of the round that needs least."""
+        """Returns the bounds of the round that needs the least time."""
         work, at = job.job.work, _place(resolved, job)
         if not isinstance(work, Calls) or work.application == WORDCOUNT:
             return super().bounds(resolved, job)
@@ -186,8 +188,8 @@ class NetRpc(Summing):
     def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
-        """Returns the bytes: frames have headers alone, or an argument of any kind; a server
-        answers with keys."""
+        """Returns the least and the most bytes of frames that were sent again. A frame has headers
+        alone, or an argument of any kind. A server answers with keys."""
         sizes = [wire.frame_bytes(kind, resolved.lanes) for kind in wire.Kind]
         answered = counts["answered_again"] * wire.frame_bytes(wire.Kind.KEYS, resolved.lanes)
         packets = counts["retransmitted"]
@@ -242,7 +244,7 @@ def _place(resolved: ResolvedScenario, job: ActiveJob) -> load.Place:
 
 
 def _unpredictable(resolved: ResolvedScenario, job: Job) -> str:
-    """Returns why it cannot be known what a job of calls sends."""
+    """Returns why it cannot be known what a job of calls sends; empty if it can be known."""
     work = job.work
     if not isinstance(work, Calls) or work.application != WORDCOUNT:
         return "it depends on chance how often a worker asks for a lock that another worker holds"

@@ -1,4 +1,4 @@
-"""OmniReduce: only blocks that are not zero travel (docs/systems/omnireduce.md)."""
+"""OmniReduce: workers send only the blocks that are not zero (docs/systems/omnireduce.md)."""
 
 from agglab.testbed.systems.omnireduce.system import OmniReduce
 

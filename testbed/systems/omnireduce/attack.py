@@ -13,7 +13,8 @@ BARE_ONE_IN, FUSED_ONE_IN, ENTRIES = 3, 3, 4
 
 
 def forge(aim: Aim, result: int, overhead: int) -> bytes:
-    """Returns a payload (see summing.attack.Forge), without values if there is no room."""
+    """Returns a payload (see summing.attack.Forge). It has no values if there is no room for
+    them."""
     chance, lanes = aim.chance, aim.lanes
     values = wire.Kind.INT32 if aim.victim.dtype == "int32" else wire.Kind.SCALED
     kind = int(values if aim.aims() else chance.choice(list(wire.Kind)))

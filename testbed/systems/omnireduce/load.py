@@ -27,15 +27,16 @@ from agglab.testbed.workloads.all_reduce import tensor
 from agglab.topologies import Topology
 
 Blocks = npt.NDArray[np.bool_]
-"""For each block of a tensor, whether it has a value that is not zero."""
+"""For each block of a tensor, whether one of its values is not zero."""
 IPV4_AND_UDP_BYTES = 28
 PIECE_BLOCKS = 4096
-"""How many tensors are processed at a time."""
+"""The number of blocks of a tensor that are processed at a time."""
 
 
 @dataclass(frozen=True)
 class Room:
-    """How many entries fit behind an OPENING, behind headers alone, and behind values."""
+    """How many entries fit behind an OPENING, behind headers alone, and behind values, in one
+    packet."""
 
     opening: int
     bare: int
@@ -43,7 +44,7 @@ class Room:
 
 
 def longest_bytes(graph: Topology) -> int:
-    """Returns the longest UDP payload that every link carries."""
+    """Returns the length of the longest UDP payload that every link can carry."""
     return min(link.mtu for link in graph.links) - IPV4_AND_UDP_BYTES
 
 
@@ -55,9 +56,13 @@ def room_of(graph: Topology, lanes: int) -> Room:
 
 @lru_cache(maxsize=4096)
 def load(graph: Topology, seed: int, lanes: int, job: ActiveJob, number: int, sizes: Sizes) -> Load:
-    """Returns the load of this round: an OPENING for each column; up, for each block that any
-    worker has, the values of the workers below, or headers alone where none of them has any; down,
-    the values. What a worker sends without values is fused as far as possible."""
+    """Returns the load of this round.
+
+    Every link carries an OPENING for each column in both directions. Upwards it also carries a
+    packet for each block that any worker has. The packet has the values of the workers below, or
+    headers alone if none of them has the block. Downwards it carries the values. What a worker
+    sends without values is fused as far as possible.
+    """
     own = _own(seed, lanes, job, number)
     tree, room = tree_of(graph, job), room_of(graph, lanes)
     window, everybody = job.job.window, _union(own)
@@ -79,8 +84,10 @@ def saved(openings: int, blocks: int, sizes: Sizes) -> int:
 
 
 def most_entries(room: Room, columns: int, filled: int, bare: int) -> tuple[int, int]:
-    """Returns how many of a worker's openings, and of the blocks for which it sends headers alone,
-    can be entries behind other packets. filled: blocks whose values it sends."""
+    """Returns how many of a worker's openings can be entries behind other packets, and how many of
+    the blocks for which it sends headers alone. columns: the number of its openings. filled: the
+    number of blocks whose values it sends. bare: the number of blocks for which it sends headers
+    alone."""
     alone = max(0, bare - filled * room.values)
     return columns - -(-columns // (1 + room.opening)), bare - -(-alone // (1 + room.bare))
 
@@ -89,8 +96,8 @@ def most_entries(room: Room, columns: int, filled: int, bare: int) -> tuple[int,
 def taken_for_saved(
     seed: int, lanes: int, room: Room, job: ActiveJob, number: int, sizes: Sizes
 ) -> dict[str, int]:
-    """Returns for each host the bytes by which `load` assumes its worker's packets of that round to
-    be fused."""
+    """Returns for each host how many bytes fusing saves in its worker's packets of that round, as
+    `load` assumes."""
     own = _own(seed, lanes, job, number)
     everybody = _union(own)
     summed, columns = np.count_nonzero(everybody), max(1, min(job.job.window, everybody.size))
@@ -109,7 +116,7 @@ def _own(seed: int, lanes: int, job: ActiveJob, number: int) -> dict[str, Blocks
 
 
 def _links(tree: Tree, switch: str, own: Mapping[str, Blocks]) -> Iterator[tuple[str, str, Blocks]]:
-    """Yields (switch, node below, blocks of the workers below) of each cable of the tree."""
+    """Yields (switch, node below, blocks of the workers below) for each cable of the tree."""
     for _, node in tree.branches[switch].children:
         if node in own:
             yield switch, node, own[node]

@@ -1,4 +1,4 @@
-"""OmniReduce's answers to the testbed's questions about a system."""
+"""The declarations and answers of OmniReduce as a System."""
 
 from __future__ import annotations
 
@@ -39,11 +39,12 @@ from agglab.testbed.systems.summing.sizes import Sizes
 from agglab.topologies import Topology
 
 APART_GROUP, NO_LINK = 0x7FFF, 510
-"""The group of p4/omnireduce.p4 for the copies of a fused packet (simple_switch_grpc reserves all
-groups above it), and their port. They do not leave by it: they are recirculated."""
+"""The multicast group of p4/omnireduce.p4 for the copies of a fused packet, and their port.
+simple_switch_grpc reserves all groups above this one. The copies do not leave by the port, because
+they are recirculated."""
 BMV2_ROOM_BYTES = 512
-"""The number of bytes by which a packet may grow in BMv2; more overruns its buffer. An answer to
-headers alone grows by all its values."""
+"""The number of bytes by which a packet may grow in BMv2. If it grows more, it overruns its buffer.
+An answer to headers alone grows by all its values."""
 BMV2_LANES_MAX = BMV2_ROOM_BYTES // VALUE_BYTES
 APART = (Replica(NO_LINK, 2), Replica(NO_LINK, 3))
 TAKEN_APART = Counter("taken_apart", "how often a fused packet was split into two")
@@ -81,8 +82,8 @@ class OmniReduce(Summing):
         return super().resolve(fitting, slowest_bps)
 
     def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
-        """Returns the entries, with the group of the two copies into which a fused packet is
-        split."""
+        """Returns the entries. They include the group of the two copies into which a fused packet
+        is split."""
         return {
             switch: replace(entries, groups={**entries.groups, APART_GROUP: APART})
             for switch, entries in super().tables(graph, jobs).items()
@@ -97,14 +98,15 @@ class OmniReduce(Summing):
         return load(graph, seed, lanes, job, number, self.sizes)
 
     def rounds(self, job: ActiveJob) -> Iterable[int]:
-        """Returns the rounds whose loads differ: each round has other tensors."""
+        """Returns the rounds whose loads differ. Each round has other tensors."""
         return range(job.job.rounds)
 
     def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
-        """Returns the bytes. Retransmissions have values, or headers alone; and some packets were
-        fused less than possible."""
+        """Returns the least and the most additional bytes. Packets that were sent again have
+        values, or headers alone. Besides, fewer packets may have been fused than the prediction
+        assumes."""
         room = room_of(resolved.graph, resolved.lanes)
         taken = sum(
             taken_for_saved(resolved.seed, resolved.lanes, room, job, number, self.sizes)[host]
@@ -118,7 +120,8 @@ class OmniReduce(Summing):
         return ("taken_apart",)
 
     def answers(self, resolved: ResolvedScenario, packets: int, size: int) -> Again:
-        """Returns the bytes of answers; a packet of headers alone may be answered with values."""
+        """Returns the least and the most bytes of answers to these packets. A packet of headers
+        alone may be answered with values."""
         return self._frames(resolved, packets)
 
     def _frames(self, resolved: ResolvedScenario, packets: int) -> Again:

@@ -1,4 +1,5 @@
-"""The payloads that an outsider forges: contributions and results of the format."""
+"""The payloads that an outsider forges: contributions and results in the format of
+docs/pooling.md."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ SESSIONS = 3
 
 
 def forge(aim: Aim, job: PoolingJob, result: int, overhead: int) -> bytes:
-    """Returns a payload (see summing.attack.Forge), without values if there is no room. job: the
-    victim's."""
+    """Returns a payload (see summing.attack.Forge). It has no values if there is no room for them.
+    job: the victim's job."""
     chance, is_float = aim.chance, aim.victim.dtype == "float32"
     values = wire.Kind.SCALED if is_float else wire.Kind.INT32
     kind = values if aim.aims() else chance.choice(list(wire.Kind))

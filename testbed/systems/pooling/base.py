@@ -1,4 +1,4 @@
-"""The answers of systems whose jobs share all slots, for a system to inherit."""
+"""The answers of systems whose jobs share all slots. A system inherits them."""
 
 from __future__ import annotations
 
@@ -63,19 +63,20 @@ from agglab.topologies import Topology
 
 KEYS = frozenset({"switch.lanes", "switch.slots", "workload.window"})
 QUEUE_OF_BMV2 = 48
-"""How many packets in flight fit into the queue of a BMv2 port; see
-testbed/systems/summing/keys.py."""
+"""How many packets in flight fit into the queue of a BMv2 port (see
+testbed/systems/summing/keys.py)."""
 
 
 class Pooling(System):
-    """Its program has the name of the system, and the parameters `LANES`, `SLOTS` and `MARK_US`."""
+    """A system whose jobs share all slots. Its program has the system's name, and the parameters
+    `LANES`, `SLOTS` and `MARK_US`."""
 
     abilities = Abilities(has_servers=True, keys=KEYS)
     options: type[PoolingKeys] = PoolingKeys
     endpoints: str
-    """The module of the endpoints."""
+    """The module of the agents' endpoints."""
     preempts = False
-    """Whether its switches take slots away from chunks of a lower priority."""
+    """Whether the system's switches take slots away from chunks with a lower priority."""
     counters = counted.COUNTERS
     host_counters = common.meanings({**OWN_COUNTERS, **SERVER_COUNTERS})
     attack_kinds = attack.KINDS
@@ -137,12 +138,13 @@ class Pooling(System):
         return ""
 
     def lanes(self, scenario: Scenario) -> int:
-        """Returns the lanes that the scenario states, or the most that its MTU allows."""
+        """Returns the number of lanes that the scenario states, or the largest number that its MTU
+        allows."""
         return common.lanes_of(scenario, wire.HEADER_BYTES)
 
     def resolve(self, scenario: Scenario, slowest_bps: int) -> Choices:
-        """Returns the choices. The window does not depend on slots, because chunks that find none
-        go to the server."""
+        """Returns the choices. The window does not depend on the number of slots, because chunks
+        that find no slot go to the server."""
         lanes = self.lanes(scenario)
         most = MAX_WINDOW
         if scenario.switch.target == "bmv2":
@@ -160,8 +162,8 @@ class Pooling(System):
         return wire.frame_bytes(resolved.lanes) * 8
 
     def memory_bytes(self, resolved: ResolvedScenario) -> int:
-        """Returns the memory of slots, and for each position of a server two results and all
-        workers' floats."""
+        """Returns the memory of slots and servers. For each position, a server has two results and
+        all workers' floats."""
         rows = resolved.slots
         for job in resolved.jobs:
             rows += job.window * (2 + (len(job.hosts) if job.dtype == "float32" else 0))
@@ -227,8 +229,8 @@ class Pooling(System):
         return load.unpredictable(resolved, self.keys_of(resolved.scenario))
 
     def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
-        """Returns the bounds. Chunks that do not fit the scale differ from round to round and take
-        additional time."""
+        """Returns the bounds. Chunks that do not fit the scale are left out, because they differ
+        from round to round. They take additional time."""
         frame_bytes = wire.frame_bytes(resolved.lanes)
         chunks = chunks_of_round(job.job.elements, resolved.lanes)
         sizes = load.once(resolved.graph, job, chunks * frame_bytes)
@@ -237,8 +239,8 @@ class Pooling(System):
     def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
-        """Returns the bytes of a worker's contributions, and of results that a server was asked for
-        again."""
+        """Returns the bytes of contributions that a worker sent again, and of results for which a
+        server was asked again."""
         frames = counts["retransmitted"] + counts.get("answered_again", 0)
         size = frames * wire.frame_bytes(resolved.lanes)
         return Again(size, size)
@@ -276,8 +278,8 @@ class Pooling(System):
     # When something is wrong.
 
     def slot_meter(self, resolved: ResolvedScenario) -> SlotMeter | None:
-        """A slot is taken until its sum has left for the server; in atp, until the answer has
-        arrived."""
+        """Returns a meter of the slots in use. A slot is in use until its sum has left for the
+        server; in atp, until the answer has arrived."""
         cells = list(range(resolved.scenario.switch.slots))
         part = Part(
             ("owners", "contributors"), cells, lambda owner, members: owner != 0 and members != 0

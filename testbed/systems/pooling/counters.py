@@ -1,5 +1,5 @@
-"""The counters of programs whose jobs share all slots, and what they must have sent according to
-them."""
+"""The counters of programs whose jobs share all slots, and the frames that these programs must have
+sent according to them."""
 
 from __future__ import annotations
 
@@ -40,13 +40,15 @@ EVICTED = Counter(
 
 POOLING = ("new", "duplicate", "collided", "passed", "released", "refused", "to_all", "to_one")
 ARRIVALS = (*POOLING, *FORWARDING_COUNTERS)
-"""Exactly one of these counts every frame that the program receives."""
+"""The counters of frames that the program receives. Exactly one of them counts each frame."""
 ONE_FRAME = ("complete", "collided", "passed", "released", "to_one", "evicted")
-"""Each of these sends one frame; a result sent to all sends one for each child."""
+"""The counters of events for which one frame is sent. For a result to all, one frame is sent for
+each child."""
 
 
 def expected_frames(counters: Mapping[str, Cells], index: int, children: int) -> int:
-    """Returns the frames that were sent according to one job's counters."""
+    """Returns the number of frames that a switch must have sent for one job, by its counters.
+    children: the number of the switch's children in the job's tree."""
 
     def count(kind: str) -> int:
         return counters.get(kind, {}).get(index, (0, 0))[0]

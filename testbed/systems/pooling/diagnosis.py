@@ -2,9 +2,9 @@
 lacks, and what slots hold.
 
 A worker waits for the result of a chunk, given by slot and tag. For each tag that has reached the
-server, the server knows whose values are missing. What a slot holds for the tag was sent but has
-not reached the server. If nobody's values are missing, the waiting workers never received the
-result.
+server, the server knows whose values are missing. Values that a slot holds for the tag were sent,
+but have not reached the server. If nobody's values are missing, the waiting workers never received
+the result.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from agglab.testbed.plan import Tree
 from agglab.testbed.systems.base import ActiveJob, MissingChunks, Registers, Waiting
 
 JOB_AT, TAG_BITS = 96, 0xFFFFFFFF
-"""The positions of an owner's fields (p4/include/pooling.p4)."""
+"""The position of the job and the bits of the tag in a cell of the register `owners`
+(p4/include/pooling.p4)."""
 
 
 def diagnose(
@@ -25,8 +26,8 @@ def diagnose(
     waiting: Mapping[str, Iterable[Waiting]],
     unserved: Iterable[Waiting],
 ) -> dict[str, MissingChunks]:
-    """Returns for each host what it owes, the one that owes most first. unserved: [tag, rank, ...]
-    of the server."""
+    """Returns what each host owes; the one that owes most comes first. unserved: what the server
+    waits for, as [tag, rank, ...]."""
     ranks = {host: rank for rank, host in enumerate(job.hosts)}
     lacking = {tag: set(missing) for tag, *missing in unserved}
     found: dict[str, MissingChunks] = {}
@@ -54,7 +55,8 @@ def diagnose(
 def _held(
     source: Registers, tree: Tree, job: ActiveJob, waits: list[tuple[int, int, int]]
 ) -> dict[tuple[int, int, int], int] | None:
-    """Returns the members whose values the slots of the job's switches hold, for each chunk."""
+    """Returns for each chunk the members whose values the slots of the job's switches hold, as
+    bits; None if a switch cannot be read."""
     held = dict.fromkeys(waits, 0)
     slots = [slot for _, slot, _ in waits]
     for switch in tree.branches:

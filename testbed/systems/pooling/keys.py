@@ -17,7 +17,7 @@ SCALE_LOG2 = 24
 
 @dataclass(frozen=True)
 class PoolingKeys:
-    """A section of such a system."""
+    """The keys of the section of such a system."""
 
     servers: tuple[str, ...] = keys_list(
         "servers",
@@ -56,7 +56,8 @@ class PoolingKeys:
 
 
 def servers_of(own: PoolingKeys, graph: Topology) -> tuple[str, ...]:
-    """Returns the hosts that only serve, in the order of the patterns, then of the topology."""
+    """Returns the hosts that only run servers, in the order of the patterns and then of the
+    topology."""
     if not own.servers:
         return tuple(host.name for host in graph.hosts if host.for_servers)
     names = [host.name for host in graph.hosts]
@@ -65,8 +66,8 @@ def servers_of(own: PoolingKeys, graph: Topology) -> tuple[str, ...]:
 
 
 def part_of_pool(own: PoolingKeys, slots: int, index: int, jobs: int) -> tuple[int, int]:
-    """Returns the first slot and the number of slots that chunks of the job with this index may
-    use."""
+    """Returns the first slot and the number of slots that a job may use. index: the job's position
+    in the list of jobs."""
     if own.pool == SHARED:
         return 0, slots
     first, end = slots * index // jobs, slots * (index + 1) // jobs

@@ -1,4 +1,4 @@
-"""Computes what a round puts on links if no two chunks want the same slot, and how long that
+"""Computes what a round puts on links if no two chunks need the same slot, and how long the round
 takes."""
 
 from __future__ import annotations
@@ -27,10 +27,12 @@ CLASH = (
 def sent(
     resolved: ResolvedScenario, job: ActiveJob, own: PoolingKeys, number: int, frame_bytes: int
 ) -> dict[str, int]:
-    """Returns the bytes by direction (see System.round_bytes). Every chunk crosses each cable once
-    up, as a sum where it has been summed, and once down. For a chunk that does not fit the scale,
-    so does a message that says so; then each worker's floats cross every cable to the server, and
-    their sum comes down."""
+    """Returns the bytes by direction (see System.round_bytes).
+
+    Every chunk crosses each cable once upwards, as a sum above the switch that has summed it, and
+    once downwards. For a chunk that does not fit the scale, these packets only say so. Then each
+    worker's floats cross every cable to the server, and their sum crosses every cable downwards.
+    """
     chunks = chunks_of_round(job.job.elements, resolved.lanes)
     again = unfit_chunks(resolved.seed, resolved.lanes, own.scale_log2, job, number)
     tree, server = tree_of(resolved.graph, job), server_of(job)
@@ -41,8 +43,8 @@ def sent(
 
 
 def once(graph: Topology, job: ActiveJob, size: int) -> dict[str, int]:
-    """Returns by direction the bytes that cross it if `size` bytes cross every cable of the job in
-    each direction."""
+    """Returns the bytes by direction if `size` bytes cross every cable of the job in each
+    direction."""
     sizes: Counter[str] = Counter()
     for direction in directions(tree_of(graph, job), server_of(job)):
         sizes[direction] += size
@@ -50,8 +52,9 @@ def once(graph: Topology, job: ActiveJob, size: int) -> dict[str, int]:
 
 
 def _of_floats(tree: Tree, job: ActiveJob, server: str) -> list[str]:
-    """Returns what a chunk of floats crosses: each worker's values the whole path to the server,
-    which may be the worker's own host, and their sum every cable down."""
+    """Returns the directions that a chunk of floats crosses, as often as it crosses them. Each
+    worker's values take the whole path to the server, which may be on the worker's own host. Their
+    sum crosses every cable downwards."""
     crossed = _down(tree, server)
     above = {node: switch for switch, at in tree.branches.items() for _, node in at.children}
     for host in job.hosts:
@@ -71,8 +74,8 @@ def _down(tree: Tree, server: str) -> list[str]:
 
 
 def unpredictable(resolved: ResolvedScenario, own: PoolingKeys) -> str:
-    """Returns why bytes cannot be predicted (see System.unpredictable): only if no two chunks in
-    flight have the same slot is it certain that each finds its slot free."""
+    """Returns why bytes cannot be predicted (see System.unpredictable). Each chunk is certain to
+    find its slot free only if no two chunks in flight have the same slot."""
     jobs, taken = resolved.jobs, set[int]()
     for index, job in enumerate(jobs):
         first, slots = part_of_pool(own, resolved.slots, index, len(jobs))
@@ -88,7 +91,8 @@ def unpredictable(resolved: ResolvedScenario, own: PoolingKeys) -> str:
 def bounds(
     resolved: ResolvedScenario, job: ActiveJob, sizes: Mapping[str, int], frame_bytes: int
 ) -> Bounds:
-    """Returns the bounds of a single job whose chunks are all summed in switches."""
+    """Returns the bounds of a single job whose chunks are all summed in switches. sizes: the bytes
+    that cross each direction."""
     graph, server = resolved.graph, server_of(job)
     crossed = {name: rate for name, rate in rates(graph) if sizes.get(name)}
     slowest_bps = min(crossed.values(), default=min(rate for _, rate in rates(graph)))
@@ -106,9 +110,12 @@ def bounds(
 
 
 def sent_again(graph: Topology, job: ActiveJob, more: Mapping[str, int]) -> dict[str, Again]:
-    """Returns the retransmitted bytes by direction (see System.sent_again). What a worker sends
-    again crosses its own cable, and any part of it each cable to the server. What a server sends
-    again crosses its own cable, and any part of it each cable to workers."""
+    """Returns the retransmitted bytes by direction (see System.sent_again).
+
+    Everything that a worker sends again crosses its own cable, and any part of it each cable to the
+    server. Everything that a server sends again crosses its own cable, and any part of it each
+    cable to workers.
+    """
     tree, server = tree_of(graph, job), server_of(job)
     from_workers = sum(more.get(host, 0) for host in job.hosts)
     from_server = more.get(server, 0)

@@ -24,7 +24,8 @@ Match = dict[str, int | tuple[int, int]]
 
 
 def tables(graph: Topology, jobs: Sequence[ActiveJob], preempts: bool) -> Mapping[str, Entries]:
-    """Returns the entries (see System.tables). preempts: whether the program takes slots away."""
+    """Returns the entries (see System.tables). preempts: whether the program takes slots away from
+    chunks."""
     wiring = wiring_of(graph)
     found = {}
     for switch in wiring.switches:
@@ -42,7 +43,7 @@ def tables(graph: Topology, jobs: Sequence[ActiveJob], preempts: bool) -> Mappin
 
 
 def up_port(graph: Topology, job: ActiveJob, branch: Branch) -> int:
-    """Returns the port by which a switch sends packets to the job's server."""
+    """Returns the port through which a switch sends packets to the job's server."""
     if branch.parent is not None:
         return branch.parent[0]
     _, port = wiring_of(graph).attached[server_of(job)]
@@ -70,13 +71,13 @@ def _job_entries(
 
 
 def _evicted(graph: Topology, job: ActiveJob, branch: Branch) -> Iterator[TableEntry]:
-    """Yields the entries for sums of the job that lose their slot."""
+    """Yields the entries for sums of the job whose slot was taken away."""
     parameters = {"job_index": job.index, "parent": up_port(graph, job, branch)}
     yield TableEntry("evicted", {"job": job.job.number}, "forward_evicted", parameters)
 
 
 def _ways(tree: Tree, job: ActiveJob, branch: Branch) -> Iterator[TableEntry]:
-    """Yields the entries for results to one worker."""
+    """Yields the entries for results that go to one worker."""
     for port, node in branch.children:
         bits = members_below(tree, job, node)
         for rank in range(bits.bit_length()):
@@ -99,7 +100,8 @@ def _sender(
 def _receiver(
     graph: Topology, job: ActiveJob, port: int, is_result: int, host: str | None
 ) -> TableEntry:
-    """Returns the entry for what a port leads to: a worker, a server, or (None) another switch."""
+    """Returns the entry for a port. host: the host of the worker or server behind the port; None
+    for another switch."""
     number = job.job.number
     mac, ip, udp_port = wire.AGGREGATOR_MAC, wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_PORT
     if host is not None:
@@ -115,7 +117,7 @@ def _receiver(
 
 
 def _links(graph: Topology, switch: str) -> Iterator[TableEntry]:
-    """Yields the entries of the links that the program monitors."""
+    """Yields the entries of the links whose load the program monitors."""
     for port, link in graph.ports(switch).items():
         way = link.a_to_b if link.a.node == switch else link.b_to_a
         if way.rate_bps:

@@ -1,4 +1,5 @@
-"""Computes from the inputs alone which chunks of a round do not fit the scale of integers."""
+"""Computes which chunks of a round do not fit the scale of integers, from nothing but the
+inputs."""
 
 from __future__ import annotations
 
@@ -13,13 +14,14 @@ from agglab.testbed.systems.base import ActiveJob, Array
 
 
 def limit_of(workers: int) -> float:
-    """Returns the largest integer that a worker may send so that the sum of all fits into int32."""
+    """Returns the largest integer that a worker may send. With it, the sum of all workers' integers
+    fits into int32."""
     return 2.0 ** (31 - ceil(log2(workers))) - 1
 
 
 def unfit(inputs: Sequence[Array], lanes: int, scale_log2: int) -> Array:
-    """Returns for each chunk of float32 blocks whether some worker's value does not fit: bool of
-    shape (chunks,)."""
+    """Returns for each chunk of float32 blocks whether a value of some worker does not fit. The
+    result is bool of shape (chunks,)."""
     limit, chunks = limit_of(len(inputs)), -(-inputs[0].size // lanes)
     found = np.zeros(chunks, np.bool_)
     for x in inputs:

@@ -1,4 +1,4 @@
-"""The tree from a job's workers over switches to its server."""
+"""The tree that leads from a job's workers over switches to its server."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from agglab.topologies import Topology
 
 
 def server_of(job: ActiveJob) -> str:
-    """Returns the host of a job's server; jobs are assigned to several servers in turn."""
+    """Returns the host of a job's server. If there are several servers, jobs are assigned to them
+    in turn."""
     servers = job.job.servers
     return servers[job.index % len(servers)]
 
 
 @lru_cache(maxsize=256)
 def tree_of(graph: Topology, job: ActiveJob) -> Tree:
-    """Returns the shortest paths from a job's workers to its server; the root is the switch to
+    """Returns the shortest paths from a job's workers to its server. The root is the switch to
     which the server is attached. Raises ValueError with one line if there is no path."""
     wiring, server = wiring_of(graph), server_of(job)
     root, _ = wiring.attached[server]
@@ -44,7 +45,7 @@ def _branch(wiring: Wiring, switch: str, children: list[str], before: dict[str, 
 
 
 def members_below(tree: Tree, job: ActiveJob, node: str) -> int:
-    """Returns the bits of the workers below a switch, or of the worker on a host."""
+    """Returns the workers below a switch, or the worker on a host, as bits."""
     if node not in tree.branches:
         return 1 << job.hosts.index(node)
     bits = 0
@@ -55,7 +56,7 @@ def members_below(tree: Tree, job: ActiveJob, node: str) -> int:
 
 def directions(tree: Tree, server: str) -> Iterator[str]:
     """Yields both directions of each cable that a job's packets cross. If the server is on a
-    worker's host, that host's cable comes twice."""
+    worker's host, the cable of that host is yielded twice."""
     yield from (f"{tree.root}->{server}", f"{server}->{tree.root}")
     for switch, branch in tree.branches.items():
         for _, node in branch.children:

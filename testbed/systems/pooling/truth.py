@@ -1,4 +1,4 @@
-"""A round's correct sums and results, computed from the inputs and docs/pooling.md alone."""
+"""Computes a round's correct sums and results, from nothing but the inputs and docs/pooling.md."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agglab.testbed.systems.pooling.scales import unfit
 
 
 def truth_of(dtype: str, lanes: int, scale_log2: int) -> TruthOf:
-    """Returns the truth (see System.truth); the first element of a block is the first of a
+    """Returns the truth (see System.truth). The first element of a block must be the first of a
     chunk."""
     if dtype == "int32":
         return lambda start, inputs: _integer_truth(inputs)
@@ -28,8 +28,8 @@ def _integer_truth(inputs: Sequence[Array]) -> Truth:
 
 def _float_truth(inputs: Sequence[Array], lanes: int, scale_log2: int) -> Truth:
     """Returns the truth for float32. Values that fit may be off by half a step at each worker, and
-    by the result's own rounding. Chunks that do not fit are the float32 sum in the order of the
-    ranks, bit for bit, and send no integers."""
+    by the rounding of the result. Chunks that do not fit must be the float32 sum in the order of
+    the ranks, bit for bit; no integers are sent for them."""
     as_floats = np.repeat(unfit(inputs, lanes, scale_log2), lanes)[: inputs[0].size]
     wide = [np.where(as_floats, 0.0, x.astype(np.float64)) for x in inputs]
     values = np.zeros(inputs[0].size)

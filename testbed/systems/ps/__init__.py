@@ -1,4 +1,4 @@
-"""Parameter servers, dedicated or beside the workers (docs/systems/ps.md)."""
+"""Parameter servers, on hosts of their own or beside the workers (docs/systems/ps.md)."""
 
 from agglab.testbed.systems.ps.system import ParameterServer
 

@@ -10,7 +10,7 @@ from agglab.testbed.scenario.kinds import Pattern
 
 @dataclass(frozen=True)
 class PsKeys:
-    """The section `ps`."""
+    """The keys of the section `ps`."""
 
     servers: tuple[str, ...] = keys_list(
         "servers",

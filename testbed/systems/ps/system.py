@@ -1,4 +1,4 @@
-"""The parameter server's answers to the testbed's questions about a system."""
+"""The declarations and answers of the parameter server as a System."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ class ParameterServer(BetweenHosts):
     def server_hosts(
         self, scenario: Scenario, graph: Topology, workers: Sequence[str]
     ) -> Sequence[str]:
-        """Returns the hosts that only serve, or all of the workers'. A job that lost a worker keeps
-        its servers."""
+        """Returns the hosts that only run servers or, without any, the hosts of all workers. A job
+        that has lost a worker keeps its servers."""
         return self.reserved_hosts(scenario, graph) or workers
 
     def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
@@ -118,7 +118,7 @@ class ParameterServer(BetweenHosts):
         return found
 
     def flows(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Flow]:
-        """Returns the flows: a server's part of each tensor goes to it, and back."""
+        """Returns the flows. A server's part of each tensor goes to the server and comes back."""
         hosts, elements = job.job.servers, job.job.elements
         frame, flows = wire.frame_bytes(resolved.lanes), []
         for index, server in enumerate(hosts):
@@ -130,8 +130,8 @@ class ParameterServer(BetweenHosts):
     def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
-        """Returns the bytes of a worker's pushes, and of results that a server on the same host was
-        asked for again."""
+        """Returns the bytes of pushes that a worker sent again, and of results for which a server
+        on the same host was asked again."""
         frames = counts["retransmitted"] + counts["answered_again"]
         size = frames * wire.frame_bytes(resolved.lanes)
         return Again(size, size)
@@ -139,7 +139,7 @@ class ParameterServer(BetweenHosts):
     def forged(
         self, resolved: ResolvedScenario, job: ActiveJob, chance: Random, agent: Agent
     ) -> bytes:
-        """Returns a result for a worker or a push for a server, of the current round."""
+        """Returns a result for a worker or a push for a server, in the current round."""
         own, declared = agent.configuration["settings"], job.job
         is_float, servers = declared.dtype == "float32", own["servers"]
         chunks = chunks_of_round(declared.elements, servers, own["lanes"])
@@ -166,7 +166,7 @@ class ParameterServer(BetweenHosts):
         return 2 * resolved.window * self.frame_bytes(resolved.lanes) * max(1, workers)
 
     def added(self, inputs: Sequence[Array], start: int, elements: int) -> Array:
-        """Adds in the order of the ranks."""
+        """Returns the sum in the order of the ranks."""
         return one_after_another(inputs)
 
     def diagnose(
@@ -177,8 +177,8 @@ class ParameterServer(BetweenHosts):
         waiting: Mapping[str, Iterable[Waiting]],
         unserved: Mapping[str, Iterable[Waiting]],
     ) -> Mapping[str, MissingChunks]:
-        """Returns who owes what. A worker waits for [chunk, server], a server for [chunk, rank,
-        ...]: see servers.py."""
+        """Returns what each host owes. A worker waits for [chunk, server], and a server for [chunk,
+        rank, ...] (see servers.py)."""
         return diagnose(job, waiting, unserved)
 
 

@@ -1,4 +1,4 @@
-"""The ring's answers to the testbed's questions about a system."""
+"""The declarations and answers of the ring as a System."""
 
 from __future__ import annotations
 
@@ -71,21 +71,21 @@ class Ring(BetweenHosts):
         return found
 
     def flows(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Flow]:
-        """Returns the flows: data to the next worker, and to the one before an acknowledgement for
-        every few packets."""
+        """Returns the flows. Each worker sends data to the next worker, and to the one before it an
+        acknowledgement for every few packets."""
         return [*self.least_flows(resolved, job), *_acknowledgements(resolved, job)]
 
     def least_flows(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Flow]:
-        """Returns the flows with almost no acknowledgements, because a whole batch may have only
-        one."""
+        """Returns the flows without acknowledgements. A whole batch may have only one, so there can
+        be almost none."""
         hosts, size = job.hosts, _packets(resolved, job) * wire.frame_bytes(resolved.lanes)
         return [Flow(a, b, size) for a, b in _neighbours(hosts)]
 
     def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
-        """Returns the bytes of data that was sent again, and of more or fewer acknowledgements than
-        predicted."""
+        """Returns the bytes of data that was sent again, plus those of acknowledgements beyond the
+        predicted ones. There may be fewer acknowledgements than predicted."""
         flows = [flow for flow in _acknowledgements(resolved, job) if flow.source == host]
         predicted = sum(flow.bytes for flow in flows) * job.job.rounds
         data = counts["retransmitted"] * wire.frame_bytes(resolved.lanes)
@@ -99,10 +99,13 @@ class Ring(BetweenHosts):
         more: Mapping[str, int],
         counters: Mapping[str, Mapping[str, Cells]],
     ) -> Mapping[str, Again]:
-        """Returns the retransmitted bytes by direction. A host's bytes are known, but not how many
-        of them were acknowledgements. Fewer of these than predicted may cross any link but its own,
-        because batches have one and none is repeated; as much more of what it sent may then have
-        been data."""
+        """Returns the retransmitted bytes by direction. It is known how many bytes a host sent, but
+        not how many of them were acknowledgements.
+
+        Except on the host's own link, fewer acknowledgements than predicted may have crossed,
+        because a batch has one and none is repeated. In that case as much more of what the host
+        sent may have been data.
+        """
         graph, rounds = resolved.graph, job.job.rounds
         again = dict(super().sent_again(resolved, job, more, counters))
         own, beyond = {}, {}
@@ -120,7 +123,8 @@ class Ring(BetweenHosts):
         return again
 
     def added(self, inputs: Sequence[Array], start: int, elements: int) -> Array:
-        """Adds segment j from worker j on, around the ring."""
+        """Returns the sum of each segment. Segment j is added around the ring, beginning with
+        worker j."""
         workers, size = len(inputs), inputs[0].size
         total = np.empty(size, np.float32)
         for first in range(workers):
@@ -159,11 +163,13 @@ class Ring(BetweenHosts):
         waiting: Mapping[str, Iterable[Waiting]],
         unserved: Mapping[str, Iterable[Waiting]],
     ) -> Mapping[str, MissingChunks]:
-        """Returns who owes what. An agent waits for [rank, first, last]: packets from the worker
-        before it, which that worker may not have received itself, or acknowledgements from the
-        worker behind it, to which it has sent. The latter show between which two something is lost,
-        and so do packets from a worker that answers nothing. The worker in most such pairs owes
-        most."""
+        """Returns what each host owes. An agent waits for [rank, first, last].
+
+        These are packets from the worker before it, which that worker may not have received itself.
+        Or they are acknowledgements from the worker behind it, to which it has sent. Missing
+        acknowledgements show between which two workers something is lost. So do missing packets
+        from a worker that answers nothing. The worker in most such pairs comes first.
+        """
         owing: dict[str, MissingChunks] = {}
         pairs: set[tuple[str, str]] = set()
         behind = dict(_neighbours(job.hosts))
@@ -180,17 +186,17 @@ class Ring(BetweenHosts):
 
 
 def _neighbours(hosts: Sequence[str]) -> list[tuple[str, str]]:
-    """Returns each host with the one that follows it in the ring; nothing for a single host."""
+    """Returns each host with the host that follows it in the ring; empty for a single host."""
     following = [*hosts[1:], *hosts[:1]]
     return list(zip(hosts, following, strict=True)) if len(hosts) > 1 else []
 
 
 def _packets(resolved: ResolvedScenario, job: ActiveJob) -> int:
-    """Returns the data packets that each worker sends in a round."""
+    """Returns the number of data packets that each worker sends in a round."""
     return packets_of_round(job.job.elements, len(job.hosts), resolved.lanes)
 
 
 def _acknowledgements(resolved: ResolvedScenario, job: ActiveJob) -> list[Flow]:
-    """Returns the acknowledgements if packets arrive one by one."""
+    """Returns the flows of acknowledgements if packets arrive one by one."""
     size = -(-_packets(resolved, job) // ACKNOWLEDGE_EVERY) * ACKNOWLEDGEMENT_BYTES
     return [Flow(b, a, size) for a, b in _neighbours(job.hosts)]

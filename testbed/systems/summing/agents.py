@@ -1,4 +1,4 @@
-"""The agents: a worker on each host of the job."""
+"""The agents of a job, which are a worker on each of its hosts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def agents(resolved: ResolvedScenario, job: ActiveJob, endpoints: str) -> list[A
 def configuration(
     resolved: ResolvedScenario, job: ActiveJob, endpoints: str, rank: int
 ) -> dict[str, Any]:
-    """Returns hosts.agent's keys for one worker when the job begins."""
+    """Returns the keys of hosts.agent for one worker at the job's beginning."""
     declared, port = job.job, wire.WORKER_PORT_BASE + job.job.number
     host = declared.hosts[rank]
     return {

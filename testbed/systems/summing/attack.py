@@ -1,9 +1,9 @@
-"""Builds frames of a host that attacks jobs in which it has no part; none of them may change a sum
+"""Builds frames of a host that attacks jobs in which it has no part. None of them may change a sum
 or end a job.
 
-Kinds take turns. They forge contributions (job, worker, slot, set, tag, kind, exponent), results of
-the aggregator in every encapsulation that a host removes, and ICMP messages about what workers
-sent.
+Kinds of frames take turns. They forge contributions (job, worker, slot, set, tag, kind, exponent),
+results of the aggregator in every encapsulation that a host removes, and ICMP messages about
+packets that workers sent.
 """
 
 from __future__ import annotations
@@ -54,22 +54,24 @@ NO_JOB, JOB_MAX = 1000, 0xFFFF
 AIMED = 0.85
 SESSION = 1 << 20
 OPTIONS = (NO_OPERATIONS, b"\7\7\4\0\0\0\0\0", b"\x94\4\0\0", b"\x44\x0c\5\0" + bytes(8))
-"""No options, a recorded route, a router alert, time stamps: a host accepts each of them."""
+"""IPv4 options that hosts accept: options without effect, a recorded route, a router alert, and
+time stamps."""
 BROADCAST_MAC, GROUP_MAC = b"\xff" * 6, bytes.fromhex("01005e000001")
 NOBODY_MAC = bytes.fromhex("020000ffff01")
 SMALLEST_MTU = 68
 REDIRECT_CODES, UNREACHABLE_CODES = 4, 16
 
 REFUSED, FORGED, MALFORMED, FORWARDED = "refused", "forged", "malformed", "forwarded"
-"""The switch's counter (counters.py) for each kind of frame. A host ignores what is forwarded, or
-counts it among its `network_errors`."""
+"""The switch's counters (counters.py) for these frames. A host ignores the frames that are
+forwarded, or counts them among its `network_errors`."""
 
 
 @dataclass(frozen=True)
 class Aim:
-    """The circumstances of one turn. own: the attacker; worker: one of the victim's. member_of: a
-    job in which the attacker takes part. slots: how many each job has, by its number. room: the
-    longest IPv4 packet. forge: builds payloads."""
+    """The circumstances of one turn. own: the attacker. worker: a worker of the victim. victim: the
+    attacked job. member_of: a job in which the attacker takes part; None if there is none. slots:
+    how many slots each job has, by its number. room: the length of the longest IPv4 packet. forge:
+    a function that builds payloads."""
 
     chance: random.Random
     own: End
@@ -83,12 +85,13 @@ class Aim:
     forge: Forge
 
     def contribution(self, overhead: int = 0) -> bytes:
-        """Returns a contribution, or what only a switch may send to another."""
+        """Returns a contribution, or a result, which only a switch may send to another switch."""
         return self.forge(self, self.chance.choice((0, wire.RESULT)), overhead)
 
     def contribution_beyond(self) -> bytes:
-        """Returns a contribution, as a member, to the slots after its own job's, which belong to
-        another job; if there is no such job, a contribution in the victim's name."""
+        """Returns a contribution of a member to slots that follow those of its own job. These
+        belong to another job. If the attacker is a member of no job, the contribution has the
+        victim's number."""
         job = self.member_of or self.victim
         whole = self.forge(self, 0, 0)
         version, kind, _, _, exponent, attempt, tag = HEADER.unpack_from(whole)
@@ -101,16 +104,17 @@ class Aim:
         return self.forge(self, wire.RESULT, overhead)
 
     def aims(self) -> bool:
-        """Returns whether this turn targets what the victim is doing; mostly true."""
+        """Returns whether this turn targets what the victim is doing. It does so with the
+        probability AIMED."""
         return self.chance.random() < AIMED
 
     def fits(self, payload_bytes: int, overhead: int) -> bool:
-        """Returns whether an IPv4 packet can hold it."""
+        """Returns whether an IPv4 packet can hold this payload."""
         return IPV4.size + 8 + overhead + payload_bytes <= self.room
 
     def header(self, kind: int) -> bytes:
-        """Returns the header of docs/protocol.md of a packet that the victim's job may have in
-        flight."""
+        """Returns a header of docs/protocol.md that a packet of the victim's job may have at this
+        time."""
         chance, victim = self.chance, self.victim
         slots = self.slots[victim.number]
         job = victim.number if self.aims() else chance.randrange(NO_JOB, JOB_MAX)
@@ -122,14 +126,14 @@ class Aim:
 
 
 Forge = Callable[[Aim, int, int], bytes]
-"""A function from (aim, the bit of a result or 0, additional bytes of the frame) to a system's own
-payload."""
+"""A function that takes an aim, the bit of a result or 0, and the number of additional bytes of the
+frame. It returns a payload in the system's own format."""
 Make = Callable[[Aim], list[bytes]]
 
 
 @dataclass(frozen=True)
 class Kind(AttackKind):
-    """A kind of attack. make: returns the frames of one turn."""
+    """A kind of attack. make: a function that returns the frames of one turn."""
 
     make: Make
 
@@ -137,7 +141,7 @@ class Kind(AttackKind):
 def frames(
     key: str, resolved: ResolvedScenario, host: str, forge: Forge
 ) -> Iterator[tuple[str, bytes]]:
-    """See System.attack."""
+    """Yields frames (see System.attack)."""
     victims = [job for job in resolved.jobs if host not in job.hosts]
     member_of = next((job for job in resolved.jobs if host in job.hosts), None)
     chance, graph = random.Random(key), resolved.graph
@@ -211,7 +215,7 @@ def _result_with_options(aim: Aim) -> list[bytes]:
 
 
 def _result_fragments(tags: Sequence[tuple[int, int]] = ()) -> Make:
-    """Returns both parts of one datagram; the second has no UDP header."""
+    """Returns a maker of the two fragments of one datagram. The second has no UDP header."""
 
     def make(aim: Aim) -> list[bytes]:
         result = aim.result(4 * len(tags))
@@ -238,8 +242,8 @@ def _result_in_snap(aim: Aim) -> list[bytes]:
 
 
 def _result_of_host(own: bool) -> Make:
-    """Returns a maker of results whose source is not the aggregator: another worker's address, or
-    the receiver's own."""
+    """Returns a maker of results whose source is not the aggregator. own: whether the source is the
+    receiver's own address and not the attacker's."""
 
     def make(aim: Aim) -> list[bytes]:
         claimed = aim.worker if own else aim.own
@@ -301,4 +305,4 @@ KINDS: Mapping[str, Kind] = {
     "icmp_parameter": Kind(FORWARDED, _message(PARAMETER, [0, 1, 2], b"\x14\0\0\0")),
     "icmp_of_aggregator": Kind(FORGED, _message(UNREACHABLE, [TOO_BIG], SMALL_MTU, True)),
 }
-"""In the order in which they are sent."""
+"""The kinds of attack, in the order in which they are sent."""

@@ -1,4 +1,4 @@
-"""The answers that follow from switches that sum in slots, for a system to inherit."""
+"""The answers of systems whose switches sum in slots. A system inherits them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ DYNAMIC = "partition: dynamic changes the windows, and so the exponents sent, wh
 
 
 class Summing(System):
-    """Its program has the name of the system, and the parameters `LANES` and `SLOTS`."""
+    """A system whose switches sum in slots. Its program has the system's name, and the parameters
+    `LANES` and `SLOTS`."""
 
     sizes: Sizes
     endpoints: str
@@ -55,7 +56,8 @@ class Summing(System):
         """Returns the load of this round."""
 
     def rounds(self, job: ActiveJob) -> Iterable[int]:
-        """Returns the rounds whose loads differ."""
+        """Returns the numbers of rounds whose loads differ. All other rounds have one of these
+        loads."""
         return (0,)
 
     @abstractmethod
@@ -78,7 +80,8 @@ class Summing(System):
         return keys.resolve(scenario, slowest_bps, self.sizes)
 
     def lanes(self, scenario: Scenario) -> int:
-        """Returns the lanes that the scenario states, or the most that its MTU allows."""
+        """Returns the number of lanes that the scenario states, or the largest number that its MTU
+        allows."""
         return common.lanes_of(scenario, self.sizes.header_bytes)
 
     def chunks(self, scenario: Scenario, job: Job) -> int:
@@ -113,7 +116,7 @@ class Summing(System):
         return self.load(resolved, job, number).sent
 
     def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
-        """Returns the bounds of the round that needs least."""
+        """Returns the bounds of the round that needs the least time."""
         tree = _tree(resolved, job)
         found = [
             bounds(resolved, job.job, tree, self.load(resolved, job, number), self.sizes)
@@ -129,7 +132,8 @@ class Summing(System):
     def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
-        """Returns the bytes; a contribution that is sent again is an opening, or carries values."""
+        """Returns the least and the most bytes of contributions that were sent again. Each of them
+        is an opening, or has values."""
         sizes = self.sizes.opening, self.sizes.full(resolved.lanes)
         return Again(*(counts["retransmitted"] * size for size in sorted(sizes)))
 
@@ -149,7 +153,9 @@ class Summing(System):
         return trees.sent_again(_tree(resolved, job), job.index, more, counters, answers)
 
     def answers(self, resolved: ResolvedScenario, packets: int, size: int) -> Again:
-        """Returns how many bytes a switch sent again in answer to this many packets and bytes."""
+        """Returns the least and the most bytes that a switch sent because it received packets once
+        more. packets, size: the number and the bytes of the received packets, as the switch counted
+        them. By default each answer is as long as the packet that it answers."""
         return Again(size, size)
 
     def returns_sums(self, dtype: str) -> bool:

@@ -1,4 +1,4 @@
-"""Computes the time that no all-reduce can undercut, from what crosses the links of a job's
+"""Computes the least time that an all-reduce can take, from what crosses the links of a job's
 tree."""
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from agglab.testbed.systems.summing.sizes import Sizes
 from agglab.topologies import Direction, Topology
 
 COUNTED = 256
-"""How many losses of one chunk on the way to one worker are considered; more are practically
-impossible."""
+"""The number of losses of one chunk, on the way to one worker, up to which probabilities are
+computed. More losses are practically impossible."""
 
 
 @dataclass(frozen=True)
 class Load:
-    """What a round without loss puts on the links of a job's tree. sent: bytes by direction;
-    chunks: how many are summed in switches; steps: the largest number of them that are summed one
-    after the other in one slot. value_bytes: the bytes of a value on the slowest link if they are
-    not those of its type; frame_bytes: those of the shortest frame that carries a chunk, if some
-    are shorter than a chunk's sums."""
+    """What a round without loss puts on the links of a job's tree. sent: bytes by direction.
+    chunks: the number of chunks that switches sum. steps: the largest number of chunks that are
+    summed one after the other in one slot. value_bytes: the bytes of a value on the slowest link if
+    they are not those of its type. frame_bytes: the length of the shortest frame that carries a
+    chunk, if some are shorter than those with a chunk's sums."""
 
     sent: Mapping[str, int]
     chunks: int
@@ -38,7 +38,7 @@ class Load:
 
 
 def tree_directions(graph: Topology, tree: Tree) -> Iterator[tuple[str, str, int | None]]:
-    """Yields (link, direction, rate) of both directions of every link of a job's tree."""
+    """Yields (link, direction, rate) for both directions of every link of a job's tree."""
     for branch in tree.branches.values():
         ports = graph.ports(branch.switch)
         for port, _ in branch.children:
@@ -47,8 +47,8 @@ def tree_directions(graph: Topology, tree: Tree) -> Iterator[tuple[str, str, int
 
 
 def bounds(resolved: ResolvedScenario, job: Job, tree: Tree, load: Load, sizes: Sizes) -> Bounds:
-    """Returns the bounds of a single job on the network: each link carries its bytes once in each
-    direction."""
+    """Returns the bounds of a job that is alone on the network. Each link carries its bytes once in
+    each direction."""
     graph, frame = resolved.graph, load.frame_bytes or sizes.full(resolved.lanes)
     value_bytes = load.value_bytes or np.dtype(job.dtype).itemsize
     rates = {name: rate for _, name, rate in tree_directions(graph, tree) if rate}
@@ -66,16 +66,16 @@ def bounds(resolved: ResolvedScenario, job: Job, tree: Tree, load: Load, sizes: 
 
 
 def _lossy_s(graph: Topology, tree: Tree, crossing_s: Mapping[str, float], trips_s: float) -> float:
-    """Returns the larger of two bounds. Every frame crosses its link 1 / (1 - p) times on average.
-    And a slot's chunks are consecutive, each taking a round trip through empty queues and one more
-    for every loss on the worst path to a worker and back."""
+    """Returns the larger of two bounds. First, every frame crosses its link 1 / (1 - p) times on
+    average. Second, the chunks of a slot follow one another. Each takes a round trip through empty
+    queues, and one more for every loss on the worst path to a worker and back."""
     ways = {n: way for link in graph.links for n, _, _, way in link.directions()}
     crossed_s = [s / (1 - independent_loss(ways[name])) for name, s in crossing_s.items()]
     return max(*crossed_s, trips_s * (1 + _worst_losses(graph, tree)))
 
 
 def _edges(graph: Topology, tree: Tree) -> Iterator[tuple[str, tuple[Direction, Direction]]]:
-    """Yields (the node below, both directions) of every link of a job's tree."""
+    """Yields the node below, and both directions, of every link of a job's tree."""
     for branch in tree.branches.values():
         ports = graph.ports(branch.switch)
         for port, node in branch.children:
@@ -84,7 +84,8 @@ def _edges(graph: Topology, tree: Tree) -> Iterator[tuple[str, tuple[Direction, 
 
 
 def _trip_s(graph: Topology, tree: Tree, frame_bytes: int) -> float:
-    """Returns the round trip to the root from the worker nearest to it, through empty queues."""
+    """Returns the round trip between the root and the worker nearest to it, through empty
+    queues."""
     down = {
         node: sum(
             (frame_bytes * 8 / way.rate_bps if way.rate_bps else 0.0) + way.delay_us / 1e6
@@ -103,8 +104,8 @@ def _trip_s(graph: Topology, tree: Tree, frame_bytes: int) -> float:
 
 
 def _worst_losses(graph: Topology, tree: Tree) -> float:
-    """Returns the mean, over chunks, of the number of losses on the unluckiest worker's path, up
-    and down."""
+    """Returns the mean number of losses of a chunk on the path, up and down, of the worker with
+    most losses."""
     edges = dict(_edges(graph, tree))
     counts = np.arange(COUNTED)
 

@@ -1,4 +1,5 @@
-"""The counters of programs that sum in slots, and what they must have sent according to them."""
+"""The counters of programs that sum in slots, and the frames that these programs must have sent
+according to them."""
 
 from __future__ import annotations
 
@@ -31,14 +32,14 @@ COUNTERS: dict[str, Counter] = {
 
 AGGREGATION = ("new", "duplicate", "stale", "refused", "final_new", "final_unneeded")
 ARRIVALS = (*AGGREGATION, *FORWARDING_COUNTERS)
-"""Exactly one of these counts every frame that the program receives."""
+"""The counters of frames that the program receives. Exactly one of them counts each frame."""
 ONE_FRAME = ("repeated", "partial_repeated")
-"""Each of these sends one frame. A complete chunk sends one, or one for each child; a new final sum
-sends one for each child."""
+"""The counters of events for which one frame is sent. For a complete chunk, one frame is sent, or
+one for each child. For a new final sum, one frame is sent for each child."""
 
 
 def expected_frames(counters: Mapping[str, Cells], index: int, tree: Tree, switch: str) -> int:
-    """Returns the frames that were sent according to one job's counters."""
+    """Returns the number of frames that a switch must have sent for one job, by its counters."""
     branch = tree.branches.get(switch)
     if branch is None:
         return 0

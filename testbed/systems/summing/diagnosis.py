@@ -2,8 +2,9 @@
 hold.
 
 A worker waits for the result of a chunk in a slot with a tag. At each switch of the job's tree, the
-cell of that slot and set shows whose contributions it has. A missing contribution was never sent,
-or never arrived. If none is missing at the root, the waiting workers never received the result.
+cell of that slot and set shows whose contributions have arrived. A missing contribution was never
+sent, or never arrived. If none is missing at the root, the waiting workers never received the
+result.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from agglab.testbed.plan import Branch, Tree
 from agglab.testbed.systems.base import MissingChunks, Registers
 
 Waiting = tuple[int, int, int]
-"""Chunk, slot, tag."""
+"""A chunk, its slot and its tag."""
 
 
 def diagnose(
     source: Registers, tree: Tree, first_slot: int, waiting: Mapping[str, Iterable[Waiting]]
 ) -> dict[str, MissingChunks]:
-    """Returns for each host or switch what it owes, the one that owes most first. waiting: host ->
-    what it waits for."""
+    """Returns what each host or switch owes; the one that owes most comes first. waiting: what the
+    workers on each host wait for."""
     found: dict[str, MissingChunks] = {}
     hosts: dict[Waiting, set[str]] = {}
     for host, entries in waiting.items():
@@ -41,8 +42,7 @@ def diagnose(
 
 
 Present = Mapping[tuple[str, Waiting], int]
-"""A function from (switch, what is waited for) to the bitmap of the children whose contributions
-have arrived."""
+"""The children whose contributions have arrived, as bits, by (switch, what is waited for)."""
 
 
 def _present(

@@ -1,5 +1,5 @@
-"""Checks and resolves a scenario's keys that depend on each other: lanes, slots, windows and their
-limits."""
+"""Checks and resolves those keys of a scenario that depend on each other: lanes, slots, windows and
+their limits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BMV2_IN_FLIGHT = 48
 
 
 def check(scenario: Scenario, trust: Trust, sizes: Sizes) -> Iterator[Finding]:
-    """See System.check."""
+    """Yields the problems of these keys (see System.check)."""
     yield from common.check_lanes(scenario, trust, sizes.header_bytes)
     if trust("workload.window", "switch.slots"):
         yield from _window(scenario)
@@ -52,7 +52,7 @@ def _slots_known(i: int, trust: Trust) -> bool:
 
 
 def resolve(scenario: Scenario, slowest_bps: int, sizes: Sizes) -> Choices:
-    """See System.resolve."""
+    """Returns the values of these keys (see System.resolve)."""
     lanes = common.lanes_of(scenario, sizes.header_bytes)
     most = _window_at_most(scenario)
 
@@ -68,8 +68,9 @@ def resolve(scenario: Scenario, slowest_bps: int, sizes: Sizes) -> Choices:
 
 
 def _window_at_most(scenario: Scenario) -> int:
-    """Returns how many chunks of one job in flight a target's queues hold, whatever other jobs run:
-    each chunk puts at most one packet into a port's queue, and its retransmission another."""
+    """Returns how many chunks of one job may be in flight so that the target's queues hold them,
+    whatever other jobs run. Each chunk puts at most one packet into a port's queue, and its
+    retransmission another one."""
     if scenario.switch.target != "bmv2":
         return SLOTS_MAX
     return max(1, BMV2_IN_FLIGHT // max(1, len(scenario.jobs)))

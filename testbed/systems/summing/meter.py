@@ -1,4 +1,4 @@
-"""Counts a switch's slots in use if each job has slots of its own."""
+"""Counts the slots that a switch uses, if each job has slots of its own."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from agglab.testbed.systems.summing.trees import tree_of
 
 
 def slot_meter(resolved: ResolvedScenario) -> SlotMeter | None:
-    """Returns a meter; None if jobs move during the run, or have too many slots. Each slot has two
-    cells, of which at most one holds an incomplete sum."""
+    """Returns a meter. Returns None if the jobs' slots change during the run, or if there are too
+    many. Each slot has two cells, and at most one of them holds an incomplete sum."""
     parts: dict[str, list[Part]] = {}
     if resolved.scenario.switch.partition == "dynamic":
         return None

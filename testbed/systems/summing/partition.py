@@ -1,5 +1,5 @@
-"""Divides the slots among a scenario's jobs: which belong to which job in a static partition, and
-what is wrong with an impossible division."""
+"""Divides the slots among a scenario's jobs: finds which slots belong to which job in a static
+partition, and what is wrong with an impossible division."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from agglab.testbed.scenario.jobs import Finding, stated
 from agglab.testbed.scenario.schema import SLOTS_MAX, JobSection, Scenario
 
 Range = tuple[int, int]
-"""First slot and number of slots."""
+"""The first slot, and the number of slots."""
 
 
 def ranges(scenario: Scenario) -> list[Range]:
-    """Returns each job's slots in a checked scenario; in a dynamic partition all slots for each."""
+    """Returns each job's slots in a checked scenario. In a dynamic partition, each job has all
+    slots."""
     found, wrong = partition(scenario, stated(scenario))
     assert not wrong, wrong
     return [found[i] for i in range(len(found))]
@@ -22,9 +23,9 @@ def ranges(scenario: Scenario) -> list[Range]:
 def slot_problems(
     scenario: Scenario, sure: Collection[int], total_known: bool
 ) -> Iterator[Finding]:
-    """Yields why the slots cannot be divided like this. sure: the jobs whose `slots`, `first_slot`
-    and `share` are known. Without the others, or without `switch.slots`, only what these jobs state
-    can be checked."""
+    """Yields why the slots cannot be divided in this way. sure: the jobs whose `slots`,
+    `first_slot` and `share` were read without error. total_known: whether `switch.slots` was. If
+    something is not known, only what the other jobs state is checked."""
     jobs = stated(scenario)
     if total_known and len(sure) == len(jobs):
         yield from partition(scenario, jobs)[1]
@@ -38,7 +39,8 @@ def slot_problems(
 
 
 def windows_too_large(scenario: Scenario) -> Iterator[Finding]:
-    """Yields windows that are too large, of jobs whose slots can be divided."""
+    """Yields the problems of windows that are too large. Only jobs whose slots can be divided are
+    checked."""
     ranges, wrong = partition(scenario, scenario.jobs)
     for i, job in enumerate(scenario.jobs if not wrong else ()):
         window, slots = job.workload.window or 0, ranges[i][1]
@@ -50,8 +52,8 @@ def windows_too_large(scenario: Scenario) -> Iterator[Finding]:
 def partition(
     scenario: Scenario, jobs: Sequence[JobSection]
 ) -> tuple[dict[int, Range], list[Finding]]:
-    """Returns each job's first slot and number of slots; for an impossible division, what is
-    wrong."""
+    """Returns each job's first slot and number of slots. If the division is impossible, also
+    returns what is wrong."""
     total = scenario.switch.slots
     if len(jobs) > total:
         what = f"{len(jobs)} jobs need more slots than the switch has"
@@ -81,8 +83,8 @@ def _refused_places(jobs: Sequence[JobSection]) -> Iterator[Finding]:
 def _placed(
     jobs: Sequence[JobSection], counts: Mapping[int, int], total: int
 ) -> tuple[dict[int, Range], list[Finding]]:
-    """Places jobs that state their first slot there, and the others in the first gap that is
-    free."""
+    """Returns the places of jobs, and what is wrong with them. Jobs that state their first slot are
+    placed there. Each other job is placed in the first free gap that is large enough."""
     taken: list[tuple[int, int, int]] = []
     places: dict[int, Range] = {}
     wrong: list[Finding] = []
@@ -132,8 +134,9 @@ def _place_problems(
 
 
 def divide(slots: int, shares: Sequence[int]) -> list[int]:
-    """Divides all slots in proportion to the shares, at least one each; the remainder goes to the
-    first shares. There must be at least as many slots as shares."""
+    """Returns how many of the slots each job has, in proportion to the shares but at least one. All
+    slots are divided, and the remainder goes to the first jobs. There must be at least as many
+    slots as shares."""
     assert len(shares) <= slots
     total = sum(shares)
     parts = [max(1, slots * share // total) for share in shares]

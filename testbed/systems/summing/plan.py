@@ -26,10 +26,10 @@ MAX_UDP_PORT = 65535
 
 @dataclass(frozen=True)
 class PlacedJob:
-    """One job as the switches see it.
+    """One job as the switches know it.
 
-    number: on the wire; hosts: names in order of rank; first_slot, slots: its own part of the pool,
-    which is the same on every switch.
+    number: its number on the wire. hosts: the names of its workers' hosts, in order of rank.
+    first_slot, slots: the job's own part of the slots, which is the same at every switch.
     """
 
     number: int
@@ -40,7 +40,7 @@ class PlacedJob:
 
 @dataclass(frozen=True)
 class Plan:
-    """Every switch's entries, and each job's tree by its number."""
+    """The entries of every switch, and the tree of each job by the job's number."""
 
     entries: Mapping[str, Entries]
     trees: Mapping[int, Tree]
@@ -49,10 +49,11 @@ class Plan:
 def plan(topology: Topology, jobs: Sequence[PlacedJob | None]) -> Plan:
     """Returns the trees of the jobs and the entries of every switch.
 
-    A job's index in `jobs` is its index in the program's counters and chooses among equal roots;
-    None reserves the index of a job that is not there. Raises ValueError that names the job for
-    overlapping slots, an unknown host, a number whose UDP port does not exist, too many jobs, hosts
-    without a path between them, or more children at a switch than the program has bits.
+    A job's index in `jobs` is its index in the program's counters, and chooses among roots that are
+    equally good. None reserves the index of a job that does not exist. Raises ValueError with the
+    job's number for overlapping slots, an unknown host, a number whose UDP port does not exist, or
+    too many jobs. It is also raised for hosts without a path between them, and for more children at
+    a switch than the program has bits.
     """
     wiring = wiring_of(topology)
     trees = job_trees(topology, jobs)
@@ -62,14 +63,14 @@ def plan(topology: Topology, jobs: Sequence[PlacedJob | None]) -> Plan:
 
 
 def job_trees(topology: Topology, jobs: Sequence[PlacedJob | None]) -> dict[int, Tree]:
-    """Returns only the trees of `plan`, by the jobs' numbers; raises the same errors."""
+    """Returns only the trees of `plan`, by the jobs' numbers. Raises the same errors."""
     _check(topology, [job for job in jobs if job])
     wiring = wiring_of(topology)
     return {job.number: _tree(wiring, job, index) for index, job in enumerate(jobs) if job}
 
 
 def job_entries(topology: Topology, switch: str, jobs: Sequence[PlacedJob | None]) -> Entries:
-    """Returns one switch's entries of `plan`."""
+    """Returns the entries of one switch of `plan`."""
     return plan(topology, jobs).entries[switch]
 
 
@@ -144,7 +145,8 @@ def _job_tables(
 
 
 def _receiver(port: int, job: int, host: Host | None) -> TableEntry:
-    """Returns the entry for what a port leads to: a worker, or (None) another switch."""
+    """Returns the entry for a port. host: the worker's host behind the port; None for another
+    switch."""
     mac, ip = (
         (wire.AGGREGATOR_MAC, wire.AGGREGATOR_ADDRESS) if host is None else (host.mac, host.ip)
     )

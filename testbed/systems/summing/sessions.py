@@ -1,4 +1,4 @@
-"""Sessions: the slots of a job, and tags that no older packet has."""
+"""The sessions of jobs: the slots of a job, and tags that no older packet has."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from agglab.testbed.systems.summing.slots import Slots
 SESSION_BITS = 20
 """A session's first tag is a multiple of 2^20, plus 1 (docs/protocol.md, Sessions)."""
 TAGS_COMPARABLE = 1 << 31
-"""If a tag is this far ahead of one that some cell still holds, it counts as being behind that
-tag."""
+"""The range within which tags can be compared. If a tag is this far or farther ahead of a tag that
+a cell still holds, it counts as being behind that tag."""
 
 
 class SlotSessions:
-    """See systems.base.Sessions; a share is a Range of slots."""
+    """The Sessions (systems.base) of systems that sum in slots. A share is a Range of slots."""
 
     def __init__(self, resolved: ResolvedScenario) -> None:
         dynamic = resolved.scenario.switch.partition == "dynamic"
@@ -57,8 +57,8 @@ class SlotSessions:
         return {"first_tag": first_tag, "slots": slots, "window": window}
 
     def _next_first_tag(self, tags: int) -> int:
-        """Returns the first tag of a new session that may use this many tags for each slot; it is
-        ahead of all tags that switches may hold."""
+        """Returns the first tag of a new session. It is ahead of all tags that switches may hold.
+        tags: how many tags the session may use for each slot."""
         first = self._next_tag
         if first >= TAGS_COMPARABLE:
             raise NoSession(

@@ -1,5 +1,5 @@
-"""Sizes of the packets of a system whose switches sum in slots. All packets have a header, followed
-by a chunk's values, by the two shapes of an OPENING or, in some systems, by nothing."""
+"""The sizes of the packets of a system whose switches sum in slots. All packets have a header.
+Behind it are a chunk's values, the two shapes of an OPENING or, in some systems, nothing."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from agglab.hosts.wire import LOWER_HEADER_BYTES, SHAPE_BYTES, VALUE_BYTES
 
 @dataclass(frozen=True)
 class Sizes:
-    """header_bytes: the length of the system's own header, which begins with that of
-    docs/protocol.md."""
+    """The sizes of a system's packets, as Ethernet frames without their checksums. header_bytes:
+    the length of the system's own header, which begins with that of docs/protocol.md."""
 
     header_bytes: int
 
     @property
     def bare(self) -> int:
-        """Returns the bytes of an Ethernet frame with headers alone, without its checksum."""
+        """The bytes of a packet with headers alone."""
         return LOWER_HEADER_BYTES + self.header_bytes
 
     @property
     def opening(self) -> int:
-        """Returns the same for an OPENING."""
+        """The bytes of an OPENING."""
         return self.bare + 2 * SHAPE_BYTES
 
     def full(self, lanes: int) -> int:
-        """Returns the same for a packet that carries a chunk."""
+        """Returns the bytes of a packet that carries a chunk."""
         return self.bare + VALUE_BYTES * lanes

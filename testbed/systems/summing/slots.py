@@ -1,6 +1,6 @@
-"""Keeps track of which job has which slots. Static: as declared. Dynamic: the slots are divided
-again among the running jobs; a job moves only between its rounds, and never to slots that another
-job still has."""
+"""Keeps track of which job has which slots. In a static partition these are the declared ones. In a
+dynamic one, the slots are divided again whenever the running jobs change. A job moves only between
+its rounds, and never to slots that another job still has."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agglab.testbed.systems.summing.partition import Range, divide
 
 
 class Slots:
-    """The pool of one run. static: each job's slots by its number; None if they are divided
+    """The slots of one run. static: each job's slots by its number; None if they are divided
     dynamically."""
 
     def __init__(self, total: int, static: Mapping[int, Range] | None) -> None:
@@ -21,7 +21,7 @@ class Slots:
         self._held: dict[int, Range] = {}
 
     def join(self, job: Job) -> None:
-        """Lets the job run from now on; it has no slots yet."""
+        """Lets the job run from now on. It has no slots until it moves."""
         self._running.append(job)
         self._running.sort(key=lambda other: other.number)
 
@@ -34,8 +34,8 @@ class Slots:
         return self._held.get(job.number)
 
     def move(self, job: Job) -> Range | None:
-        """Takes, between two rounds, the slots that are this job's and free; returns None if there
-        are none yet."""
+        """Gives the job those slots of its part that are free, and returns them; None if there are
+        none yet. It is called between two rounds."""
         if self._static is not None:
             self._held[job.number] = self._static[job.number]
         elif offered := self._offer(job):
@@ -43,7 +43,8 @@ class Slots:
         return self.held(job)
 
     def _offer(self, job: Job) -> Range | None:
-        """Returns the job's part without what others still hold of it."""
+        """Returns the largest free piece of the job's part, without slots that other jobs still
+        have."""
         first, count = due(self._running, self._total)[job.number]
         others = (held for number, held in self._held.items() if number != job.number)
         low, high = first, first + count
@@ -55,8 +56,8 @@ class Slots:
 
 
 def due(running: Sequence[Job], total: int) -> dict[int, Range]:
-    """Returns each job's part when all have moved: in the order of their numbers, by their
-    shares."""
+    """Returns the part that each job has when all jobs have moved. The parts are in the order of
+    the jobs' numbers, and their sizes follow from the shares."""
     parts = divide(total, [job.share for job in running])
     first, ranges = 0, {}
     for job, count in zip(running, parts, strict=True):

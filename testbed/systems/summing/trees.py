@@ -1,4 +1,4 @@
-"""The tree of switches that sums a job, and what crosses its links."""
+"""The tree of switches that sums a job, and the bytes that cross its links."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from agglab.testbed.systems.summing.plan import PlacedJob, job_trees, plan
 from agglab.topologies import Topology
 
 Answers = Callable[[int, int], Again]
-"""A function from (packets, bytes) that made a switch send something again to the bytes that it
-sent."""
+"""A function that takes the number and the bytes of packets because of which a switch sent
+something again. It returns the bytes that the switch sent."""
 
 
 def tables(graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
-    """See System.tables."""
+    """Returns the entries of every switch (see System.tables)."""
     places: list[PlacedJob | None] = [None] * (1 + max((job.index for job in jobs), default=-1))
     for job in jobs:
         first, slots = job.share
@@ -26,7 +26,7 @@ def tables(graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
 
 @lru_cache(maxsize=64)
 def tree_of(graph: Topology, job: ActiveJob) -> Tree:
-    """Returns the job's tree. Raises ValueError with one line."""
+    """Returns the job's tree. Raises ValueError with one line if there is none."""
     placed = PlacedJob(job.job.number, job.hosts, 0, 1)
     return job_trees(graph, [*[None] * job.index, placed])[job.job.number]
 
@@ -45,9 +45,9 @@ def sent_again(
     counters: Mapping[str, Mapping[str, Cells]],
     answers: Answers,
 ) -> dict[str, Again]:
-    """Returns the retransmitted bytes by direction (see System.sent_again). What goes up was
-    counted where it was sent again, by the worker or the switch. Of what goes down, a switch counts
-    only how much it sent to all children together."""
+    """Returns the retransmitted bytes by direction (see System.sent_again). Upwards, the worker or
+    switch that sent something again has counted it. Downwards, a switch counts only how much it
+    sent to all children together."""
 
     def repeated(switch: str, kind: str) -> Again:
         return answers(*counters[switch].get(kind, {}).get(index, (0, 0)))

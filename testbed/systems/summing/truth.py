@@ -1,4 +1,4 @@
-"""A round's correct sums and results, computed from the inputs and docs/protocol.md alone.
+"""Computes a round's correct sums and results, from nothing but the inputs and docs/protocol.md.
 
 It deliberately shares no code with hosts/quantise.py: two implementations of the same text check
 each other.
@@ -14,20 +14,20 @@ import numpy as np
 from agglab.testbed.systems.base import Array, Combine, Truth, TruthOf
 
 FLOAT64_SLACK = 1 + 2.0**-21
-"""The float64 sum of n integers of 31 bits is off by at most n * 2^-22 of a step; n/2 steps are
-allowed."""
+"""A factor for the error of the float64 sum. The sum of n integers of 31 bits is off by at most n *
+2^-22 of a step, and n/2 steps are allowed."""
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
 def truth_of(dtype: str, lanes: int, combine: Combine | None = None) -> TruthOf:
-    """Returns the truth (see System.truth); the first element of a block is the first of a
+    """Returns the truth (see System.truth). The first element of a block must be the first of a
     chunk."""
     make = _float_truth if dtype == "float32" else _integer_truth
     return lambda start, inputs: make(inputs, lanes, combine)
 
 
 def quantise_bits(workers: int) -> int:
-    """Returns b of docs/protocol.md: integers are within +-(2^b - 1), so that the sum fits into
+    """Returns b of docs/protocol.md. Integers are within +-(2^b - 1), so that their sum fits into
     int32."""
     return 31 - ceil(log2(workers))
 
@@ -46,8 +46,9 @@ def _integer_truth(inputs: Sequence[Array], lanes: int, combine: Combine | None)
 
 
 def _float_truth(inputs: Sequence[Array], lanes: int, combine: Combine | None) -> Truth:
-    """Returns the truth for float32. Allowed are one rounding step at each worker (or its effect,
-    if the switch does not add), and half a unit in the last place for the result's own rounding."""
+    """Returns the truth for float32. Each worker may be off by one rounding step, or by its effect
+    if the switch does not add. The result may also be off by half a unit in the last place, for its
+    own rounding."""
     workers = len(inputs)
     bits = quantise_bits(workers)
     scale = np.repeat(chunk_scales(inputs, lanes, bits), lanes)[: inputs[0].size]
@@ -66,14 +67,15 @@ def _float_truth(inputs: Sequence[Array], lanes: int, combine: Combine | None) -
 
 
 def _step_error(workers: int) -> float:
-    """Returns how far a worker's scaled value can be from its integer, in steps: half a step or,
-    for a float32 just below 2^b (24 bits), what the limit 2^b - 1 removes."""
+    """Returns how far a worker's scaled value can be from its integer, in steps. This is half a
+    step. For a float32 just below 2^b (24 bits), it is what the limit 2^b - 1 removes, if that is
+    more."""
     return max(0.5, 1 - 2.0 ** (quantise_bits(workers) - 24))
 
 
 def chunk_scales(inputs: Sequence[Array], lanes: int, bits: int) -> Array:
-    """Returns each chunk's scale, 2^(b - (E - 126)), for integers of b bits; E is the chunk's
-    largest exponent field, or 1 if that is less."""
+    """Returns each chunk's scale, 2^(b - (E - 126)), for integers of b bits. E is the chunk's
+    largest exponent field, but at least 1."""
     chunks = -(-inputs[0].size // lanes)
     largest = np.ones(chunks, np.int64)
     for x in inputs:

@@ -10,7 +10,8 @@ from agglab.testbed.systems.summing.attack import Aim
 
 
 def forge(aim: Aim, result: int, overhead: int) -> bytes:
-    """Returns a payload (see summing.attack.Forge), without values if there is no room."""
+    """Returns a payload (see summing.attack.Forge). It has no values if there is no room for
+    them."""
     values = KINDS[np.dtype(aim.victim.dtype)]
     kind = values if aim.aims() else aim.chance.choice(list(wire.Kind))
     if not aim.fits(wire.datagram_bytes(aim.lanes), overhead):

@@ -1,7 +1,8 @@
-"""Conversion of floats to integers by the scenario's own scaling factor (docs/numbers.md): its
-keys, what workers are told, and what is right.
+"""Conversion of floats to integers by a scenario's own scaling factor (docs/numbers.md): its keys,
+the settings of workers, and the right results.
 
-The truth shares nothing with the step in C but the text of that page.
+The right results are computed without the code of the step in C. The two have only the text of that
+page in common.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ FULL_BITS = 32
 
 @dataclass(frozen=True)
 class SwitchmlKeys:
-    """The section `switchml`."""
+    """The keys of the section `switchml`."""
 
     scale_log2: int | None = key(
         "scale_log2",
@@ -64,13 +65,14 @@ PLAIN = SwitchmlKeys()
 
 
 def keys_of(scenario: Scenario) -> SwitchmlKeys:
-    """The section of a scenario, or what it is without one."""
+    """Returns the section `switchml` of a scenario, or its defaults."""
     own = dict(scenario.options).get(NAME)
     return own if isinstance(own, SwitchmlKeys) else PLAIN
 
 
 def check(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
-    """Refuses a scaling factor for anything but floats of Agglab's own workers."""
+    """Yields a problem for each job that cannot have a scaling factor: its values are not float32,
+    or it has a worker class of the user's own."""
     if keys_of(scenario) == PLAIN:
         return
     for i, job in enumerate(stated(scenario)):
@@ -84,7 +86,7 @@ def check(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
 
 
 def settings(own: SwitchmlKeys, seed: int, job: int, rank: int) -> dict[str, Any]:
-    """Returns the settings for the worker of that rank, as hosts.fixed_point.FixedPoint takes
+    """Returns the settings of the worker with this rank, as hosts.fixed_point.FixedPoint takes
     them."""
     drawn = own.rounding == STOCHASTIC
     return {
@@ -100,16 +102,18 @@ def bits_of(own: SwitchmlKeys) -> int | None:
 
 
 def noise_key(seed: int, job: int, rank: int) -> int:
-    """Returns a key of 64 bits, not 0, that differs between runs, jobs and ranks."""
+    """Returns a 64-bit key, not 0, that differs between runs, jobs and ranks."""
     digest = hashlib.sha256(f"rounding {seed} {job} {rank}".encode()).digest()
     return int.from_bytes(digest[:8], "little") | 1
 
 
 def truth_of(own: SwitchmlKeys, per_chunk: int, seed: int, job: ActiveJob) -> TruthOf:
-    """See System.truth; the first element of a block is the first of a chunk of so many values.
+    """Returns the truth (see System.truth). The first element of a block must be the first of a
+    chunk, which has `per_chunk` values.
 
-    A result may be off by what rounding does at each worker, half a step or, at random, a step; by
-    what was cut; and by its own rounding to float32.
+    A result may be off for three reasons. Rounding changes each worker's value by at most half a
+    step, or by a step if it is random. Values that do not fit are cut. The result itself is rounded
+    to float32.
     """
     drawn = own.rounding == STOCHASTIC
     keys = [noise_key(seed, job.job.number, rank) if drawn else 0 for rank in job.members]
@@ -135,13 +139,13 @@ def _truth(
 
 
 def value_bits(own: SwitchmlKeys, workers: int) -> int:
-    """Returns b, where each float becomes an integer of at most 2^b - 1."""
+    """Returns b, where each float becomes an integer of at most 2^b - 1 in magnitude."""
     room, bits = quantise_bits(workers), bits_of(own)
     return room if bits is None else min(room, bits - 1)
 
 
 def _scale(own: SwitchmlKeys, per_chunk: int, inputs: Sequence[Array]) -> Array:
-    """Returns the factor that each element is multiplied by."""
+    """Returns the factor by which each element is multiplied."""
     if own.scale_log2 is not None:
         return np.full(inputs[0].size, 2.0**own.scale_log2)
     chunks = chunk_scales(inputs, per_chunk, value_bits(own, len(inputs)))
@@ -158,7 +162,7 @@ def _rounded(key: int, start: int, scaled: Array, x: Array) -> Array:
 
 
 def _mix(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """The finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014)."""
+    """Returns the output of SplitMix64's last step (Steele, Lea and Flood, OOPSLA 2014)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))

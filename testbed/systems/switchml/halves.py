@@ -1,8 +1,8 @@
 """Half precision as switches sum it (docs/numbers.md): what a scenario may ask for, and what
 results must be.
 
-The truth uses NumPy and shares nothing with the P4 program: values are exact in float64, and so is
-the sum of fewer than 8,192 of them; a cast from float64 rounds to nearest, ties to even.
+The truth uses NumPy and shares no code with the P4 program. Values are exact in float64, and so is
+the sum of fewer than 8,192 of them. A cast from float64 rounds to nearest, ties to even.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DTYPE = "float16"
 NAN = np.array(0x7E00, np.uint16).view(np.float16)
 """The only NaN that switches send."""
 FACTOR = 8
-"""The memory for sums of halves, relative to that for a lane's 32-bit sums: two values in a lane
+"""The memory for sums of halves, relative to that for a lane's 32-bit sums. A lane has two values
 with 64 bits each, in a register of twice the necessary length."""
 
 
@@ -32,7 +32,8 @@ def used(scenario: Scenario) -> bool:
 
 
 def even(lanes: int) -> int:
-    """Returns the lanes of a program that sums halves, which come four to a word of two lanes."""
+    """Returns the number of lanes of a program that sums halves. It is even, because halves are
+    processed in words of two lanes, which hold four values."""
     return max(2, lanes - lanes % 2)
 
 
@@ -42,7 +43,7 @@ def values_per_chunk(lanes: int, dtype: str) -> int:
 
 
 def check(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
-    """Yields what a scenario with halves cannot have."""
+    """Yields the problems of a scenario with halves."""
     if not used(scenario):
         return
     for i, job in enumerate(stated(scenario)):
@@ -59,7 +60,7 @@ def check(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
 
 
 def truth_of(tree: Tree, job: ActiveJob) -> TruthOf:
-    """Returns the truth (see System.truth): every switch rounds the exact sum of what its children
+    """Returns the truth (see System.truth). Every switch rounds the exact sum of what its children
     sent."""
     ranks = [job.job.hosts[rank] for rank in job.members]
 
@@ -76,7 +77,7 @@ def _summed(tree: Tree, node: str, inputs: Mapping[str, Array]) -> Array:
 
 
 def rounded_sum(parts: Sequence[Array]) -> Array:
-    """Returns the float16 nearest to the exact sum of float16 arrays, ties to even; docs/numbers.md
+    """Returns the float16 nearest to the exact sum of float16 arrays, ties to even. docs/numbers.md
     defines the results for zeros, infinities and NaN."""
     with np.errstate(invalid="ignore", over="ignore"):
         wide = np.sum([part.astype(np.float64) for part in parts], axis=0)

@@ -1,4 +1,4 @@
-"""SwitchML's answers to the testbed's questions about a system."""
+"""The declarations and answers of SwitchML as a System."""
 
 from __future__ import annotations
 
@@ -117,8 +117,8 @@ class SwitchML(Summing):
         return super().truth(resolved, job, combine)
 
     def load(self, resolved: ResolvedScenario, job: ActiveJob, number: int) -> Load:
-        """Returns the load: every chunk once over each link in each direction, however many workers
-        are below, and an OPENING; for floats one OPENING for each slot in use."""
+        """Returns the load. Every chunk crosses each link once in each direction, however many
+        workers are below the link. So does an OPENING; for floats, one for each slot in use."""
         window, chunks = job.job.window, resolved.chunks(job.job)
         openings = min(chunks, window) if job.job.dtype == "float32" else 1
         size = chunks * self.sizes.full(resolved.lanes) + openings * self.sizes.opening

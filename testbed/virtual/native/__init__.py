@@ -1,4 +1,4 @@
-"""The C of virtual time (`*.c` here, and the impairments'), built into one library."""
+"""The C code of virtual time (`*.c` here, and that of the impairments), built into one library."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ INCLUDED = (
 P, U16, U32, U64 = ctypes.c_void_p, ctypes.c_uint16, ctypes.c_uint32, ctypes.c_uint64
 I32, I64, INT, BYTES = ctypes.c_int32, ctypes.c_int64, ctypes.c_int, ctypes.c_char_p
 Ask = ctypes.CFUNCTYPE(None, U32, U64, I64, P, U32)
-"""`ask_function` of clock.h."""
+"""The type `ask_function` of clock.h."""
 
 SIGNATURES: dict[str, tuple[type | None, list[type]]] = {
     "clock_new": (P, [Ask]),
@@ -62,7 +62,7 @@ SIGNATURES: dict[str, tuple[type | None, list[type]]] = {
 
 @functools.cache
 def load() -> ctypes.CDLL:
-    """The library. Raises BuildError: no compiler, or it refused."""
+    """Returns the library. Raises BuildError if there is no compiler, or if it refuses the code."""
     folders = (HERE, impairments.HERE)
     sources = [source for folder in folders for source in sorted(folder.glob("*.c"))]
     path = c_build.build_library(impairments.PART, sources, (*folders, *INCLUDED))

@@ -1,4 +1,4 @@
-"""What ESA provides for its own verification: mutants/, and keys for schedules of `explore`."""
+"""ESA's part of the verification: mutants/, and keys for schedules of `explore`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from agglab.testbed.systems.esa.system import PRIORITY_MAX, EsaKeys
 from agglab.verification.proofs import Proofs
 
 SCALES = (24, 30)
-"""With the second value, many tensors have chunks that do not fit."""
+"""The values of `scale_log2` to choose from. With the second value, many tensors have chunks that
+do not fit into integers."""
 
 
 def options(chance: Random) -> EsaKeys:

@@ -1,6 +1,6 @@
 """Libra's part of the verification: faults of its program, its hosts and its prediction (mutants/).
-Its schedules are searched like those of every system, with few or many hot keys, and with samples
-so frequent that lists of hot keys follow one another in one run."""
+Its schedules are searched like those of every system. They have few or many hot keys, and often so
+frequent samples that a run has several lists of hot keys."""
 
 from agglab.testbed.systems.libra.keys import LibraKeys
 from agglab.verification.proofs import Proofs

@@ -1,5 +1,5 @@
-"""The options that `explore` draws for MLfabric: orders, bounds that short runs reach, groups, and
-how far the replica may fall behind."""
+"""MLfabric's part of the verification: the keys that `explore` draws. They are orders, bounds that
+short runs reach, groups, and how far the replica may fall behind."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agglab.verification.proofs import Proofs
 
 
 def options(chance: Random) -> MlfabricKeys:
-    """The keys of one schedule."""
+    """Returns the keys for a schedule."""
     return MlfabricKeys(
         order=chance.choice(tuple(ORDERS)),
         bound=chance.choice((0, 1, 2, 4, 16)),

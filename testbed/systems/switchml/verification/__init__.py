@@ -1,15 +1,15 @@
-"""The verification of this system: a second reading of docs/protocol.md and docs/hosts.md in plain
-Python, which shares nothing with the P4 program or worker.c, and worlds in which both run side by
-side. Nothing of the testbed imports it.
+"""The verification of SwitchML: a second implementation of docs/protocol.md and docs/hosts.md in
+plain Python, which shares no code with the P4 program or worker.c. Both implementations run side by
+side in worlds. Nothing else of the testbed imports this package.
 
-    packets       bytes of frames
-    forwarding_model  what a switch does with other frames
+    packets       the bytes of frames
+    forwarding_model  what a switch does with frames that belong to no aggregation
     switch_model  what a switch decides and sends
     worker_model  what a worker sends, counts and returns, and when
-    forgery       frames that nobody honest sends
+    forgery       frames that no honest member sends
     world         switches, workers and a bag of frames, moved by steps
     interleavings every order of events of a small case
-    contributions a packet test that fuzzing starts from
+    contributions a packet test from which fuzzing starts
     mutants/      faults of the program, the plan and the judgement
 """
 

@@ -1,4 +1,4 @@
-"""A packet test: two workers are members of job 1 and contribute; for fuzzing to start from."""
+"""A packet test from which fuzzing starts. Two workers are members of job 1 and contribute."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ AGGREGATOR, WORKER_IP, WORKER_MAC = 0x0A00FFFE, 0x0A000001, 0x020000000001
 
 
 def script(lanes: int) -> str:
-    """Returns the script's text, for a program of so many lanes and at least 8 slots."""
+    """Returns the text of the test, for a program with this many lanes and at least 8 slots."""
     lines = []
     for rank in range(2):
         given = "job_index:0, all_workers:3, first_slot:0, slots:8, group:1, parent:511"

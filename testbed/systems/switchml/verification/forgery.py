@@ -1,5 +1,5 @@
-"""Frames by chance: contributions and results as a switch's members could send them, and what is
-wrong with those that nobody honest sends."""
+"""Random frames: contributions and results that a switch's members could send, and changed frames
+that no honest member sends."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ ATTEMPTS = (0, 0, 1, 2, 254, 255)
 def contribution(
     chance: Random, model: SwitchModel, duties: Sequence[JobRole], lanes: int
 ) -> tuple[int, bytes]:
-    """A port and a frame: near what the cells hold, so that much of it is taken."""
+    """Returns a port and a frame. The frame's fields are close to what the switch's cells hold, so
+    that many frames are accepted."""
     duty = chance.choice(duties)
     ports = list(duty.members)
     port = chance.choice(ports) if chance.random() < 0.95 else chance.randrange(PORTS_MAX)
@@ -64,8 +65,8 @@ def contribution(
 
 
 def body(chance: Random, kind: int, lanes: int) -> bytes:
-    """Draws a body: values that carry from lane to lane, or any; shapes that differ in one byte, or
-    any."""
+    """Returns a random body. Its values carry from lane to lane, or are any values. Its shapes
+    differ in one byte, or are any bytes."""
     size = packets.body_bytes(kind, lanes)
     if kind == OPENING and chance.random() < 0.7:
         shape = bytearray(size // 2)
@@ -96,8 +97,8 @@ def corrupted(chance: Random, frame: bytes, lanes: int) -> bytes:
 
 
 def _checked_end(chance: Random, frame: bytearray, lanes: int) -> int:
-    """Returns where the data of the UDP checksum end: by the packet's length or kind, or before the
-    body."""
+    """Returns where the data that the UDP checksum covers end: according to the packet's length or
+    kind, or before the body."""
     if len(frame) > BODY_AT and chance.random() < 0.5:
         if chance.random() < 0.3:
             return BODY_AT
@@ -115,7 +116,7 @@ def _put(at: int, size: int, *values: int) -> Callable[[Random, bytearray], None
 
 
 def _more(at: int) -> Callable[[Random, bytearray], None]:
-    """A length that is off by a little."""
+    """Returns a change that makes a length slightly wrong."""
 
     def change(chance: Random, frame: bytearray) -> None:
         old = int.from_bytes(frame[at : at + 2], "big")
@@ -126,7 +127,8 @@ def _more(at: int) -> Callable[[Random, bytearray], None]:
 
 
 def _longer(chance: Random, frame: bytearray) -> None:
-    """Adds bytes behind the end, with or without lengths that cover them."""
+    """Adds bytes at the end of the frame, with or without changing the lengths so that they cover
+    these bytes."""
     count = chance.choice((1, 2, 4, 6, 16))
     frame += chance.randbytes(count)
     covered = chance.randrange(3)
@@ -137,7 +139,7 @@ def _longer(chance: Random, frame: bytearray) -> None:
 
 
 def _cut(chance: Random, frame: bytearray) -> None:
-    """A part of the body is missing, whatever the lengths say."""
+    """Removes a part of the body, whatever the lengths say."""
     if len(frame) > BODY_AT:
         del frame[chance.randrange(BODY_AT, len(frame)) :]
 
@@ -147,7 +149,8 @@ def _flipped(chance: Random, frame: bytearray) -> None:
 
 
 def _pretended(chance: Random, frame: bytearray) -> None:
-    """Makes a frame pretend to be a result that the aggregator sends to some worker."""
+    """Changes the frame so that it pretends to be a result that the aggregator sends to a
+    worker."""
     frame[26:30] = packets.AGGREGATOR_IP
     frame[30:34] = bytes([10, 0, chance.randrange(3), chance.randrange(1, 4)])
     frame[:6] = bytes([2, 0, 0, 0, *frame[32:34]])
@@ -156,13 +159,14 @@ def _pretended(chance: Random, frame: bytearray) -> None:
 
 
 def _wrapped(chance: Random, frame: bytearray) -> None:
-    """Returns the frame with VLAN tags, which a receiver removes."""
+    """Inserts VLAN tags, which a receiver removes."""
     for _ in range(chance.choice((1, 1, 2, 4, 5))):
         frame[12:12] = chance.choice(packets.TAGS) + bytes([0, chance.choice((0, 0, 1))])
 
 
 def _in_ipv6(chance: Random, frame: bytearray) -> None:
-    """Draws an IPv6 frame whose addresses hold the IPv4 ones, or almost."""
+    """Changes the frame to IPv6, with addresses that hold the IPv4 ones. Sometimes one bit of them
+    is wrong."""
     source, target = frame[26:30], frame[30:34]
     head = bytearray(b"\x60\0\0\0" + (len(frame) - 34).to_bytes(2, "big") + bytes([17, 64]))
     head += packets.MAPPED + source + packets.MAPPED + target
@@ -172,7 +176,8 @@ def _in_ipv6(chance: Random, frame: bytearray) -> None:
 
 
 def _plain(chance: Random, frame: bytearray) -> None:
-    """Draws ordinary traffic, between two hosts or through the switch's own address."""
+    """Changes the frame to ordinary traffic between two hosts, sometimes through the switch's own
+    address."""
     frame[30:34] = bytes([10, 0, chance.randrange(3), chance.randrange(1, 4)])
     frame[:6] = chance.choice((bytes([2, 0, 0, 0, *frame[32:34]]), packets.AGGREGATOR_MAC))
     if frame[26:30] == packets.AGGREGATOR_IP:
@@ -220,5 +225,5 @@ CHANGES: tuple[Callable[[Random, bytearray], None], ...] = (
 
 
 def end_of(mac: str, ip: str, port: int) -> End:
-    """Returns the end of a link that has these addresses, in the notation that topologies use."""
+    """Returns the End with these addresses, which are given in the notation of topologies."""
     return End(bytes.fromhex(mac.replace(":", "")), bytes(map(int, ip.split("."))), port)

@@ -1,4 +1,4 @@
-"""A model of how a switch forwards frames that have nothing to do with aggregation."""
+"""A model of how a switch forwards frames that do not belong to an aggregation."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from agglab.testbed.systems.switchml.verification.packets import (
 )
 
 Out = tuple[int, bytes]
-"""A port and the frame that leaves by it."""
+"""A port, and the frame that leaves through it."""
 
 
 @dataclass(frozen=True)
 class Forwarding:
-    """ports: MAC address -> port; routes: IPv4 address -> (MAC address, port); flooded: ports of
-    what is for nobody known; owners: port -> IPv4 address of the host behind it."""
+    """What one switch knows for forwarding. ports: the port of each MAC address. routes: the MAC
+    address and the port of each IPv4 address. flooded: the ports to which frames for unknown
+    addresses are sent. owners: the IPv4 address of the host behind each port."""
 
     ports: Mapping[bytes, int]
     routes: Mapping[bytes, tuple[bytes, int]]
@@ -29,19 +30,19 @@ class Forwarding:
     owners: Mapping[int, bytes]
 
     def forged(self, port: int, frame: bytes) -> bool:
-        """Whether a host has sent it under another's address."""
+        """Returns whether a host has sent the frame with another's address."""
         source, _, _ = addresses(frame)
         return bool(source) and source != self.owners.get(port, source)
 
     def routable(self, frame: bytes) -> bool:
-        """Whether a frame is sent on: to a MAC address always, through the switch's own where the
-        target is known and the frame may still live."""
+        """Returns whether the switch sends a frame on. It drops only frames to its own MAC address
+        that are not IPv4, whose target it does not know, or whose time to live is over."""
         if frame[:6] != AGGREGATOR_MAC:
             return True
         return frame[12:14] == b"\x08\0" and frame[22] > 1 and frame[30:34] in self.routes
 
     def outs(self, port: int, frame: bytes) -> list[Out]:
-        """Returns the frames that leave for a routable frame."""
+        """Returns the frames that leave because of a routable frame."""
         if frame[:6] == AGGREGATOR_MAC:
             return [self._routed(frame)]
         to = self.ports.get(frame[:6])

@@ -1,10 +1,10 @@
-"""Every interleaving of loss, duplication and delay for two workers and a few chunks.
+"""Follows every interleaving of loss, duplication and delay for two workers and a few chunks.
 
-The network is a bag of packets. One step takes a packet out of it and delivers it, whichever it is
-(so any packet may be late, and overtaken), or loses it, or puts a second copy beside it, or makes a
-worker send again what it waits for (so timers may fire at any moment). All orders of such steps are
-followed to a stated depth. Switch and workers are the real ones, as functions of their state; equal
-states are followed once, and each carries how many interleavings lead to it.
+The network is a bag of packets. One step takes any packet out of it and delivers it, so any packet
+may be late and be overtaken. Or the step loses a packet, or adds a second copy of it. Or it makes a
+worker send again what it waits for, so timers may fire at any moment. All orders of such steps are
+followed to a stated depth. Switch and workers are the real ones, used as functions of their state.
+Equal states are followed once, and each has a count of the interleavings that lead to it.
 """
 
 from __future__ import annotations
@@ -37,12 +37,14 @@ FINISH_STEPS_MAX = 1000
 
 Bag = tuple[int, ...]
 State = tuple[int, tuple[int, ...], Bag]
-"""The switch's state, each worker's, and the packets on their way: all by number."""
+"""The numbers of the switch's state, of each worker's state, and of the packets that are on their
+way."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """copies: the most copies of one packet that may exist at a time."""
+    """One case to follow. copies: the largest number of copies of one packet that may exist at a
+    time."""
 
     window: int
     chunks: int
@@ -55,11 +57,12 @@ class Case:
 WIDE, TWO_SLOTS = Case(window=2, chunks=5, copies=2), Case(window=2, chunks=2, copies=1)
 ONE_CHUNK = Case(window=1, chunks=1, copies=2)
 SET_AGAIN = Case(window=1, chunks=2, copies=1)
-"""A slot carries an opening and two chunks: the last meets what the opening has left in its set."""
+"""A case in which a slot carries an opening and two chunks. The second chunk finds what the opening
+has left in its set."""
 
 
 class InvariantViolated(Wrong):
-    """A sum is wrong, or a round cannot end any more. steps: what led there."""
+    """An error: a sum is wrong, or a round can no longer end. steps: the steps that led to it."""
 
     def __init__(self, what: str) -> None:
         super().__init__("interleaving", what)
@@ -71,7 +74,8 @@ class InvariantViolated(Wrong):
 
 @dataclass(frozen=True)
 class Packet:
-    """rank: the rank of its sender (up) or of its receiver."""
+    """A packet on its way. up: whether a worker has sent it. rank: the rank of its sender if `up`,
+    else of its receiver."""
 
     up: bool
     rank: int
@@ -85,7 +89,7 @@ class Packet:
 
 
 class Numbers:
-    """Things by number, and numbers by thing."""
+    """Gives each thing a number, and finds things by their numbers."""
 
     def __init__(self) -> None:
         self.things: list[object] = []
@@ -99,7 +103,8 @@ class Numbers:
 
 
 class Model:
-    """Switch and workers as functions from (state, packet) to (state, packets), remembered."""
+    """Switch and workers as functions from (state, packet) to (state, packets). Results are
+    kept."""
 
     def __init__(self, pipeline: Pipeline, case: Case) -> None:
         self._case = case
@@ -147,7 +152,8 @@ class Model:
         return packet
 
     def deliver(self, state: State, number: int) -> State:
-        """A packet leaves the bag and is taken by whom it is for. Raises InvariantViolated."""
+        """Takes a packet out of the bag and lets its receiver process it. Returns the state after
+        that. Raises InvariantViolated."""
         switch, workers, bag = state
         rank = self.packet(number).rank
         if self.packet(number).up:
@@ -158,7 +164,8 @@ class Model:
         return switch, workers, self.with_more(_without(bag, number), sent)
 
     def with_more(self, bag: Bag, numbers: Bag) -> Bag:
-        """Adds packets, but of each no more copies than the case allows."""
+        """Returns the bag with more packets, but of each packet no more copies than the case
+        allows."""
         more = [n for n in numbers if bag.count(n) < self._case.copies]
         return tuple(sorted([*bag, *more])) if more else bag
 
@@ -199,7 +206,7 @@ class Model:
         return self._real[rank]
 
     def _check(self, rank: int) -> None:
-        """Raises Wrong unless every chunk is right whose result the worker has taken."""
+        """Raises InvariantViolated if one of the results that the worker has received is wrong."""
         window = self._case.window
         for slot, state in enumerate(self._real[rank].slots):
             last = int(state["chunk"]) - (window if state["waiting"] else 0)
@@ -229,7 +236,8 @@ def _without(bag: Bag, number: int) -> Bag:
 
 
 def steps(model: Model, state: State) -> Iterator[tuple[str, int, State]]:
-    """Everything that can happen next: (what, packet, state after it). Raises InvariantViolated."""
+    """Yields everything that can happen next, as (what, packet, state after it). Raises
+    InvariantViolated."""
     switch, workers, bag = state
     for number in dict.fromkeys(bag):
         try:
@@ -248,8 +256,9 @@ def steps(model: Model, state: State) -> Iterator[tuple[str, int, State]]:
 
 @dataclass(frozen=True)
 class Enumerated:
-    """interleavings: sequences of `depth` steps, or fewer where nothing was left to happen; None
-    where all lengths were followed. states: distinct ones they lead to; each can still end well."""
+    """What was followed. interleavings: the number of sequences of `depth` steps, or of fewer if
+    nothing more could happen; None if sequences of all lengths were followed. states: the number of
+    different states that they lead to. From each of these, the round can still end well."""
 
     depth: int
     interleavings: int | None
@@ -257,7 +266,7 @@ class Enumerated:
 
 
 class Enumeration:
-    """A breadth-first walk. Raises InvariantViolated with the steps from the start."""
+    """A breadth-first search. Raises InvariantViolated with the steps from the start."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -265,7 +274,7 @@ class Enumeration:
         self._ends_well: set[State] = set()
 
     def walk(self, depth: int) -> Enumerated:
-        """Follows all sequences of so many steps."""
+        """Follows all sequences of this many steps."""
         level = self._start()
         ended = 0
         for _ in range(depth):
@@ -277,7 +286,7 @@ class Enumeration:
         return Enumerated(depth, ended + level.total(), len(self._before))
 
     def exhaust(self) -> Enumerated:
-        """All sequences, however long: until no step leads to a state that was not there before."""
+        """Follows all sequences of any length, until no step leads to a new state."""
         level, depth = self._start(), 0
         while level:
             following: Counter[State] = Counter()
@@ -299,7 +308,7 @@ class Enumeration:
             self._finish(state)
 
     def _expand(self, state: State, ways: int, following: Counter[State]) -> bool:
-        """Whether anything can happen."""
+        """Follows all steps from a state, and returns whether there was any."""
         moved = False
         try:
             for what, number, after in steps(self._model, state):
@@ -320,8 +329,8 @@ class Enumeration:
         return told[::-1]
 
     def _finish(self, start: State) -> None:
-        """Ends the round: nothing is lost any more, and packets that are waited for are sent
-        again."""
+        """Checks that the round can end from this state. From here on nothing is lost, and packets
+        whose results workers wait for are sent again."""
         model, state = self._model, start
         seen: list[State] = []
         told: list[str] = []
@@ -343,7 +352,8 @@ class Enumeration:
 
 
 def exhaust(program: Path, depth: int, out: TextIO) -> None:
-    """Follows all cases, the widest of them to so many steps. Raises InvariantViolated."""
+    """Follows all cases. depth: the number of steps for the widest case; the other cases are
+    followed completely. Raises InvariantViolated."""
     print("two workers: loss, duplication and delay", file=out)
     for case in (WIDE, ONE_CHUNK, TWO_SLOTS, SET_AGAIN):
         begun = time.monotonic()
@@ -357,7 +367,7 @@ def exhaust(program: Path, depth: int, out: TextIO) -> None:
 
 
 def enumerate_all(program: Path, case: Case, depth: int | None) -> Enumerated:
-    """Follows all interleavings of so many steps, or (None) of any length. Raises
+    """Follows all interleavings of this many steps, or of any length if `depth` is None. Raises
     InvariantViolated."""
     compiled = CompiledProgram(
         compile_program(program, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json

@@ -1,4 +1,4 @@
-"""The real thing and its model side by side: a switch, a worker. What differs is Wrong."""
+"""A real switch or worker and its model side by side. Any difference between them raises Wrong."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ INDEX = re.compile(r"index (\d+)")
 
 
 class SwitchPair:
-    """A compiled program and the model of it. below: which ports lead to hosts."""
+    """A compiled program and its model. below: the ports that lead to hosts."""
 
     def __init__(
         self, name: str, compiled: CompiledProgram, model: SwitchModel, below: Collection[int]
@@ -49,7 +49,7 @@ class SwitchPair:
         self._handles: list[tuple[str, int]] = []
 
     def write_entries(self, entries: Entries, duties: Mapping[int, JobRole]) -> None:
-        """Replaces all entries; registers stay as they are."""
+        """Replaces all entries; registers keep their values."""
         tables = self._compiled.program.tables
         for table, handle in self._handles:
             self._pipeline.tables.delete(full_name(tables, table, "table"), handle)
@@ -75,7 +75,8 @@ class SwitchPair:
         self.write_entries(entries, self.model.duties)
 
     def process(self, port: int, frame: bytes) -> list[Out]:
-        """Returns the frames that leave. Raises Wrong if others should have left."""
+        """Returns the frames that leave because of this frame. Raises Wrong if other frames should
+        have left."""
         outs = self._pipeline.process(port, frame)
         decision, expected = self.model.process(port, frame)
         outs.sort()
@@ -91,8 +92,8 @@ class SwitchPair:
         return outs
 
     def _check_believed(self, outs: Sequence[Out]) -> None:
-        """Checks that nothing that is forwarded could be taken for the aggregator's, whatever the
-        model says."""
+        """Raises Wrong if a forwarded frame could be taken for one of the aggregator. This does not
+        depend on the model."""
         for out, copy in outs:
             if out in self._below and packets.AGGREGATOR_IP in packets.addresses(copy):
                 raise Wrong(
@@ -100,7 +101,7 @@ class SwitchPair:
                 )
 
     def check_counters(self) -> None:
-        """Compares packets and bytes of each counter that the model knows."""
+        """Compares packets and bytes of each counter that the model has. Raises Wrong."""
         indices = [duty.index for duty in self.model.duties.values()]
         for last in COUNTERS:
             name = full_name(self._compiled.program.counters, last, "counter")
@@ -134,7 +135,7 @@ def _difference(outs: Sequence[Out], expected: Sequence[Out]) -> str:
 
 
 class WorkerPair:
-    """A worker of a job, and the model of it."""
+    """A worker of a job and its model."""
 
     def __init__(self, name: str, own: End, agreed: Job, timing: Timing) -> None:
         self.name, self.own, self._lanes = name, own, agreed.lanes
@@ -145,7 +146,7 @@ class WorkerPair:
         self._out: NDArray = np.zeros(0, np.int32)
 
     def begin(self, now_ns: int, values: NDArray, in_place: bool) -> list[bytes] | None:
-        """Start a round; what is sent, as with `poll`."""
+        """Starts a round; returns the same as `poll`."""
         given = values.copy()
         self._out = given if in_place else np.zeros_like(values)
         self._sums = np.zeros(values.size, np.int32)
@@ -163,7 +164,7 @@ class WorkerPair:
         return self.model.deadline_ns
 
     def take(self, now_ns: int, datagrams: Sequence[bytes]) -> list[bytes] | None:
-        """Results that came together; what is sent then, as with `poll`."""
+        """Handles results that arrived together; returns the same as `poll`."""
         real = self.real.on_datagrams(now_ns, Batch.of(datagrams, self._lanes))
         must = self.model.take(now_ns, datagrams)
         if real != must:
@@ -178,8 +179,8 @@ class WorkerPair:
         return self.poll(now_ns)
 
     def poll(self, now_ns: int) -> list[bytes] | None:
-        """Returns what is sent now; None if the worker ends its round with an error. A round that
-        is over is looked at."""
+        """Returns the packets that are sent now; None if the worker ends its round with an error.
+        Checks the results of a round that is over. Raises Wrong."""
         must = self.model.poll(now_ns)
         try:
             queue = self.real.poll(now_ns).tolist()
@@ -208,7 +209,7 @@ class WorkerPair:
         return [datagram for _, datagram in sent]
 
     def check_counters(self) -> None:
-        """All that the worker counts."""
+        """Compares everything that the worker counts. Raises Wrong."""
         counted = self.real.counters
         for name in WORKER_COUNTERS:
             if counted[name] != self.model.counters[name]:
@@ -238,7 +239,7 @@ class WorkerPair:
             self._compare("value", self._out, self.model.returned())
 
     def compare(self, sums: NDArray, values: NDArray) -> None:
-        """Compares the result with what the round must return."""
+        """Compares the result with what the round must return. Raises Wrong."""
         self._compare("sum", self._sums, sums)
         if not self.model.not_finite:
             self._compare("value", self._out, values)

@@ -1,4 +1,5 @@
-"""Frames of docs/protocol.md as bytes: read by a switch, taken by a host, made."""
+"""The frames of docs/protocol.md as bytes: how a switch reads them, how a host takes them, and how
+they are made."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ ONES = 0xFFFF
 
 @dataclass(frozen=True)
 class End:
-    """One end of UDP: a worker, or the aggregator."""
+    """One end of UDP, which is a worker or the aggregator."""
 
     mac: bytes
     ip: bytes
@@ -39,7 +40,7 @@ AGGREGATOR = End(AGGREGATOR_MAC, AGGREGATOR_IP, AGGREGATOR_PORT)
 
 @dataclass(frozen=True)
 class Message:
-    """The aggregation header, and the body behind it as on the wire."""
+    """The aggregation header, and the body that follows it on the wire."""
 
     version: int
     kind: int
@@ -51,13 +52,13 @@ class Message:
     body: bytes = b""
 
     def datagram(self) -> bytes:
-        """The UDP payload."""
+        """Returns the UDP payload."""
         fields = (self.version, self.kind, self.job, self.slot)
         return HEADER.pack(*fields, self.exponent, self.attempt, self.tag) + self.body
 
 
 class Sort(enum.Enum):
-    """The classes that a switch sorts frames into."""
+    """The classes into which a switch sorts frames."""
 
     AGGREGATION = enum.auto()
     FORGED = enum.auto()
@@ -68,8 +69,8 @@ class Sort(enum.Enum):
 
 @dataclass(frozen=True)
 class Read:
-    """A frame as a switch reads it. sound: all there, checksums and lengths right. rest: bytes
-    behind the packet's end."""
+    """A frame as a switch reads it. sound: whether it is complete, with correct checksums and
+    lengths. rest: the bytes after the packet's end."""
 
     sort: Sort
     message: Message | None = None
@@ -96,9 +97,9 @@ UNREAD: Addresses = (None, None, None)
 
 
 def addresses(frame: bytes) -> Addresses:
-    """Source, target and protocol of the innermost IPv4 header, or source and target of an IPv6
-    header that holds IPv4 ones; empty where there are none, None where the frame ends too soon or
-    has too many tags."""
+    """Returns source, target and protocol of the innermost IPv4 header. For an IPv6 header whose
+    addresses hold IPv4 ones, returns these as source and target. They are empty if there are none,
+    and None if the frame ends too soon or has too many tags."""
     at, tags = 12, 0
     while frame[at : at + 2] in TAGS and len(frame) >= at + 2:
         at, tags = at + 4, tags + 1
@@ -121,7 +122,8 @@ def _mapped(address: bytes) -> bytes:
 
 
 def _is_message(frame: bytes) -> bool:
-    """UDP without options or fragments, to the aggregator's port, long enough."""
+    """Returns whether an IPv4 frame is long enough and goes to the aggregator's UDP port, without
+    options or fragments."""
     whole = frame[14] == 0x45 and frame[23] == UDP and not (frame[20] & 0x3F or frame[21])
     return whole and len(frame) >= BODY_AT and frame[36:38] == AGGREGATOR_PORT.to_bytes(2, "big")
 
@@ -139,7 +141,7 @@ def _read_message(frame: bytes, lanes: int) -> Read:
 
 
 def checksums_hold(frame: bytes, end: int) -> bool:
-    """Returns whether the checksums of IPv4 (without options) and of UDP up to `end` are correct; a
+    """Returns whether the checksums of IPv4 (without options) and of UDP up to `end` are correct. A
     UDP checksum may be absent."""
     if ones_sum(frame[IP_AT:UDP_AT]):
         return False
@@ -148,8 +150,8 @@ def checksums_hold(frame: bytes, end: int) -> bool:
 
 
 def taken(frame: bytes, own: End) -> bytes | None:
-    """The datagram that a host's kernel gives to the socket of a worker, which hears the aggregator
-    alone; None if it gives none."""
+    """Returns the datagram that a host's kernel gives to a worker's socket, which receives only
+    from the aggregator; None if it gives none."""
     if len(frame) < HEADER_AT or frame[:6] != own.mac or frame[12:14] != b"\x08\0":
         return None
     ports = struct.pack("!HH", AGGREGATOR_PORT, own.port)
@@ -163,7 +165,8 @@ def taken(frame: bytes, own: End) -> bytes | None:
 
 
 def make(sender: End, receiver: End, datagram: bytes, like: bytes = b"") -> bytes:
-    """A frame. like: one whose type of service, identification and fragment bits it takes over."""
+    """Returns a frame. like: a frame from which the type of service, identification and fragment
+    bits are copied."""
     udp_size = 8 + len(datagram)
     tos, number, fragment = like[15:16] or b"\0", like[18:20] or b"\0\0", like[20:22] or b"\x40\0"
     addresses = sender.ip + receiver.ip
@@ -177,7 +180,7 @@ def make(sender: End, receiver: End, datagram: bytes, like: bytes = b"") -> byte
 
 
 def mend(frame: bytearray, end: int) -> None:
-    """Make the checksums right, whatever else is wrong; a computed 0 is written 0xffff."""
+    """Corrects the checksums, even if other fields are wrong. A computed 0 is written as 0xffff."""
     frame[24:26] = b"\0\0"
     frame[24:26] = (ONES - ones_sum(frame[IP_AT:UDP_AT])).to_bytes(2, "big")
     frame[40:42] = b"\0\0"
@@ -187,22 +190,22 @@ def mend(frame: bytearray, end: int) -> None:
 
 
 def ones_sum(data: bytes | bytearray) -> int:
-    """Returns the ones' complement sum of big-endian words, modulo 0xffff; an odd byte is an upper
-    half."""
+    """Returns the ones' complement sum of big-endian words, modulo 0xffff. A last odd byte is the
+    upper half of a word."""
     value = int.from_bytes(data, "big")
     return (value << 8 if len(data) & 1 else value) % ONES
 
 
 def body_bytes(kind: int, lanes: int) -> int:
-    """Returns the length of what follows the header."""
+    """Returns the number of bytes after the header."""
     if kind & ~RESULT == OPENING:
         return 2 * SHAPE.size
     return 4 * lanes if kind & ~RESULT in (INT32, SCALED) else 0
 
 
 def merged(kind: int, a: bytes, b: bytes) -> bytes:
-    """Returns the aggregate of two contributions' bodies: the smallest and the largest shape, or
-    each 32-bit value summed modulo 2^32."""
+    """Returns the aggregate of the bodies of two contributions. For shapes, it has the smallest and
+    the largest. For values, each 32-bit value is summed modulo 2^32."""
     if kind == OPENING:
         size = SHAPE.size
         return min(a[:size], b[:size]) + max(a[size:], b[size:])
@@ -212,7 +215,7 @@ def merged(kind: int, a: bytes, b: bytes) -> bytes:
 
 
 def told(frame: bytes) -> str:
-    """A frame in a few words."""
+    """Returns a short description of a frame."""
     if len(frame) < BODY_AT or frame[12:14] != b"\x08\0":
         return f"{len(frame)} bytes"
     version, kind, job, slot, exponent, attempt, tag = HEADER.unpack_from(frame, HEADER_AT)

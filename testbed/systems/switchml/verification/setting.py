@@ -1,4 +1,4 @@
-"""The worlds that a search of switchml walks in: topology, jobs, tags."""
+"""The settings of a search of switchml: topology, jobs and tags."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class JobSetting:
 
     rounds: (elements, floats) of each round. past: how far the tags that earlier jobs left in the
     slots' cells are behind this job's first tag; 0 for an empty switch. give_up_ms: when its
-    workers give up. odd: how the last worker differs from the others until a new session begins:
-    in its window, or in what it reduces in its last round.
+    workers give up. odd: how the last worker differs from the others until a new session begins: in
+    its window, or in what it reduces in its last round; empty if it does not differ.
     """
 
     number: int
@@ -40,8 +40,8 @@ class JobSetting:
 
 @dataclass(frozen=True)
 class Setting:
-    """kind, racks, workers: those of the topology. seed: the seed of the inputs. lawless: no honest
-    workers; members send what they like."""
+    """The setting of one search. kind, racks, workers: those of the topology. seed: the seed of the
+    inputs. lawless: whether there are no honest workers, and members send any packets."""
 
     kind: str
     racks: int
@@ -51,7 +51,7 @@ class Setting:
     jobs: tuple[JobSetting, ...]
 
     def topology(self) -> Topology:
-        """The graph."""
+        """Returns the graph."""
         if self.kind == "rack":
             return rack(self.workers)
         if self.kind == "two_tier":
@@ -62,7 +62,7 @@ class Setting:
 
 
 def draw(chance: Random) -> Setting:
-    """Draws any of the settings."""
+    """Returns a random setting."""
     kind = chance.choice(("rack", "rack", "two_tier", "leaf_spine", "ring_of_racks"))
     racks = {"rack": 1, "ring_of_racks": chance.randint(3, 5)}.get(kind, chance.randint(1, 3))
     most = {"rack": 4, "ring_of_racks": 1}.get(kind, 2)
@@ -100,7 +100,7 @@ def _job(chance: Random, lawless: bool, number: int) -> JobSetting:
 
 
 def _elements(chance: Random, window: int) -> int:
-    """Draws a number of elements, often close to a whole number of windows."""
+    """Returns a random number of elements, which is often close to a whole number of windows."""
     if chance.random() < 0.3:
         near = chance.randint(1, 3) * window * LANES + chance.choice((-1, 0, 1))
         return max(1, min(near, ELEMENTS_MAX))
@@ -108,7 +108,7 @@ def _elements(chance: Random, window: int) -> int:
 
 
 def simpler(setting: Setting) -> Iterator[Setting]:
-    """A little smaller."""
+    """Yields settings that are slightly smaller."""
     if len(setting.jobs) > 1:
         for job in setting.jobs:
             yield replace(setting, jobs=(job,))
@@ -143,7 +143,7 @@ def _simpler_jobs(job: JobSetting) -> Iterator[JobSetting]:
 
 
 def from_values(values: Mapping[str, Any]) -> Setting:
-    """Makes a setting of the values in a file. Raises ValueError."""
+    """Returns the setting with the values of a file. Raises ValueError."""
     jobs = []
     for job in values["jobs"]:
         rounds = tuple((int(count), bool(floats)) for count, floats in job["rounds"])

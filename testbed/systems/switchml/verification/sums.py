@@ -1,5 +1,5 @@
-"""Computes what a round must return, from all inputs at once, by docs/protocol.md's arithmetic
-alone."""
+"""Computes what a round must return, from all inputs at once, with nothing but the arithmetic of
+docs/protocol.md."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ NOT_FINITE = 255
 
 
 def expected(inputs: Sequence[NDArray], lanes: int) -> tuple[NDArray, NDArray]:
-    """The integer sums, int32, and what every caller gets (a float32 chunk with Inf or NaN in it
-    has zeros in both)."""
+    """Returns the integer sums (int32), and what every caller receives. For a float32 chunk with
+    Inf or NaN, both are zeros."""
     if inputs[0].dtype == np.int32:
         exact = np.sum([each.astype(np.int64) for each in inputs], axis=0)
         sums = (exact & 0xFFFFFFFF).astype(np.uint32).view(np.int32)

@@ -1,4 +1,4 @@
-"""A model of what docs/protocol.md has a switch do with every packet."""
+"""A model of what a switch does with every packet, according to docs/protocol.md."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from agglab.testbed.systems.switchml.verification.packets import (
 )
 
 NO_JOB = 16
-"""The index at which packets that belong to no job are counted."""
+"""The index at which packets of no job are counted."""
 
 
 @dataclass(frozen=True)
 class Member:
-    """The role of a port in a job. bit: the bit of a child; 0 for the parent. receiver: the node
-    that the port leads to."""
+    """The role of a port in a job. bit: the bit of a child; 0 for the parent. receiver: the End to
+    which the port leads."""
 
     bit: int
     receiver: End
@@ -33,8 +33,9 @@ class Member:
 
 @dataclass(frozen=True)
 class JobRole:
-    """A switch's part in a job: its number on the wire, its place in counters, its slots, and who
-    is at which port. parent: the port of the switch above, None at the root."""
+    """A switch's part in a job. number: the job's number on the wire. index: its position in
+    counters. first_slot, slots: its slots. members: the role of each port. parent: the port to the
+    switch above; None at the root."""
 
     number: int
     index: int
@@ -50,8 +51,8 @@ class JobRole:
 
 @dataclass
 class Cell:
-    """A slot's set. exponent and body: those of all packets that came so far, or of the result that
-    it holds."""
+    """The state of one set of a slot. exponent, body: the aggregate of all packets that have
+    arrived, or the result that the cell holds."""
 
     tag: int = 0
     kind: int = 0
@@ -62,7 +63,7 @@ class Cell:
 
 
 class Decision(enum.Enum):
-    """One packet's decision."""
+    """What a switch does with one packet."""
 
     FORGED = enum.auto()
     HOST_ERROR = enum.auto()
@@ -98,8 +99,8 @@ COUNTED = {
 }
 COUNTERS = sorted({*(name for names in COUNTED.values() for name in names), "chunk_complete"})
 OF_FRAMES = ("forged", "host_errors", "malformed", "forwarded", "unroutable")
-"""Counters of packets that do not belong to an aggregation; the other counters have an index for
-each job."""
+"""The counters of packets that do not belong to an aggregation. All other counters have an index
+for each job."""
 HARMLESS = {
     Decision.FORGED,
     Decision.HOST_ERROR,
@@ -110,11 +111,11 @@ HARMLESS = {
     Decision.UNNEEDED,
     Decision.WAITS,
 }
-"""Decisions that change nothing and send nothing."""
+"""The decisions that change nothing and send nothing."""
 
 
 class SwitchModel:
-    """One switch. slots: how many its program has."""
+    """One switch. slots: how many slots its program has."""
 
     def __init__(self, lanes: int, slots: int, forwarding: Forwarding) -> None:
         self._lanes, self._slots, self._forwarding = lanes, slots, forwarding
@@ -124,21 +125,21 @@ class SwitchModel:
         self.counted_bytes: Counter[tuple[str, int]] = Counter()
 
     def empty(self) -> None:
-        """Empties the state, as when a switch starts."""
+        """Empties the state, as at the start of a switch."""
         self._cells.clear()
         self.counted.clear()
         self.counted_bytes.clear()
 
     def cell(self, duty: JobRole, slot: int, tag: int) -> Cell:
-        """The cell of a slot and of a tag's set."""
+        """Returns the cell of a slot and of the set to which this tag belongs."""
         return self._cells.setdefault((duty.first_slot + slot, tag & 1), Cell())
 
     def decide(self, port: int, frame: bytes) -> Decision:
-        """Decides what happens to a frame, without changing any state."""
+        """Returns the decision about a frame, without changing any state."""
         return self._decide(port, packets.read(frame, self._lanes), frame)
 
     def process(self, port: int, frame: bytes) -> tuple[Decision, list[Out]]:
-        """Take a frame: its decision, and the frames that leave."""
+        """Handles a frame. Returns its decision, and the frames that leave."""
         parsed = packets.read(frame, self._lanes)
         decision = self._decide(port, parsed, frame)
         index = 0
@@ -158,9 +159,9 @@ class SwitchModel:
         return decision, outs
 
     def _settle_at_new_root(self, duty: JobRole, parsed: packets.Read) -> None:
-        """Settles cells of an old session: where members were lost, such a cell may be complete at
-        a switch that was not the root then. It holds the result after the next contribution,
-        whatever that is."""
+        """Settles cells of an old session. If members were lost, such a cell may be complete at a
+        switch that was not the root then. It holds the result after the next contribution, whatever
+        that is."""
         assert parsed.message is not None
         cell = self.cell(duty, parsed.message.slot, parsed.message.tag)
         cell.holds_result = cell.holds_result or cell.present == duty.all_children
@@ -271,8 +272,9 @@ class SwitchModel:
     def _sent(
         self, duty: JobRole, port: int, cell: Cell, result: int, parsed: packets.Read, frame: bytes
     ) -> Out:
-        """The cell's contents, with the attempt of the packet that made the switch send them, and
-        what that packet's frame holds beside addresses and checksums."""
+        """Returns a frame with the cell's contents. It has the attempt of the packet because of
+        which the switch sends it. All other fields, except addresses and checksums, are those of
+        that packet's frame."""
         message = parsed.message
         assert message is not None
         fields = (VERSION, cell.kind | result, message.job, message.slot)
@@ -283,7 +285,7 @@ class SwitchModel:
 
 
 def same(made: bytes, expected: bytes) -> bool:
-    """Whether a switch sent what it must. A UDP checksum of 0xffff may also be 0."""
+    """Returns whether a switch sent what it must send. A UDP checksum of 0xffff may also be 0."""
     if made == expected:
         return True
     other = expected[:40] + b"\0\0" + expected[42:]

@@ -1,5 +1,5 @@
-"""A model of what docs/protocol.md and docs/hosts.md have a worker send, count and return, and
-when."""
+"""A model of what a worker sends, counts and returns, and when, according to docs/protocol.md and
+docs/hosts.md."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NEVER_NS = 2**63 - 1
 
 @dataclass(frozen=True)
 class Times:
-    """hosts.worker.Timing's fields, in nanoseconds."""
+    """The fields of hosts.worker.Timing, in nanoseconds."""
 
     initial_rto_ns: int
     min_rto_ns: int
@@ -45,7 +45,8 @@ class Times:
 
 @dataclass
 class Flight:
-    """A slot's packet under way, or the last one that was answered (waits is false then)."""
+    """The packet of a slot that is on its way. If `waits` is false, it is the last one that was
+    answered."""
 
     tag: int
     chunk: int = 0
@@ -61,7 +62,7 @@ class Flight:
 
     @property
     def has_values(self) -> bool:
-        """Whether it waits for values, not for the answer to an opening."""
+        """Whether the packet has values, and is not an opening."""
         return self.kind != OPENING
 
 
@@ -79,7 +80,8 @@ class WorkerModel:
         self.counters: Counter[str] = Counter()
         self._orders = self._answered = 0
         self._sampled = self._of_values = self._lossy = False
-        """Whether a round-trip time is known, and whether it is that of a packet with values."""
+        """Three flags: whether a round-trip time is known, whether it is that of a packet with
+        values, and whether a packet was ever sent again because later ones were answered first."""
         self._srtt = self._rttvar = self._late = self._probed_ns = self._progress_ns = 0
         self.rto_ns, self._backoff = times.initial_rto_ns, 0
         self.deadline_ns = 0
@@ -92,7 +94,7 @@ class WorkerModel:
     # A round.
 
     def begin(self, now_ns: int, values: NDArray) -> None:
-        """Start a round with a flat array."""
+        """Starts a round with a one-dimensional array."""
         self._values = values.copy()
         self._floats = values.dtype == np.float32
         self._chunks = -(-values.size // self._lanes)
@@ -152,7 +154,7 @@ class WorkerModel:
     # Results.
 
     def take(self, now_ns: int, datagrams: Sequence[bytes]) -> int:
-        """Datagrams that came together; how many were awaited."""
+        """Handles datagrams that arrived together. Returns how many of them were awaited."""
         awaited, longest_ns = 0, -1
         for datagram in datagrams:
             self.counters["received"] += 1
@@ -190,7 +192,7 @@ class WorkerModel:
         return "duplicates" if ahead == (-1 if flight.waits else 0) else "late"
 
     def _take(self, now_ns: int, datagram: bytes) -> int:
-        """An awaited result; its round trip, or -1."""
+        """Handles an awaited result. Returns its round-trip time, or -1."""
         _, _, _, number, exponent, attempt, _ = HEADER.unpack_from(datagram)
         flight = self.slots[number]
         rtt_ns = self._answer(flight, attempt, now_ns)
@@ -213,8 +215,8 @@ class WorkerModel:
         return rtt_ns
 
     def returned(self) -> NDArray:
-        """Returns what the caller gets: sums, or floats with the input where a chunk has no finite
-        one."""
+        """Returns what the caller receives: sums, or floats. A chunk without a finite result has
+        the input."""
         if not self._floats:
             return self.sums
         out = self._values.copy()
@@ -235,8 +237,8 @@ class WorkerModel:
 
     @property
     def first_not_finite(self) -> int | None:
-        """Returns the index that the caller is told: that of this worker's own Inf or NaN, or of a
-        sum beyond float32; None if another worker has it."""
+        """The index that the caller is told: that of this worker's own Inf or NaN, or of a sum
+        beyond float32; None if another worker has it."""
         outer = [n for n, exponent in enumerate(self.exponents) if exponent == NOT_FINITE]
         if outer:
             of_chunks = np.concatenate([np.arange(self._values.size)[self._part(n)] for n in outer])
@@ -265,8 +267,8 @@ class WorkerModel:
         return self._measured(flight, now_ns - (flight.sent_ns if last else flight.first_ns))
 
     def _measured(self, flight: Flight, rtt_ns: int) -> int:
-        """The round trip, or -1 for an opening's when that of a packet with values is known; the
-        first of these makes forgotten what openings took."""
+        """Returns the round-trip time. If that of a packet with values is known, returns -1 for an
+        opening. The first packet with values discards the times of openings."""
         if self._of_values and not flight.has_values:
             return -1
         if flight.has_values and not self._of_values:
@@ -298,8 +300,8 @@ class WorkerModel:
         return since + min(timeout, self._times.max_rto_ns)
 
     def poll(self, now_ns: int) -> list[tuple[int, bytes]] | None:
-        """Returns what is sent now, as (slot, datagram); None when the worker gives up, or its
-        round has ended in disagreement."""
+        """Returns what is sent now, as (slot, datagram). Returns None when the worker gives up, or
+        if its round has ended in disagreement."""
         if self.disagreed:
             return None
         sent = []

@@ -1,6 +1,6 @@
-"""Switches, workers and the frames between them. Frames are in a bag: a step delivers any of them,
-in whatever order, loses, copies, changes or repeats them, lets a timer fire, restarts somebody, or
-sends what nobody honest sends. Every switch and worker has its model beside it."""
+"""Switches, workers and the frames between them. Frames are in a bag. A step delivers any of them,
+in any order, or loses, copies, changes or repeats frames. Other steps let a timer fire, restart a
+switch, or send what no honest member sends. Every switch and worker is compared with its model."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ LAWLESS: Mapping[str, float] = {"send": 20, "restart switch": 0.2, "repeat": 1, 
 
 @dataclass(frozen=True)
 class Flight:
-    """A frame on its way: to a switch's port, or to a host (port 0)."""
+    """A frame on its way to a switch's port or, with port 0, to a host."""
 
     node: str
     port: int
@@ -91,8 +91,9 @@ class Flight:
 
 @dataclass
 class JobState:
-    """A job's session. rounds: how many each member has ended. running: who is in a round. odd: who
-    differs from the others. broken: somebody has found that the workers disagree."""
+    """A job's session. rounds: how many rounds each member has ended. running: the hosts of members
+    that are in a round. odd: the host of the member that differs from the others. broken: whether a
+    worker has found that the workers disagree."""
 
     setting: JobSetting
     index: int
@@ -106,7 +107,7 @@ class JobState:
 
 
 class SwitchWorld:
-    """A world for a setting. compiled: a program with setting.LANES and SLOTS."""
+    """The world of one setting. compiled: a program with setting.LANES and SLOTS."""
 
     def __init__(self, compiled: CompiledProgram, chosen: Setting) -> None:
         self.told: list[str] | None = None
@@ -143,7 +144,7 @@ class SwitchWorld:
         }
 
     def begin(self) -> None:
-        """Switches are filled, jobs start."""
+        """Writes the switches' entries and starts the jobs."""
         self._write_entries()
         for job in self._jobs:
             if job.setting.past:
@@ -157,16 +158,17 @@ class SwitchWorld:
         return JobState(job, index, members, job.first_tag, {}, {}, set(), odd)
 
     def close(self) -> None:
-        """Free the programs."""
+        """Frees the programs."""
         for each in self._switches.values():
             each.close()
 
     def do(self, step: Step) -> None:
-        """Raises Wrong."""
+        """Carries out a step. Raises Wrong."""
         self._steps[step.kind](Random(step.number))
 
     def finish(self) -> None:
-        """Deliver all, let timers fire, until every round of every job is over."""
+        """Delivers all frames and lets timers fire, until every round of every job is over. Raises
+        Wrong."""
         for _ in range(FINISH_MAX):
             if self._bag:
                 self._deliver(0)
@@ -181,8 +183,8 @@ class SwitchWorld:
                 worker.check_counters()
 
     def _go_on(self) -> bool:
-        """Goes on when no packet is on its way: with the next rounds, or the timer that is due
-        first."""
+        """Continues when no packet is on its way: with the next rounds, with a new session, or with
+        the timer that is due first. Returns whether there was anything to do."""
         if self._setting.lawless:
             return False
         idle = self._idle()
@@ -226,7 +228,7 @@ class SwitchWorld:
         del self._history[:-HISTORY_MAX]
 
     def _far_end(self, switch: str, port: int) -> tuple[str, int] | None:
-        """The node behind a switch's port, and the port there."""
+        """Returns the node behind a switch's port, and that node's port."""
         node = self._wiring.ports[switch].get(port)
         if node is None:
             return None
@@ -247,8 +249,8 @@ class SwitchWorld:
         frames: list[bytes],
         extra: Extra | None = None,
     ) -> None:
-        """Delivers datagrams that arrive at a host at the same time; each job's worker gets its
-        own."""
+        """Delivers frames that arrive at a host at the same time. Each job's worker receives its
+        own datagrams."""
         for job in self._jobs:
             worker = job.workers.get(host)
             if worker is None or host not in job.running:
@@ -260,7 +262,8 @@ class SwitchWorld:
                 self._sent(job, host, worker.take(self._now_ns, datagrams))
 
     def _sent(self, job: JobState, host: str, datagrams: list[bytes] | None) -> None:
-        """A worker's packets are on their way; its round may be over, or (None) given up."""
+        """Puts a worker's packets on their way, and checks its result if its round is over.
+        datagrams: None if the worker has given up."""
         worker = job.workers[host]
         if datagrams is None and worker.model.disagreed:
             self._tell(worker.name, "finds that the workers disagree")
@@ -326,7 +329,8 @@ class SwitchWorld:
                     self._hop(switch, duty, slot, tag % 2**32, chance)
 
     def _hop(self, switch: SwitchPair, duty: JobRole, slot: int, goal: int, chance: Random) -> None:
-        """Contributions of any children whose tags go on to a goal, half the space at a time."""
+        """Sends contributions of some children whose tags advance to a goal. Each tag advances by
+        at most half of the number range."""
         cell = switch.model.cell(duty, slot, goal)
         tag = cell.tag if cell.present else (goal - 2) % 2**32
         children = [(p, m) for p, m in duty.members.items() if m.bit]
@@ -341,7 +345,8 @@ class SwitchWorld:
                 switch.process(port, packets.make(member.receiver, AGGREGATOR, datagram))
 
     def _start(self, job: JobState) -> None:
-        """A session: every member anew, at the first round that not all have ended."""
+        """Starts a session with new workers. It begins with the first round that not all members
+        have ended."""
         first = min(job.rounds.values(), default=0)
         chosen = job.setting
         job.workers, job.running, job.broken = {}, set(), False
@@ -365,7 +370,7 @@ class SwitchWorld:
         return more and not job.broken and host not in job.running
 
     def _disagree(self, job: JobState, number: int) -> bool:
-        """Whether not all members begin a round alike."""
+        """Returns whether not all members begin a round in the same way."""
         if job.odd not in job.members or len(job.members) == 1:
             return False
         if job.setting.odd == "window":
@@ -390,7 +395,7 @@ class SwitchWorld:
         return known
 
     def _round(self, job: JobState, host: str, number: int) -> tuple[int, bool]:
-        """Draws a round: its number of elements, and whether they are floats."""
+        """Returns the number of elements of a worker's round, and whether they are floats."""
         elements, floats = job.setting.rounds[number]
         if job.odd == host and number == len(job.setting.rounds) - 1:
             if job.setting.odd == "elements":
@@ -430,7 +435,8 @@ class SwitchWorld:
             self._bag.insert(chance.randrange(len(self._bag) + 1), flight)
 
     def _flip(self, chance: Random) -> None:
-        """One byte of a frame changes: no sum of 16-bit words stays the same."""
+        """Changes one byte of a frame. Then no checksum stays correct, because no sum of 16-bit
+        words stays the same."""
         if self._bag:
             place = chance.randrange(len(self._bag))
             flight = self._bag[place]
@@ -441,7 +447,7 @@ class SwitchWorld:
                 self._bag[place] = replace(flight, frame=bytes(frame))
 
     def _repeat(self, chance: Random, among: list[Flight]) -> None:
-        """A frame that was on its way before arrives once more, now."""
+        """Lets a frame that was already on its way before arrive once more."""
         if among:
             flight = chance.choice(among)
             self._tell("once more", flight)
@@ -453,7 +459,8 @@ class SwitchWorld:
             self._fire(*chance.choice(waiting))
 
     def _fire(self, job: JobState, host: str) -> None:
-        """Advances time to a worker's deadline; all others that are due act as well."""
+        """Advances time to a worker's deadline. All other workers whose deadlines have passed act
+        as well."""
         self._now_ns = max(self._now_ns, job.workers[host].deadline_ns)
         self._tell(f"the timer of {job.workers[host].name}")
         for each, other in self._waiting():
@@ -461,7 +468,7 @@ class SwitchWorld:
                 self._sent(each, other, each.workers[other].poll(self._now_ns))
 
     def _storm(self, chance: Random) -> None:
-        """Loses all packets for so long that the number of attempts reaches its limit."""
+        """Loses all packets until the number of attempts has reached its limit."""
         waiting = self._waiting()
         if waiting:
             job, host = chance.choice(waiting)
@@ -477,7 +484,7 @@ class SwitchWorld:
                 self._sent(job, host, job.workers[host].poll(self._now_ns))
 
     def _gather(self, chance: Random) -> None:
-        """Delivers everything that is on its way to a host at once."""
+        """Delivers everything that is on its way to one host at once."""
         hosts = sorted({flight.node for flight in self._bag} & self._ends.keys())
         if hosts:
             host = chance.choice(hosts)
@@ -489,8 +496,8 @@ class SwitchWorld:
             self._hear(host, [flight.frame for flight in ours])
 
     def _fake(self, chance: Random) -> None:
-        """Lets datagrams that are not awaited results reach a worker, perhaps behind one that
-        is."""
+        """Lets datagrams that are not awaited results reach a worker, sometimes behind an awaited
+        one."""
         hosts = sorted({host for _, host in self._waiting()})
         if not hosts:
             return
@@ -509,7 +516,7 @@ class SwitchWorld:
         self._hear(host, [flight.frame for flight in genuine], extra)
 
     def _forge(self, chance: Random) -> None:
-        """A frame that must change nothing, at any port of any switch."""
+        """Sends a frame that must not change anything, at any port of any switch."""
         name = chance.choice(list(self._switches))
         switch = self._switches[name]
         duties = list(switch.model.duties.values())
@@ -545,7 +552,7 @@ class SwitchWorld:
             self._begin(*chance.choice(idle))
 
     def _new_session(self, job: JobState) -> None:
-        """Lets all workers begin again, with tags beyond all earlier ones."""
+        """Lets all workers of a job begin again, with tags beyond all earlier ones."""
         job.first_tag = (((job.first_tag + 1000) // SESSION + 1) * SESSION + 1) % 2**32
         self._tell(f"job {job.setting.number}: a new session, tag {job.first_tag}")
         if job.broken:
@@ -562,7 +569,7 @@ class SwitchWorld:
         self._start(job)
 
     def _restart_switch(self, chance: Random) -> None:
-        """Restarts a switch, which loses its state; the jobs that it served begin a new session."""
+        """Restarts a switch, which loses its state. The jobs that it served begin a new session."""
         name = chance.choice(list(self._switches))
         switch = self._switches[name]
         self._tell(f"{name} restarts")
@@ -573,7 +580,7 @@ class SwitchWorld:
                     self._new_session(job)
 
     def _shrink(self, chance: Random) -> None:
-        """A worker is lost; the others go on without it."""
+        """Removes a worker of a job, which continues without it."""
         job = chance.choice(self._jobs)
         if len(job.members) > 1:
             lost = chance.choice(job.members)
@@ -602,7 +609,8 @@ def _tensor(chance: Random, elements: int, floats: bool) -> NDArray:
 
 
 def _faked(chance: Random, worker: WorkerPair, chosen: Setting) -> bytes:
-    """Makes a datagram like the result of a slot, but with one thing wrong."""
+    """Returns a datagram that is similar to the result of a slot. Usually some field or its length
+    is wrong."""
     slot = chance.randrange(len(worker.model.slots) + 1)
     like = worker.model.slots[min(slot, len(worker.model.slots) - 1)]
     kind = like.kind if chance.random() < 0.7 else chance.choice((0, 1, 2, 3, 127))
@@ -621,7 +629,7 @@ def _faked(chance: Random, worker: WorkerPair, chosen: Setting) -> bytes:
 
 
 class Walks:
-    """The worlds that a search walks in."""
+    """The settings and worlds of a search."""
 
     def __init__(self, compiled: CompiledProgram) -> None:
         self._compiled = compiled
