@@ -15,12 +15,12 @@ class RoundTimeout(AllReduceError):
     """An error: no awaited result came for as long as the worker was told to wait.
 
     `missing` lists runs of chunks that were sent and have no result, each as its first and last
-    chunk.
+    chunk. It is None if the system does not number its chunks.
     """
 
-    def __init__(self, message: str, missing: Sequence[tuple[int, int]]) -> None:
+    def __init__(self, message: str, missing: Sequence[tuple[int, int]] | None) -> None:
         super().__init__(message)
-        self.missing = list(missing)
+        self.missing = None if missing is None else list(missing)
 
 
 class ShapeMismatch(AllReduceError):

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agglab.testbed.comparing.differences import Pair, Times, compare, read
+from agglab.testbed.fidelity import OF_THE_MACHINE
 from agglab.testbed.metrics import lookup
-from agglab.testbed.report.answers import OF_THE_MACHINE
 from agglab.testbed.side_by_side import runs_of
 
 SAME_BYTES = ("metrics.json", "events.jsonl", "drops.json", "series.csv", "latency.csv")

@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from agglab.testbed.fidelity import OF_THE_MACHINE
 from agglab.testbed.machine_facts import code_sha256, git_facts
 from agglab.testbed.metrics import lookup
 from agglab.testbed.packing import archive
 from agglab.testbed.packing.named_files import CannotPack, OwnFiles, rewritten
 from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.record import NOT_FINISHED
-from agglab.testbed.report.answers import OF_THE_MACHINE
 from agglab.testbed.result_files import read_object
 from agglab.testbed.scenario.document import read_file, written
 from agglab.testbed.scenario.errors import ScenarioError

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agglab.testbed.fidelity import OF_THE_MACHINE
 from agglab.testbed.metrics import lookup
 from agglab.testbed.report.expected import Judged
 from agglab.testbed.report.losses import Loss
@@ -17,7 +18,6 @@ from agglab.testbed.scenario.kinds import decimal
 Metrics = Mapping[str, Any]
 FEW_ROUNDS = 5
 MANY_ROUNDS = 20
-OF_THE_MACHINE = ("cpu-bound", "starved")
 MEANINGS = {
     "network-bound": "the links were the limit, so this run measured the network",
     "waiting": "neither a link nor a processor was the limit: the run spent its time waiting",

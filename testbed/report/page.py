@@ -9,6 +9,7 @@ from html import escape
 from typing import Any
 from urllib.parse import quote
 
+from agglab.testbed.fidelity import OF_THE_MACHINE
 from agglab.testbed.metrics import lookup
 from agglab.testbed.report import answers
 from agglab.testbed.report.dygraphs import Library
@@ -17,7 +18,7 @@ from agglab.testbed.report.figures import TOPOLOGY, Figure, anything_again
 from agglab.testbed.report.losses import Loss, losses
 from agglab.testbed.report.recorded_scenario import RecordedScenario
 from agglab.testbed.report.style import STYLE
-from agglab.testbed.report.tables import OF_THE_NETWORK, cell, shown, table
+from agglab.testbed.report.tables import cell, shown, table
 from agglab.testbed.report.zoom import scripts
 from agglab.testbed.side_by_side import OfSeveral, busiest, runs_of
 
@@ -217,7 +218,7 @@ def _header(name: str, metrics: Metrics, manifest: Metrics) -> str:
     started = escape(str(manifest.get("started", "")))
     badge = f"<span class='verdict {kind}'>{kind}</span>"
     for verdict in dict.fromkeys(_verdicts(metrics)):
-        if verdict not in OF_THE_NETWORK:
+        if verdict in OF_THE_MACHINE:
             badge += f" <span class='verdict limited'>{escape(verdict)}</span>"
     return (
         f"<h1>{escape(name)} {badge}</h1>"
@@ -334,7 +335,7 @@ def _growth(metrics: Metrics) -> str:
         f"<li>growth of {escape(path)}: {escape(shown(value))}</li>"
         for path, value in metrics.get("growth", {}).items()
     ]
-    other = sum(verdict not in OF_THE_NETWORK for verdict in _verdicts(metrics))
+    other = sum(verdict in OF_THE_MACHINE for verdict in _verdicts(metrics))
     if other:
         count = f"{other} of {len(runs_of(metrics))} runs"
         rows.append(f"<li>{count} did not measure the network: see the column fidelity</li>")

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
+from agglab.testbed.fidelity import OF_THE_MACHINE
 from agglab.testbed.metrics import show
 
 Metrics = Mapping[str, Any]
 MANY_COLUMNS = 12
 ROWS_OPEN = 64
 """A table with more rows than this is closed until the reader opens it."""
-OF_THE_NETWORK = ("network-bound", "virtual-time")
-"""The fidelity verdicts of runs that have measured the network."""
 
 
 def table(first: str, rows: Mapping[str, Metrics], escaped: bool = False) -> str:
@@ -52,7 +51,7 @@ def _is_bad(heading: str, value: Any) -> bool:
     if heading == "verdict":
         return bool(value == "failed")
     if heading == "fidelity":
-        return value is not None and value not in OF_THE_NETWORK
+        return value in OF_THE_MACHINE
     if heading in ("exact", "sums exact", "integer sums exact"):
         return value is False
     return heading.startswith("wrong ") and bool(value)

@@ -81,7 +81,7 @@ def series(tracks: Sequence[Track]) -> list[dict[str, Any]]:
             pieces = [piece for piece in track.pieces if piece.dashed == dashed]
             if not pieces:
                 continue
-            name = f"{track.name}, broken off" if dashed else track.name
+            name = f"{track.name}, aborted" if dashed else track.name
             line = {"name": name, "colour": i, "dashed": dashed, "points": _points(track, pieces)}
             found.append(line)
     return found

@@ -7,6 +7,7 @@ and may have an end.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -58,6 +59,7 @@ class Where:
 class FaultKind:
     """A kind of fault. target: the key that says where the fault happens. needs, may: keys that an
     entry of this kind must have or may have. lasts: whether an entry can state the fault's end.
+    endless_s: for how many seconds a fault without a stated end holds its target.
 
     A kind has either `action` or `impairment`. `action` creates the fault of an entry at one
     target. `impairment` says what happens to the frames of a link, for a time or for the whole run.
@@ -68,6 +70,7 @@ class FaultKind:
     needs: tuple[str, ...] = ()
     may: tuple[str, ...] = ()
     lasts: bool = True
+    endless_s: float = math.inf
     action: Callable[[FaultEntry, Where], Action] | None = None
     impairment: Callable[[FaultEntry], Impairment] | None = None
 
@@ -205,12 +208,14 @@ KINDS: Mapping[str, FaultKind] = {
         "switch",
         "its program is killed, and restarted after `for` with empty registers and tables; the "
         "tables are then filled again",
+        endless_s=0.0,
         action=lambda e, where: SwitchRestart(where.switch, duration_s(e) or 0.0),
     ),
     "switch_reprogram": FaultKind(
         "switch",
         "it gets its program anew, which empties its registers",
         lasts=False,
+        endless_s=0.0,
         action=lambda e, where: SwitchReprogram(where.switch),
     ),
     "attack": FaultKind(
@@ -219,6 +224,7 @@ KINDS: Mapping[str, FaultKind] = {
         "says (1 s): as their agents, as the aggregator, as ICMP messages "
         "([below](#what-an-attack-sends))",
         needs=("frames",),
+        endless_s=ATTACK_S,
         action=lambda e, where: Attack(where.host, e.frames or 0, duration_s(e) or ATTACK_S),
     ),
 }

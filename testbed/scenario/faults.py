@@ -194,7 +194,8 @@ def _overlaps(entries: Numbered, graph: Topology, jobs: Sequence[Job]) -> Iterat
         if entry.at_chunk is not None or is_constant(entry):
             continue
         start = entry.at_s or 0.0
-        end = start + (duration_s(entry) or float("inf"))
+        seconds = duration_s(entry)
+        end = start + (KINDS[entry.kind].endless_s if seconds is None else seconds)
         actions = list(_actions(entry, graph, jobs))
         if clash := next(_clashes(spans, actions, start, end), None):
             other, where = clash
@@ -213,7 +214,7 @@ def _clashes(
     """Yields each entry whose fault overlaps with these actions, and the target that both have."""
     for action in actions:
         for other_start, other_end, other in spans.get(action.claim, []):
-            if start < other_end and other_start < end:
+            if (start < other_end and other_start < end) or start == other_start:
                 yield other, action.target
 
 
