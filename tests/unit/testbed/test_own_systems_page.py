@@ -89,3 +89,10 @@ def test_what_is_broken_is_found(mine: Path, file: str, old: str, new: str, foun
     expected = "expect={exact: true, links_as_predicted: true}"
     code, metrics = conducted(mine, "links.loss=0%", expected)
     assert code == 1 and found in metrics["reason"]
+
+
+def test_a_peer_that_is_gone_ends_the_round(mine: Path) -> None:
+    fault = "faults=[{kind: link_down, link: h1-*, at: 5ms}]"
+    code, metrics = conducted(mine, fault, "workload.give_up=2s")
+    assert code == 1
+    assert re.search(r"no answer for \d+ chunks", metrics["reason"]), metrics["reason"]
