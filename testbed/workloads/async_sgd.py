@@ -74,6 +74,9 @@ class AsynchronousTraining(Workload):
             time_ns=round((section.time_s or 0.0) * NS_PER_S),
         )
 
+    def depends_on_time(self, work: Work) -> bool:
+        return True
+
     def verdict(
         self,
         resolved: ResolvedScenario,

@@ -61,6 +61,11 @@ class Workload(ABC):
         line."""
         return iter(())
 
+    def depends_on_time(self, work: Work) -> bool:
+        """Returns whether right results depend on when packets arrive, so that no two runs on real
+        links have the same."""
+        return False
+
     @abstractmethod
     def verdict(
         self,

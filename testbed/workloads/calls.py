@@ -38,6 +38,10 @@ class CallsWorkload(Workload):
         assert isinstance(work, Calls)
         return library_facts() if work.application == WORDCOUNT else {}
 
+    def depends_on_time(self, work: Work) -> bool:
+        assert isinstance(work, Calls)
+        return work.application != WORDCOUNT
+
     def verdict(
         self,
         resolved: ResolvedScenario,
