@@ -14,6 +14,7 @@ from agglab.hosts.workloads.calls import APPLICATIONS
 from agglab.testbed import systems
 from agglab.testbed.scenario.fault_kinds import ChunkMark, FaultEntry
 from agglab.testbed.scenario.graph import bare as bare_graph
+from agglab.testbed.scenario.job_list import jobs_of
 from agglab.testbed.scenario.schema import (
     JobSection,
     Links,
@@ -165,9 +166,16 @@ def _faults(
     """Draws faults that do not overlap: at most one fault of each kind for a target, and at most
     one that stops the target's program."""
     graph, used = bare_graph(scenario.topology), set()
+    jobs = jobs_of(scenario, graph, systems.find(scenario.system))
+    servers = list(dict.fromkeys(host for job in jobs for host in job.servers))
+    hosts = [host.name for host in graph.hosts]
     for _ in range(chance.randint(0, most)):
         kind = chance.choice(list(makers))
         entry = makers[kind](chance, graph)
+        if entry.server is not None:
+            if not servers:
+                continue
+            entry = replace(entry, server=servers[hosts.index(entry.server) % len(servers)])
         what = "stops" if kind.endswith(STOPS) else kind
         where = (what, entry.link, entry.worker, entry.server, entry.switch)
         if where not in used:
@@ -180,13 +188,20 @@ def _at(chance: Random, entry: FaultEntry, scenario: Scenario) -> FaultEntry:
         return replace(entry, at_s=chance.choice(TIMES_S))
     job = chance.choice(scenario.jobs) if scenario.jobs else None
     workload = job.workload if job else scenario.workload
-    chunks = -(-workload.elements // LANES)
-    mark = ChunkMark(
-        job.name if job else None,
+    number, chunk = (
         chance.randrange(workload.rounds),
-        chance.randrange(chunks),
+        chance.randrange(-(-workload.elements // LANES)),
     )
+    mark = ChunkMark(job.name if job else None, number, chunk % _chunks(scenario, job))
     return replace(entry, at_chunk=mark)
+
+
+def _chunks(scenario: Scenario, section: JobSection | None) -> int:
+    """Returns how many chunks a round of the job has in the scenario's system, at least 1."""
+    system, graph = systems.find(scenario.system), bare_graph(scenario.topology)
+    jobs = jobs_of(scenario, graph, system)
+    job = jobs[scenario.jobs.index(section)] if section else jobs[0]
+    return max(1, system.round_chunks(scenario, job))
 
 
 def _link(chance: Random, graph: Topology) -> str:

@@ -97,6 +97,8 @@ class Scheduler:
             self._request(message)
         elif message.peer < self.job.workers and message.kind == Kind.IDLE:
             self._idle.add(message.peer)
+            if self._is_over:
+                self._tell_over(message.peer)
         elif message.peer >= self.job.workers and message.kind == Kind.COMMIT:
             self._committed(message)
         elif message.peer == self._server and message.kind == Kind.PROMOTED:
@@ -113,7 +115,7 @@ class Scheduler:
         self.counters["requests"] += 1
         self._asked += 1
         if self._is_over:
-            self._drop(member, Reason.OVER)
+            self._tell_over(member.rank)
         elif self._is_lost(member.read, message.epoch):
             self._drop(member, Reason.LOST)
         else:
@@ -192,8 +194,13 @@ class Scheduler:
                 self._drop(one.member, Reason.OVER)
             self._waiting = []
             for rank in range(self.job.workers):
-                self.post.send(rank, Kind.OVER, numbers(0, self._version))
+                self._tell_over(rank)
         return True
+
+    def _tell_over(self, rank: int) -> None:
+        """Tells a worker that the run is over. A worker that began the run only after that does not
+        know it and still asks, and is told again."""
+        self.post.send(rank, Kind.OVER, numbers(0, self._version))
 
     # The server's death.
 

@@ -327,7 +327,9 @@ class Worker:
 
     def _over(self, now_ns: int) -> None:
         """Ends the run: nothing more will be granted, and the worker reads the last model and the
-        log."""
+        log. Does nothing if the worker knows already."""
+        if self._is_over:
+            return
         self._is_over, self._compute_ns = True, None
         for step, update in list(self._updates.items()):
             if update.grant is None:

@@ -68,11 +68,16 @@ class Job:
             self.agents[address] = mlfabric.endpoint(part)
         self.workers = addresses
 
-    def begin(self, number: int = 0) -> None:
+    def begin(self, number: int = 0, late_ms: float = 0) -> None:
+        """late_ms: how much later than the others the first worker begins."""
         keys = [InputKey(1, 1, rank, number) for rank in range(len(self.workers))]
         self.inputs = [self.work.inputs(key) for key in keys]
         self.results = [self.work.room(each) for each in self.inputs]
+        self._late = []
         for address, values, out in zip(self.workers, self.inputs, self.results, strict=True):
+            if late_ms and address == self.workers[0]:
+                self._late = [(self.now_ns + late_ms * MS, address, values, out)]
+                continue
             self.agents[address].begin(self.now_ns, values, out, None)
             self.at(self.now_ns, address)
 
@@ -81,7 +86,11 @@ class Job:
 
     def run(self, kill_s0_at: int | None = None) -> None:
         """Until all workers are done. kill_s0_at: updates that a worker knows of by then."""
-        while not all(self.agents[address].done for address in self.workers):
+        while self._late or not all(self.agents[address].done for address in self.workers):
+            if self._late and self._late[0][0] <= self._events[0][0]:
+                self.now_ns, address, values, out = self._late.pop()
+                self.agents[address].begin(self.now_ns, values, out, None)
+                self.at(self.now_ns, address)
             self.now_ns, _, what = heapq.heappop(self._events)
             assert self.now_ns < LIMIT_NS, "it hangs"
             address, *datagram = what if isinstance(what[0], tuple) else (what,)
@@ -149,6 +158,40 @@ def test_runs_follow_one_another() -> None:
         job.begin(number)
         job.run()
         assert job.verdict().right
+
+
+@pytest.mark.parametrize("replica_heard", [False, True])
+def test_a_replica_need_not_have_heard_of_each_run(replica_heard: bool) -> None:
+    """It misses three runs in which nothing was replicated."""
+    job = Job(seed=1)
+    if replica_heard:
+        job.begin()
+        job.run()
+    for address, agent in job.agents.items():
+        agent._post.run += 3 * (address != ("s1", 1))
+    job.begin(1)
+    job.run()
+    assert job.verdict().right and job.server(0).counters["replicas"]
+    assert job.agents[("s1", 1)]._post.run == job.agents[("s0", 1)]._post.run
+
+
+def test_a_worker_may_begin_when_the_run_is_over() -> None:
+    job = Job(seed=1)
+    job.begin()
+    job.run()
+    job.begin(1, late_ms=20_000)
+    job.run()
+    verdict = job.verdict()
+    assert verdict.right, verdict.first
+    assert job.result(0)["commits"] == WORK.updates == job.result(1)["commits"]
+
+
+def test_a_late_worker_without_mistakes_ends_the_run_too() -> None:
+    work = replace(WORK, features=4, samples=2, batch=1, rate=SCALE, updates=20)
+    job = Job(work, workers=2)
+    job.begin(late_ms=20_000)
+    job.run()
+    assert job.verdict().right and job.result()["commits"] < 20
 
 
 @pytest.mark.parametrize("seed", range(2))
