@@ -109,10 +109,15 @@ def _workload(chance: Random, tensors: Random, system: System) -> Workload:
         elements=chance.randint(1, 14 * LANES),
         dtype=chance.choice(("int32", "float32")),
         rounds=chance.randint(1, 3),
-        window=chance.randint(1, SLOTS // 2),
+        window=_window(chance, system),
         give_up_s=GIVE_UP_S,
         on_failure=chance.choice(("fail", "restart", "survivors")),
     )
+
+
+def _window(chance: Random, system: System) -> int | None:
+    drawn = chance.randint(1, SLOTS // 2)
+    return drawn if "workload.window" in system.abilities.keys else None
 
 
 def _sparse(chance: Random) -> dict[str, Any]:
