@@ -219,7 +219,7 @@ def as_text(found: Sequence[Check], facts: dict[str, Any]) -> str:
     blocking = [check.name for check in found if check.needed and not check.has]
     missing = sum(not check.has for check in found)
     if blocking:
-        lines.append(f"no scenario can run here; missing: {', '.join(blocking)}")
+        lines.append(f"no scenario can run on real links here; missing: {', '.join(blocking)}")
     else:
         rest = (
             f"; missing but optional: {missing}, see above what each is needed for"

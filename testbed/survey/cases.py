@@ -50,7 +50,7 @@ WRITTEN = (
         "Every worker contributes 50,000 floats and receives their sums. If a switch sums, "
         "each link carries the tensor once in each direction, however many workers there are. "
         "Without a switch that sums, each worker has to send and receive almost twice the "
-        "tensor (1.5 times with four workers, more with more), or servers do part of that.",
+        "tensor, or servers do part of that. With n workers it is 2(n - 1)/n times the tensor.",
         in_tensors=True,
     ),
     Case(
@@ -87,8 +87,9 @@ WRITTEN = (
     Case(
         "sgd",
         "Steps of training",
-        "A network of 2,762 parameters learns, 20 steps a round: each step sums one gradient of "
-        "every worker, which is a few packets, so that round trips count as much as bytes.",
+        "A small network of 2,762 parameters learns. A round has 20 steps, and each step sums one "
+        "gradient of every worker. A gradient is only a few packets, so round trips count as much "
+        "as bytes.",
         (
             *("workload.features=32", "workload.steps=20", "workload.compute=1ms"),
             *("workload.batch=16", "workload.learning_rate=0.5", "workload.classes=10"),

@@ -36,7 +36,7 @@ COLUMNS: dict[str, tuple[str, Callable[[Case, Row], object]]] = {
         lambda case, row: _size(case, row.lossless, row.lossless.down_bytes),
     ),
     "busiest link": (
-        "the direction that carried the most bytes, and how many, in the same unit",
+        "the direction that carried the most bytes, and how many bytes, in the same unit",
         lambda case, row: _busiest(case, row.lossless),
     ),
     "registers": (
@@ -92,8 +92,8 @@ def head(systems: Sequence[System], scenario: str) -> str:
             "This page helps you to choose among the systems that come with Agglab. Its "
             "numbers come from runs in virtual time, so the same code gives the same numbers "
             "on any machine: `agglab systems --measure --out docs/systems/README.md` writes it "
-            "again. `--set` changes the scenario: `--set workload.elements=1_000_000`, `--set "
-            "links.rate=1gbit`."
+            "again. The command's option `--set` changes the scenario, as in `--set "
+            "workload.elements=1_000_000` or `--set links.rate=1gbit`."
         ),
         "\n## How to choose\n",
         *map(_choice, systems),

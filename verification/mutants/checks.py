@@ -46,6 +46,14 @@ def validity(workspace: Workspace, file: str) -> Found:
     return Found()
 
 
+BUILD_HOSTS = "from agglab.hosts.library import built; built()"
+BUILDS = {
+    "switch": "from agglab.switch.io.build import loop_library; loop_library()",
+    "testbed": "from agglab.testbed.virtual.native import load; load()",
+}
+"""The code that compiles the C files below a top-level folder."""
+
+
 def _compile_words(workspace: Workspace, file: str) -> Iterator[list[str]]:
     """Yields the commands that compile a file. For a file that P4 programs include, they compile
     all these programs."""
@@ -57,7 +65,7 @@ def _compile_words(workspace: Workspace, file: str) -> Iterator[list[str]]:
             sizes = ["-DLANES=5", "-DSLOTS=8"]
             yield ["-m", "agglab.compiler", f"p4/{name}", *sizes, "-o", str(out)]
     elif suffix in (".c", ".h"):
-        yield ["-c", "from agglab.hosts.library import built; built()"]
+        yield ["-c", BUILDS.get(Path(file).parts[0], BUILD_HOSTS)]
     else:
         assert suffix == ".py", file
         yield ["-m", "py_compile", file]

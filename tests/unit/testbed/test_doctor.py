@@ -51,7 +51,7 @@ def test_a_lack_of_what_is_needed_is_exit_code_3_in_the_words_of_a_run(machine, 
     assert code == 3
     assert "lacks  root" in text
     assert "\n         what helps: run it as root, or with sudo\n" in text
-    assert text.endswith("no scenario can run here; missing: root\n")
+    assert text.endswith("no scenario can run on real links here; missing: root\n")
 
 
 def test_what_cannot_be_tried_is_not_called_missing(machine, capsys) -> None:

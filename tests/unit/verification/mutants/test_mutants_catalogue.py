@@ -8,8 +8,9 @@ import pytest
 
 from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.scenario import names
-from agglab.verification.mutants import table
+from agglab.verification.mutants import checks, table
 from agglab.verification.mutants.catalogue import CatalogueError, Mutant, choose, read
+from agglab.verification.mutants.workspace import Workspace
 
 MUTANTS = read()
 
@@ -84,3 +85,15 @@ def test_choosing() -> None:
     for only, kinds in ((["none-such"], []), ([], ["none-such"])):
         with pytest.raises(CatalogueError, match="none-such"):
             choose(MUTANTS, only, kinds)
+
+
+@pytest.mark.parametrize(
+    "file", ["switch/io/buffers.c", "testbed/virtual/native/clock.c", "hosts/native/io.c"]
+)
+def test_a_c_file_is_compiled_with_its_own_library(file: str, tmp_path: Path) -> None:
+    """In a copy in which this file alone cannot be compiled."""
+    space = Workspace(REPOSITORY, tmp_path / "copy", tmp_path / "cache")
+    changed = space.folder / file
+    changed.write_text(changed.read_text() + "\nint;;; unfinished(\n")
+    found = checks.validity(space, file)
+    assert found.invalid and "does not compile" in found.invalid

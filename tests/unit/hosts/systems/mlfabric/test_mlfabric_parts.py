@@ -82,6 +82,25 @@ def test_a_commit_that_a_later_one_overtook_is_late_and_no_stranger_s() -> None:
     assert [group for group, *_ in scheduler.waiting(9)] == [7]
 
 
+def test_whoever_asks_after_the_end_is_told_again() -> None:
+    post = Post(1, 1, LANES, [("w", 1), ("v", 1), ("s", 1)], Timing())
+    job = SchedulerJob(2, 1, 4, updates=1, time_ns=0, silence_ns=MS, first_group=5)
+    scheduler = Scheduler(job, Policy("fifo", 0, 1, 0), post)
+    post.run = 1
+
+    def sent() -> list[tuple[int, int]]:
+        """(peer, kind)."""
+        return [(post.outbox.peer(row), post.outbox.datagram(row)[1]) for row in post.poll(0)]
+
+    scheduler.take(0, Message(0, Kind.REQUEST, 1, 0, member(0).request))
+    scheduler.take(0, Message(2, Kind.COMMIT, 1, 0, numbers(5, 1)))
+    assert (1, Kind.OVER) in sent()
+    scheduler.take(0, Message(1, Kind.REQUEST, 1, 0, member(1).request))
+    assert sent() == [(1, Kind.OVER)]
+    scheduler.take(0, Message(1, Kind.IDLE, 1, 0, b""))
+    assert sent() == [(1, Kind.OVER)]
+
+
 def test_a_channel_refuses_what_is_beyond_its_window() -> None:
     far = Channel(Timing())
     assert far.hears(WINDOW) is None and far.hears(WINDOW - 1) is True
