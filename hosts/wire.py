@@ -169,6 +169,8 @@ class Batch(Inbox):
         is_narrow = np.isin(kinds, tuple(NARROW.values()))
         expected = np.where(is_narrow, narrow_datagram_bytes(self.lanes), expected)
         legal = (headers["version"] == VERSION) & (kinds <= max(Kind))
+        is_result = headers["kind"] & np.uint8(RESULT) != 0
+        legal &= ~is_narrow | (~is_result & (self.lanes % 2 == 0))
         return legal & (lengths == expected)
 
     def datagram(self, index: int) -> bytes:

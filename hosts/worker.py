@@ -99,7 +99,10 @@ class Worker:
         aggregator: Address = wire.AGGREGATOR,
         floats: FixedPoint = BY_CHUNK,
     ) -> None:
-        assert job.wire_bits is None or (floats.bits or 33) <= job.wire_bits
+        if job.wire_bits is not None and (floats.bits is None or floats.bits > job.wire_bits):
+            raise ValueError(
+                f"bits is {floats.bits}; with wire_bits it must be at most {job.wire_bits}"
+            )
         self.job, self.timing = job, timing
         self.peers = (aggregator,)
         self._native = library.load()

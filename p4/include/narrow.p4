@@ -26,7 +26,7 @@ const bit<256>  LOWER_HALVES_256  = LOWER_HALVES_128 ++ LOWER_HALVES_128;
 const bit<512>  LOWER_HALVES_512  = LOWER_HALVES_256 ++ LOWER_HALVES_256;
 const bit<1024> LOWER_HALVES_1024 = LOWER_HALVES_512 ++ LOWER_HALVES_512;
 
-#define NARROW_FIELD(name, bits) bit<(bits) / 2> name;
+#define NARROW_FIELD(name, bits) bit<((bits) / 2)> name;
 header narrow_t {
     EACH_WORD(NARROW_FIELD)
 }
@@ -35,7 +35,7 @@ header narrow_t {
 
 // The upper values of a word's units come first, then the lower ones.
 #define WIDEN(name, bits) \
-        hdr.values.name = ((hdr.narrow.name >> WIRE_BITS) & (bit<(bits) / 2>)LOWER_HALVES_1024) \
-                          ++ (hdr.narrow.name & (bit<(bits) / 2>)LOWER_HALVES_1024);
+        hdr.values.name = ((hdr.narrow.name >> WIRE_BITS) & (bit<((bits) / 2)>)LOWER_HALVES_1024) \
+                          ++ (hdr.narrow.name & (bit<((bits) / 2)>)LOWER_HALVES_1024);
 
 #endif

@@ -3,8 +3,9 @@ tree."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,15 +27,21 @@ computed. More losses are practically impossible."""
 class Load:
     """What a round without loss puts on the links of a job's tree. sent: bytes by direction.
     chunks: the number of chunks that switches sum. steps: the largest number of chunks that are
-    summed one after the other in one slot. value_bytes: the bytes of a value on the slowest link if
-    they are not those of its type. frame_bytes: the length of the shortest frame that carries a
-    chunk, if some are shorter than those with a chunk's sums."""
+    summed one after the other in one slot. shorter: the directions in which fewer bytes are sent
+    for each value than its type has, or than the system usually sends."""
 
     sent: Mapping[str, int]
     chunks: int
     steps: int
-    value_bytes: float | None = None
-    frame_bytes: int | None = None
+    shorter: Mapping[str, Widths] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Widths:
+    """The bytes of a value in one direction, and of a frame that carries a chunk."""
+
+    value_bytes: float
+    frame_bytes: int
 
 
 def tree_directions(graph: Topology, tree: Tree) -> Iterator[tuple[str, str, int | None]]:
@@ -49,16 +56,17 @@ def tree_directions(graph: Topology, tree: Tree) -> Iterator[tuple[str, str, int
 def bounds(resolved: ResolvedScenario, job: Job, tree: Tree, load: Load, sizes: Sizes) -> Bounds:
     """Returns the bounds of a job that is alone on the network. Each link carries its bytes once in
     each direction."""
-    graph, frame = resolved.graph, load.frame_bytes or sizes.full(resolved.lanes)
-    value_bytes = load.value_bytes or np.dtype(job.dtype).itemsize
+    graph = resolved.graph
+    plain = Widths(np.dtype(job.dtype).itemsize, sizes.full(resolved.lanes))
+    widths = defaultdict(lambda: plain, load.shorter)
     rates = {name: rate for _, name, rate in tree_directions(graph, tree) if rate}
-    slowest_bps = min(rates.values())
-    trip_s = _trip_s(graph, tree, frame)
+    trip_s = _trip_s(graph, tree, lambda name: widths[name].frame_bytes)
     crossing_s = {name: load.sent[name] * 8 / rate for name, rate in rates.items()}
-    trips_s = load.steps * trip_s + _trip_s(graph, tree, sizes.opening)
-    filled = job.window * frame * 8 / slowest_bps / trip_s if load.chunks > job.window else 1.0
+    trips_s = load.steps * trip_s + _trip_s(graph, tree, lambda name: sizes.opening)
+    chunk_s = max(widths[name].frame_bytes * 8 / rate for name, rate in rates.items())
+    filled = job.window * chunk_s / trip_s if load.chunks > job.window else 1.0
     return Bounds(
-        job.elements * value_bytes * 8 / slowest_bps,
+        max(job.elements * widths[name].value_bytes * 8 / rate for name, rate in rates.items()),
         max(crossing_s.values()),
         _lossy_s(graph, tree, crossing_s, trips_s),
         min(1.0, filled),
@@ -74,22 +82,21 @@ def _lossy_s(graph: Topology, tree: Tree, crossing_s: Mapping[str, float], trips
     return max(*crossed_s, trips_s * (1 + _worst_losses(graph, tree)))
 
 
-def _edges(graph: Topology, tree: Tree) -> Iterator[tuple[str, tuple[Direction, Direction]]]:
-    """Yields the node below, and both directions, of every link of a job's tree."""
+def _edges(graph: Topology, tree: Tree) -> Iterator[tuple[str, Mapping[str, Direction]]]:
+    """Yields (the node below, both directions by name) of every link of a job's tree."""
     for branch in tree.branches.values():
         ports = graph.ports(branch.switch)
         for port, node in branch.children:
-            link = ports[port]
-            yield node, (link.a_to_b, link.b_to_a)
+            yield node, {name: way for name, _, _, way in ports[port].directions()}
 
 
-def _trip_s(graph: Topology, tree: Tree, frame_bytes: int) -> float:
-    """Returns the round trip between the root and the worker nearest to it, through empty
-    queues."""
+def _trip_s(graph: Topology, tree: Tree, frame_bytes: Callable[[str], int]) -> float:
+    """Returns the round trip to the root from the worker nearest to it, through empty queues.
+    frame_bytes: returns the length of the frame that crosses a direction."""
     down = {
         node: sum(
-            (frame_bytes * 8 / way.rate_bps if way.rate_bps else 0.0) + way.delay_us / 1e6
-            for way in ways
+            (frame_bytes(name) * 8 / way.rate_bps if way.rate_bps else 0.0) + way.delay_us / 1e6
+            for name, way in ways.items()
         )
         for node, ways in _edges(graph, tree)
     }
@@ -118,7 +125,7 @@ def _worst_losses(graph: Topology, tree: Tree) -> float:
         at_most = np.ones(COUNTED)
         for _, child in branch.children:
             chances = below(child)
-            for way in edges[child]:
+            for way in edges[child].values():
                 repeats = independent_loss(way) ** counts * (1 - independent_loss(way))
                 chances = np.convolve(chances, repeats)[:COUNTED]
             at_most *= np.cumsum(chances)

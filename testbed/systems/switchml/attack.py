@@ -9,13 +9,20 @@ from agglab.hosts.slots import KINDS
 from agglab.testbed.systems.summing.attack import Aim
 
 
-def forge(aim: Aim, result: int, overhead: int) -> bytes:
-    """Returns a payload (see summing.attack.Forge). It has no values if there is no room for
-    them."""
+def forge(aim: Aim, result: int, overhead: int, wire_bits: int | None = None) -> bytes:
+    """Returns a payload (see summing.attack.Forge), without values if there is no room. wire_bits:
+    the bits of a value in the victim's contributions if they are narrow."""
     values = KINDS[np.dtype(aim.victim.dtype)]
+    if wire_bits is not None and not result:
+        values = wire.NARROW[wire_bits]
     kind = values if aim.aims() else aim.chance.choice(list(wire.Kind))
     if not aim.fits(wire.datagram_bytes(aim.lanes), overhead):
         kind = wire.Kind.OPENING
-    opening = kind == wire.Kind.OPENING
-    body_bytes = 2 * wire.SHAPE_BYTES if opening else wire.VALUE_BYTES * aim.lanes
-    return aim.header(kind | result) + aim.chance.randbytes(body_bytes)
+    return aim.header(kind | result) + aim.chance.randbytes(_body_bytes(kind, aim.lanes))
+
+
+def _body_bytes(kind: wire.Kind, lanes: int) -> int:
+    if kind == wire.Kind.OPENING:
+        return 2 * wire.SHAPE_BYTES
+    whole = wire.narrow_datagram_bytes if kind in wire.NARROW.values() else wire.datagram_bytes
+    return whole(lanes) - wire.HEADER_BYTES

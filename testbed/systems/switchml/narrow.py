@@ -17,6 +17,7 @@ from agglab.testbed.scenario.job_list import hosts_of
 from agglab.testbed.scenario.jobs import Finding, stated
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import Again
+from agglab.testbed.systems.summing.bounds import Widths
 from agglab.testbed.systems.summing.sizes import Sizes
 from agglab.testbed.systems.switchml.fixed_point import DTYPE, FULL_BITS, keys_of
 
@@ -73,6 +74,18 @@ def sent(tree: Tree, full_bytes: int, sizes: Sizes, lanes: int, chunks: int) -> 
             is_worker = node not in tree.branches
             found[f"{node}->{switch}"] = full_bytes - saved if is_worker else full_bytes
             found[f"{switch}->{node}"] = full_bytes
+    return found
+
+
+def widths(tree: Tree, sizes: Sizes, lanes: int, bits: int) -> Mapping[str, Widths]:
+    """Returns the bytes of a value and of a frame in each direction of the tree."""
+    up = Widths(bits / 8, narrow_frame_bytes(sizes, lanes))
+    others = Widths(2 * bits / 8, sizes.full(lanes))
+    found = {}
+    for switch, branch in tree.branches.items():
+        for _, node in branch.children:
+            found[f"{node}->{switch}"] = others if node in tree.branches else up
+            found[f"{switch}->{node}"] = others
     return found
 
 

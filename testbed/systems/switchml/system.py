@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from agglab.hosts import wire
 from agglab.hosts.fixed_point import COUNTERS as FIXED_POINT_COUNTERS
@@ -24,7 +25,7 @@ from agglab.testbed.systems.base import (
 )
 from agglab.testbed.systems.common import meanings, with_settings
 from agglab.testbed.systems.summing import trees
-from agglab.testbed.systems.summing.attack import Aim
+from agglab.testbed.systems.summing.attack import Aim, frames
 from agglab.testbed.systems.summing.base import Summing
 from agglab.testbed.systems.summing.bounds import Load
 from agglab.testbed.systems.summing.sizes import Sizes
@@ -127,8 +128,7 @@ class SwitchML(Summing):
         if bits is None:
             return Load(dict.fromkeys(trees.directions(tree), size), chunks, steps)
         sent = narrow.sent(tree, size, self.sizes, resolved.lanes, chunks)
-        shortest = narrow.narrow_frame_bytes(self.sizes, resolved.lanes)
-        return Load(sent, chunks, steps, 2 * bits / 8, shortest)
+        return Load(sent, chunks, steps, narrow.widths(tree, self.sizes, resolved.lanes, bits))
 
     def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
@@ -142,6 +142,12 @@ class SwitchML(Summing):
         if narrow.bits_of(resolved.scenario) is None:
             return super().answers(resolved, packets, size)
         return narrow.answers(self.sizes, resolved.lanes, packets, size)
+
+    def attack(
+        self, key: str, resolved: ResolvedScenario, host: str
+    ) -> Iterator[tuple[str, bytes]]:
+        bits = narrow.bits_of(resolved.scenario)
+        return frames(key, resolved, host, partial(attack.forge, wire_bits=bits))
 
     def forge(self, aim: Aim, result: int, overhead: int) -> bytes:
         return attack.forge(aim, result, overhead)

@@ -163,3 +163,9 @@ def test_only_a_sum_in_full_width_is_an_answer() -> None:
 def test_jobs_that_cannot_be(lanes: int, bits: int, workers: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Job(1, workers, lanes, 4, 2, wire_bits=bits)
+
+
+@pytest.mark.parametrize("bits", [None, 9])
+def test_floats_of_more_bits_than_the_wire_has(bits: int | None) -> None:
+    with pytest.raises(ValueError, match="with wire_bits it must be at most 8"):
+        Worker(Job(1, 2, 4, 4, 2, wire_bits=8), floats=FixedPoint(bits=bits))

@@ -304,7 +304,7 @@ def test_pieces_are_apart_and_broken_off_ones_dashed() -> None:
     solid, dashed = series([Track("w", pieces)])
     assert solid["points"] == [[0, 0], [1, 1], [2.5, None], [4, 1], [5, 2]] and not solid["dashed"]
     assert dashed["points"] == [[2, 1], [3, 2]] and dashed["dashed"]
-    assert dashed["name"] == "w, broken off"
+    assert dashed["name"] == "w, aborted"
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,16 @@ refused, and that wrong sums are seen."""
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
 from system_runs import DISORDER, ELEMENTS, LANES, ROUNDS, Run, scenario_text, ways
 
+from agglab.hosts.wire import Batch, narrow_datagram_bytes
 from agglab.testbed.scenario import ScenarioError, load
 from agglab.testbed.systems.switchml import narrow
+from agglab.testbed.systems.switchml.system import SwitchML
 
 RACKS = "kind: two_tier, racks: 2, workers: 4"
 MIXED = "kind: ring_of_racks, racks: 3, workers: 2"
@@ -69,3 +72,31 @@ def test_what_cannot_be(tmp_path: Path, topology: str, lines: list[str], told: s
     with pytest.raises(ScenarioError) as caught:
         load(path)
     assert told in str(caught.value)
+
+
+def test_a_window_that_fills_the_links_is_not_called_small(tried: Run) -> None:
+    """Most bytes cross the links downwards, where frames have full width."""
+    topology = "kind: rack, workers: 2"
+    text = scenario_text("switchml", topology, more=["switchml: {wire_bits: 4}"])
+    text = text.replace("queue: 4MB", "queue: 4MB, delay: 1ms").replace("lanes: 64", "lanes: 256")
+    code, metrics = tried(text, "workload.elements=400_000", "workload.window=16")
+    assert (code, metrics["reason"]) == (0, "")
+    assert metrics["window_share"] > 0.9 and 1 <= metrics["link_bound_ratio"] < 1.1
+
+
+def test_bounds_are_below_times_where_the_way_up_is_slow(tried: Run) -> None:
+    text = scenario_text("switchml", more=["switchml: {wire_bits: 8}"])
+    slow = 'overrides: [{match: "h*->s1", rate: 5mbit}]'
+    _, metrics = tried(text.replace("queue: 4MB", f"queue: 4MB, {slow}"))
+    assert metrics["payload_bound_s"] <= metrics["link_bound_s"]
+    assert 1 <= metrics["link_bound_ratio"] < 1.1
+
+
+def test_attackers_send_well_formed_narrow_contributions(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    jobs = "jobs: [{workers: [h1, h2, h3]}]"
+    path.write_text(scenario_text("switchml", more=["switchml: {wire_bits: 8}", jobs]))
+    resolved = load(path).points[0].resolved
+    found = [frame for _, frame in itertools.islice(SwitchML().attack("1", resolved, "h4"), 400)]
+    bodies = [frame[42:] for frame in found if len(frame) == 42 + narrow_datagram_bytes(LANES)]
+    assert sum(Batch.of([body], LANES).well_formed()[0] for body in bodies) > 5
