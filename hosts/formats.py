@@ -1,5 +1,5 @@
-"""Generates C code from a NumPy dtype, so that a wire format is defined only once. This module
-imports only NumPy."""
+"""Generates C declarations from NumPy dtypes, so that each wire format is defined only once. This
+module imports only NumPy."""
 
 from __future__ import annotations
 
