@@ -23,7 +23,7 @@ AGREED = ("servers", "lanes", "window", "hot", "sample_every", "fraction_bits", 
 
 
 def endpoint(part: Part) -> Endpoint:
-    """Returns the state machine of one worker or server."""
+    """Returns the endpoint of one worker or server, a state machine without a socket."""
     has = part.settings
     agreed = {name: has[name] for name in AGREED}
     is_float = part.work.dtype == "float32"

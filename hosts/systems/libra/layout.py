@@ -1,4 +1,5 @@
-"""The structures of libra.h as Python sees them, and the functions of worker.c and server.c."""
+"""The ctypes equivalents of the structures in libra.h, and the signatures of the functions in
+worker.c and server.c."""
 
 from __future__ import annotations
 
@@ -104,7 +105,8 @@ class Server(ctypes.Structure):
 
 
 def load() -> ctypes.CDLL:
-    """Returns the C library. Asserts that C and Python agree on the structures in memory."""
+    """Returns the C library. Raises AssertionError unless C and Python agree on the layout of the
+    structures in memory."""
     check_layout()
     native = library.load_system(SIGNATURES)
     worker = ctypes.sizeof(Worker) << 16 | ctypes.sizeof(Share)

@@ -16,7 +16,7 @@ QUANTISES = True
 
 
 def endpoint(part: Part) -> Endpoint:
-    """Returns the state machine of one worker or server."""
+    """Returns the endpoint of one worker or server, a state machine without a socket."""
     has, service = part.settings, load(part.settings["service"])
     if part.role == SERVER:
         return NetRpcServer(

@@ -49,7 +49,7 @@ SIGNATURES: library.Signatures = {
 
 
 class _State(ctypes.Structure):
-    """`struct netrpc_caller` of netrpc.h."""
+    """The ctypes equivalent of `struct netrpc_caller` in netrpc.h."""
 
     _anonymous_ = ("recovery",)
     _fields_ = [

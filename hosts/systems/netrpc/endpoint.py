@@ -234,7 +234,7 @@ class NetRpcWorker:
 
     @property
     def recoveries(self) -> Sequence[Recovery]:
-        """The loss recoveries. They know round trips and latencies (hosts/recording.py)."""
+        """The `Recovery` objects, from which hosts/recording.py reads round trips and latencies."""
         return tuple(caller.recovery for caller in self._callers)
 
     @property
@@ -244,7 +244,8 @@ class NetRpcWorker:
 
     @property
     def counters(self) -> Mapping[str, int]:
-        """The counts since the worker was made, by name (`shared.COUNTERS`, `OWN_COUNTERS`)."""
+        """The counters by name (`shared.COUNTERS`, `OWN_COUNTERS`); they count from the creation of
+        the worker."""
         counted = {name: sum(c.count(name) for c in self._callers) for name in shared.COUNTERS}
         return {**counted, **dict.fromkeys(OWN_COUNTERS, 0)}
 

@@ -172,7 +172,8 @@ class NetRpcServer:
         return np.array(queue, np.uint32)
 
     def repeats(self, row: int) -> Repeat | None:
-        """Returns None: a server sends nothing again unless a worker asks."""
+        """Returns None, because a server repeats an answer only when a worker repeats its
+        request."""
         return None
 
     @property
@@ -199,7 +200,8 @@ class NetRpcServer:
 
     @property
     def counters(self) -> Mapping[str, int]:
-        """The counts since the endpoint was made, by name (`shared.COUNTERS`, `OWN_COUNTERS`)."""
+        """The counters by name (`shared.COUNTERS`, `OWN_COUNTERS`); they count from the creation of
+        the endpoint."""
         own = {
             "places_given": self._values_at.given + self._counters_at.given,
             "keys_kept": len(self._values) + len(self._counters),

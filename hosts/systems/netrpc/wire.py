@@ -1,5 +1,5 @@
-"""The wire format of docs/systems/netrpc.md, defined only here. This module imports only other
-formats."""
+"""The wire format that docs/systems/netrpc.md describes. It is defined only in this module, which
+imports only formats.py and wire.py from `hosts`."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def frame_bytes(kind: Kind, lanes: int) -> int:
 
 
 def c_header() -> str:
-    """Returns the format as a C header."""
+    """Returns the text of a C header with the constants and structures of the format."""
     constants = {
         "NETRPC_VERSION": VERSION,
         "NETRPC_RESULT": RESULT,

@@ -13,7 +13,7 @@ QUANTISES = True
 
 
 def endpoint(part: Part) -> OmniReducer:
-    """Returns the state machine of one worker."""
+    """Returns the endpoint of one worker, a state machine without a socket."""
     has = part.settings
     names = ("lanes", "slots", "window", "first_tag")
     job = Job(part.job, part.workers, *(has[name] for name in names))

@@ -1,8 +1,8 @@
 """One OmniReduce worker as a state machine (docs/systems/omnireduce.md); hosts/endpoint.py says how
 it is driven.
 
-What is done for each packet is written in C (omnireduce.c). This module owns the memory (NumPy),
-starts and ends rounds, and words the errors.
+C code processes the packets (omnireduce.c). This module allocates the memory (NumPy arrays), starts
+and ends rounds, and writes the error messages.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ SIGNATURES: library.Signatures = {
 
 
 class _State(ctypes.Structure):
-    """`struct omnireduce_worker` of omnireduce.h."""
+    """The ctypes equivalent of `struct omnireduce_worker` in omnireduce.h."""
 
     _anonymous_ = ("recovery",)
     _fields_ = [
@@ -188,11 +188,12 @@ class OmniReducer:
         return self._queue[:count]
 
     def failure(self, error: int) -> AllReduceError:
-        """Returns the error for an error number that the C code returned."""
+        """Returns the exception for an error number that the C code returned."""
         return self.rounds.failure(error, self.timing.give_up_ns)
 
     def native(self, inbox: Inbox) -> NativeEndpoint:
-        """See hosts/native_endpoint.py. inbox: room for the datagrams that come."""
+        """Returns the structure by which C code drives the endpoint (hosts/native_endpoint.py).
+        inbox: room for received datagrams."""
         return native_endpoint(
             self._state,
             self._library.omnireduce_results,
@@ -234,7 +235,7 @@ class OmniReducer:
 
     @property
     def recoveries(self) -> Sequence[Recovery]:
-        """The loss recoveries. They know round trips and latencies (hosts/recording.py)."""
+        """The `Recovery` objects, from which hosts/recording.py reads round trips and latencies."""
         return (self._state.recovery,)
 
     @property
@@ -244,7 +245,8 @@ class OmniReducer:
 
     @property
     def counters(self) -> dict[str, int]:
-        """The counts since the worker was made, by name (`shared.COUNTERS`, `OWN_COUNTERS`)."""
+        """The counters by name (`shared.COUNTERS`, `OWN_COUNTERS`); they count from the creation of
+        the worker."""
         names = (*shared.COUNTERS, *OWN_COUNTERS)
         return {name: getattr(self._state, name) for name in names}
 

@@ -1,5 +1,5 @@
-"""The wire format of docs/systems/omnireduce.md, defined only here. This module imports only other
-formats."""
+"""The wire format that docs/systems/omnireduce.md describes. It is defined only in this module,
+which imports only formats.py and wire.py from `hosts`."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def entries_behind(longest_bytes: int, alone_bytes: int) -> int:
 
 
 def c_header() -> str:
-    """Returns the format as a C header."""
+    """Returns the text of a C header with the constants and structures of the format."""
     constants = {
         "OMNIREDUCE_VERSION": VERSION,
         "OMNIREDUCE_RESULT": RESULT,

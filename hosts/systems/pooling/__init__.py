@@ -19,7 +19,7 @@ from agglab.hosts.systems.pooling.worker import PoolingWorker
 
 
 def endpoint(part: Part) -> Endpoint:
-    """Returns the state machine of one worker or server."""
+    """Returns the endpoint of one worker or server, a state machine without a socket."""
     has = part.settings
     job = PoolingJob(
         job=part.job,

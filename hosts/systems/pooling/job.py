@@ -87,7 +87,7 @@ class PoolingJob:
 
 
 class Common(ctypes.Structure):
-    """`struct pooling_common` of pooling.h."""
+    """The ctypes equivalent of `struct pooling_common` in pooling.h."""
 
     _fields_ = [
         *[

@@ -1,8 +1,8 @@
 """A worker whose chunks share the slots of switches with other jobs, as a state machine
 (hosts/endpoint.py; docs/pooling.md).
 
-What is done for each packet is written in C (worker.c). This module owns the memory (NumPy), starts
-and ends rounds, and words the errors. Times are integers, nanoseconds of any monotonic clock.
+C code processes the packets (worker.c). This module allocates the memory (NumPy arrays), starts and
+ends rounds, and writes the error messages. Times are integers, nanoseconds of any monotonic clock.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ POSITION = np.dtype([*PENDING, ("chunk", "u4"), ("floats", "u4")])
 
 
 class Aimd(ctypes.Structure):
-    """`struct aimd` of native/aimd.h."""
+    """The ctypes equivalent of `struct aimd` in native/aimd.h."""
 
     _fields_ = [
         (name, ctypes.c_uint32)
@@ -55,7 +55,7 @@ class Aimd(ctypes.Structure):
 
 
 class _Worker(ctypes.Structure):
-    """`struct pooling_worker` of pooling.h."""
+    """The ctypes equivalent of `struct pooling_worker` in pooling.h."""
 
     _anonymous_ = ("common", "recovery")
     _fields_ = [
@@ -188,7 +188,7 @@ class PoolingWorker:
 
     @property
     def recoveries(self) -> Sequence[Recovery]:
-        """The loss recoveries. They know round trips and latencies (hosts/recording.py)."""
+        """The `Recovery` objects, from which hosts/recording.py reads round trips and latencies."""
         return (self._state.recovery,)
 
     @property
@@ -203,7 +203,8 @@ class PoolingWorker:
 
     @property
     def counters(self) -> dict[str, int]:
-        """The counts since the worker was made, by name (`shared.COUNTERS`, `OWN_COUNTERS`)."""
+        """The counters by name (`shared.COUNTERS`, `OWN_COUNTERS`); they count from the creation of
+        the worker."""
         counts = {name: getattr(self._state, name) for name in shared.COUNTERS}
         marked, overflown = self._state.marked, self._state.overflown
         return {
@@ -233,8 +234,8 @@ class PoolingWorker:
         return [chunk, int(self._slots[tag % self._slots.size]), tag]
 
     def finish(self) -> None:
-        """Raises NotFinite, which names the index, if the result contains Inf or NaN. Even then the
-        next round may begin."""
+        """Raises NotFinite, which names the index, if the result contains Inf or NaN. The next
+        round may begin even then."""
         assert self.done
         shared.check_finite(self._out, self.job.job)
 

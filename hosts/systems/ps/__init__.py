@@ -13,7 +13,7 @@ from agglab.hosts.systems.ps.endpoint import PsServer, PsWorker, ServerJob, Work
 
 
 def endpoint(part: Part) -> Endpoint:
-    """Returns the state machine of one worker or server."""
+    """Returns the endpoint of one worker or server, a state machine without a socket."""
     has = part.settings
     agreed = (part.workers, has["servers"], has["lanes"], has["window"], has["session"], part.peers)
     if part.role == SERVER:

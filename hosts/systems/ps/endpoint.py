@@ -1,7 +1,7 @@
 """A worker and a parameter server as state machines (hosts/endpoint.py; docs/systems/ps.md).
 
-What is done for each packet is written in C (worker.c, server.c). This module owns the memory
-(NumPy), starts and ends rounds, and words the errors. Times are integers, nanoseconds of any
+C code processes the packets (worker.c, server.c). This module allocates the memory (NumPy arrays),
+starts and ends rounds, and writes the error messages. Times are integers, nanoseconds of any
 monotonic clock.
 """
 
@@ -67,7 +67,7 @@ SLOT = np.dtype(
 
 
 class _Common(ctypes.Structure):
-    """`struct ps_common` of ps.h."""
+    """The ctypes equivalent of `struct ps_common` in ps.h."""
 
     _fields_ = [
         *[
@@ -83,7 +83,7 @@ class _Common(ctypes.Structure):
 
 
 class _Worker(ctypes.Structure):
-    """`struct ps_worker` of ps.h."""
+    """The ctypes equivalent of `struct ps_worker` in ps.h."""
 
     _anonymous_ = ("common",)
     _fields_ = [
@@ -102,7 +102,7 @@ class _Worker(ctypes.Structure):
 
 
 class _Server(ctypes.Structure):
-    """`struct ps_server` of ps.h."""
+    """The ctypes equivalent of `struct ps_server` in ps.h."""
 
     _anonymous_ = ("common",)
     _fields_ = [
@@ -274,8 +274,8 @@ class PsWorker:
         self._native.ps_worker_begin(self._address, now_ns)
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
-        """Takes the datagrams that came. Returns how many of them were awaited. Call `poll`
-        next."""
+        """Processes the datagrams in `inbox`. Returns how many of them the endpoint had waited for.
+        The caller must call `poll` next."""
         return self._native.ps_worker_datagrams(
             self._address,
             now_ns,
@@ -296,8 +296,8 @@ class PsWorker:
 
     @property
     def deadline_ns(self) -> int:
-        """The time at which to call `poll` even if nothing came. It is the largest int64 if there
-        is no such time."""
+        """The time at which `poll` must be called even if no datagram has come. It is the largest
+        int64 if there is no such time."""
         return self._state.deadline_ns
 
     @property
@@ -317,7 +317,7 @@ class PsWorker:
 
     @property
     def recoveries(self) -> Sequence[Recovery]:
-        """The loss recoveries. They know round trips and latencies (hosts/recording.py)."""
+        """The `Recovery` objects, from which hosts/recording.py reads round trips and latencies."""
         return tuple(self._recoveries)
 
     @property
@@ -332,7 +332,7 @@ class PsWorker:
 
     @property
     def counters(self) -> dict[str, int]:
-        """The counts since the endpoint was made, by name (`COUNTERS`)."""
+        """The counters by name (`COUNTERS`); they count from the creation of the endpoint."""
         return {name: self._count(name) for name in COUNTERS}
 
     def _count(self, name: str) -> int:
@@ -355,8 +355,8 @@ class PsWorker:
         return [[chunk, chunk % self.job.servers] for chunk in self._missing()[:most]]
 
     def finish(self) -> None:
-        """Raises NotFinite, which names the index, if the result contains Inf or NaN. Even then the
-        next round may begin."""
+        """Raises NotFinite, which names the index, if the result contains Inf or NaN. The next
+        round may begin even then."""
         assert self.done
         shared.check_finite(self._out, self.job.job)
 
@@ -439,7 +439,8 @@ class PsServer:
         raise TypeError("a server begins no round: it serves whatever the workers begin")
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
-        """Takes the datagrams that came. Returns how many of them were summed. Call `poll` next."""
+        """Processes the datagrams in `inbox`. Returns how many of them were values that it added to
+        a sum. The caller must call `poll` next."""
         return self._native.ps_server_datagrams(
             self._address,
             inbox.rows_address,
@@ -450,8 +451,9 @@ class PsServer:
         )
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
-        """Returns the rows of the outbox to send now. The array is valid until the next call. Never
-        raises: workers whose shapes differ are told so, each time they ask."""
+        """Returns the rows of the outbox to send now. The returned array is valid until the next
+        call. This method never raises an exception. Workers whose shapes differ are told so in the
+        answer to each of their requests."""
         return self._queue[: self._native.ps_server_poll(self._address)]
 
     @property
@@ -467,15 +469,17 @@ class PsServer:
 
     @property
     def counters(self) -> dict[str, int]:
-        """The counts since the endpoint was made, by name (`SERVER_COUNTERS`)."""
+        """The counters by name (`SERVER_COUNTERS`); they count from the creation of the
+        endpoint."""
         return {name: getattr(self._state, name, 0) for name in SERVER_COUNTERS}
 
     def repeats(self, row: int) -> Repeat | None:
-        """Returns None: workers repeat their requests, and a server only answers them."""
+        """Returns None, because a server repeats an answer only when a worker repeats its
+        request."""
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [chunk, rank, ...] of each chunk that has begun, where the ranks are those of the
-        workers whose values are missing."""
+        """Returns [chunk, rank, ...] for each chunk for which some values have come and others are
+        missing. The ranks are those of the workers whose values are missing."""
         found = []
         for slot in np.flatnonzero(self._slots["missing"])[:most].tolist():
             bits = np.unpackbits(

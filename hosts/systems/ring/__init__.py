@@ -9,7 +9,7 @@ from agglab.hosts.systems.ring.endpoint import RingJob, RingWorker
 
 
 def endpoint(part: Part) -> RingWorker:
-    """Returns the state machine of one worker."""
+    """Returns the endpoint of one worker, a state machine without a socket."""
     has = part.settings
     return RingWorker(
         RingJob(

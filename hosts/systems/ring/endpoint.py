@@ -1,7 +1,7 @@
 """One worker of a ring all-reduce as a state machine (hosts/endpoint.py; docs/systems/ring.md).
 
-What is done for each packet is written in C (ring.c). This module owns the memory (NumPy), starts
-and ends rounds, and words the errors. Times are integers, nanoseconds of any monotonic clock.
+C code processes the packets (ring.c). This module allocates the memory (NumPy arrays), starts and
+ends rounds, and writes the error messages. Times are integers, nanoseconds of any monotonic clock.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ PACKET = np.dtype([*PENDING, ("sequence", "u4"), ("spare_word", "u4")])
 
 
 class _State(ctypes.Structure):
-    """`struct ring` of ring.h."""
+    """The ctypes equivalent of `struct ring` in ring.h."""
 
     _anonymous_ = ("recovery",)
     _fields_ = [
@@ -235,8 +235,8 @@ class RingWorker:
         self._native.ring_begin(self._address, now_ns)
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
-        """Takes the datagrams that came. Returns how many of them were awaited. Call `poll`
-        next."""
+        """Processes the datagrams in `inbox`. Returns how many of them the endpoint had waited for.
+        The caller must call `poll` next."""
         return self._native.ring_datagrams(
             self._address,
             now_ns,
@@ -258,8 +258,8 @@ class RingWorker:
 
     @property
     def deadline_ns(self) -> int:
-        """The time at which to call `poll` even if nothing came. It is the largest int64 if there
-        is no such time."""
+        """The time at which `poll` must be called even if no datagram has come. It is the largest
+        int64 if there is no such time."""
         return self._state.deadline_ns
 
     @property
@@ -287,7 +287,7 @@ class RingWorker:
 
     @property
     def recoveries(self) -> Sequence[Recovery]:
-        """The loss recoveries. They know round trips and latencies (hosts/recording.py)."""
+        """The `Recovery` objects, from which hosts/recording.py reads round trips and latencies."""
         return (self._state.recovery,)
 
     @property
@@ -302,7 +302,7 @@ class RingWorker:
 
     @property
     def counters(self) -> dict[str, int]:
-        """The counts since the endpoint was made, by name (`COUNTERS`)."""
+        """The counters by name (`COUNTERS`); they count from the creation of the endpoint."""
         return {name: getattr(self._state, name) for name in COUNTERS}
 
     def repeats(self, row: int) -> Repeat | None:
@@ -323,8 +323,8 @@ class RingWorker:
         return [*data, *([behind, *run] for run in self._unacknowledged())][:most]
 
     def finish(self) -> None:
-        """Raises NotFinite, which names the index, if the result contains Inf or NaN. Even then the
-        next round may begin."""
+        """Raises NotFinite, which names the index, if the result contains Inf or NaN. The next
+        round may begin even then."""
         assert self.done
         shared.check_finite(self._out, self.job.job)
 

@@ -18,7 +18,7 @@ QUANTISES = True
 
 
 def endpoint(part: Part) -> Worker:
-    """Returns the state machine of one worker."""
+    """Returns the endpoint of one worker, a state machine without a socket."""
     has, window = part.settings, _window(part)
     first_s = first_timeout_s(window, has["lanes"], part.link_rate_bps)
     timing = Timing(
