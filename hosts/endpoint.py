@@ -168,9 +168,9 @@ class Endpoint(Protocol):
 
     @property
     def counters(self) -> Mapping[str, int]:
-        """The counts since the endpoint was made. Every system counts sent, received,
-        retransmitted, duplicates, late, malformed, timeouts, bytes_sent and bytes_received. Bytes
-        are those of Ethernet frames without checksum."""
+        """The counters by name; they count from the creation of the endpoint. Every system has sent,
+        received, retransmitted, duplicates, late, malformed, timeouts, bytes_sent and
+        bytes_received. Bytes are those of Ethernet frames without checksum."""
 
     def waiting(self, most: int) -> list[list[int]]:
         """Returns a description of what the endpoint waits for, in at most `most` items. What the

@@ -28,8 +28,8 @@ class TrainingSteps:
 
     @property
     def due_ns(self) -> int:
-        """The time at which the next gradient is computed, or the end of the round; see
-        ReductionSchedule. The computation of a step begins when the sum of the previous step is
+        """The time at which the computation of the next gradient ends, or the end of the round;
+        see ReductionSchedule. The computation of a step begins when the sum of the previous step is
         complete."""
         return self._began_ns + (self._work.compute_ns if self.next else 0)
 

@@ -1,5 +1,8 @@
-"""OmniReduce: docs/systems/omnireduce.md. Settings: lanes, slots, window, first_tag, aggregator
-([address, port]), longest_bytes (the length of the longest UDP payload)."""
+"""The system OmniReduce (docs/systems/omnireduce.md).
+
+Settings: lanes, slots, window, first_tag, aggregator ([address, port]), longest_bytes (the length
+of the longest UDP payload).
+"""
 
 from __future__ import annotations
 

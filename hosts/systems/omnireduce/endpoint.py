@@ -1,5 +1,5 @@
-"""One OmniReduce worker as a state machine (docs/systems/omnireduce.md); hosts/endpoint.py says how
-it is driven.
+"""One OmniReduce worker as a state machine (docs/systems/omnireduce.md), which drivers use as
+hosts/endpoint.py describes.
 
 C code processes the packets (omnireduce.c). This module allocates the memory (NumPy arrays), starts
 and ends rounds, and writes the error messages.
@@ -109,7 +109,7 @@ def _native() -> ctypes.CDLL:
 
 
 class OmniReducer:
-    """The state of one worker. Rounds follow one another on the same slots, and the tags go on from
+    """The state machine of one worker. All rounds use the same slots, and the tags continue from
     round to round."""
 
     listens = False
@@ -180,8 +180,8 @@ class OmniReducer:
         return taken
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
-        """See Endpoint.poll. The first rows of the outbox are the columns, and the rows behind them
-        are fused packets."""
+        """Does what Endpoint.poll describes. The first rows of the outbox hold the packets of the
+        columns, one each; the rows after them hold fused packets."""
         count = self._library.omnireduce_poll(self._address, now_ns)
         if count < 0:
             raise self.failure(-count)
@@ -205,7 +205,7 @@ class OmniReducer:
         )
 
     def repeats(self, row: int) -> Repeat | None:
-        """See Endpoint.repeats. Packets that are sent again are never fused."""
+        """Does what Endpoint.repeats describes. Packets that are sent again are never fused."""
         if row >= self.job.window:
             return None
         column = self.columns[row]
@@ -251,7 +251,7 @@ class OmniReducer:
         return {name: getattr(self._state, name) for name in names}
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [block, slot, tag] of columns that have no result, at most `most` of them."""
+        """Returns [block, slot, tag] of columns that wait for a result, at most `most` of them."""
         return self.rounds.waiting(most)
 
     def finish(self) -> None:

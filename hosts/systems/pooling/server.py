@@ -75,9 +75,9 @@ class _Server(ctypes.Structure):
 
 
 class PoolingServer:
-    """The state of one server. It sums what switches could not sum, and gives every sum to the
-    workers. It has neither rounds nor timers. dtype: the type of the job's tensors. Only for
-    float32 does the server have room for chunks that do not fit the scale."""
+    """The state machine of one server. It sums what switches could not sum, and sends every sum to
+    the workers. It has neither rounds nor timers. dtype: the type of the job's tensors. Only for
+    float32 does the server have room for chunks whose values do not fit the scale."""
 
     listens = True
     done = True
@@ -142,7 +142,7 @@ class PoolingServer:
 
     @property
     def chunks_done(self) -> int:
-        """The number of chunks that are summed."""
+        """The number of chunks that the server has summed so far."""
         done: int = self._state.summed_ever
         return done
 
@@ -158,8 +158,8 @@ class PoolingServer:
         request."""
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [tag, rank, ...] of each chunk that has begun, where the ranks are those of the
-        workers whose values are missing."""
+        """Returns [tag, rank, ...] for each chunk for which some values have come and others are
+        missing. The ranks are those of the workers whose values are missing."""
         phases = self._cells["phase"]
         begun = np.flatnonzero((phases == GATHERS) | (phases == GATHERS_FLOATS))[:most]
         found = []

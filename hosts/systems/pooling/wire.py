@@ -13,7 +13,8 @@ from agglab.hosts.wire import LOWER_HEADER_BYTES, RESULT, VALUE_BYTES, VERSION
 
 
 class Kind(enum.IntEnum):
-    """The kinds of packet, without the bit of a result. No other system uses these numbers."""
+    """The kinds of packet, without the bit `RESULT`. The numbers differ from those of all other
+    systems."""
 
     INT32 = 0x50
     SCALED = 0x51

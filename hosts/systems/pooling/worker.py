@@ -84,7 +84,7 @@ def chunks_of_round(elements: int, lanes: int) -> int:
 
 
 class PoolingWorker:
-    """The state of one worker. The tags go on from round to round."""
+    """The state machine of one worker. The tags continue from round to round."""
 
     listens = False
     """False, because a server answers only what a worker has asked."""
@@ -127,8 +127,8 @@ class PoolingWorker:
     def begin(
         self, now_ns: int, values: NDArray, out: NDArray, sums: NDArray[np.int32] | None = None
     ) -> None:
-        """Starts the next round (hosts/endpoint.py). `sums` takes the integers that were summed,
-        and 0 where floats were summed."""
+        """Starts the next round (Endpoint.begin). `sums` takes the integers that were summed, and 0
+        for values that were summed as floats."""
         assert self.done, "a round is under way"
         shared.check_arrays(values, out)
         assert sums is None or (sums.dtype == np.int32 and sums.shape == values.shape)
@@ -160,7 +160,8 @@ class PoolingWorker:
         return taken
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
-        """See Endpoint.poll. A row of the outbox is a position in the window."""
+        """Does what Endpoint.poll describes. Each row of the outbox belongs to one position of the
+        window."""
         count = self._native.pooling_worker_poll(self._address, now_ns)
         if count < 0:
             raise self._failure(-count)
@@ -198,7 +199,7 @@ class PoolingWorker:
 
     @property
     def congestion_window(self) -> int:
-        """The number of contributions that may wait for their result."""
+        """The largest number of contributions that may wait for their results."""
         return self._state.aimd.window
 
     @property
@@ -215,8 +216,8 @@ class PoolingWorker:
         }
 
     def repeats(self, row: int) -> Repeat | None:
-        """Returns the slot and tag of a contribution that is sent again, and None for one that is
-        sent for the first time."""
+        """Returns the slot and tag of the contribution in row `row` if it is sent again. Returns
+        None if it is sent for the first time."""
         position = self._positions[row]
         if not position["attempt"]:
             return None
@@ -224,7 +225,7 @@ class PoolingWorker:
         return Repeat(slot, tag, int(position["first_sent_ns"]))
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [chunk, slot, tag] of contributions that have no result, at most `most` of
+        """Returns [chunk, slot, tag] of contributions that wait for a result, at most `most` of
         them."""
         chunks = self._positions["chunk"][self._positions["waiting"] != 0]
         return [self._where(chunk) for chunk in sorted(chunks.tolist())[:most]]

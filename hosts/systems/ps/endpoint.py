@@ -122,8 +122,8 @@ class _Server(ctypes.Structure):
 
 @dataclass(frozen=True)
 class _Job:
-    """The settings that a job's workers and servers agree on, together with the agent's own `rank`
-    and `peers`."""
+    """The settings on which the workers and servers of a job agree, and `rank` and `peers` of one
+    agent."""
 
     job: int
     rank: int
@@ -144,7 +144,7 @@ class _Job:
 
     @property
     def slots(self) -> int:
-        """The number of chunks that a worker may have in flight to one server."""
+        """The largest number of chunks that a worker has in flight to one server."""
         return -(-self.window // self.servers)
 
 
@@ -176,7 +176,7 @@ class ServerJob(_Job):
 def chunks_of_round(elements: int, servers: int, lanes: int) -> int:
     """Returns the number of packets that each worker pushes in a round without loss, which is also
     the number of its results. This is one for each `lanes` elements, and at least one for each
-    server, so that all workers meet at every server whatever they reduce."""
+    server, so that all workers meet at every server even if they reduce few elements."""
     return max(servers, -(-elements // lanes))
 
 
@@ -215,7 +215,7 @@ def _common(job: _Job, outbox: Outbox, queue: NDArray[np.uint32]) -> _Common:
 
 
 class PsWorker:
-    """The state of one worker. Rounds follow one another on the same slots."""
+    """The state machine of one worker. All rounds use the same slots."""
 
     listens = False
     """False, because a server answers only what a worker has asked."""
@@ -255,7 +255,7 @@ class PsWorker:
         out: NDArray,
         sums: NDArray[np.int32] | None = None,
     ) -> None:
-        """Starts the next round (hosts/endpoint.py). `sums` stays as it is."""
+        """Starts the next round (Endpoint.begin). `sums` is not changed."""
         assert self.done, "a round is under way"
         shared.check_arrays(values, out)
         job, state = self.job, self._state
@@ -287,8 +287,8 @@ class PsWorker:
         )
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
-        """Returns the rows of the outbox to send now, and sets `deadline_ns`. The array is valid
-        until the next call. Raises RoundTimeout and ShapeMismatch."""
+        """Returns the rows of the outbox to send now, and sets `deadline_ns`. The returned array is
+        valid until the next call. Raises RoundTimeout and ShapeMismatch."""
         count = self._native.ps_worker_poll(self._address, now_ns)
         if count < 0:
             raise self._failure(-count)
@@ -327,7 +327,7 @@ class PsWorker:
 
     @property
     def rto_ns(self) -> int:
-        """The longest retransmission timeout of all servers, before back-off."""
+        """The longest of the retransmission timeouts for the servers, before back-off."""
         return max(recovery.rto_ns for recovery in self._recoveries)
 
     @property
@@ -342,15 +342,15 @@ class PsWorker:
         return count
 
     def repeats(self, row: int) -> Repeat | None:
-        """Returns the number of the chunk whose push is sent again, and None for a push that is
-        sent for the first time."""
+        """Returns the number of the chunk in row `row` if its push is sent again. Returns None if
+        it is sent for the first time."""
         push = self._pushes[row]
         if not push["attempt"]:
             return None
         return Repeat(None, int(push["chunk"]), int(push["first_sent_ns"]), gathered=True)
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [chunk, index of its server] of pushes that have no result, at most `most` of
+        """Returns [chunk, index of its server] of pushes that wait for a result, at most `most` of
         them."""
         return [[chunk, chunk % self.job.servers] for chunk in self._missing()[:most]]
 
@@ -387,8 +387,8 @@ class PsWorker:
 
 
 class PsServer:
-    """The state of one server. It sums what workers push, and has neither rounds nor timers. Its
-    memory holds one packet for each worker and slot."""
+    """The state machine of one server. It sums what workers push, and has neither rounds nor
+    timers. It has room for one packet for each worker and slot."""
 
     listens = True
     done = True

@@ -1,5 +1,7 @@
-"""Ring all-reduce: docs/systems/ring.md. Settings: lanes, window, session, peers ([address, port]
-of all members, by rank)."""
+"""The system of ring all-reduce (docs/systems/ring.md).
+
+Settings: lanes, window, session, peers ([address, port] of all members, by rank).
+"""
 
 from __future__ import annotations
 

@@ -53,17 +53,17 @@ MAX_LANES = (65535 - 28 - HEADER_BYTES) // VALUE_BYTES
 
 
 def datagram_bytes(lanes: int) -> int:
-    """Returns the length of the UDP payload of DATA."""
+    """Returns the length of the UDP payload of a DATA packet."""
     return HEADER_BYTES + VALUE_BYTES * lanes
 
 
 def acknowledgement_bytes(window: int) -> int:
-    """Returns the length of the UDP payload of the longest ACKNOWLEDGEMENT."""
+    """Returns the length of the longest UDP payload of an ACKNOWLEDGEMENT packet."""
     return HEADER_BYTES + 8 * -(-window // 64)
 
 
 def frame_bytes(lanes: int) -> int:
-    """Returns the length of the Ethernet frame, without its checksum, of DATA."""
+    """Returns the length of the Ethernet frame, without its checksum, of a DATA packet."""
     return LOWER_HEADER_BYTES + datagram_bytes(lanes)
 
 
