@@ -168,8 +168,8 @@ class Endpoint(Protocol):
 
     @property
     def counters(self) -> Mapping[str, int]:
-        """The counters by name; they count from the creation of the endpoint. Every system has sent,
-        received, retransmitted, duplicates, late, malformed, timeouts, bytes_sent and
+        """The counters by name; they count from the creation of the endpoint. Every system has
+        sent, received, retransmitted, duplicates, late, malformed, timeouts, bytes_sent and
         bytes_received. Bytes are those of Ethernet frames without checksum."""
 
     def waiting(self, most: int) -> list[list[int]]:
