@@ -8,8 +8,8 @@ numbers are integers, and weights have the unit 1 / SCALE. So a run can be repea
 any machine.
 
 All `batch` documents of a step have the same length, which is drawn for each step: 8 words times a
-power of two. Each length is half as likely as the next shorter one. A step on long documents
-touches more words, so its update is larger.
+power of two. Each length is half as likely as the next shorter one; only the longest is as likely
+as the one before it. A step on long documents touches more words, so its update is larger.
 """
 
 from __future__ import annotations
