@@ -30,7 +30,7 @@ class Row:
 
     @property
     def met(self) -> bool | None:
-        """Whether the goal is reached, or None if there is no goal."""
+        """Whether the row reaches its goal, or None if it has no goal."""
         if self.goal is None:
             return None
         reached = self.value if self.goal.of_value else self.ratio

@@ -3,8 +3,8 @@ copies.
 
 The copy forwarder (switch/copy_forwarder.c) sends each frame back, with the same rings and system
 calls as the switch. The copy forwarder gets single packets. The switch is measured with single
-packets, and also with buffers of up to 64 packets. Repetitions alternate between the two
-forwarders, and medians are taken (lab.py).
+packets, and also with buffers of up to 64 packets. Repetitions of these measurements alternate, and
+medians are taken (lab.py).
 """
 
 from __future__ import annotations

@@ -76,8 +76,9 @@ class Config:
 
     @classmethod
     def of(cls, given: Mapping[str, Any], where: str) -> Config:
-        """Makes the configuration from all its keys. `work` has the form that workloads.told
-        returns. Raises ConfigError."""
+        """Makes the configuration from the values of all its keys. The value of `work` must have
+        the form that workloads.told returns. where: what the error message names as the place.
+        Raises ConfigError."""
         try:
             work = read(given["work"])
         except ValueError as error:

@@ -99,7 +99,8 @@ class AgentCore:
         self._latencies_before = histogram.none()
 
     def start(self) -> None:
-        """Opens a session of all workers. Raises what the driver raises."""
+        """Opens the first session, of all workers, and reports `ready`. Raises the exceptions of
+        the driver."""
         self._open(range(self._config.workers), {})
         self.tell("ready")
 

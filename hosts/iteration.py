@@ -143,9 +143,9 @@ class ChunkCount:
         self.before = 0
 
     def of(self, chunks: int, left: Sequence[int]) -> int:
-        """Returns the number of chunks of the round. chunks: the number of chunks of the current
-        bucket. left: the numbers of values in the current bucket and in each later one. The chunks
-        of the later buckets are estimated."""
+        """Returns an estimate of the number of chunks of the round. chunks: the number of chunks of
+        the current bucket. left: the number of values in the current bucket and in each later one.
+        The chunks of the later buckets are estimated from these numbers."""
         if not left:
             return self.before
         return self.before + chunks + sum(-(-n * chunks // left[0]) for n in left[1:])
@@ -166,8 +166,8 @@ class IteratedEndpoint:
 
     @property
     def peers(self) -> Sequence[Address]:
-        """The peers of the inner endpoint. The other properties about packets come from the inner
-        endpoint too."""
+        """The peers of the inner endpoint. The other properties about packets are passed on from
+        the inner endpoint in the same way."""
         return self._inner.peers
 
     @property
@@ -378,7 +378,7 @@ class IteratedWatch:
         return getattr(self._inner, name)
 
     def begin(self, schedule: ReductionSchedule) -> None:
-        """Notes that another round begins."""
+        """Notes that another round begins. schedule: the ReductionSchedule of this round."""
         self._schedule, self._count, self.under_way = schedule, ChunkCount(), False
 
     def summed(self) -> None:

@@ -95,7 +95,8 @@ def _source(name: str) -> Path | None:
 
 
 def _binds(statements: Sequence[ast.stmt], name: str) -> bool:
-    """Returns whether an import or an assignment may give the name a value."""
+    """Returns whether one of the statements is an import or an assignment that may give the name a
+    value."""
     for node in statements:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             if any((each.asname or each.name) in (name, "*") for each in node.names):
@@ -154,8 +155,9 @@ def _is_worker(value: Any) -> TypeGuard[type[AllReducer]]:
 
 
 def combine_of(spec: str) -> Combine | None:
-    """Returns the class's own `combine`, or None if the switch adds. The returned function raises
-    WorkerError if the result is not an array of numbers like the inputs."""
+    """Returns the function `combine` of the class, or None if the class has none, because the
+    switch adds. The returned function raises WorkerError if the result is not an array of numbers
+    like the inputs."""
     own = getattr(load(spec), "combine", None)
     return partial(_combined, spec, own) if own else None
 
@@ -183,8 +185,8 @@ def _combined(spec: str, own: Combine, inputs: Sequence[NDArray[Any]]) -> NDArra
 
 
 def load_module(name: str) -> ModuleType:
-    """Returns the module with this name, or the module in this .py file. Raises what loading it
-    raises."""
+    """Returns the module with this name, or the module in the file of this name if it ends in .py.
+    Raises the exceptions of loading the module."""
     if not name.endswith(".py"):
         return importlib.import_module(name)
     path = Path(name)

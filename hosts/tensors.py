@@ -125,8 +125,8 @@ def _shape_floats(
     first: int,
     dense: bool,
 ) -> None:
-    """Turns random bits into floats, in place. Each row of `bits` is a block; the first row is
-    block `first` of the tensor. dense: if true, no row becomes zero."""
+    """Turns random bits into floats, in place. Each row of `bits` is a block of the tensor,
+    beginning with block `first`. dense: whether no block becomes zero."""
     count = len(bits)
     shared = _stream((seed, job, round), first, count)[::2]
     own = _stream((seed, job, round, rank, 0), first, count)[::2]

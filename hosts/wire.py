@@ -31,8 +31,8 @@ RESULT = 0x80
 
 
 class Kind(enum.IntEnum):
-    """The type of a packet's values: bits 0-6 of the field `kind`. The narrow kinds are those of
-    contributions; their sums are `SCALED`."""
+    """The type of a packet's values: bits 0-6 of the field `kind`. Only contributions have the
+    narrow kinds; the results of such contributions have the kind `SCALED`."""
 
     INT32 = 0
     SCALED = 1

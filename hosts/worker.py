@@ -249,7 +249,7 @@ class Worker:
         return Repeat(row, int(slot["tag"]), int(slot["first_sent_ns"]))
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [chunk, slot, tag] of slots that have no result, at most `most` of them."""
+        """Returns [chunk, slot, tag] of slots that wait for a result, at most `most` of them."""
         return self.rounds.waiting(most)
 
     def snapshot(self) -> bytes:

@@ -135,8 +135,8 @@ class Reorder:
 
 @dataclass(frozen=True)
 class Jitter:
-    """Jitter: each frame arrives later, by a random time that is uniform from 0 to `max_us`. Frames
-    may overtake each other."""
+    """Jitter: each frame is delayed by a random time, uniform from 0 to `max_us`. Frames may
+    overtake each other."""
 
     kind: ClassVar[str] = "jitter"
     max_us: int
@@ -240,8 +240,8 @@ class Link:
 
 @dataclass(frozen=True)
 class Host:
-    """An end host with one interface, on port 0. for_servers: whether the host is for servers; a
-    worker then runs there only if a job names the host."""
+    """An end host with one interface, on port 0. for_servers: whether the host is meant for
+    servers; if so, a worker runs there only if a job names the host."""
 
     name: str
     ip: str
@@ -259,7 +259,8 @@ class Switch:
 
 @dataclass(frozen=True)
 class Topology:
-    """A whole graph. Names and interface names are unique, and every end of a link exists."""
+    """A graph of hosts, switches and links. All names of nodes and interfaces are unique, and every
+    end of a link is a node of the graph."""
 
     kind: str
     hosts: tuple[Host, ...]

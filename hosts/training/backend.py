@@ -125,7 +125,8 @@ class ProcessGroup(distributed.ProcessGroup):
         return BACKEND
 
     def get_group_store(self) -> Any:
-        """Returns the store by which members find each other."""
+        """Returns the key-value store of PyTorch by which the members of the group find each
+        other."""
         return self._store
 
     def allreduce(self, given: Any, *arguments: Any, **named: Any) -> Any:
@@ -171,8 +172,8 @@ class ProcessGroup(distributed.ProcessGroup):
         self._inner.abort()
 
     def shutdown(self) -> None:
-        """Shuts the Gloo group down. The agent is told of the counts only when the process ends,
-        because other groups may still be in use."""
+        """Shuts the Gloo group down. The agent does not get the script's counts before the process
+        ends, because other groups may still be in use."""
         self._inner.shutdown()
 
 

@@ -98,14 +98,14 @@ class Client:
         self._pool.run(lambda: job.ended(error))
 
     def count(self, name: str, by: int = 1) -> None:
-        """Adds `by` to a count. The agent is told of the counts at the next `report`, or at the
-        end."""
+        """Adds `by` to the count `name`. The counts are sent to the agent with the next `report`,
+        or when the connection is closed."""
         with self._lock:
             self._counts[name] = self._counts.get(name, 0) + by
 
     def report(self, values: Mapping[str, Any]) -> None:
-        """Tells the agent of the script's progress. Raises ProtocolError for a value that is
-        neither a number nor a text, and TrainingError if the agent has ended."""
+        """Sends a report of the script's progress to the agent. Raises ProtocolError for a value
+        that is neither a number nor a text, and TrainingError if the agent has ended."""
         self._send(protocol.Report(dict(values)))
         self._tell_counts()
 

@@ -21,7 +21,8 @@ class Pool:
         self._threads: list[threading.Thread] = []
 
     def run(self, call: Callable[[], None]) -> None:
-        """Begins a call. Calls begin in the order in which `run` was called."""
+        """Begins a call in a thread of the pool. Calls begin in the order in which `run` was
+        called."""
         with self._lock:
             needed = self._idle == 0 and not self._closed
             self._idle -= not needed

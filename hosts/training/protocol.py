@@ -160,7 +160,7 @@ class Goodbye:
     kind: ClassVar[str] = "goodbye"
 
     def check(self) -> None:
-        """Does nothing, because there is nothing to check."""
+        """Does nothing, because a Goodbye has no fields."""
 
 
 Message = Welcome | Refused | Reduce | Done | Failed | Report | Counts | Goodbye
@@ -190,8 +190,8 @@ def pack(message: Message) -> bytes:
 
 
 def unpack(packet: bytes, allowed: tuple[type, ...]) -> Any:
-    """Returns the message in a packet, which must be of one of the types `allowed`. Raises
-    ProtocolError."""
+    """Returns the message that a packet contains. The message must be of one of the types
+    `allowed`; otherwise ProtocolError is raised, as for any malformed packet."""
     if len(packet) > MESSAGE_BYTES_MAX:
         raise ProtocolError(f"a message of {len(packet)} bytes; at most {MESSAGE_BYTES_MAX}")
     try:

@@ -166,13 +166,14 @@ class AsyncSgd:
         return np.zeros(self.result.itemsize // 8, np.int64)
 
     def rows_of(self, documents: NDArray[np.void], step: int) -> NDArray[np.void]:
-        """Returns the documents of a worker's step."""
+        """Returns the documents of step `step`. documents: all documents of the worker."""
         places = np.arange(step * self.batch, (step + 1) * self.batch) % len(documents)
         return documents[places]
 
     def update(self, model: NDArray[np.int32], rows: NDArray[np.void]) -> NDArray[np.int32]:
-        """Returns what a step adds to the model: int32 of shape (elements,). It is the rate times
-        the negative subgradient of the hinge loss, summed over the documents of the step."""
+        """Returns the update of a step, which is to be added to the model: int32 of shape
+        (elements,). It is the rate times the negative subgradient of the hinge loss, summed over
+        the documents of the step. rows: these documents."""
         weights = model.reshape(self.features, self.classes)
         found = np.zeros((self.features, self.classes), np.int32)
         for row in rows:

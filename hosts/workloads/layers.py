@@ -29,9 +29,9 @@ NS_PER_S = 1_000_000_000
 
 
 class Bucket(NamedTuple):
-    """A part of the tensor that is summed in one all-reduce. It has the `elements` values from
-    `start` on, which are those of the layers `first` to `last`. It is complete `ready_ns` after the
-    backward pass began."""
+    """A part of the tensor that is summed in one all-reduce: `elements` values from position
+    `start` on, which are the gradients of the layers `first` to `last`. They are complete
+    `ready_ns` after the beginning of the backward pass."""
 
     start: int
     elements: int
@@ -193,7 +193,7 @@ class Layers:
 
 @dataclass(frozen=True)
 class BucketOf:
-    """The all-reduce of one bucket. See base.Work."""
+    """The all-reduce of one bucket, as a workload (base.Work)."""
 
     kind: ClassVar = Dense.kind
     in_place: ClassVar = True

@@ -94,7 +94,7 @@ class Sgd:
         return np.full(self.elements, 1, self.dtype)
 
     def examples_of(self, step: int, inputs: NDArray[Any]) -> NDArray[Any]:
-        """Returns those of a worker's examples that belong to one step."""
+        """Returns the examples of one step. inputs: all examples of the worker."""
         return inputs[step * self.batch : (step + 1) * self.batch]
 
     def first_model(self) -> Array:

@@ -32,8 +32,8 @@ def arguments(**defaults: float) -> argparse.Namespace:
 
 
 class Examples:
-    """Inputs and their targets. Each rank goes through its own part of them, in an order that
-    changes in each epoch."""
+    """Inputs and their targets. In each epoch, they are put into a new random order and divided
+    among the ranks."""
 
     def __init__(self, inputs: Tensor, targets: Tensor, batch: int, seed: int) -> None:
         self._inputs, self._targets, self._batch, self._seed = inputs, targets, batch, seed

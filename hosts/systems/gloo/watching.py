@@ -68,11 +68,11 @@ class Watched:
         return sum(i.bytes_acked for i in infos), sum(i.bytes_received for i in infos)
 
     def infos(self) -> Mapping[int, Info]:
-        """Returns the present state of the connection with each rank."""
+        """Returns the present state of the connection to each other member, by rank."""
         return {rank: each.info() for rank, each in self._group.connections.items()}
 
     def closed(self) -> list[int]:
-        """Returns the ranks that have closed their connection with this worker."""
+        """Returns the ranks of the members that have closed their connection to this worker."""
         return [rank for rank, info in self.infos().items() if not info.established]
 
     def silent(self) -> list[int]:

@@ -1,5 +1,6 @@
-"""Libra: parameter servers behind switches that sum the values of frequent keys, which are called
-hot: docs/systems/libra.md.
+"""The system Libra: parameter servers behind switches (docs/systems/libra.md). The switches sum the
+values of frequent keys, which are called hot; the servers sum those of all other keys, which are
+called cold.
 
 Settings: lanes, window, session, servers (their number), hot (the number of hot keys),
 sample_every, fraction_bits, peers ([address, port] of each). The peers of a worker are all servers

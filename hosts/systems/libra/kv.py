@@ -124,7 +124,8 @@ class KVServer(Closing):
         self._thread.start()
 
     def close(self) -> None:
-        """Stops answering. May be called twice."""
+        """Ends the server's thread, so that requests are no longer answered. May be called
+        twice."""
         if self._thread.is_alive():
             os.write(self._stopped, b"x")
             self._thread.join()

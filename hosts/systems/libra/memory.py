@@ -1,4 +1,4 @@
-"""The memory on which the C code of workers and servers works."""
+"""Allocates the memory on which the C code of workers and servers works."""
 
 from __future__ import annotations
 

@@ -217,7 +217,7 @@ class LibraWorker:
         ]
 
     def finish(self) -> None:
-        """Writes the sums into the round's `out`."""
+        """Writes the sums into the array `out` that `begin` was given."""
         assert self.done
         if self._round:
             self._round.finish()

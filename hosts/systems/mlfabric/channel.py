@@ -116,7 +116,7 @@ class Channel:
 
     @property
     def recovery(self) -> Recovery:
-        """The loss recovery of the channel's packets."""
+        """The `Recovery` of the channel, which decides when packets are sent again."""
         return self._recovery
 
     @property

@@ -25,7 +25,7 @@ class Store:
         self.clear()
 
     def clear(self) -> None:
-        """Goes back to version 0."""
+        """Resets the store to version 0."""
         self.version = 0
         self.values: NDArray[np.int32] = np.zeros((self.chunks, self.lanes), np.int32)
         self.log: list[NDArray[np.void]] = []
