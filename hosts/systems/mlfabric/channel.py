@@ -59,7 +59,7 @@ class Channel:
     # What is sent.
 
     def put(self, payload: bytes) -> None:
-        """Queues a payload, to be sent when the window has room."""
+        """Queues a payload. It is sent when the window has room."""
         self._waiting.append(payload)
 
     def due(self, now_ns: int) -> list[tuple[int, int, int, bytes]]:

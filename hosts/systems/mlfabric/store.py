@@ -49,8 +49,9 @@ class Store:
         self.log += records
 
     def parts(self, transfer: int, since: int, log_from: int | None) -> list[Part]:
-        """Returns the packets that bring a store at version `since` to the version of this store.
-        log_from: the first log record to be transferred, or None for no records."""
+        """Returns the packets by which a store with version `since` of the model gets the version
+        of this store. log_from: the number of the first log record to be transferred, or None for
+        no records."""
         found: list[tuple[Kind, int, bytes]] = [
             (Kind.STATE, int(chunk), self.values[chunk].astype(">i4").tobytes())
             for chunk in np.flatnonzero(self._changed > since)

@@ -91,7 +91,8 @@ class Worker:
         self._updates: dict[int, Update] = {}
 
     def begin(self, now_ns: int, values: NDArray, out: NDArray) -> None:
-        """Begins a training run. values: the worker's documents. out: takes the result."""
+        """Begins a training run. values: the worker's documents. out: room for the result of the
+        run."""
         self._documents, self._out = values, out.view(self.work.result)[0]
         self._out["began_ns"] = now_ns
         self._account = self._out["account"]
@@ -227,8 +228,8 @@ class Worker:
             self._push(update, grant, chunk, 0 if alone or not self.job.cells else together)
 
     def _push(self, update: Update, grant: Grant, chunk: int, together: int) -> None:
-        """Sends one chunk. together: the members for whose values the switch is to wait, a bit for
-        each rank; 0 if the switch is not to sum."""
+        """Sends one chunk of an update. together: the members of the group whose values the switch
+        is to sum, as a number with a bit for each rank; 0 if the switch is not to sum."""
         head = np.zeros(1, PUSH)
         head["group"], head["members"] = grant.group, together or 1 << self.job.rank
         head["present"], head["chunk"] = 1 << self.job.rank, chunk
@@ -353,7 +354,7 @@ class Worker:
         self.done, self.chunks_done = True, self.chunks
 
     def tick(self, now_ns: int) -> None:
-        """Ends the step under way if its computing time is over."""
+        """Ends the current step if its computing time is over."""
         if self._compute_ns is not None and now_ns >= self._compute_ns and not self.done:
             self._computed(now_ns)
 

@@ -184,8 +184,9 @@ class Caller:
         out: NDArray,
         sums: NDArray[np.int32] | None,
     ) -> None:
-        """Reduces an array (flat, int32 or float32) chunk by chunk at the positions 0 to width - 1,
-        which must not be in use. The arrays belong to the caller until `streaming` is False."""
+        """Starts a stream: the reduction of an array (flat, int32 or float32) chunk by chunk, at
+        the positions 0 to width - 1, which must not be in use. The arrays belong to this object
+        until `streaming` is False."""
         state = self._state
         chunks = quantise.chunks_of(values.size, state.lanes)
         self.exponents = np.zeros(chunks, np.uint8)
@@ -201,7 +202,7 @@ class Caller:
 
     @property
     def streaming(self) -> bool:
-        """Whether a stream has chunks without a result."""
+        """Whether some chunks of the stream have no result yet."""
         return self._state.chunks_done < self._state.chunks
 
     @property

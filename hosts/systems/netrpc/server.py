@@ -180,7 +180,7 @@ class NetRpcServer:
 
     @property
     def deadline_ns(self) -> int:
-        """The largest int64, because a server only answers."""
+        """Always the largest int64, because a server only answers and has no timers."""
         return NEVER
 
     @property

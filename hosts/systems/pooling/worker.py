@@ -78,8 +78,8 @@ class _Worker(ctypes.Structure):
 
 
 def chunks_of_round(elements: int, lanes: int) -> int:
-    """Returns the number of chunks of each worker. It is at least one, so that workers meet even if
-    they reduce nothing."""
+    """Returns the number of chunks that each worker sends in a round. It is at least one, so that
+    workers exchange packets even if they reduce nothing."""
     return max(1, -(-elements // lanes))
 
 

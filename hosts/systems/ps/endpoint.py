@@ -151,8 +151,9 @@ class _Job:
 @dataclass(frozen=True)
 class WorkerJob(_Job):
     """One worker's part in a job. peers: the addresses of all servers, by index. window: the number
-    of chunks in flight, rounded up to the same number for each server. session: packets of other
-    sessions are refused. Raises ValueError for numbers that do not fit the wire format."""
+    of chunks in flight, rounded up to the same number for each server. session: the number of the
+    session; packets of other sessions are refused. Raises ValueError for numbers that do not fit
+    the wire format."""
 
     timing: Timing = Timing()
 
@@ -164,8 +165,8 @@ class WorkerJob(_Job):
 
 @dataclass(frozen=True)
 class ServerJob(_Job):
-    """One server's part in a job. rank: its index among the servers. peers: the addresses of all
-    workers, by rank. Raises ValueError, as WorkerJob does."""
+    """One server's part in a job. rank: the server's index among the servers. peers: the addresses
+    of all workers, by rank. Raises ValueError for numbers that do not fit the wire format."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
