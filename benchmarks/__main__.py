@@ -22,7 +22,8 @@ RESULTS = Path(__file__).resolve().parents[1] / "results" / "bench"
 
 
 def main() -> int:
-    """Runs the benchmarks. Returns the exit code: 0, or 1 if a benchmark could not run."""
+    """Runs the benchmarks that the command line names, or all. Returns the exit code: 0, or 1 if a
+    benchmark could not run."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description=__doc__.split("\n")[0]
     )

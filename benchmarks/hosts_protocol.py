@@ -34,7 +34,7 @@ def run() -> list[Row]:
 
 
 def _best(call: Callable[[], object]) -> float:
-    """Returns the shortest time of several calls, in seconds."""
+    """Returns the time of the fastest of several calls, in seconds."""
     return min(_seconds(call) for _ in range(REPEATS))
 
 
@@ -79,8 +79,8 @@ def _worker_row(
 
 
 def _worker_seconds(values: NDArray[np.float32], lanes: int, batch: int) -> float:
-    """Returns the seconds for each packet of a round without loss. What the worker sends comes back
-    to it as the result."""
+    """Returns the mean processor time, in seconds, for each packet of a round without loss. The
+    packets that the worker sends are returned to it as results."""
     worker = Worker(Job(0, WORKERS, lanes, WINDOW, WINDOW))
     worker.begin(0, values, np.ones_like(values), np.ones(values.size, np.int32))
     results = Batch(batch, lanes)
@@ -97,7 +97,8 @@ def _worker_seconds(values: NDArray[np.float32], lanes: int, batch: int) -> floa
 
 
 def _echo(worker: Worker, results: Batch, first: int) -> None:
-    """Fills `results` with the contributions of the next slots in flight, turned into results."""
+    """Fills `results` with the contributions of slots in flight, turned into results, beginning
+    with slot `first`."""
     results.count = min(results.capacity, worker.in_flight)
     for row in range(results.count):
         slot = (first + row) % WINDOW

@@ -1,9 +1,9 @@
-"""A laboratory for switches under load: four workers on veth pairs, and functions that run a switch
-there.
+"""A test bench for switches under load: four workers on veth pairs, and functions that run a switch
+between them and measure it.
 
-Every packet is a new contribution. The last contribution of each chunk is answered to all four
-workers, so as many frames leave as enter. The functions that run a switch return packets/s, and ns
-of processor time for each packet.
+Every packet that a worker sends is a new contribution. The switch answers the last contribution of
+each chunk to all four workers, so as many frames leave it as enter it. The functions that run a
+switch return packets/s, and ns of processor time for each packet.
 """
 
 from __future__ import annotations
@@ -60,13 +60,15 @@ class Samples:
     cpu_ns: list[float] = field(default_factory=list)
 
     def add(self, rate: float, cpu_ns: float) -> None:
-        """Adds the results of one repetition."""
+        """Adds the results of one repetition. rate: packets/s. cpu_ns: ns of processor time for
+        each packet."""
         self.rates.append(rate)
         self.cpu_ns.append(cpu_ns)
 
 
 class Stalled(RuntimeError):
-    """An error: packets were lost, or a process waited for a processor for longer than 0.2 s."""
+    """Raised if packets were lost, or if a process waited for a processor for longer than 0.2 s.
+    The measurement is then not valid."""
 
 
 def patiently(measure: Callable[[], Sample]) -> Sample:
@@ -79,14 +81,15 @@ def patiently(measure: Callable[[], Sample]) -> Sample:
 
 
 def need_root() -> None:
-    """Raises RuntimeError unless the user is root, because only root can make these namespaces."""
+    """Raises RuntimeError unless the user is root, because only root can make the namespaces of
+    Lab."""
     if os.geteuid() != 0:
         raise RuntimeError("needs root (network namespaces): run as root, or with sudo")
 
 
 def aggregation(compiler: str, lanes: int) -> Program:
-    """Returns the default system's program, compiled by one of the compilers. It sums, and the load
-    generator uses its protocol."""
+    """Returns the default system's switch program, compiled by the given compiler. The program
+    sums, and the load generator uses its protocol."""
     return programs.compiled(systems.default(), lanes, SLOTS, compiler)
 
 
@@ -105,11 +108,11 @@ def build_tools(folder: Path) -> dict[str, Path]:
 
 
 class Lab:
-    """Two namespaces, one of the switch and one of the workers, joined by a veth pair for each
-    worker.
+    """Two network namespaces, one of the switch and one of the workers, which are joined by one
+    veth pair for each worker.
 
-    The namespaces exist as long as two processes that read from this process. So nothing remains
-    when this process has ended.
+    Two processes keep the namespaces alive; they read from a pipe of this process. So the
+    namespaces vanish when this process has ended.
     """
 
     def __init__(self, folder: Path, tools: dict[str, Path]) -> None:
@@ -131,9 +134,9 @@ class Lab:
         subprocess.run(_inside(pid, line.split()), check=True)
 
     def offer(self, lanes: int, pid: int, segments: int = 1) -> dict[str, Any]:
-        """Runs the load generator and returns its results. pid: the forwarder's process, whose
-        rings the load generator fills first; 0 to skip this. segments: the number of packets that
-        are sent as one buffer. Raises Stalled."""
+        """Runs the load generator and returns its results. pid: the process id of the forwarder,
+        whose rings the load generator fills before it measures; 0 to skip this. segments: the
+        number of packets that are sent as one buffer. Raises Stalled."""
         window = DRAIN_PACKETS if pid else FLOW_WINDOW
         numbers = [str(n) for n in (lanes, SLOTS, window, SECONDS, pid, segments)]
         interfaces = [f"h{number}" for number in range(1, WORKERS + 1)]
@@ -171,14 +174,15 @@ def _on_cpu(number: int) -> list[str]:
 
 
 def _drain_rate(result: dict[str, Any]) -> float:
-    """Returns the rate that follows from the first quartile of the drains' times. In slower drains,
-    a process may have waited for a processor."""
+    """Returns a packet rate, computed from the first quartile of the drains' times. In slower
+    drains, a process may have waited for a processor."""
     drains = sorted(result["drain_ns"])
     return float(result["drain_packets"] / drains[len(drains) // 4] * 1e9)
 
 
 def copy_forwarder(lab: Lab, lanes: int, program: Program) -> Sample:
-    """Measures the copy forwarder. The program is not used."""
+    """Measures the copy forwarder, which returns each frame. The parameter `program` is not
+    used."""
     interfaces = [f"s{number}" for number in range(1, WORKERS + 1)]
     numbers = [str(RING_FRAMES), str(COPY_BATCH)]
     command = [*_on_cpu(0), str(lab.tools["copy_forwarder"]), *numbers, *interfaces]
@@ -196,7 +200,8 @@ def _ports() -> list[str]:
 
 @contextlib.contextmanager
 def native_process(lab: Lab, program: Program, *arguments: str) -> Iterator[Any]:
-    """Yields the process of our switch, which has its entries and waits for packets."""
+    """Starts Agglab's switch with its table entries and yields its process when it is ready for
+    packets."""
     grpc = lab.folder / "grpc"
     ready, told = os.pipe()
     command = [*_on_cpu(0), sys.executable, "-m", "agglab.switch", *_ports(), str(program.json)]
@@ -212,12 +217,14 @@ def native_process(lab: Lab, program: Program, *arguments: str) -> Iterator[Any]
 
 
 def buffered_switch(lab: Lab, lanes: int, program: Program) -> Sample:
-    """Measures our switch. Packets come in buffers, each with as many packets as fit."""
+    """Measures Agglab's switch, to which packets are sent in buffers. Each buffer has as many
+    packets as fit."""
     return native_switch(lab, lanes, program, min(SEGMENTS, PAYLOAD_MAX // (4 * lanes + 12)))
 
 
 def native_switch(lab: Lab, lanes: int, program: Program, segments: int = 1) -> Sample:
-    """Measures our switch. Its rings are filled before it begins."""
+    """Measures Agglab's switch. Its rings are filled with packets before it begins to process
+    them."""
     stats = lab.folder / "stats"
     options = ("--ring-frames", str(RING_FRAMES), "--stats-socket", str(stats))
     with native_process(lab, program, *options) as process:
@@ -248,16 +255,16 @@ def _fill(address: str, program: Program) -> None:
 
 
 def entries() -> Entries:
-    """Returns the table entries of the switch of this laboratory."""
+    """Returns the table entries of the switch in this test bench."""
     shape, sizes = Topology("rack", workers=WORKERS), Switch(lanes=1, slots=SLOTS)
     scenario = Scenario(topology=shape, switch=sizes, workload=Workload(window=SLOTS))
     return all_entries(resolve(scenario))["s1"]
 
 
 def bmv2(lab: Lab, lanes: int, program: Program, filled: bool = True) -> Sample:
-    """Measures BMv2, which is started and filled as in a run. Its receive buffer cannot be filled
-    before it begins, and need not be, because BMv2 is slower than the load. filled: False for a
-    program without tables."""
+    """Measures BMv2, which is started and gets its table entries as in a run. Its receive buffer
+    cannot be filled before it begins, and need not be, because BMv2 is slower than the load.
+    filled: whether the table entries are added; False for a program without tables."""
     target = Bmv2Target(program.json, program.p4info)
     ports = {number: f"s{number}" for number in range(1, WORKERS + 1)}
     setting = SwitchSetting("s1", 0, ports, lab.folder, None, lab.switch_pid)
@@ -276,14 +283,14 @@ def bmv2(lab: Lab, lanes: int, program: Program, filled: bool = True) -> Sample:
 
 
 def cpu_s(pid: int) -> float:
-    """Returns the processor time that a process has used so far."""
+    """Returns the processor time, in seconds, that a process has used so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextlib.contextmanager
 def running(lab: Lab, command: list[str], **options: Any) -> Iterator[Any]:
-    """Yields a process in the switch's namespace, and ends it afterwards."""
+    """Starts a process in the switch's namespace, yields it, and ends it afterwards."""
     process = subprocess.Popen(_inside(lab.switch_pid, command), **options)
     try:
         yield process

@@ -1,4 +1,4 @@
-"""The form of a benchmark's results."""
+"""The classes of a benchmark's results: Row and Goal."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Goal:
-    """A goal for a row's ratio, or for its value if `of_value` is true: at least `limit`, or at
-    most `limit` if `most` is true."""
+    """A goal for a row: for its ratio, or for its value if `of_value` is true. The number must be
+    at least `limit`, or at most `limit` if `most` is true."""
 
     limit: float
     most: bool = False
@@ -17,8 +17,8 @@ class Goal:
 
 @dataclass(frozen=True)
 class Row:
-    """One measured value and its comparison: `ratio` is `value` divided by the value of
-    `baseline`."""
+    """One measured value, and its ratio to a value that was measured for comparison. baseline: a
+    description of what was measured for comparison."""
 
     part: str
     what: str
@@ -30,7 +30,7 @@ class Row:
 
     @property
     def met(self) -> bool | None:
-        """Whether the goal is reached, or None if there is no goal."""
+        """Whether the row reaches its goal, or None if it has no goal."""
         if self.goal is None:
             return None
         reached = self.value if self.goal.of_value else self.ratio

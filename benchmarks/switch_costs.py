@@ -1,5 +1,5 @@
-"""The costs of the switch apart from packets on wires: library calls, compile time, tables, memory,
-and an idle switch.
+"""The costs of Agglab's switch other than forwarding packets: library calls, compile time, tables,
+memory, and the load of an idle switch.
 
 Unless a row says otherwise, the program is the aggregation program (lab.aggregation) with 256
 lanes.
@@ -43,8 +43,8 @@ expect: {exact: true}
 
 
 def run() -> list[Row]:
-    """Runs the benchmarks, which takes about a minute, and returns their rows. Raises RuntimeError,
-    which names what the machine lacks."""
+    """Runs the benchmarks, which takes about a minute, and returns their rows. Raises RuntimeError
+    with a message that names what the machine lacks."""
     with tempfile.TemporaryDirectory(prefix="agglab-bench-") as folder:
         rows = [_calls(), *_compile_times(Path(folder)), *_tables(Path(folder))]
         lab.need_root()
@@ -56,7 +56,8 @@ def run() -> list[Row]:
 
 
 def _calls() -> Row:
-    """Measures a packet that belongs to no job: it is parsed, looked up, counted and dropped."""
+    """Measures the calls that process a packet of no job: the packet is parsed, looked up, counted
+    and dropped."""
     with Pipeline.load(lab.aggregation("agglab", LANES).json) as pipeline:
         frame = bytes(54 + 4 * LANES)
         seconds = min(_seconds_of_calls(pipeline, frame) for _ in range(REPEATS))
@@ -71,7 +72,8 @@ def _seconds_of_calls(pipeline: Pipeline, frame: bytes) -> float:
 
 
 def _compile_times(folder: Path) -> Iterator[Row]:
-    """Measures the time from the P4 text to the loaded shared object, in separate processes."""
+    """Measures the time from the P4 text to the loaded shared object, with an empty cache and with
+    a filled one. Each measurement is made in a separate process."""
     cold = _compile_and_load(folder / "cold")
     lab.aggregation("agglab", LANES)
     _load_cached()
@@ -97,7 +99,8 @@ def _compile_and_load(folder: Path) -> float:
 
 
 def _load_cached() -> float:
-    """Returns the seconds for which a process that already runs waits."""
+    """Returns the seconds that loading a program from the cache takes in a new process, without the
+    start of the process."""
     program = (
         "import time; from benchmarks import lab; from agglab.switch import Pipeline;"
         " start = time.perf_counter();"
@@ -109,8 +112,8 @@ def _load_cached() -> float:
 
 
 def _tables(folder: Path) -> Iterator[Row]:
-    """Measures, for each kind of entry, the cost of adding an entry and the cost of a packet.
-    Compares both with the costs in a table of few entries."""
+    """Measures, for each kind of table entry, the cost of adding an entry and the cost of a packet
+    that matches one. Compares both with the costs in a table of few entries."""
     output = folder / "tables.json"
     command = [
         sys.executable,
@@ -149,7 +152,7 @@ def _table_costs(program: Path, kind: str, count: int) -> tuple[float, float]:
 
 
 def _entry(rng: random.Random, kind: str, number: int) -> tuple[list[Match], bytes]:
-    """Returns an entry that differs from all others by its number, and a key (48 bits) that it
+    """Returns a table entry that differs from all others by `number`, and a key of 48 bits that it
     matches."""
     value = number << 16 | rng.getrandbits(16)
     match: Match = Exact(value)
@@ -164,7 +167,8 @@ def _entry(rng: random.Random, kind: str, number: int) -> tuple[list[Match], byt
 
 
 def _at_rest(place: lab.Lab) -> Iterator[Row]:
-    """Measures a switch without traffic. It has four ports, a control plane, and its entries."""
+    """Measures the processor time and the memory of a switch without traffic. It has four ports, a
+    control plane, and its table entries."""
     with lab.native_process(place, lab.aggregation("agglab", LANES)) as process:
         time.sleep(SETTLE_S)
         before = _cpu_ns(process.pid)
@@ -189,8 +193,8 @@ def _resident_bytes(pid: int) -> int:
 
 
 def _many_switches(folder: Path) -> Row:
-    """Measures the time from the command until the last of 64 hosts is ready. The P4 program has
-    been compiled before."""
+    """Measures the time from the start of the command until all 64 hosts of a run with 16 switches
+    are ready. The P4 program has been compiled before."""
     scenario = folder / "sixteen.yaml"
     scenario.write_text(SIXTEEN)
     seconds = statistics.median(_seconds_to_ready(scenario, folder) for _ in range(REPEATS))

@@ -1,8 +1,10 @@
-"""Packets per second of the switch that aggregates, compared with a forwarder that only copies.
+"""The packet rate of Agglab's switch while it aggregates, compared with a forwarder that only
+copies.
 
 The copy forwarder (switch/copy_forwarder.c) sends each frame back, with the same rings and system
-calls. It is offered single packets. The switch is offered single packets, and also buffers of up to
-64 packets. Repetitions alternate, and medians are taken (lab.py).
+calls as the switch. The copy forwarder gets single packets. The switch is measured with single
+packets, and also with buffers of up to 64 packets. Repetitions of these measurements alternate, and
+medians are taken (lab.py).
 """
 
 from __future__ import annotations
@@ -33,8 +35,8 @@ packets/s say little."""
 
 
 def run() -> list[Row]:
-    """Runs the benchmarks, which takes about a minute, and returns their rows. Raises RuntimeError,
-    which names what the machine lacks."""
+    """Runs the benchmarks, which takes about a minute, and returns their rows. Raises RuntimeError
+    with a message that names what the machine lacks."""
     lab.need_root()
     rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="agglab-bench-") as folder:

@@ -1,8 +1,9 @@
-"""The targets side by side: switches that aggregate, with our switch and with BMv2, and with the
-programs of both compilers.
+"""The packet rates of the targets: Agglab's switch and BMv2, each with the aggregation programs of
+both compilers.
 
-Repetitions alternate, and medians are taken (lab.py). `frames returned` is BMv2 with a program that
-only returns frames. It shows the part of BMv2's cost that no better compiled program could avoid.
+Repetitions alternate between them, and medians are taken (lab.py). The row `frames returned` is
+BMv2 with a program that only returns frames. It shows the part of BMv2's cost that no better
+compiled program could avoid.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ GOALS = {64: Goal(10.0), 256: Goal(25.0)}
 
 def run() -> list[Row]:
     """Runs the benchmarks, which takes about a minute, and returns their rows. If BMv2 is not
-    installed, says so in a line on stderr and returns no rows. Raises RuntimeError, which names
-    whatever else the machine lacks."""
+    installed, prints a line about this to stderr and returns no rows. Raises RuntimeError with a
+    message that names anything else that the machine lacks."""
     lab.need_root()
     try:
         require("bmv2")

@@ -1,8 +1,8 @@
-"""The cost of virtual time: processor time and memory for 64 to 1024 workers with 65,536 values
-each.
+"""The cost of simulation in virtual time: processor time and memory for 64 to 1024 workers with
+65,536 values each.
 
-`run()` returns the rows. A `ratio` near 1 means that the cost grows linearly. It takes about a
-minute.
+`run()` takes about a minute and returns the rows. A `ratio` near 1 means that the cost grows
+linearly with the number of workers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ LOSS = 0.01
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of one round. memory_bytes: the peak of the process's memory."""
+    """The cost of simulating one round. memory_bytes: the largest amount of memory that the process
+    used."""
 
     cpu_s: float
     events: int
@@ -65,8 +66,8 @@ def _rows() -> Iterator[Row]:
 
 
 def _alone(racks: int, loss: float) -> Cost:
-    """Measures one round in a process of its own, so that the peak of memory is that of this round
-    alone."""
+    """Measures one round in a separate process, so that the largest amount of memory is that of
+    this round alone."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(_cost, (racks, loss))
 

@@ -1,7 +1,8 @@
-"""Compiles C with the system's compiler, and caches the results.
+"""Compiles C with the machine's C compiler, and caches the results.
 
 The cache is `$AGGLAB_CACHE`, or `$XDG_CACHE_HOME/agglab`, or `~/.cache/agglab`. The name of a
-result is a hash of everything on which it depends: sources, flags, the compiler and the processor.
+cached file is a hash of everything on which the file depends: sources, flags, the compiler and the
+processor.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ LIMIT_S = 600
 
 
 class BuildError(RuntimeError):
-    """An error: nothing could be built, because there is no compiler or the cache cannot be used.
+    """Raised if nothing could be built, because there is no compiler or the cache cannot be used.
     The message is one line."""
 
 
 class CompileError(BuildError):
-    """An error: the compiler failed."""
+    """Raised if the compiler ended with an error."""
 
 
 def cache_folder() -> Path:
@@ -56,9 +57,9 @@ def compiler() -> str:
 
 @lru_cache
 def _compiler(wanted: str | None) -> tuple[str, str]:
-    """Returns the compiler's path, and a text that differs if another compiler is at that path. The
-    result is kept, because a switch that has dropped its privileges may not be able to see the
-    compiler any more."""
+    """Returns the compiler's path, and a text that changes when another compiler is installed at
+    this path. The result is kept in memory, because a switch that has dropped its privileges may
+    not be able to see the compiler any more."""
     names = (wanted,) if wanted else ("cc", "gcc")
     path = next(filter(None, map(shutil.which, names)), None)
     if path is None:
@@ -90,12 +91,12 @@ def build_library(
     flags: Sequence[str] = (),
     texts: Mapping[str, bytes] | None = None,
 ) -> Path:
-    """Returns the path of a shared object made of C files, from the cache if it is there. Raises
-    BuildError.
+    """Returns the path of a shared object that is built from C files, unless it is in the cache
+    already. Raises BuildError.
 
     If AGGLAB_SANITIZE is 1, the shared object has the address and undefined-behaviour sanitizers,
-    and the process must have libasan preloaded. folders: where headers are searched. flags: are
-    added to LIBRARY. texts: generated headers, by name.
+    and the process must have libasan preloaded. folders: where headers are searched. flags: flags
+    in addition to LIBRARY. texts: generated headers, by name.
     """
     files = [*sources, *(file for each in folders for file in sorted(each.glob("*.h")))]
     contents = [digest(texts or {}), *(digest(read([file])) for file in files)]
@@ -120,12 +121,13 @@ def build(
     texts: Mapping[str, bytes],
     folders: Sequence[Path] = (),
 ) -> Path:
-    """Returns the path of what the compiler makes of the sources, from the cache if it is there.
-    Processes that ask for the same result at once wait for the first of them. Raises BuildError.
+    """Returns the path of a file that the compiler makes of the sources, unless it is in the cache
+    already. If several processes ask for the same file at once, the first builds it and the others
+    wait. Raises BuildError.
 
     part: the folder in the cache. sources: absolute paths, or names of `texts`, which are put into
-    the folder in which the compiler works. content: a text that, with flags, compiler and
-    processor, identifies what is built. folders: where headers are searched.
+    the folder in which the compiler works. content: a text that identifies, together with the
+    flags, the compiler and the processor, what is built. folders: where headers are searched.
     """
     path, version = _compiler(os.environ.get("CC"))
     folder = _own_folder(part)
@@ -157,8 +159,8 @@ def _key(path: str, version: str, flags: Sequence[str], content: str) -> str:
 
 @lru_cache
 def _processor() -> str:
-    """Returns everything on which NATIVE depends. The result is kept, because reading it takes long
-    on machines with many processors."""
+    """Returns a description of the processor, with everything on which the flags NATIVE depend. The
+    result is kept in memory, because reading it takes long on machines with many processors."""
     try:
         lines = CPU_INFO.read_text().split("\n\n", 1)[0].splitlines()
     except OSError:
@@ -167,8 +169,8 @@ def _processor() -> str:
 
 
 def _own_folder(part: str) -> Path:
-    """Returns the part's folder in the cache and makes it if it is missing. Raises BuildError if
-    another user could have put files there, because they are loaded as code."""
+    """Returns the folder of `part` in the cache and makes it if it is missing. Raises BuildError if
+    another user could have put files there, because the files are loaded as code."""
     folder = cache_folder() / part
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -189,8 +191,8 @@ def _unwritable(folder: Path, error: OSError) -> BuildError:
 
 
 def _compile(command: Sequence[str], target: Path, texts: Mapping[str, bytes]) -> None:
-    """Compiles in a folder beside the target and then renames the result, so that other processes
-    see all of it or nothing."""
+    """Compiles into a temporary folder beside the target and then renames the result, so that other
+    processes see a complete file or none."""
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
         for name, text in texts.items():
             (Path(scratch) / name).write_bytes(text)

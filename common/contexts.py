@@ -1,4 +1,4 @@
-"""Base classes of objects for `with` statements."""
+"""Base classes of objects that are used in `with` statements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ B = TypeVar("B", bound="BuiltOnEntry")
 
 
 class Closing(ABC):
-    """An object that is closed at the end of a `with` statement."""
+    """An object whose `close` is called at the end of a `with` statement."""
 
     @abstractmethod
     def close(self) -> None: ...
@@ -30,8 +30,9 @@ class Closing(ABC):
 
 
 class BuiltOnEntry(ABC):
-    """An object that a `with` statement builds, completely or not at all, and takes down at its
-    end. The `_build` of a subclass puts on `_stack` what takes the object down."""
+    """An object that is built when a `with` statement is entered, completely or not at all, and
+    taken down at the end of the statement. A subclass defines `_build`, which puts on `_stack` what
+    takes the object down."""
 
     def __init__(self) -> None:
         self._stack = ExitStack()

@@ -1,8 +1,8 @@
-"""The protobuf classes of P4Info, made from the descriptors of the p4runtime package.
+"""Makes the protobuf classes of P4Info from the descriptors of the p4runtime package.
 
-The package's own classes are too old for current protobuf releases. They hold map fields
-(`type_info`) as repeated messages, which the text and JSON formats do not expect. The bytes on the
-wire are the same.
+The classes that the package itself contains are too old for current protobuf releases. They hold
+map fields (`type_info`) as repeated messages, which the text and JSON formats do not expect. The
+bytes on the wire are the same.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def _pool() -> Any:
 
 
 def _add(pool: Any, file: Any, known: set[str]) -> None:
-    """Adds a file's descriptor to the pool, after the descriptors on which it depends."""
+    """Adds the descriptor of a protobuf file to the pool, after the descriptors on which it
+    depends. known: the names of the files that the pool has."""
     if file.name in known:
         return
     known.add(file.name)

@@ -1,5 +1,5 @@
-"""Folders that only this user controls. What is loaded as code and the sockets on which programs
-listen are kept there."""
+"""Folders that only the current user controls. They are for files that are loaded as code, and for
+the sockets on which programs listen."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def state_folder() -> Path:
 
 
 def why_not_ours(path: Path, follow_link: bool = False) -> str | None:
-    """Returns the reason why another user could replace what this path leads to, or None if nobody
-    could."""
+    """Returns the reason why another user could replace the folder at `path`, or None if no other
+    user could. follow_link: whether a symbolic link at `path` is followed."""
     try:
         found = path.stat() if follow_link else path.lstat()
     except OSError as error:
@@ -38,7 +38,7 @@ def why_not_ours(path: Path, follow_link: bool = False) -> str | None:
 
 
 def make_private(path: Path) -> None:
-    """Makes a folder that only this user can enter, and the folders above it. The folder may
+    """Makes a folder that only the current user can enter, and the folders above it. The folder may
     already exist. Raises OSError if another user controls it."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     why = why_not_ours(path)

@@ -1,7 +1,8 @@
-"""One agent of a run: `python -m agglab.hosts.agent CONFIG.json`, in a host's namespace.
+"""The program of one agent in a run: `python -m agglab.hosts.agent CONFIG.json`. The testbed starts
+it in the network namespace of a host.
 
-It exchanges JSON lines with the testbed over the Unix socket that the configuration names
-(docs/architecture.md). It ends when it is told to stop or when the control socket is closed. Exit
+The agent exchanges JSON lines with the testbed over the Unix socket that the configuration names
+(docs/architecture.md). It ends when the testbed tells it to stop or closes the control socket. Exit
 codes: 0, no round has failed. 1, a round has failed, or the agent could not start; a `failed` event
 says why. 2, the configuration cannot be used.
 """
@@ -36,12 +37,13 @@ NUMBERS = "biufc"
 
 
 class Aborted(Exception):
-    """An exception: the testbed has aborted the round under way, and has got its answer."""
+    """Raised to leave the current round when the testbed has aborted it. The testbed's command has
+    already been answered then."""
 
 
 class Agent:
-    """The driver of an AgentCore on the real clock. It makes tensors and reduces them over a
-    socket."""
+    """The Driver of an AgentCore (agent_core.py) that uses the real clock. It makes the input of
+    each round and reduces it over a socket."""
 
     _reducer: Reducer
     """The session's reducer; `open` makes it."""
@@ -54,15 +56,15 @@ class Agent:
         self._prepare(0)
 
     def _prepare(self, number: int) -> None:
-        """Makes the input of round `number` and the room for its result. Every page of this memory
-        has been written to."""
+        """Makes the input of round `number` and allocates the memory for its result. Every page of
+        this memory has been written to."""
         self._next, self._values = number, self._config.inputs(number)
         if number == 0 or not self._config.work.in_place:
             self._out = self._config.work.room(self._values)
             self._sums = np.full(self._out.size, 1, np.int32) if self.core.sums_integers else None
 
     def run(self) -> None:
-        """Serves until Stopped is raised."""
+        """Carries out the testbed's commands until Stopped is raised."""
         self.core.start()
         while True:
             if not self._control.waits and not self.core.broken_off:
@@ -72,14 +74,15 @@ class Agent:
     # What the core asks for.
 
     def open(self, system: ModuleType, part: Part) -> Reducer:
-        """Returns what performs the rounds of a session: the system's own reducer, which may use
-        the user's class, or a Reducer around the system's endpoint."""
+        """Returns the object that performs the rounds of a session. This is the system's own
+        reducer, which may use the user's worker class, or else a Reducer around the system's
+        endpoint."""
         hooks = Hooks(self._progress, self._after_batch, self._record if self._recorder else None)
         self._reducer = reducer_of(system, part, hooks)
         return self._reducer
 
     def begin_round(self, number: int) -> None:
-        """Runs a whole round, and reports how it ended."""
+        """Runs round `number` to its end, and reports the outcome to the testbed."""
         if number != self._next:
             self._prepare(number)
         cpu_s, start_ns = time.process_time(), time.monotonic_ns()
@@ -100,8 +103,9 @@ class Agent:
         self.core.finish(start_ns, end_ns, cpu_s)
 
     def _reduce(self) -> Mapping[str, Any]:
-        """Returns the arrays that the caller of an all-reduce has afterwards, by name. With a
-        user's own worker, `result` is what its `all_reduce` returned, which may be anything."""
+        """Performs an all-reduce and returns, by name, the arrays that its caller then has. With a
+        user's own worker class, `result` is what its `all_reduce` returned, which may be
+        anything."""
         if not self._config.work.in_place:
             self._reducer.run(self._values, self._out, self._sums)
             return {"result": self._out, "sums": self._sums}
@@ -111,11 +115,12 @@ class Agent:
 
     @property
     def _is_training(self) -> bool:
-        """Whether a round is the run of a script."""
+        """Whether each round is one run of a training script."""
         return isinstance(self._config.work, Torch)
 
     def _train(self, number: int) -> Mapping[str, Any]:
-        """See ScriptRound.run."""
+        """Performs a round that is one run of a training script. Returns the arrays for the
+        testbed, by name; see ScriptRound.run."""
         config = self._config
         self._script = ScriptRound(
             self.core.part,
@@ -136,16 +141,18 @@ class Agent:
             self.core.execute(command)
 
     def _report(self, report: Mapping[str, Any]) -> None:
-        """Sends an event for a report of an epoch, if it comes from the first rank."""
+        """Sends an event with a script's report if the report is about an epoch and this agent has
+        rank 0."""
         if "epoch" in report and self.core.part.rank == 0:
             self.core.tell("trained", round=self.core.round, **report)
 
     def leave_round(self) -> None:
-        """Leaves the running `all_reduce`, which called `_progress`, by an exception."""
+        """Leaves the current round by raising Aborted through the `all_reduce` that called
+        `_progress`."""
         raise Aborted
 
     def stop(self) -> None:
-        """Ends the agent by an exception."""
+        """Ends the agent by raising Stopped."""
         raise Stopped
 
     # What happens within a round.
@@ -156,8 +163,8 @@ class Agent:
         self._keep_records()
 
     def _record(self, at_once: bool = False) -> None:
-        """Takes a sample, if one is due or `at_once` is true. Samples between rounds are kept in
-        memory until the next samples are written."""
+        """Records a sample of the agent's state, if one is due or `at_once` is true. Samples that
+        are taken between rounds stay in memory until the next samples are written."""
         recorder = self._recorder
         if recorder is None or not (at_once or time.monotonic_ns() >= recorder.due_ns):
             return
@@ -179,8 +186,8 @@ class Agent:
             time.sleep(self.core.slow_s)
 
     def _save(self, number: int, received: Mapping[str, Any]) -> None:
-        """Writes arrays for the testbed. What is not an array of numbers is not written; the
-        testbed then reports it as missing."""
+        """Writes the arrays of round `number` to files that the testbed reads. Values that are not
+        arrays of numbers are not written, and the testbed reports them as missing."""
         config = self._config
         if config.sums_dir is None:
             return
@@ -188,7 +195,8 @@ class Agent:
 
 
 def _recorder(config: Config) -> Recorder | None:
-    """Returns the recorder, or None if no samples are wanted."""
+    """Returns the recorder of this agent's samples, or None if the configuration asks for no
+    samples."""
     if not config.sample_ns or config.sums_dir is None:
         return None
     name = f"job{config.job}-rank{config.rank}-{time.monotonic_ns()}"
@@ -196,8 +204,8 @@ def _recorder(config: Config) -> Recorder | None:
 
 
 def _put(received: Mapping[str, Any], folder: Path) -> None:
-    """Writes a folder of files completely or not at all, even if the program is killed
-    meanwhile."""
+    """Writes a folder with one file for each array. The folder appears with all its files or not at
+    all, even if the program is killed while it writes."""
     part = folder.with_suffix(".part")
     for old in (part, folder):  # of an attempt that was broken off
         shutil.rmtree(old, ignore_errors=True)

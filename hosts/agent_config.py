@@ -1,4 +1,4 @@
-"""The configuration file of an agent: docs/architecture.md, hosts.agent."""
+"""The configuration file of an agent, which docs/architecture.md describes under "hosts.agent"."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ INTEGERS = ("job", "rank", "workers", "seed", "sample_ns")
 
 
 class ConfigError(ValueError):
-    """An error: the configuration cannot be used. The message names the key."""
+    """Raised if the configuration cannot be used. The message names the key."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,9 @@ class Config:
 
     @classmethod
     def of(cls, given: Mapping[str, Any], where: str) -> Config:
-        """Makes the configuration from all its keys. `work` has the form that workloads.told
-        returns. Raises ConfigError."""
+        """Makes the configuration from the values of all its keys. The value of `work` must have
+        the form that workloads.told returns. where: what the error message names as the place.
+        Raises ConfigError."""
         try:
             work = read(given["work"])
         except ValueError as error:
@@ -86,7 +87,8 @@ class Config:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """The fields that each event of the agent has."""
+        """The fields that are part of every event that the agent sends: job, name, rank, and the
+        role unless it is a worker."""
         role = {} if self.role == WORKER else {"role": self.role}
         return {"job": self.job, "name": self.name, "rank": self.rank, **role}
 
@@ -95,8 +97,9 @@ class Config:
         return self.work.inputs(InputKey(self.seed, self.job, self.rank, number))
 
     def part(self, members: Sequence[int], changed: Mapping[str, Any]) -> Part:
-        """Returns the part from which the endpoint of a session is made. members: the ranks in the
-        job of the session's workers. changed: settings that replace those of the configuration."""
+        """Returns the Part from which the endpoint of a session is made. members: the ranks, in the
+        whole job, of the workers that take part in the session. changed: settings that replace
+        those of the configuration."""
         if self.role == WORKER and self.rank not in members:
             raise ConfigError(f"rank is {self.rank}; it must be 0 to {len(members) - 1}")
         return Part(

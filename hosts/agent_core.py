@@ -1,5 +1,6 @@
-"""Carries out the testbed's commands and reports events: docs/architecture.md, hosts.agent. It does
-the same on a real and on a virtual clock. A Driver has the socket or the virtual time.
+"""The logic of an agent that is the same on a real and on a virtual clock: it carries out the
+testbed's commands and reports events (docs/architecture.md, hosts.agent). A Driver has the socket
+or the virtual time.
 
     core = AgentCore(config, driver, tell, now_ns)
     core.start()                    # opens the first session, says `ready`
@@ -32,7 +33,8 @@ Event = dict[str, Any]
 
 
 class Session(Protocol):
-    """An endpoint together with what carries its datagrams."""
+    """The interface of a session: an endpoint together with the object that carries its
+    datagrams."""
 
     @property
     def endpoint(self) -> Endpoint: ...
@@ -46,25 +48,26 @@ class Session(Protocol):
 
 
 class Driver(Protocol):
-    """The interface of what runs rounds, on a real or on a virtual clock."""
+    """The interface of the object that runs an agent's rounds, on a real or on a virtual clock."""
 
     def open(self, system: ModuleType, part: Part) -> Session:
-        """Returns a new session. The core has closed the session before."""
+        """Returns a new session. The core has already closed the previous session."""
 
     def begin_round(self, number: int) -> None:
-        """Runs a round, or starts it. At its end, the driver calls `finish` or `fail` of the
-        core."""
+        """Runs round `number`, or starts it. When the round has ended, the driver calls `finish` or
+        `fail` of the core."""
 
     def leave_round(self) -> None:
-        """Stops running the round."""
+        """Stops running the current round."""
 
     def stop(self) -> None:
         """Ends the program."""
 
 
 class AgentCore:
-    """The common part of every agent. tell: is called with every event. now_ns: the driver's clock.
-    Ranks are those of the whole job."""
+    """The logic that all agents have in common. tell: a function that is called with every event.
+    now_ns: a function that returns the time of the driver's clock. All ranks are ranks in the whole
+    job."""
 
     def __init__(
         self,
@@ -96,18 +99,20 @@ class AgentCore:
         self._latencies_before = histogram.none()
 
     def start(self) -> None:
-        """Opens a session of all workers. Raises what the driver raises."""
+        """Opens the first session, of all workers, and reports `ready`. Raises the exceptions of
+        the driver."""
         self._open(range(self._config.workers), {})
         self.tell("ready")
 
     @property
     def sums_integers(self) -> bool:
-        """Whether floats are summed as integers. The testbed then judges the integers too."""
+        """Whether the system converts floats to integers and sums these. The testbed then checks
+        the integers too."""
         return self._config.work.dtype == "float32" and getattr(self.system, "QUANTISES", False)
 
     @property
     def part(self) -> Part:
-        """The agent's part in the session."""
+        """The agent's Part in the current session."""
         assert self._part is not None, "the core has been started"
         return self._part
 
@@ -117,8 +122,8 @@ class AgentCore:
         return self._session
 
     def execute(self, command: Command) -> None:
-        """Does what a command of the testbed says. Raises AllReduceError for an unknown command,
-        and what the driver raises."""
+        """Carries out a command of the testbed. Raises AllReduceError for an unknown command, and
+        the exceptions of the driver."""
         kind = command.get("command")
         if kind == "round":
             assert self.round is None, "a round is under way"
@@ -146,19 +151,20 @@ class AgentCore:
     # A round.
 
     def after_batch(self) -> None:
-        """Reports the results in `marks` that the round has now."""
+        """Sends a `chunk` event for each count in `marks` that the round's number of completed
+        chunks has reached."""
         done = self.session.endpoint.chunks_done
         while self.marks and self.marks[0] <= done:
             self.tell("chunk", round=self.round, chunk=self.marks.pop(0))
 
     def finish(self, start_ns: int, end_ns: int, cpu_s: float) -> None:
-        """Reports that the round has ended with a result."""
+        """Reports to the testbed that the round has ended with a result."""
         number, self.round = self.round, None
         stats = self.told()
         self.tell("round", round=number, start_ns=start_ns, end_ns=end_ns, cpu_s=cpu_s, stats=stats)
 
     def fail(self, error: AllReduceError) -> None:
-        """Reports that the round has ended without a result."""
+        """Reports to the testbed that the round has ended without a result."""
         self.failed = True
         missing = error.missing if isinstance(error, RoundTimeout) else None
         listed = None if missing is None else [list(pair) for pair in missing]
@@ -166,7 +172,7 @@ class AgentCore:
         self._leave("failed", error=one_line(error), missing=listed, **gone)
 
     def progress(self) -> Event:
-        """Returns the round's progress as an event that has not been sent yet."""
+        """Returns a `progress` event for the current round, without sending it."""
         endpoint = self.session.endpoint
         return self._event(
             "progress",
@@ -180,26 +186,27 @@ class AgentCore:
 
     @property
     def unreported(self) -> dict[str, int]:
-        """The counts that no event has reported yet."""
+        """The increase of each count since the last event that reported counts."""
         counted = self.session.stats.items()
         return {name: count - self._before.get(name, 0) for name, count in counted}
 
     def told(self) -> dict[str, int]:
-        """Returns the counts that no event has reported yet, and marks them as reported."""
+        """Returns the increase of each count since the last report, and marks all counts as
+        reported."""
         stats = self.unreported
         self._before = self.session.stats
         return stats
 
     def tell(self, event: str, **content: Any) -> None:
-        """Sends an event that something has happened now."""
+        """Sends an event, with the current time, to the testbed."""
         self._send(self._event(event, **content))
 
     def _event(self, event: str, **content: Any) -> Event:
         return {"event": event, **self._config.identity, **content, "t_ns": self._now_ns()}
 
     def _leave(self, event: str, **content: Any) -> None:
-        """Leaves a round without a result and reports this. The event is also sent if no round is
-        under way, because every abort is answered."""
+        """Leaves the current round without a result and sends an event that says so. The event is
+        also sent if no round is under way, because the testbed expects an answer to every abort."""
         waiting: list[list[int]] = []
         known: dict[str, Any] = {"stats": {}}
         if self.round is not None:
@@ -218,12 +225,12 @@ class AgentCore:
 
     @property
     def latencies(self) -> NDArray[np.int64]:
-        """The histogram (histogram.py) of latencies of all sessions."""
+        """The histogram (histogram.py) of the latencies in all sessions of this agent."""
         return self._latencies_before + recording.latencies(self.session.endpoint)
 
     def _open(self, members: Sequence[int], settings: Mapping[str, Any]) -> None:
-        """Opens a session. Counts of the session before that were not reported are reported with
-        those of the new session."""
+        """Opens a session. Counts of the previous session that no event has reported yet are
+        reported with those of the new session."""
         unreported: Mapping[str, int] = {}
         if self._session is not None:
             unreported = self.unreported
@@ -238,5 +245,5 @@ class AgentCore:
 
 
 def one_line(error: Exception) -> str:
-    """Returns an error's text in one line, for an event."""
+    """Returns the text of an exception as one line, for an event."""
     return " ".join((str(error).strip() or type(error).__name__).split())

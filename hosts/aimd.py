@@ -1,20 +1,20 @@
-"""A window that follows marks of congestion: additive increase, multiplicative decrease.
+"""A window that adapts to congestion marks: additive increase, multiplicative decrease.
 
-It is for an endpoint that has a window for each flow. A switch marks packets when a link is busy
-(p4/include/phantom_queue.p4). The receiver repeats the mark in its answer, and the endpoint tells
-the window of every answer. This module imports nothing of `hosts`.
+It is for endpoints that have one window for each flow. A switch marks packets when a link is busy
+(p4/include/phantom_queue.p4). The receiver copies the mark into its answer, and the endpoint passes
+every answer's mark to the window. This module imports nothing of `hosts`.
 """
 
 from __future__ import annotations
 
 
 class AimdWindow:
-    """The number of packets that may be in flight, adapted to marks.
+    """The number of packets that may be in flight, adapted to congestion marks.
 
-    A round trip is over when as many answers have come as were in flight at its beginning. If none
-    was marked, the window grows by one packet. If at least one was marked, the window is halved,
-    once. The packets then in flight met the same queue, so their marks say nothing new: the
-    following round trip changes nothing. A loss counts as a mark.
+    A round trip ends when as many answers have come as packets were in flight at its beginning. If
+    no answer was marked, the window grows by one packet. If at least one was marked, the window is
+    halved once. The packets that are then in flight met the same queue, so the marks of the next
+    round trip are ignored. A loss counts as a mark.
 
     least, most: limits in packets, 1 <= least <= most. start: the first window, within the limits.
     """
@@ -34,8 +34,8 @@ class AimdWindow:
         self._knows = False
 
     def answered(self, marked: bool) -> None:
-        """Notes that an awaited answer has come. marked: whether a switch on the way said that a
-        link is busy."""
+        """Adapts the window to an awaited answer that has come. marked: whether a switch on the way
+        said that a link is busy."""
         self._marked = self._marked or marked
         self._left -= 1
         if self._left > 0:
@@ -49,5 +49,5 @@ class AimdWindow:
         self._knows, self._marked = shrinks, False
 
     def lost(self) -> None:
-        """Notes that a packet was taken for lost."""
+        """Notes that a packet was considered lost, which has the effect of a mark."""
         self._marked = True

@@ -1,5 +1,5 @@
-"""The public call: `AllReducer.all_reduce(array)`. This module imports only agglab.common and other
-modules of `hosts`."""
+"""The public call of a worker, `AllReducer.all_reduce(array)`. This module imports only
+agglab.common and other modules of `hosts`."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ DTYPES = (np.dtype(np.int32), np.dtype(np.float32))
 
 
 class Reducer(Closing):
-    """An endpoint with a socket. Only one thread may use it at a time. Raises AllReduceError if an
-    address cannot be used, or if the packets exceed the interface's MTU."""
+    """An endpoint together with its socket, which performs all-reduces. Only one thread may use it
+    at a time. The constructor raises AllReduceError if an address cannot be used, or if the packets
+    exceed the interface's MTU."""
 
     def __init__(self, endpoint: Endpoint, bind: Address, hooks: Hooks = NO_HOOKS) -> None:
         self.endpoint = endpoint
@@ -68,8 +69,8 @@ class Reducer(Closing):
         return out
 
     def run(self, values: NDArray, total: NDArray, sums: NDArray[np.int32] | None) -> None:
-        """Performs one round of the endpoint; see Endpoint.begin. Raises what `all_reduce`
-        raises."""
+        """Performs one round of the endpoint with these arrays, as described at Endpoint.begin.
+        Raises what `all_reduce` raises."""
         if self._link.closed:
             raise AllReduceError(f"{self._name()}: the reducer is closed")
         if self._broken:
@@ -88,8 +89,8 @@ class Reducer(Closing):
         return type(self).__name__
 
     def serve(self, interrupt: int) -> None:
-        """Answers other agents between rounds, until the file descriptor `interrupt` can be
-        read."""
+        """Answers packets of other agents between rounds, until the file descriptor `interrupt`
+        becomes readable."""
         waiting = select.poll()
         waiting.register(interrupt, select.POLLIN)
         if self.endpoint.listens:
@@ -110,9 +111,10 @@ class Reducer(Closing):
 
     @property
     def stats(self) -> dict[str, int]:
-        """The counts since the reducer was made. These are the endpoint's counters, `kernel_drops`
-        (datagrams that found the socket's buffer full), `unsent` (datagrams that the kernel did not
-        take) and `network_errors` (errors that ICMP messages reported, forged or not)."""
+        """The counts since the reducer was made: the endpoint's counters, `kernel_drops` (datagrams
+        that found the socket's buffer full), `unsent` (datagrams that the kernel did not accept for
+        sending) and `network_errors` (errors that ICMP messages reported, whether or not these were
+        forged)."""
         link = self._link
         return dict(self.endpoint.counters) | {
             "kernel_drops": link.kernel_drops,
@@ -126,18 +128,19 @@ class Reducer(Closing):
 
 
 class AllReducer(Reducer):
-    """One worker of a job, which sums arrays over all workers through the switch. Only one thread
-    may use it at a time.
+    """One worker of a job. It sums arrays over all workers through the switch. Only one thread may
+    use it at a time.
 
     All workers of a job must call `all_reduce` equally often, with arrays of the same number of
     elements and the same dtype. Otherwise all of them raise ShapeMismatch.
 
-    bind: this worker's address and port, as they are in the switch's table. window: how many slots
-    are used at once, by default all; all workers of a job must use the same number. first_tag: any
-    number, for a fresh switch. first_timeout_s: how long to wait for a first result.
+    bind: this worker's address and port, as the switch's table contains them. window: how many
+    slots are used at once, by default all; all workers of a job must use the same number.
+    first_tag: any number, if the switch has just been started. first_timeout_s: how long to wait
+    for a result before any round trip has been measured.
 
-    Raises ValueError for impossible numbers, and AllReduceError if the address cannot be used or
-    the packets exceed the interface's MTU.
+    The constructor raises ValueError for numbers out of range, and AllReduceError if the address
+    cannot be used or the packets exceed the interface's MTU.
     """
 
     def __init__(
@@ -210,8 +213,8 @@ def _check_sums(array: NDArray, out: NDArray | None, sums: NDArray[np.int32] | N
 
 
 def _flat_result(values: NDArray, out: NDArray | None) -> NDArray:
-    """Returns flat, contiguous, aligned memory for the result. This is the memory of `out` if it
-    has these properties."""
+    """Returns flat, contiguous, aligned memory for the result. This is the memory of `out` if `out`
+    is contiguous and aligned."""
     if out is not None and out.flags.c_contiguous and out.flags.aligned:
         return np.asarray(out).reshape(-1)  # a np.matrix has two dimensions whatever is done to it
     return np.empty_like(values)

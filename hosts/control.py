@@ -10,11 +10,12 @@ from typing import Any
 
 
 class Stopped(Exception):
-    """An exception: the testbed told the agent to stop, or closed the control socket."""
+    """Raised when the testbed has told the agent to stop, or has closed the control socket."""
 
 
 class Control:
-    """A connection to the control socket at `path`. Raises OSError if nobody listens there."""
+    """The agent's connection to the control socket at `path`. The constructor raises OSError if no
+    process listens there."""
 
     def __init__(self, path: str) -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -22,31 +23,31 @@ class Control:
         self._received = b""
 
     def send(self, event: dict[str, Any]) -> None:
-        """Sends one event. Raises Stopped if the testbed has gone."""
+        """Sends one event. Raises Stopped if the testbed has closed the socket."""
         try:
             self._socket.sendall(json.dumps(event).encode() + b"\n")
         except (BrokenPipeError, ConnectionResetError):
             raise Stopped from None
 
     def wait(self) -> dict[str, Any]:
-        """Returns the next command, and waits for it without a time limit. Raises Stopped."""
+        """Waits for the next command, without a time limit, and returns it. Raises Stopped."""
         while not self.waits:
             self._receive()
         return self._next()
 
     def fileno(self) -> int:
-        """Returns the socket's descriptor, so that a caller can wait for commands and other events
-        together."""
+        """Returns the file descriptor of the socket, so that a caller can wait for commands and for
+        other input at the same time."""
         return self._socket.fileno()
 
     @property
     def waits(self) -> bool:
-        """Whether a command has already come."""
+        """Whether a complete command has been received and not yet taken."""
         return b"\n" in self._received
 
     def arrived(self) -> Iterator[dict[str, Any]]:
-        """Yields the commands that have come. Commands that the caller does not take remain. Raises
-        Stopped."""
+        """Yields the commands that have been received. Commands that the caller does not take from
+        the iterator stay for later calls. Raises Stopped."""
         self._socket.setblocking(False)
         with contextlib.suppress(BlockingIOError):
             self._receive()

@@ -1,7 +1,7 @@
-"""Moves an endpoint's datagrams over a UDP socket, many in each system call (native/io.c).
+"""Moves the datagrams of an endpoint over a UDP socket, many in each system call (native/io.c).
 
-It lets results gather, so that each call moves many. This module imports only other modules of
-`hosts`.
+Before each receive call, the driver waits for a moment in which several datagrams can arrive. This
+module imports only other modules of `hosts`.
 """
 
 from __future__ import annotations
@@ -41,9 +41,10 @@ def default_window(frame_bytes: int, most: int, link_rate_bps: float | None = No
     """Returns the window for links of a known rate: the number of frames that a link carries in 10
     ms, but at least 16 and at most `most`. Returns `most` if the rate is not known.
 
-    10 ms cover the round trip, the time in which every worker lets results gather, and the time for
-    which a process waits for its turn on a shared machine. All workers of a job must use the same
-    window, so the rate is that of the slowest link.
+    10 ms cover three times: the round trip, the time for which workers let results gather before
+    they receive them, and the time for which a process waits for a processor on a shared machine.
+    All workers of a job must use the same window, so `link_rate_bps` must be the rate of the
+    slowest link.
     """
     if not link_rate_bps:
         return most
@@ -53,7 +54,8 @@ def default_window(frame_bytes: int, most: int, link_rate_bps: float | None = No
 
 def first_timeout_s(window: int, lanes: int, link_rate_bps: float | None = None) -> float:
     """Returns how long to wait for the first result while no round trip has been measured. This is
-    20 times the time that a window takes on the link, but at least 20 ms and at most 100 ms."""
+    20 times the time that a window of packets takes on the link, but at least 20 ms and at most 100
+    ms."""
     if not link_rate_bps:
         return FIRST_TIMEOUT_MAX_S
     window_s = window * wire.frame_bytes(lanes) * 8 / link_rate_bps
@@ -61,10 +63,11 @@ def first_timeout_s(window: int, lanes: int, link_rate_bps: float | None = None)
 
 
 class Link:
-    """A UDP socket with the buffers for one endpoint's traffic. If the endpoint has one peer, the
-    socket is connected to it.
+    """A UDP socket with the buffers for one endpoint's traffic. If the endpoint has only one peer,
+    the socket is connected to this peer.
 
-    Raises AllReduceError if an address cannot be used, or if the interface's MTU is too small.
+    The constructor raises AllReduceError if an address cannot be used, or if the interface's MTU is
+    too small.
     """
 
     def __init__(self, endpoint: Endpoint, bind: Address) -> None:
@@ -101,7 +104,7 @@ class Link:
         return made
 
     def send(self, rows: NDArray[np.uint32]) -> None:
-        """Sends the rows `rows` of the endpoint's outbox."""
+        """Sends the datagrams in the given rows of the endpoint's outbox."""
         if self._endpoint.outbox is not self._columns:
             self._columns = self._endpoint.outbox
             self._outbox = Rows.of(self._columns)
@@ -111,8 +114,8 @@ class Link:
             raise AllReduceError(f"cannot send to {self.names()}: {os.strerror(-error)}")
 
     def receive(self, gather_ns: int, wait_ns: int) -> Inbox:
-        """Lets datagrams gather for `gather_ns` and returns them. If none has come by then, waits
-        for the first one, at most `wait_ns`."""
+        """Waits for `gather_ns`, so that several datagrams can arrive, and returns those that came.
+        If none came, waits for the first one for at most `wait_ns` more."""
         count = self._native.io_receive(self._io, gather_ns, wait_ns)
         if count < 0:
             raise AllReduceError(f"cannot receive: {os.strerror(-count)}")
@@ -125,8 +128,8 @@ class Link:
 
     @property
     def strangers(self) -> int:
-        """The number of datagrams that were thrown away because their sender is no peer of this
-        endpoint. A connected socket never receives such datagrams."""
+        """The number of datagrams that were discarded because they came from an address that is no
+        peer of this endpoint. A connected socket never receives such datagrams."""
         if not self.closed:
             self._strangers = self._native.io_strangers(self._io)
         return self._strangers
@@ -142,8 +145,8 @@ class Link:
 
     @property
     def unsent(self) -> int:
-        """The number of datagrams that the kernel did not take. The worker's timers sent them
-        again."""
+        """The number of datagrams that the kernel did not accept for sending. Loss recovery sends
+        them again later."""
         if not self.closed:
             self._unsent = self._native.io_unsent(self._io)
         return self._unsent
@@ -151,7 +154,8 @@ class Link:
     @property
     def network_errors(self) -> int:
         """The number of errors that the network reported, by ICMP messages or because an interface
-        was down. Anyone can send such messages, so they are only counted."""
+        was down. Anyone can send ICMP messages, so the errors are counted and have no other
+        effect."""
         if not self.closed:
             self._network_errors = self._native.io_network_errors(self._io)
         return self._network_errors
@@ -163,7 +167,7 @@ class Link:
 
     @property
     def last_error(self) -> str | None:
-        """The text of the last error that the network reported, or None."""
+        """The text of the most recent error that the network reported, or None."""
         code = self._native.io_last_error(self._io)
         return os.strerror(code) if code else None
 
@@ -212,8 +216,8 @@ def _network_order(ip: str) -> int:
 
 
 def _datagram_socket() -> socket.socket:
-    """Returns a UDP socket that never cuts datagrams into fragments. Only the interface's MTU
-    limits their length. ICMP messages do not, because anyone can send them."""
+    """Returns a UDP socket that never fragments datagrams. Only the interface's MTU limits their
+    length. ICMP messages cannot lower this limit, because anyone can send them."""
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
     sock.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE)
     return sock
@@ -222,8 +226,9 @@ def _datagram_socket() -> socket.socket:
 def _check_fits(bind: Address, peer: Address, longest_bytes: int) -> None:
     """Raises AllReduceError if the interface's MTU is too small for a datagram of `longest_bytes`.
 
-    The kernel compares a datagram's length with the MTU when it is given the first part of the
-    datagram (MSG_MORE). The socket is closed before the last part, so nothing is sent.
+    The function passes the kernel the datagram as an unfinished one (MSG_MORE). The kernel compares
+    its length with the MTU at once. The socket is closed before the datagram is finished, so
+    nothing is sent.
     """
     with _datagram_socket() as probe:
         probe.bind((bind[0], 0))
@@ -249,8 +254,8 @@ def _set_buffer(sock: socket.socket, forced: int, limited: int, size: int) -> No
 class ReceiveCoalescing:
     """An estimate of how long to let results gather before the next receive call.
 
-    It is the time in which a quarter of the packets in flight come back, at the recent pace. So
-    some packets are always in flight while the worker waits.
+    The estimate is the time in which a quarter of the packets in flight are answered, at the recent
+    rate. So some packets are always in flight while the worker waits.
     """
 
     def __init__(self) -> None:
@@ -265,7 +270,8 @@ class ReceiveCoalescing:
             self._last_ns = now_ns
 
     def wait_ns(self, in_flight: int) -> int:
-        """Returns how long to let results gather now."""
+        """Returns how long to let results gather before the next receive call. in_flight: the
+        number of packets in flight."""
         return min(COALESCE_MAX_NS, int(self._gap_ns * (in_flight // 4)))
 
 
@@ -276,11 +282,12 @@ def run_round(
     on_progress: Callable[[int], None] | None = None,
     on_batch: Callable[[], None] | None = None,
 ) -> None:
-    """Drives a round that has begun to its end. `on_progress(now_ns)` is called five times a
-    second, for the first time after 0.1 s. `on_batch()` is called after each wait for packets.
+    """Drives the round that `endpoint` has begun until it is done. `on_progress(now_ns)` is called
+    five times a second, for the first time after 0.1 s. `on_batch()` is called after each wait for
+    packets.
 
-    Raises AllReduceError. After that the job's slots are out of step, and the worker cannot be used
-    any more.
+    Raises AllReduceError. After this error the slots of the job's workers are no longer in step,
+    and the worker cannot be used any more.
     """
     received = endpoint.counters["received"]
     now_ns = time.monotonic_ns()
@@ -307,7 +314,8 @@ def run_round(
 
 
 def _circumstances(endpoint: Endpoint, link: Link, received_before: int) -> str:
-    """Returns what else is known when nothing more comes, as the end of an error message."""
+    """Returns the end of the error message for a round that received no more results: whether no
+    packet came at all, and the network's last error."""
     known = ""
     if endpoint.counters["received"] == received_before:
         known = f"; no packet at all came from {link.names()}"

@@ -26,12 +26,13 @@ Address = tuple[str, int]
 
 
 class Repeat(NamedTuple):
-    """A packet that is sent again.
+    """Facts about a packet that is sent again.
 
-    place, number: which packet of the protocol it is. Where switches aggregate, these are a slot
-    and a tag, which can be compared between all agents of a job. place is None if only the packet's
-    peer can have failed to answer. first_sent_ns: when the packet was first sent. gathered: whether
-    the peer answers only when it has heard all agents of the job.
+    place, number: which packet of the protocol it is. Where switches aggregate, these are its slot
+    and its tag, which can be compared between all agents of a job. place is None if only the
+    packet's receiver can have failed to answer. first_sent_ns: when the packet was first sent.
+    gathered: whether the receiver answers only when it has received such a packet from every worker
+    of the job.
     """
 
     place: int | None
@@ -41,30 +42,31 @@ class Repeat(NamedTuple):
 
 
 class Outbox(NamedTuple):
-    """Datagrams that may have to be sent, one in each row. frames: uint8 of shape (rows, row
-    bytes). lengths: uint32 of shape (rows,), which may be a strided view. peers: uint32 of shape
-    (rows,), the index in `Endpoint.peers` of the receiver."""
+    """Room for datagrams that an endpoint may have to send: each row holds one datagram. frames:
+    uint8 of shape (rows, row bytes). lengths: uint32 of shape (rows,), which may be a strided view.
+    peers: uint32 of shape (rows,), the receiver's index in `Endpoint.peers`."""
 
     frames: NDArray[np.uint8]
     lengths: NDArray[np.uint32]
     peers: NDArray[np.uint32]
 
     def datagram(self, row: int) -> bytes:
-        """Returns the UDP payload in a row."""
+        """Returns the UDP payload that row `row` holds."""
         return self.frames[row, : self.lengths[row]].tobytes()
 
     def peer(self, row: int) -> int:
-        """Returns the index in `Endpoint.peers` of the receiver of a row's packet."""
+        """Returns the index in `Endpoint.peers` of the receiver of the packet in row `row`."""
         return int(self.peers[row])
 
 
 class Inbox:
-    """Room for `capacity` UDP payloads that came, one in each row. `count` rows are in use.
+    """Room for `capacity` received UDP payloads: each row holds one payload. `count` rows are in
+    use.
 
     A row is longer than the longest legal payload, so that a payload that is too long can be
     recognized. `buffer` is uint8 of shape (capacity, row bytes). `lengths` is uint32 of shape
     (capacity,). `peers` is uint32 of shape (capacity,): the sender's index in `Endpoint.peers`.
-    Datagrams from other senders never get here.
+    Datagrams from senders that are no peers are never put here.
     """
 
     def __init__(self, capacity: int, longest_bytes: int) -> None:
@@ -79,8 +81,8 @@ class Inbox:
         self.peers_address = self.peers.ctypes.data
 
     def fill(self, datagrams: Sequence[bytes], peers: Sequence[int] | None = None) -> None:
-        """Replaces the contents. Of a payload longer than a row, only as many bytes as fit the row
-        are kept. peers: the sender of each payload, by default the first peer."""
+        """Replaces the contents with `datagrams`. If a payload is longer than a row, only its
+        beginning is kept. peers: the sender of each payload, by default the first peer."""
         for index, datagram in enumerate(datagrams):
             kept = datagram[: self.row_bytes]
             self.buffer[index, : len(kept)] = np.frombuffer(kept, np.uint8)
@@ -90,7 +92,8 @@ class Inbox:
 
 
 class Endpoint(Protocol):
-    """One agent's part in a system: that of a worker, a server or a scheduler."""
+    """The interface of an endpoint: one agent's part in a system, as a worker, a server or a
+    scheduler."""
 
     @property
     def peers(self) -> Sequence[Address]:
@@ -99,7 +102,8 @@ class Endpoint(Protocol):
 
     @property
     def outbox(self) -> Outbox:
-        """The packets whose rows `poll` returns. It is a new object whenever its arrays are new."""
+        """The Outbox whose rows `poll` returns. When its arrays are replaced, this is a new
+        object."""
 
     @property
     def longest_bytes(self) -> int:
@@ -122,22 +126,23 @@ class Endpoint(Protocol):
         """
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
-        """Takes the datagrams that came. Returns how many of them were awaited. Call `poll`
-        next."""
+        """Processes the datagrams in `inbox`, which came at `now_ns`. Returns how many of them the
+        endpoint had waited for. The caller must call `poll` next."""
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
-        """Returns the rows of the outbox to send now, in order, and sets `deadline_ns`. The array
-        is valid until the next call. Raises RoundTimeout when nothing awaited came for the give-up
-        time, and ShapeMismatch when the job's workers did not begin the same round."""
+        """Returns the rows of the outbox to send now, in order, and sets `deadline_ns`. The
+        returned array is valid until the next call. Raises RoundTimeout when nothing that the
+        endpoint waits for has come for the give-up time. Raises ShapeMismatch when the job's
+        workers did not begin the same round."""
 
     def repeats(self, row: int) -> Repeat | None:
-        """Returns what is known of the packet in a row that `poll` returned if the packet is sent
-        again. Returns None if it is sent for the first time."""
+        """Returns facts about the packet in row `row`, which `poll` has returned, if the packet is
+        sent again. Returns None if it is sent for the first time."""
 
     @property
     def deadline_ns(self) -> int:
-        """The time at which to call `poll` even if nothing came. It is the largest int64 if there
-        is no such time."""
+        """The time at which `poll` must be called even if no datagram has come. It is the largest
+        int64 if there is no such time."""
 
     @property
     def done(self) -> bool:
@@ -146,13 +151,13 @@ class Endpoint(Protocol):
 
     @property
     def listens(self) -> bool:
-        """Whether others may need the endpoint between rounds too. Examples are a server, and a
-        worker whose last acknowledgement was lost. Then `on_datagrams` and `poll` may be called at
-        any time, and only `begin` says that a round has begun."""
+        """Whether other agents may need the endpoint between rounds too. Examples are a server, and
+        a worker whose last acknowledgement was lost. Then `on_datagrams` and `poll` may be called
+        at any time, and a round begins only when `begin` is called."""
 
     @property
     def chunks(self) -> int:
-        """The number of chunks of the round, for this agent."""
+        """The number of chunks that this agent has in the round."""
 
     @property
     def chunks_done(self) -> int: ...
@@ -163,14 +168,15 @@ class Endpoint(Protocol):
 
     @property
     def counters(self) -> Mapping[str, int]:
-        """The counts since the endpoint was made. Every system counts sent, received,
-        retransmitted, duplicates, late, malformed, timeouts, bytes_sent and bytes_received. Bytes
-        are those of Ethernet frames without checksum."""
+        """The counters by name; they count from the creation of the endpoint. Every system has
+        sent, received, retransmitted, duplicates, late, malformed, timeouts, bytes_sent and
+        bytes_received. Bytes are those of Ethernet frames without checksum."""
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns what the endpoint waits for, at most `most` items. Messages and the system's
-        diagnosis use them."""
+        """Returns a description of what the endpoint waits for, in at most `most` items. What the
+        numbers of an item are depends on the system. Error messages and the system's diagnosis use
+        them."""
 
     def finish(self) -> None:
-        """Raises NotFinite if the finished round has no finite result. Even then the next round may
-        begin."""
+        """Raises NotFinite if the finished round has no finite result. The next round may begin
+        even then."""

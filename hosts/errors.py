@@ -1,5 +1,5 @@
-"""The errors of an all-reduce, and errors for numbers out of range. This module imports nothing of
-`hosts`."""
+"""The exceptions of an all-reduce, and a check for numbers out of range. This module imports
+nothing of `hosts`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 
 class AllReduceError(RuntimeError):
-    """An error because of which a round has no result. The message says in one line what is missing
-    or wrong, and where."""
+    """Raised if a round has no result; the base class of all such exceptions. The message says in
+    one line what is missing or wrong, and where."""
 
 
 class RoundTimeout(AllReduceError):
-    """An error: no awaited result came for as long as the worker was told to wait.
+    """Raised if no result that the worker waits for has come for the give-up time.
 
     `missing` lists runs of chunks that were sent and have no result, each as its first and last
     chunk. It is None if the system does not number its chunks.
@@ -24,20 +24,21 @@ class RoundTimeout(AllReduceError):
 
 
 class ShapeMismatch(AllReduceError):
-    """An error: the workers of the job did not begin the same round. All of them raise it."""
+    """Raised by all workers of a job if they did not begin the same round."""
 
 
 class ProgramFailed(AllReduceError):
-    """An error: the user's own program of this rank ended before it was done. The rank takes no
-    further part, although its agent still answers."""
+    """Raised if this rank's training script ended with an error. The rank takes no further part in
+    the job, although its agent still answers."""
 
 
 class NotFinite(AllReduceError):
-    """An error: the input of some worker contains Inf or NaN, or a sum is too large for float32."""
+    """Raised if the input of some worker contains Inf or NaN, or if a sum is too large for
+    float32."""
 
 
 def check_range(name: str, value: int, low: int, high: int) -> None:
-    """Raises ValueError, which names the allowed range, if the value is not from `low` to
-    `high`."""
+    """Raises ValueError if the value is not from `low` to `high`. The message names the allowed
+    range."""
     if not low <= value <= high:
         raise ValueError(f"{name} is {value}; it must be {low} to {high}")

@@ -1,5 +1,5 @@
-"""Conversion of a job's floats to integers by rules other than an exponent for each chunk:
-docs/numbers.md, "A scaling factor of one's own"."""
+"""The rules by which a job may convert floats to integers other than by one exponent for each
+chunk. docs/numbers.md describes them under "A scaling factor of one's own"."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Each value is counted at most once in each counter."""
 
 
 class State(ctypes.Structure):
-    """`struct fixed_point` of native/quantise.h."""
+    """The ctypes equivalent of `struct fixed_point` in native/quantise.h."""
 
     _fields_ = (
         ("noise_key", ctypes.c_uint64),
@@ -47,13 +47,13 @@ class FixedPoint:
     noise_key: int | None = None
 
     def value_bits(self, workers: int) -> int:
-        """Returns b: integers are at most 2^b - 1."""
+        """Returns the number b for which all integers are from -(2^b - 1) to 2^b - 1."""
         most = quantise.value_bits(workers)
         return most if self.bits is None else min(most, self.bits - 1)
 
     def state(self, workers: int) -> State:
-        """Returns the settings for the C code. The C code expects a scaling factor as the exponent
-        of a chunk that has this factor."""
+        """Returns the settings for the C code. It expects a scaling factor in another form: as the
+        exponent of a chunk to which this factor belongs."""
         exponent = 0
         if self.scale_log2 is not None:
             exponent = self.value_bits(workers) + 126 - self.scale_log2

@@ -1,5 +1,5 @@
-"""Generates C code from a NumPy dtype, so that a wire format is defined only once. This module
-imports only NumPy."""
+"""Generates C declarations from NumPy dtypes, so that each wire format is defined only once. This
+module imports only NumPy."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ TYPES = {1: "uint8_t", 2: "uint16_t", 4: "uint32_t", 8: "uint64_t"}
 
 
 def c_struct(name: str, record: np.dtype) -> str:
-    """Returns C code that declares `struct name` with the record's fields. The struct is packed.
-    The fields are in the byte order of the wire, big endian; the C code must convert them."""
+    """Returns C code that declares `struct name` with the fields of `record`. The struct is packed.
+    Its fields are big endian, as on the wire; the C code must convert them."""
     members = "".join(
         f"\t{TYPES[record[field].itemsize]} {field};\n" for field in record.names or ()
     )

@@ -1,8 +1,7 @@
-"""The hashes of v1model's `hash`, with which a host finds the same place as a P4 program. If the
-program calls `hash(place, HashAlgorithm.crc32, base, { a, b }, limit)`, the place is
+"""The hash functions of v1model's `hash`, by which a host computes the same places as a P4 program.
+If the program calls `hash(place, HashAlgorithm.crc32, base, { a, b }, limit)`, the place is
 `hash_place("crc32", [(a, 16), (b, 16)], base, limit)`, where `a` and `b` have 16 bits. This module
-imports nothing of `hosts`.
-"""
+imports nothing of `hosts`."""
 
 from __future__ import annotations
 
@@ -15,12 +14,12 @@ CRC16_REFLECTED = 0xA001
 def hash_place(
     algorithm: str, fields: Iterable[tuple[int, int]], base: int = 0, limit: int = 1 << 32
 ) -> int:
-    """Returns the result of `hash`: base + H mod limit, where H is the hash. The program may then
-    cut it to the width of its variable.
+    """Returns the number that `hash` computes: base + H mod limit, where H is the hash of the
+    fields. The P4 program may then cut this number to the width of its variable.
 
     algorithm: one of ALGORITHMS. fields: (value, bits) of each field or constant, in order, with
-    the values that the program sees. All their headers must be valid. Raises KeyError for another
-    algorithm.
+    the values that the program sees. The headers of all fields must be valid. Raises KeyError for
+    another algorithm.
     """
     return base + ALGORITHMS[algorithm](packed(fields)) % max(1, limit)
 
@@ -63,7 +62,7 @@ def xor16(data: bytes) -> int:
 
 
 def identity(data: bytes) -> int:
-    """Returns the first eight bytes as a number."""
+    """Returns the first eight bytes as a big-endian number."""
     return int.from_bytes(data[:8], "big")
 
 

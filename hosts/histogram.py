@@ -1,4 +1,4 @@
-"""A histogram of times (native/histogram.h) and its percentiles.
+"""A histogram of durations (native/histogram.h) and its percentiles.
 
 The buckets are log-linear, as those of HdrHistogram: each octave of nanoseconds has 32 buckets. So
 a percentile is known with a relative error of at most 1/64.
@@ -19,7 +19,7 @@ BYTES = 4 * BUCKETS
 
 
 def bounds_ns(bucket: int) -> tuple[int, int]:
-    """Returns the shortest and the longest time that a bucket counts."""
+    """Returns the shortest and the longest duration that belong to a bucket, in nanoseconds."""
     assert 0 <= bucket < BUCKETS
     shift = max(0, (bucket >> BITS) - 1)
     low = (bucket - (shift << BITS)) << shift
@@ -32,8 +32,8 @@ def none() -> NDArray[np.int64]:
 
 
 def percentiles_ns(counts: NDArray[np.int64], shares: Sequence[float]) -> list[float | None]:
-    """Returns a percentile for each share: the time that this share of all times does not exceed.
-    It is given as the middle of the bucket that contains it. All are None if the histogram is
+    """Returns one percentile for each share: the duration that this share of all durations does not
+    exceed. It is rounded to the middle of its bucket. All percentiles are None if the histogram is
     empty."""
     upto = np.cumsum(counts)
     if not upto[-1]:

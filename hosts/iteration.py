@@ -1,10 +1,11 @@
-"""Rounds that consist of several all-reduces at a worker: which all-reduce is made when.
+"""Rounds in which a worker makes several all-reduces, one after the other: which all-reduce begins
+when.
 
 With the workload `layers` (workloads/layers.py), a round is one iteration of a training: the
 gradients are cut into buckets, and the sum of each bucket is one all-reduce. With the workload
 `sgd`, a round is a whole training, and each step has one all-reduce (training_steps.py).
 IteratedEndpoint wraps a system's endpoint (hosts/endpoint.py). IteratedReducer wraps the reducer of
-a system that has a transport of its own.
+a system that does not send its packets through such an endpoint.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ NO_ROWS: NDArray[np.uint32] = np.zeros(0, np.uint32)
 
 
 def endpoint_of(system: ModuleType, part: Part) -> Endpoint:
-    """Returns the endpoint of a system. If the work has several all-reduces in a round, the
+    """Returns the endpoint of a system. If a round of the workload has several all-reduces, the
     endpoint makes them one after the other."""
     inner: Endpoint = system.endpoint(summing(part))
     work = part.work
@@ -45,15 +46,15 @@ def endpoint_of(system: ModuleType, part: Part) -> Endpoint:
 
 
 def summing(part: Part) -> Part:
-    """Returns the part as a system that sums sees it: its work is one all-reduce of the values of
-    all buckets."""
+    """Returns the Part that is passed to the system's own endpoint or reducer. In this Part,
+    several all-reduces of a round are replaced by a single one of the values of all buckets."""
     return replace(part, work=part.work.as_dense()) if isinstance(part.work, Iterated) else part
 
 
 def reducer_of(system: ModuleType, part: Part, hooks: Hooks) -> Any:
-    """Returns what performs the rounds of an agent. This is the system's own reducer (see
-    all_reduce.Reducer), which may use the user's class, or a Reducer around the system's
-    endpoint."""
+    """Returns the object that performs the rounds of an agent. This is the system's own reducer
+    (see all_reduce.Reducer), which may use the user's worker class, or else a Reducer around the
+    system's endpoint."""
     made, work = getattr(system, "reducer", None), part.work
     if isinstance(work, Iterated) and part.role == WORKER and not hasattr(system, "endpoint"):
         assert made, "a system has endpoints or reducers"
@@ -64,8 +65,8 @@ def reducer_of(system: ModuleType, part: Part, hooks: Hooks) -> Any:
 
 
 class ReductionSchedule(Protocol):
-    """The order and the times of the all-reduces of a round. Times may be of any monotonic
-    clock."""
+    """The interface of the order and the times of a round's all-reduces. Times may be of any
+    monotonic clock."""
 
     @property
     def next(self) -> Bucket | None:
@@ -74,14 +75,16 @@ class ReductionSchedule(Protocol):
 
     @property
     def due_ns(self) -> int:
-        """The time at which the next bucket may begin. When all buckets are summed: the end of the
-        round."""
+        """The time at which the all-reduce of the next bucket may begin. When all buckets are
+        summed, it is the time at which the round ends."""
 
     def values(self, bucket: Bucket) -> NDArray:
-        """Returns the worker's values of the next bucket, whose all-reduce begins now."""
+        """Returns the worker's values of the next bucket. It is called when the all-reduce of this
+        bucket begins."""
 
     def summed(self, now_ns: int) -> None:
-        """Notes that the sum of the next bucket is complete."""
+        """Notes that the sum of bucket `next` is complete. The bucket after it then becomes
+        `next`."""
 
     @property
     def elements_left(self) -> list[int]:
@@ -99,7 +102,8 @@ def schedule_of(
 
 
 class Iteration:
-    """The ReductionSchedule of one iteration of `layers`. values: the gradients of all layers."""
+    """The ReductionSchedule of one iteration of the workload `layers`. values: the gradients of all
+    layers."""
 
     def __init__(self, work: Layers, now_ns: int, values: NDArray) -> None:
         self._work, self._began_ns, self._values = work, now_ns, values
@@ -133,23 +137,23 @@ class Iteration:
 
 
 class ChunkCount:
-    """An estimate of how many chunks a whole round has, made from the chunks of its buckets."""
+    """An estimate of the number of chunks of a whole round."""
 
     def __init__(self) -> None:
         self.before = 0
 
     def of(self, chunks: int, left: Sequence[int]) -> int:
-        """Returns the number of chunks of the round. chunks: the number of chunks of the current
-        bucket. left: the numbers of values in the current bucket and in each later one. The chunks
-        of the later buckets are estimated."""
+        """Returns an estimate of the number of chunks of the round. chunks: the number of chunks of
+        the current bucket. left: the number of values in the current bucket and in each later one.
+        The chunks of the later buckets are estimated from these numbers."""
         if not left:
             return self.before
         return self.before + chunks + sum(-(-n * chunks // left[0]) for n in left[1:])
 
 
 class IteratedEndpoint:
-    """An Endpoint (hosts/endpoint.py) that makes all all-reduces of a round. Each bucket is a round
-    of the inner endpoint, one bucket at a time."""
+    """An Endpoint (hosts/endpoint.py) that makes all all-reduces of a round. It passes the buckets
+    to another endpoint, the inner one, for which each bucket is a round of its own."""
 
     def __init__(self, inner: Endpoint, work: Iterated, workers: int) -> None:
         self._inner, self._work, self._workers = inner, work, workers
@@ -162,8 +166,8 @@ class IteratedEndpoint:
 
     @property
     def peers(self) -> Sequence[Address]:
-        """The peers of the inner endpoint. The other properties about packets come from the inner
-        endpoint too."""
+        """The peers of the inner endpoint. The other properties about packets are passed on from
+        the inner endpoint in the same way."""
         return self._inner.peers
 
     @property
@@ -188,8 +192,8 @@ class IteratedEndpoint:
 
     @property
     def recoveries(self) -> Sequence[Recovery]:
-        """The loss recoveries of the inner endpoint. They know round trips and latencies
-        (hosts/recording.py)."""
+        """The `Recovery` objects of the inner endpoint, from which hosts/recording.py reads round
+        trips and latencies."""
         found: Sequence[Recovery] = getattr(self._inner, "recoveries", ())
         return found
 
@@ -197,14 +201,14 @@ class IteratedEndpoint:
         return self._inner.repeats(row)
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns what the current bucket waits for. Its chunks are numbered from the first chunk
-        of the bucket."""
+        """Returns what the inner endpoint waits for in the current bucket. Chunks are numbered from
+        the first chunk of this bucket."""
         return self._inner.waiting(most)
 
     @property
     def chunks(self) -> int:
-        """The number of chunks of all buckets. For buckets that have not begun, it is an
-        estimate."""
+        """The number of chunks of all buckets of the round. The part of the buckets that have not
+        begun is an estimate."""
         left = self._schedule.elements_left if self._schedule else []
         return self._count.of(self._inner.chunks, left)
 
@@ -225,7 +229,8 @@ class IteratedEndpoint:
         return self._inner.on_datagrams(now_ns, inbox)
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
-        """See Endpoint.poll. Also begins the next bucket when it is due, and ends the round."""
+        """Does what Endpoint.poll describes. Also begins the next bucket when it is due, and ends
+        the round."""
         if not self.done:
             self._go_on(now_ns)
         rows, inner_ns = NO_ROWS, NEVER_NS
@@ -277,8 +282,8 @@ class IteratedEndpoint:
             self._not_finite = self._not_finite or error
 
     def finish(self) -> None:
-        """Raises NotFinite if the sum of a bucket was not finite; the error is that of the first
-        such bucket."""
+        """Raises NotFinite if the sum of a bucket was not finite. If there are several such
+        buckets, it raises the error of the first."""
         assert self.done
         if self._not_finite:
             raise self._not_finite
@@ -289,7 +294,8 @@ def _cut(array: NDArray, bucket: Bucket) -> NDArray:
 
 
 class Blocking(Protocol):
-    """A reducer of a system that has a transport of its own (all_reduce.Reducer)."""
+    """The interface of a system's own reducer (see all_reduce.Reducer) whose `run` returns only
+    when the sum is complete."""
 
     @property
     def endpoint(self) -> Any: ...
@@ -306,8 +312,8 @@ class Blocking(Protocol):
 
 class IteratedReducer:
     """A reducer (see all_reduce.Reducer) that makes all all-reduces of a round, one after the
-    other. It uses an inner reducer whose `run` returns when the sum is complete. Meanwhile the time
-    of the computed passes goes on."""
+    other. It uses an inner reducer whose `run` returns when the sum is complete. The time of the
+    computed passes goes on while `run` is busy."""
 
     def __init__(self, inner: Blocking, work: Iterated, workers: int, hooks: Hooks) -> None:
         self._inner, self._work, self._workers, self._hooks = inner, work, workers, hooks
@@ -316,17 +322,17 @@ class IteratedReducer:
 
     @property
     def stats(self) -> dict[str, int]:
-        """The counts of the session."""
+        """The counts of the inner reducer since the session was opened."""
         return self._inner.stats
 
     def all_reduce(self, array: NDArray, out: NDArray, sums: NDArray | None = None) -> NDArray:
-        """See all_reduce.Reducer. The arrays must be flat and contiguous, as those of a workload
-        are."""
+        """Performs one round with these arrays, as `all_reduce` of all_reduce.Reducer does. The
+        arrays must be flat and contiguous."""
         self.run(array, out, sums)
         return out
 
     def run(self, values: NDArray, total: NDArray, sums: NDArray | None) -> None:
-        """Performs one round. Raises what the inner reducer raises. NotFinite is raised only when
+        """Performs one round. Raises the exceptions of the inner reducer, but NotFinite only when
         the round is over."""
         now_ns, not_finite = time.monotonic_ns(), None
         schedule = schedule_of(self._work, self._workers, now_ns, values, total)
@@ -346,8 +352,8 @@ class IteratedReducer:
             raise not_finite
 
     def _wait_until(self, due_ns: int) -> None:
-        """Waits until `due_ns`, as if a pass were computed. Meanwhile the commands of the testbed
-        are carried out."""
+        """Waits until `due_ns`, as if a pass were computed until then. Carries out the testbed's
+        commands while it waits."""
         told_ns = time.monotonic_ns()
         while (now_ns := time.monotonic_ns()) < due_ns:
             time.sleep(min(LOOK_S, (due_ns - now_ns) / 1e9))
@@ -359,7 +365,7 @@ class IteratedReducer:
 
 
 class IteratedWatch:
-    """A view of a reducer's endpoint for an agent. It numbers the chunks of all buckets
+    """The endpoint of an IteratedReducer as its agent sees it. It numbers the chunks of all buckets
     consecutively."""
 
     def __init__(self, inner: Any) -> None:
@@ -372,7 +378,7 @@ class IteratedWatch:
         return getattr(self._inner, name)
 
     def begin(self, schedule: ReductionSchedule) -> None:
-        """Notes that another round begins."""
+        """Notes that another round begins. schedule: the ReductionSchedule of this round."""
         self._schedule, self._count, self.under_way = schedule, ChunkCount(), False
 
     def summed(self) -> None:

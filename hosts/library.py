@@ -1,8 +1,8 @@
-"""Builds the C library (`native/*.c`, `systems/*/*.c`) with the system's compiler, once, and loads
-it.
+"""Builds the C library of the hosts (`native/*.c`, `systems/*/*.c`) with the machine's C compiler
+if the cache lacks it, and loads it.
 
-`common/c_build.py` keeps the library and says where. Of `hosts`, this module imports only `wire`,
-and each system's `wire` when it builds.
+`common/c_build.py` keeps the library and documents where. Of `hosts`, this module imports only
+`wire`, and while it builds also the `wire` module of each system.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ def _sources() -> list[Path]:
 
 
 def _folders() -> list[Path]:
-    """Returns the folders in which headers are searched. A system's headers are beside the files
-    that include them."""
+    """Returns the folders in which the compiler searches for headers. The headers of a system are
+    in the folder of its C files."""
     return [SOURCES, *sorted({source.parent for source in SYSTEMS.glob("*/*.c")})]
 
 
 def _generated() -> dict[str, str]:
-    """Returns the headers that are generated from the wire formats: their names and texts."""
+    """Returns the text of each generated header, by the header's name. The headers are generated
+    from the wire formats."""
     headers = {"wire.h": wire.c_header()}
     for name in sorted({source.parent.name for source in SYSTEMS.glob("*/*.c")}):
         system = importlib.import_module(f"agglab.hosts.systems.{name}.wire")
@@ -81,13 +82,14 @@ _SIGNATURES: Signatures = {
 
 @functools.cache
 def load() -> ctypes.CDLL:
-    """Returns the library, which is built if the cache lacks it. Calls into it release the
-    interpreter's lock."""
+    """Builds the library if the cache lacks it, loads it and returns it. Calls of its functions
+    release Python's global interpreter lock."""
     return _declare(ctypes.CDLL(str(built())), _SIGNATURES)
 
 
 def load_system(signatures: Signatures) -> ctypes.CDLL:
-    """Returns the library as `load` does, and declares a system's own functions."""
+    """Returns the library, as `load` does, in which the functions of one system are declared too.
+    signatures: their argument and result types."""
     return _declare(load(), signatures)
 
 

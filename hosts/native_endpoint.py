@@ -1,5 +1,6 @@
-"""An endpoint whose work for each packet is written in C (native/endpoint.h), so that a driver can
-call it without Python. This module imports only the C library's loader and modules beside it."""
+"""The interface to endpoints whose processing of packets is written in C (native/endpoint.h). C
+code can drive such an endpoint without calling Python. This module imports only the loader of the C
+library and modules of the same folder."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from agglab.hosts.recovery import Recovery
 
 
 class Rows(ctypes.Structure):
-    """`struct outbox` of native/io.h: the addresses and strides of an Outbox's columns."""
+    """The ctypes equivalent of `struct outbox` in native/io.h: the addresses and strides of an
+    Outbox's arrays."""
 
     _fields_ = [
         (name, kind)
@@ -34,7 +36,7 @@ class Rows(ctypes.Structure):
 
 
 class NativeEndpoint(ctypes.Structure):
-    """`struct endpoint` of native/endpoint.h."""
+    """The ctypes equivalent of `struct endpoint` in native/endpoint.h."""
 
     _fields_ = [
         *[(name, ctypes.c_void_p) for name in ("state", "take", "poll", "queue")],
@@ -48,14 +50,15 @@ class NativeEndpoint(ctypes.Structure):
 
 @runtime_checkable
 class HasNativeEndpoint(Protocol):
-    """An endpoint (endpoint.Endpoint) with one peer that C code can drive through a round."""
+    """The interface of an endpoint (endpoint.Endpoint) that has one peer and that C code can drive
+    through a round."""
 
     def native(self, inbox: Inbox) -> NativeEndpoint:
         """Returns the structure by which C code drives the endpoint. It is valid as long as the
-        endpoint exists. inbox: where the driver puts datagrams that came."""
+        endpoint exists. inbox: where the driver puts received datagrams."""
 
     def failure(self, error: int) -> AllReduceError:
-        """Returns the error for an error number that the C code returned."""
+        """Returns the exception for an error number that the C code returned."""
 
 
 def native_endpoint(
@@ -69,9 +72,10 @@ def native_endpoint(
 ) -> NativeEndpoint:
     """Returns the structure by which C code drives an endpoint with one peer.
 
-    state: the endpoint's structure, with the fields `recovery` and `disagreed`. take, poll:
-    functions of the library. pendings: records that begin with recovery.PENDING and a tag, one for
-    each of the first rows of the outbox. All memory still belongs to the caller.
+    state: the endpoint's structure, with the fields `recovery` and `disagreed`. take, poll: the C
+    library's functions that do the work of `on_datagrams` and `poll`. pendings: records that begin
+    with recovery.PENDING and a tag, one for each of the first rows of the outbox. The caller must
+    keep all this memory alive.
     """
     begin, kind = ctypes.addressof(state), type(state)
     assert ctypes.sizeof(Recovery) == kind.recovery.size

@@ -1,8 +1,9 @@
-"""A worker class of the user's own: a subclass of AllReducer, named as `module:Class`.
+"""Loads and checks a worker class that a user has written: a subclass of AllReducer, named as
+`module:Class`.
 
 The class may have a static method `combine(inputs)`, for a switch program that does not add. Its
 argument is a list with the values of each worker, as int64 or float64 arrays. It returns the
-expected result, element by element. Results are verified with it.
+expected result, element by element. The testbed verifies results with it.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ ONLY_COMBINE = "in virtual time only its `combine` can be its own"
 
 
 class WorkerError(ValueError):
-    """An error: a worker class that cannot be used. The message is one line."""
+    """Raised if a worker class cannot be used. The message is one line."""
 
 
 def find(spec: str, folders: Sequence[Path]) -> str:
-    """Returns `spec` with the path of the module's file instead of its name, if one of the folders
-    has this file. Otherwise returns `spec`."""
+    """Returns `spec` with the path of the module's file in place of the module's name, if one of
+    the folders has this file. Otherwise returns `spec`."""
     module, _, name = spec.partition(":")
     relative = module if module.endswith(".py") else module.replace(".", "/") + ".py"
     for folder in folders:
@@ -47,11 +48,11 @@ def find(spec: str, folders: Sequence[Path]) -> str:
 
 
 def declared(spec: str) -> frozenset[str]:
-    """Returns the names of the methods that the class, or a base class in the same text, defines.
-    The module is not run.
+    """Returns the names of all methods that are defined by the class, or by its base classes in the
+    same file. The module is parsed and not run.
 
-    Raises WorkerError if the text has no such class, or if the class certainly is no worker. A
-    class that the text imports is not examined here; `load` does that.
+    Raises WorkerError if the file has no such class, or if the class certainly is no worker. A
+    class that the file imports is not examined here; `load` does that.
     """
     if not spec:
         return frozenset()
@@ -76,7 +77,8 @@ def declared(spec: str) -> frozenset[str]:
 
 
 def _source(name: str) -> Path | None:
-    """Returns the module's file, or None if it is not a Python text. Nothing is imported."""
+    """Returns the path of the module's file, or None if it is no Python source file. Nothing is
+    imported."""
     if name.endswith(".py"):
         return Path(name)
     found: ModuleSpec | None = None
@@ -93,7 +95,8 @@ def _source(name: str) -> Path | None:
 
 
 def _binds(statements: Sequence[ast.stmt], name: str) -> bool:
-    """Returns whether an import or an assignment may give the name a value."""
+    """Returns whether one of the statements is an import or an assignment that may give the name a
+    value."""
     for node in statements:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             if any((each.asname or each.name) in (name, "*") for each in node.names):
@@ -106,9 +109,9 @@ def _binds(statements: Sequence[ast.stmt], name: str) -> bool:
 
 
 def _lineage(classes: Mapping[str, ast.ClassDef], name: str) -> list[str] | None:
-    """Returns the names of the class and of its base classes in the text. Returns None if the text
-    lacks the class, or if each of its base classes is in the text or a builtin, because it is then
-    no worker."""
+    """Returns the names of the class and of its base classes in the same file. Returns None if the
+    file lacks the class. Also returns None if all its base classes are builtins or in the file,
+    because then it cannot be a subclass of AllReducer."""
     seen, waiting, outside = [], [name], False
     while waiting:
         each = waiting.pop()
@@ -152,8 +155,9 @@ def _is_worker(value: Any) -> TypeGuard[type[AllReducer]]:
 
 
 def combine_of(spec: str) -> Combine | None:
-    """Returns the class's own `combine`, or None if the switch adds. The returned function raises
-    WorkerError if the result is not an array of numbers like the inputs."""
+    """Returns the function `combine` of the class, or None if the class has none, because the
+    switch adds. The returned function raises WorkerError if the result is not an array of numbers
+    like the inputs."""
     own = getattr(load(spec), "combine", None)
     return partial(_combined, spec, own) if own else None
 
@@ -181,8 +185,8 @@ def _combined(spec: str, own: Combine, inputs: Sequence[NDArray[Any]]) -> NDArra
 
 
 def load_module(name: str) -> ModuleType:
-    """Returns the module with this name, or the module in this .py file. Raises what loading it
-    raises."""
+    """Returns the module with this name, or the module in the file of this name if it ends in .py.
+    Raises the exceptions of loading the module."""
     if not name.endswith(".py"):
         return importlib.import_module(name)
     path = Path(name)

@@ -1,4 +1,4 @@
-"""The description of one agent of a run, which is the same for every system."""
+"""The description of one agent of a run, in a form that is the same for every system."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Part:
 
     @property
     def peers(self) -> list[Address]:
-        """The addresses that the settings list under `peers`, each as [address, port]."""
+        """The addresses that the settings list under `peers`, as (host, port)."""
         return [(str(host), int(port)) for host, port in self.settings["peers"]]
 
 

@@ -1,5 +1,5 @@
-"""Conversion between float32 and int32 with powers of two on which all workers agree:
-docs/protocol.md, "Integers and floats".
+"""Conversion between float32 and int32 by multiplication with powers of two on which all workers
+agree. docs/protocol.md describes it under "Integers and floats".
 
 An array is cut into chunks of `lanes` values; the last chunk may be shorter. Each chunk has one
 exponent, the largest IEEE-754 exponent field of its values. Each function makes one pass over the
@@ -27,21 +27,22 @@ MAX_WORKERS = 1 << 30
 
 
 def value_bits(workers: int) -> int:
-    """Returns b of the protocol: integers are at most 2^b - 1, so that the sum of `workers`
-    integers fits int32."""
+    """Returns the number b of the protocol: integers are from -(2^b - 1) to 2^b - 1, so that the
+    sum of `workers` integers fits int32."""
     if not 1 <= workers <= MAX_WORKERS:
         raise ValueError(f"workers is {workers}; it must be 1 to {MAX_WORKERS}")
     return 31 - (workers - 1).bit_length()
 
 
 def scale_log2(exponents: NDArray[np.uint8] | int, workers: int) -> NDArray[np.int64]:
-    """Returns log2 of the factor between values and integers, for each exponent."""
+    """Returns, for each exponent, the base-2 logarithm of the factor by which floats are multiplied
+    to get integers."""
     fields = np.maximum(np.asarray(exponents, np.int64), 1)
     return value_bits(workers) - (fields - 126)
 
 
 def chunks_of(elements: int, lanes: int) -> int:
-    """Returns the number of chunks of an array."""
+    """Returns the number of chunks of an array of `elements` values."""
     return -(-elements // lanes)
 
 
@@ -91,7 +92,7 @@ def dequantise(
     lanes: int,
     out: NDArray[np.float32] | None = None,
 ) -> NDArray[np.float32]:
-    """Returns sum / scale of each value of a flat array, rounded once to float32. `sums` is int32
+    """Returns sum / scale for each value of a flat array, rounded once to float32. `sums` is int32
     or `>i4`."""
     _check("sums", sums, np.int32, ">i4")
     _check_exponents(exponents, sums.size, lanes)

@@ -1,8 +1,9 @@
-"""Samples of an agent's state, and the files in which a real agent keeps them for the testbed.
+"""Samples of an agent's state, and the files in which an agent on the real clock keeps them for the
+testbed.
 
-A file of samples holds a record of dtype SAMPLE for each sample; samples are only appended, whole
-records at a time. A second file holds the counts of latencies (histogram.py); it is replaced as a
-whole. This module imports only other modules of `hosts`.
+A file of samples holds one record of dtype SAMPLE for each sample. Only whole records are appended
+to it, and nothing else is changed. A second file holds the histogram of latencies (histogram.py);
+it is replaced as a whole. This module imports only other modules of `hosts`.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ Sample = tuple[int, ...]
 
 
 def sample(now_ns: int, stats: Mapping[str, int], endpoint: Endpoint) -> Sample:
-    """Returns a sample: a session's counts since it was opened, and its state. The round trip is
-    the smoothed one of RFC 6298, the longest over the session's paths. It is 0 if none has been
-    measured."""
+    """Returns a sample of a session: its counts since it was opened, and its state. The sampled
+    round trip is the smoothed round-trip time of RFC 6298, the longest over the session's paths. It
+    is 0 if none has been measured."""
     measured = (r.srtt_ns for r in getattr(endpoint, "recoveries", ()) if r.sampled)
     return (
         now_ns,
@@ -63,8 +64,9 @@ def latencies(endpoint: Endpoint) -> NDArray[np.int64]:
 
 
 class Recorder:
-    """A keeper of a real agent's samples in files. folder: where the files are. name: the name of
-    this run of the program. every_ns: the shortest time between two samples."""
+    """A recorder that keeps the samples of one agent on the real clock in files. folder: where the
+    files are. name: the name of this run of the program. every_ns: the shortest time between two
+    samples."""
 
     def __init__(self, folder: Path, name: str, every_ns: int) -> None:
         assert every_ns > 0
@@ -76,17 +78,18 @@ class Recorder:
         """The time at which the next sample is due."""
 
     def add(self, sampled: Sample) -> None:
-        """Adds a sample. The next one is due `every_ns` after its time."""
+        """Adds a sample, and sets `due_ns` to `every_ns` after the time of the sample."""
         self._kept.append(sampled)
         self.due_ns = sampled[0] + self._every_ns
 
     @property
     def is_full(self) -> bool:
-        """Whether the kept samples should be written now."""
+        """Whether so many samples are in memory that they should be written now."""
         return len(self._kept) >= KEPT_MAX
 
     def flush(self, counts: NDArray[np.int64]) -> None:
-        """Writes the kept samples, and replaces the file of latencies with `counts`."""
+        """Appends the samples in memory to the file of samples, and replaces the file of latencies
+        with `counts`."""
         kept, self._kept = self._kept, []
         with self._samples.open("ab") as file:
             file.write(np.array(kept, SAMPLE).tobytes())
@@ -97,6 +100,7 @@ class Recorder:
 
 
 def read_samples(path: Path) -> NDArray:
-    """Returns the samples in a file, of dtype SAMPLE. An incomplete last record is left out."""
+    """Returns the samples in a file, of dtype SAMPLE. A last record that was written only in part
+    is left out."""
     data = path.read_bytes()
     return np.frombuffer(data[: len(data) // SAMPLE.itemsize * SAMPLE.itemsize], SAMPLE)

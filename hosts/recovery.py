@@ -1,7 +1,8 @@
-"""Loss recovery, the same for all systems (native/recovery.c): its settings and its memory.
+"""The settings and the memory of loss recovery, which is the same for all systems and is written in
+C (native/recovery.c).
 
-docs/hosts.md, "When a packet is taken for lost", gives the reasons. This module imports only the C
-library's loader.
+docs/hosts.md gives the reasons for its rules under "When a packet is taken for lost". This module
+imports only the loader of the C library.
 """
 
 from __future__ import annotations
@@ -30,13 +31,14 @@ PENDING_BYTES = 40
 
 @dataclass(frozen=True)
 class Timing:
-    """The times, in nanoseconds, after which a worker takes a packet for lost, and after which it
+    """The times, in nanoseconds, after which a worker considers a packet lost, and after which it
     gives up.
 
-    The timeout of a silence is `initial_rto_ns` at first. Then it follows the measured round trip
-    (RFC 6298), from `min_rto_ns` to `max_rto_ns`. It is always at least `slack_ns` longer than the
-    mean round trip, which covers the time for which drivers let results gather. A packet is sent
-    again sooner if later packets were answered first, but not before `min_gap_ns` (docs/hosts.md).
+    A packet is sent again after a timeout in which no answer came. The timeout is `initial_rto_ns`
+    at first. Then it follows the measured round trip (RFC 6298), from `min_rto_ns` to `max_rto_ns`.
+    It is always at least `slack_ns` longer than the mean round trip, to cover the time for which
+    drivers let results gather. A packet is sent again sooner if later packets were answered first,
+    but not before `min_gap_ns` (docs/hosts.md).
     """
 
     initial_rto_ns: int = 100_000_000
@@ -48,7 +50,8 @@ class Timing:
 
 
 class Recovery(ctypes.Structure):
-    """`struct recovery` of native/recovery.h."""
+    """The ctypes equivalent of `struct recovery` in native/recovery.h: the loss recovery of one
+    path."""
 
     _fields_ = [
         *[
@@ -78,8 +81,8 @@ class Recovery(ctypes.Structure):
 
     @classmethod
     def of(cls, timing: Timing, hold_ns: int = 0) -> Recovery:
-        """Returns the state at the start, when nothing has been measured. hold_ns: the longest time
-        for which the peer may delay an answer on purpose."""
+        """Returns the initial state, in which no round trip has been measured. hold_ns: the longest
+        time for which the peer may delay an answer on purpose."""
         return cls(
             min_rto_ns=timing.min_rto_ns,
             min_gap_ns=timing.min_gap_ns,
@@ -98,6 +101,6 @@ class Recovery(ctypes.Structure):
 
 
 def check_layout() -> None:
-    """Checks that C and Python agree on the layout of the structures in memory."""
+    """Raises AssertionError unless C and Python agree on the layout of the structures in memory."""
     expected = ctypes.sizeof(Recovery) << 16 | PENDING_BYTES
     assert library.load().recovery_layout() == expected, "recovery.h and recovery.py differ"

@@ -1,6 +1,6 @@
-"""The record that an agent keeps of the reductions it made for a script: the times, the type and
-number of values, and a hash of each result. Of a random sample of the reductions it also keeps all
-values. The testbed judges a training by this record."""
+"""An agent's record of the reductions that it made for a training script: the times, the type and
+number of values, and a hash of each result. For a random sample of the reductions, the record also
+has all values. The testbed judges a training by this record."""
 
 from __future__ import annotations
 
@@ -44,8 +44,9 @@ def sample_name(what: str, number: int) -> str:
 
 
 class Ledger:
-    """The record of one run of a script at one rank. key: names the run; ranks with the same key
-    sample the same reductions, if they make the same reductions."""
+    """The record of one run of a script at one rank. key: a text that identifies the run. Ranks
+    with the same key choose the same reductions for the sample, if they make the same
+    reductions."""
 
     def __init__(self, key: str) -> None:
         self._chance = Random(f"{key}/sample")
@@ -85,8 +86,8 @@ class Ledger:
         end_ns: int,
     ) -> None:
         """Adds a reduction that has ended. values: the input, or None if the reduction is not in
-        the sample. result: int32 or float32, flat. sums: the integers that crossed the network, or
-        None where an endpoint does not give them."""
+        the sample. result: a flat array of int32 or float32. sums: the integers that crossed the
+        network, or None if the endpoint does not return them."""
         number = len(self._rows)
         digest = hashlib.blake2b(result.tobytes(), digest_size=DIGEST_BYTES).digest()
         is_float = result.dtype == np.float32

@@ -26,8 +26,8 @@ SIOCGIFADDR = 0x8915
 
 
 class Script:
-    """A running script. environment: variables that are added to the agent's own. The script's
-    output goes to where the agent's output goes."""
+    """A running training script. environment: variables that are added to those of the agent. The
+    script's output goes to the same place as the agent's output."""
 
     def __init__(
         self, script: str, arguments: Sequence[str], environment: Mapping[str, str]
@@ -43,7 +43,7 @@ class Script:
         self._pidfd = os.pidfd_open(self._process.pid)
 
     def fileno(self) -> int:
-        """Returns a descriptor that can be read when the script has ended."""
+        """Returns a file descriptor that becomes readable when the script has ended."""
         return self._pidfd
 
     @property
@@ -51,23 +51,23 @@ class Script:
         return self._status() is not None
 
     def wait(self, timeout_s: float) -> bool:
-        """Waits until the script has ended, at most `timeout_s` seconds. Returns whether it has
+        """Waits for at most `timeout_s` seconds until the script has ended. Returns whether it has
         ended."""
         select.select([self._pidfd], [], [], timeout_s)
         return self.ended
 
     def _status(self) -> int | None:
-        """Returns the exit status, or the negative number of the signal that ended the script, or
-        None while it runs. The ended process stays a zombie, so that no other process group can get
-        its number before `kill`."""
+        """Returns the exit status, the negative number of the signal that ended the script, or None
+        while the script runs. An ended process stays a zombie, so that no other process group can
+        get its number before `kill` is called."""
         how = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         if how is None:
             return None
         return how.si_status if how.si_code == os.CLD_EXITED else -how.si_status
 
     def error(self) -> str:
-        """Returns in one line why a script that has ended failed. The line is empty if the script
-        did not fail."""
+        """Returns in one line why a script that has ended failed, or an empty text if it did not
+        fail."""
         status = self._status()
         assert status is not None, "it has ended"
         try:
@@ -90,8 +90,9 @@ class Script:
 
 
 def environment(part: Part, run: str, agent: str) -> dict[str, str]:
-    """Returns the variables that the script gets besides the agent's own environment. run: names
-    the training, the same at all ranks. agent: the Unix socket at which the agent waits."""
+    """Returns the environment variables that the script gets in addition to those of the agent.
+    run: a name of the training run, the same at all ranks. agent: the path of the agent's Unix
+    socket."""
     master = (part.hosts[0], STORE_PORT + part.job)
     return {
         **script_environment(part.rank, part.workers, master, run, agent),
@@ -102,8 +103,8 @@ def environment(part: Part, run: str, agent: str) -> dict[str, str]:
 
 
 def interface_of(address: str) -> str:
-    """Returns the name of the interface that has an IPv4 address. Returns `lo` if no interface
-    reports the address, because `lo` has many addresses and reports one."""
+    """Returns the name of the network interface that has an IPv4 address. Returns `lo` if no
+    interface reports the address, because `lo` has many addresses and reports only one of them."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         for _, name in socket.if_nameindex():
             request = struct.pack("256s", name.encode())

@@ -1,5 +1,5 @@
-"""A round that is one run of a user's training script, from its start to its end. The agent makes
-the reductions that the script asks for, with the reducer of its session."""
+"""A round that is one run of a user's training script, from its start to its end. The agent uses
+the reducer of its session to make the reductions that the script asks for."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LAST_WORDS_S = 1.0
 
 
 class Reductions(Protocol):
-    """The interface of what makes the reductions (all_reduce.Reducer)."""
+    """The interface of the object that makes the reductions (all_reduce.Reducer)."""
 
     def run(self, values: NDArray, total: NDArray, sums: NDArray[np.int32] | None) -> None: ...
 
@@ -35,11 +35,12 @@ class Reductions(Protocol):
 
 
 class ScriptRound:
-    """One run of a script.
+    """One run of a training script.
 
-    key: names the round, the same at all ranks. control: a descriptor that can be read when the
-    testbed has sent a command; `execute` then executes it. on_report: is called with each report of
-    the script. with_sums: whether float32 travels as integers, which the testbed judges too.
+    key: a name of the round, the same at all ranks. control: a file descriptor that becomes
+    readable when the testbed has sent a command; `execute` then carries out the command. on_report:
+    a function that is called with each report of the script. with_sums: whether the system converts
+    float32 to integers, which the testbed then checks too.
     """
 
     def __init__(
@@ -63,9 +64,8 @@ class ScriptRound:
         self._script: Script | None = None
 
     def run(self) -> Mapping[str, NDArray]:
-        """Performs the round. Returns the arrays that the testbed is to get, by name. Raises
-        ProgramFailed if the script failed, AllReduceError if a reduction failed, and what `execute`
-        raises."""
+        """Performs the round. Returns, by name, the arrays for the testbed. Raises ProgramFailed if
+        the script failed, AllReduceError if a reduction failed, and the exceptions of `execute`."""
         began_ns = time.monotonic_ns()
         with tempfile.TemporaryDirectory(prefix="agglab-training-") as folder:
             path = str(Path(folder) / "agent.sock")
@@ -87,9 +87,9 @@ class ScriptRound:
         return {ROWS: self._ledger.rows.view(np.uint8), TOLD: text, **self._ledger.sample}
 
     def check(self) -> None:
-        """Raises ProgramFailed if the script has failed; called while a reduction is under way. A
-        script that has ended without an error is no failure, because other ranks may still need the
-        sum."""
+        """Raises ProgramFailed if the script has failed; it is called while a reduction is under
+        way. A script that has ended without an error is no failure, because other ranks may still
+        need the sum."""
         if self._script is not None and self._script.ended and (error := self._script.error()):
             raise ProgramFailed(error)
 
@@ -102,7 +102,8 @@ class ScriptRound:
         return Script(self._work.script, self._work.arguments, own)
 
     def _serve(self, service: Service, script: Script) -> None:
-        """Serves the script until it has ended."""
+        """Carries out the script's requests and the testbed's commands until the script has
+        ended."""
         with select.epoll() as waiting:
             for source in (self._control, service.fileno(), script.fileno()):
                 waiting.register(source, select.EPOLLIN)
@@ -120,7 +121,8 @@ class ScriptRound:
             service.step()
 
     def _reduce(self, values: NDArray, out: NDArray) -> None:
-        """Performs one reduction. `out` may be `values`. Raises what Reducer.run raises."""
+        """Performs one reduction and records it. `out` may be `values`. Raises the exceptions of
+        Reducer.run."""
         given = values.copy() if self._ledger.samples_next else None
         sums = None
         if self._sums is not None and values.dtype == np.float32:

@@ -1,9 +1,9 @@
 """Runs a user's training script: `python -m agglab.hosts.script_run OUTCOME SCRIPT ARGUMENT...`.
 
-The script finds the same arguments and import path as under `python SCRIPT ARGUMENT...`. This
-program writes to the file OUTCOME, as JSON, how the script ended. The exit status alone does not
-tell, because libraries may abort a process that has done all its work. The process ends when the
-agent that started it ends.
+The script gets the same arguments and import path as from `python SCRIPT ARGUMENT...`. This program
+writes to the file OUTCOME, as JSON, how the script ended. The exit status alone does not show this,
+because libraries may abort a process that has done all its work. The process ends when the agent
+that started it ends.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ NICENESS = 5
 
 
 def end_with(parent: int) -> None:
-    """Asks the kernel to kill this process when its parent has ended."""
+    """Asks the kernel to kill this process when its parent has ended. parent: the process id of the
+    parent."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:  # it had ended before
         os._exit(1)

@@ -1,7 +1,7 @@
-"""Finds how many datagrams may cross the kernel as one buffer, for the interface that has a given
+"""Finds how many datagrams the kernel may take as one buffer on the interface that has a given
 address.
 
-An interface without generic segmentation offload belongs to a link whose frames must stay single
+If an interface has no generic segmentation offload, its link carries frames that must stay separate
 (docs/network.md).
 """
 
@@ -21,8 +21,8 @@ SIOCGIFADDR, SIOCETHTOOL, ETHTOOL_GGSO = 0x8915, 0x8946, 0x23
 
 
 def most(address: str) -> int:
-    """Returns MOST, or 1 if no interface has the address or the interface has no segmentation
-    offload."""
+    """Returns the largest number of datagrams in a buffer: MOST, or 1 if no interface has the
+    address or the interface has no segmentation offload."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         for _, interface in socket.if_nameindex():
             if _address(any_socket, interface) == address:

@@ -1,5 +1,6 @@
-"""The rounds of a worker whose switches sum in slots: the arrays of a round, as the C code gets
-them, and the errors. slots.py has what the workers of a job agree on."""
+"""The rounds of a worker whose switches sum in slots: the arrays of a round in the form that the C
+code expects, and the exceptions. The settings on which the workers of a job agree are in
+slots.py."""
 
 from __future__ import annotations
 
@@ -16,12 +17,12 @@ from agglab.hosts.wire import Shape
 
 
 class SlotRounds:
-    """The arrays and errors of a worker's rounds.
+    """The arrays and exceptions of a worker's rounds.
 
-    state: the structure of the C code. Its fields elements, values, out, sums, exponents and shape
-    are set here; its fields smallest and largest are read. slots: what is under way in each slot,
-    with the fields `waiting` and `tag`. chunk: the name of the field of `slots` that holds the
-    number of the chunk.
+    state: the structure of the C code. This class sets its fields elements, values, out, sums,
+    exponents and shape, and reads its fields smallest and largest. slots: the packet under way in
+    each slot, with the fields `waiting` and `tag`. chunk: the name of the field of `slots` that
+    holds the number of the chunk.
     """
 
     def __init__(self, job: Job, state: Any, slots: NDArray[np.void], chunk: str) -> None:
@@ -55,12 +56,12 @@ class SlotRounds:
         return quantise.chunks_of(values.size, self._job.values_per_chunk(values.dtype))
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [chunk, slot, tag] of slots that have no result, at most `most` of them."""
+        """Returns [chunk, slot, tag] of slots that wait for a result, at most `most` of them."""
         slots = np.flatnonzero(self._slots["waiting"])[:most].tolist()
         return [[int(self._slots[self._chunk][s]), s, int(self._slots["tag"][s])] for s in slots]
 
     def failure(self, error: int, give_up_ns: int) -> AllReduceError:
-        """Returns the error for an error number that the C code returned."""
+        """Returns the exception for an error number that the C code returned."""
         if error == errno.EPROTO:
             shapes = (self._state.shape, self._state.smallest, self._state.largest)
             own, *both = (Shape.parse(bytes(shape)) for shape in shapes)

@@ -1,5 +1,5 @@
-"""What all workers have in common whose switches sum in slots: the settings that their job agrees
-on, and their error messages. This module imports only errors.py, quantise.py and wire.py."""
+"""The common part of workers whose switches sum in slots: the settings on which the workers of a
+job agree, and their error messages. This module imports only errors.py, quantise.py and wire.py."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ MAX_RANGES = 8
 
 @dataclass(frozen=True)
 class Job:
-    """The settings that all workers of a job must agree on. `window` is the number of slots in use
-    at the same time; `wire_bits`: the number of bits of a float in a contribution, 16, 8 or 4, or
-    None for 32.
+    """The settings on which all workers of a job must agree. window: the number of slots that are
+    in use at the same time. wire_bits: the number of bits of a float in a contribution, 16, 8 or 4,
+    or None for 32.
 
     Raises ValueError for numbers that do not fit the wire format.
     """
@@ -64,27 +64,27 @@ class Job:
 
     def shape(self, values: NDArray, rounds: int) -> Shape:
         """Returns the shape of a round that reduces `values`. rounds: the number of rounds that the
-        session has had before."""
+        session had before this one."""
         kind = self.kind(values.dtype)
         return Shape(values.size, self.workers, self.lanes, self.window, kind, rounds % 256)
 
     def kind(self, dtype: np.dtype) -> Kind:
-        """Returns the kind of contributions of values of that type."""
+        """Returns the kind of the contributions that carry values of this dtype."""
         if self.wire_bits is not None and dtype == np.float32:
             return wire.NARROW[self.wire_bits]
         return KINDS[dtype]
 
     def values_per_chunk(self, dtype: np.dtype) -> int:
-        """Returns the number of values of type `dtype` in a packet. A lane holds two values of half
-        precision, and one or more sums of narrow values."""
+        """Returns the number of values of type `dtype` in a packet. A lane holds two float16
+        values. With `wire_bits`, a lane holds the sums of one or more float32 values."""
         if self.wire_bits is not None and dtype == np.float32:
             return wire.narrow_values(self.lanes, self.wire_bits)
         return self.lanes * wire.VALUE_BYTES // dtype.itemsize
 
 
 def mismatch(job: Job, number: int, own: Shape, both: Sequence[Shape]) -> ShapeMismatch:
-    """Returns an error that names this worker's shape and the other known shapes, with every field
-    in which they differ. number: the number of the round."""
+    """Returns an exception that names this worker's shape and the other known shapes, with every
+    field in which they differ. number: the number of the round."""
     others = [shape for shape in dict.fromkeys(both) if shape != own]
     named = [name for name in DETAILS if len({getattr(s, name) for s in (own, *both)}) > 1]
     listed = " and ".join(f"another {_words(shape, named)}" for shape in others)
@@ -97,8 +97,8 @@ def mismatch(job: Job, number: int, own: Shape, both: Sequence[Shape]) -> ShapeM
 def timeout(
     job: Job, chunks: NDArray[np.uint32], slots: NDArray[np.int64], give_up_ns: int
 ) -> RoundTimeout:
-    """Returns an error that names the chunks without a result, and their slots. chunks, slots: the
-    numbers of each chunk and of its slot."""
+    """Returns an exception that names the chunks without a result, and their slots. chunks, slots:
+    the number of each such chunk, and the number of its slot."""
     order = np.argsort(chunks)
     pairs = list(_ranges(chunks[order].astype(np.int64), slots[order]))
     parts = [f"chunk{_span(a, b)} (slot{_span(c, d)})" for a, b, c, d in pairs[:MAX_RANGES]]
@@ -111,8 +111,8 @@ def timeout(
 
 def check_finite(job: Job, exponents: NDArray[np.uint8], values: NDArray, out: NDArray) -> None:
     """Raises NotFinite if the input of a worker contains Inf or NaN, or if a sum exceeds the range
-    of float32. exponents: those that the workers agreed on, one for each chunk. values: the input
-    of this worker. out: the results."""
+    of float32. exponents: the exponents on which the workers agreed, one for each chunk. values:
+    the input of this worker. out: the results."""
     _check_inputs_finite(job, exponents, values)
     _check_sums_finite(job, exponents, out)
 
@@ -157,8 +157,8 @@ def _words(shape: Shape, named: Sequence[str]) -> str:
 def _ranges(
     chunks: NDArray[np.int64], slots: NDArray[np.int64]
 ) -> Iterator[tuple[int, int, int, int]]:
-    """Yields the first and last chunk and the first and last slot of each run in which both numbers
-    go up by one."""
+    """Yields, for each run in which the numbers of chunks and slots both increase by one, its first
+    and last chunk and its first and last slot."""
     breaks = np.flatnonzero((np.diff(chunks) != 1) | (np.diff(slots) != 1)) + 1
     for run in np.split(np.arange(chunks.size), breaks):
         first, last = run[0], run[-1]

@@ -1,4 +1,5 @@
-"""The input of every worker in every round, as a function of the scenario's seed.
+"""Makes the input of every worker in every round. The input depends only on the scenario's seed,
+the job, the rank and the round.
 
 Inputs differ between ranks and between positions. So the sum is wrong if a worker was added twice
 or a chunk was put at the wrong place. Floats look like gradients: they have both signs and
@@ -33,12 +34,12 @@ single worker, the other those of all workers."""
 
 @dataclass(frozen=True)
 class Sparsity:
-    """A pattern of blocks that are not zero, in tensors of `elements` values.
+    """A choice of the blocks that are not zero, for tensors of `elements` values.
 
-    density: the share of blocks that are not zero; their number is rounded. block: the number of
-    values in a block. overlap: which blocks these are. With `random`, each worker chooses its
-    blocks independently. With `full`, all workers have the same blocks. With `none`, each worker
-    has other blocks, until all blocks are used up.
+    density: the share of blocks that are not zero; the number of these blocks is rounded. block:
+    the number of values in a block. overlap: how the choices of the workers are related. With
+    `random`, each worker chooses its blocks independently. With `full`, all workers have the same
+    blocks. With `none`, workers have different blocks, until all blocks are used up.
     """
 
     density: float
@@ -80,7 +81,7 @@ def make_tensor(
     start: int = 0,
     sparsity: Sparsity | None = None,
 ) -> NDArray:
-    """Returns the elements `start` to `start + elements` of worker `rank`'s input: a flat array of
+    """Returns `elements` values of worker `rank`'s input, from position `start` on: a flat array of
     int32, float32 or float16.
 
     int32 covers the whole range. float16 has the float32 values of the same input, rounded; some of
@@ -108,8 +109,8 @@ def make_tensor(
 
 
 def _stream(key: tuple[int, ...], skip: int, count: int) -> NDArray[np.uint32]:
-    """Returns the 64-bit outputs `skip` to `skip + count` of the random generator that `key` names,
-    as 32-bit numbers."""
+    """Returns outputs of a 64-bit random generator with the seed `key`, as 32-bit numbers: `count`
+    outputs after the first `skip`."""
     generator = np.random.PCG64(np.random.SeedSequence(key))
     raw: NDArray[np.uint64] = generator.advance(skip).random_raw(count)
     return raw.astype("<u8", copy=False).view("<u4")
@@ -124,8 +125,8 @@ def _shape_floats(
     first: int,
     dense: bool,
 ) -> None:
-    """Turns random bits into floats, in place. Each row of `bits` is a block; the first row is
-    block `first` of the tensor. dense: if true, no row becomes zero."""
+    """Turns random bits into floats, in place. Each row of `bits` is a block of the tensor,
+    beginning with block `first`. dense: whether no block becomes zero."""
     count = len(bits)
     shared = _stream((seed, job, round), first, count)[::2]
     own = _stream((seed, job, round, rank, 0), first, count)[::2]

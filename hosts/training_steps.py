@@ -1,5 +1,5 @@
-"""The steps of one training of `sgd` (workloads/sgd.py) at a worker: which gradient is summed next,
-and when. hosts/iteration.py runs them."""
+"""The steps of one training of the workload `sgd` (workloads/sgd.py) at a worker: which gradient is
+summed next, and when. The classes of hosts/iteration.py perform these sums."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from agglab.hosts.workloads.layers import Bucket
 
 
 class TrainingSteps:
-    """The ReductionSchedule (iteration.py) of one training. examples: the worker's own examples.
-    out: room for the sums of all steps."""
+    """The ReductionSchedule (iteration.py) of one training. examples: the training examples of this
+    worker. out: room for the sums of all steps."""
 
     def __init__(
         self, work: Sgd, workers: int, now_ns: int, examples: NDArray, out: NDArray
@@ -28,20 +28,21 @@ class TrainingSteps:
 
     @property
     def due_ns(self) -> int:
-        """See ReductionSchedule. The computation of a step begins when the sum of the step before
-        is complete."""
+        """The time at which the computation of the next gradient ends, or the end of the round;
+        see ReductionSchedule. The computation of a step begins when the sum of the previous step is
+        complete."""
         return self._began_ns + (self._work.compute_ns if self.next else 0)
 
     def values(self, bucket: Bucket) -> NDArray:
-        """Returns the gradient of the next step. It lies where its sum is to be put."""
+        """Computes and returns the gradient of the next step. The array is the part of `out` into
+        which its sum is to be put."""
         place = self._place(bucket)
         examples = self._work.examples_of(self._step, self._examples)
         place[...] = self._work.gradient(self._model, examples)
         return place
 
     def summed(self, now_ns: int) -> None:
-        """Notes that the sum of this step's gradients is complete, and updates the model with
-        it."""
+        """Updates the model with the sum of this step's gradients, which is complete."""
         bucket = self._work.buckets[self._step]
         self._model = self._work.moved(self._model, self._place(bucket), self._workers)
         self._step, self._began_ns = self._step + 1, now_ns

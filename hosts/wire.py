@@ -1,9 +1,9 @@
-"""The wire format of docs/protocol.md, defined only here. The header of the C code is generated
-from it.
+"""The wire format that docs/protocol.md describes. It is defined only here, and the header for the
+C code is generated from it.
 
-There are two levels. `Batch` holds the UDP payloads of many packets in one buffer and shows them as
-checked, vectorised columns. `Chunk` is one packet as a small frozen value, with `parse`, `emit` and
-`str`. This module imports only endpoint.py and formats.py.
+There are two levels. `Batch` holds the UDP payloads of many packets in one buffer, and has their
+checked fields as arrays. `Chunk` is one packet as an immutable value, with `parse` and `emit`. This
+module imports only endpoint.py and formats.py.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ RESULT = 0x80
 
 
 class Kind(enum.IntEnum):
-    """The type of a packet's values: bits 0-6 of the field `kind`. The narrow kinds are those of
-    contributions; their sums are `SCALED`."""
+    """The type of a packet's values: bits 0-6 of the field `kind`. Only contributions have the
+    narrow kinds; the results of such contributions have the kind `SCALED`."""
 
     INT32 = 0
     SCALED = 1
@@ -95,13 +95,13 @@ def longest_datagram_bytes(lanes: int) -> int:
 
 
 def narrow_datagram_bytes(lanes: int) -> int:
-    """Length of the UDP payload of a contribution of a narrow kind."""
+    """Returns the length of the UDP payload of a contribution of a narrow kind."""
     return HEADER_BYTES + VALUE_BYTES * lanes // 2
 
 
 def narrow_values(lanes: int, bits: int) -> int:
-    """Returns the number of values of a narrow kind in a packet: a lane holds the sums of one or
-    more, which have twice as many bits."""
+    """Returns the number of values in a packet of a narrow kind. A sum has twice as many bits as a
+    value, and a lane has room for one or more sums."""
     return lanes * 8 * VALUE_BYTES // (2 * bits)
 
 
@@ -122,8 +122,8 @@ def field_bits(record: np.dtype = HEADER) -> dict[str, int]:
 
 
 def c_header() -> str:
-    """Returns the format as a C header: constants and `struct wire_header`, whose fields are big
-    endian, as on the wire."""
+    """Returns the text of a C header with the format: constants and `struct wire_header`, whose
+    fields are big endian, as on the wire."""
     constants = {
         "WIRE_VERSION": VERSION,
         "WIRE_RESULT": RESULT,
@@ -137,7 +137,7 @@ def c_header() -> str:
 
 
 class Batch(Inbox):
-    """An Inbox that shows its rows as packets of the wire format."""
+    """An Inbox that interprets its rows as packets of the wire format."""
 
     def __init__(self, capacity: int, lanes: int) -> None:
         super().__init__(capacity, longest_datagram_bytes(lanes))
@@ -162,7 +162,8 @@ class Batch(Inbox):
         return self.buffer[: self.count, HEADER_BYTES : datagram_bytes(self.lanes)].view(">i4")
 
     def well_formed(self) -> NDArray[np.bool_]:
-        """Returns for each row in use whether version, kind and length conform to the format."""
+        """Returns, for each row in use, whether the version, kind and length of its packet conform
+        to the format."""
         headers, lengths = self.headers, self.lengths[: self.count]
         kinds = headers["kind"] & ~np.uint8(RESULT)
         expected = np.where(kinds == Kind.OPENING, OPENING_BYTES, datagram_bytes(self.lanes))
@@ -174,13 +175,13 @@ class Batch(Inbox):
         return legal & (lengths == expected)
 
     def datagram(self, index: int) -> bytes:
-        """Returns the payload in row `index`."""
+        """Returns the UDP payload that row `index` holds."""
         return self.buffer[index, : self.lengths[index]].tobytes()
 
 
 @dataclass(frozen=True)
 class Shape:
-    """The shape of what a worker reduces in a round. The fields are those of `SHAPE`."""
+    """The shape of a worker's input and settings in a round. The fields are those of `SHAPE`."""
 
     elements: int
     workers: int
@@ -191,18 +192,18 @@ class Shape:
 
     @classmethod
     def parse(cls, data: bytes) -> Shape:
-        """Returns the shape in `SHAPE_BYTES` bytes. Any bytes are accepted."""
+        """Returns the Shape that `SHAPE_BYTES` bytes encode. All bytes are accepted."""
         return cls(*np.frombuffer(data, SHAPE)[0].item())
 
     def emit(self) -> bytes:
-        """Returns the bytes of the shape on the wire."""
+        """Returns the bytes that encode the shape on the wire."""
         return np.array([astuple(self)], SHAPE).tobytes()
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """One packet: a contribution, or, if `result` is true, the sum of all contributions. shapes: of
-    an `OPENING`, the smallest and the largest shape."""
+    """One packet: a contribution, or, if `result` is true, the sum of all contributions. shapes:
+    the smallest and the largest shape if the packet is an `OPENING`, otherwise empty."""
 
     kind: Kind
     job: int
@@ -216,8 +217,8 @@ class Chunk:
 
     @classmethod
     def parse(cls, datagram: bytes, lanes: int) -> Chunk | None:
-        """Returns the packet in a UDP payload, for a program with `lanes` lanes; None if the
-        payload is malformed."""
+        """Returns the packet that a UDP payload encodes, for a switch program with `lanes` lanes.
+        Returns None if the payload is malformed."""
         batch = Batch.of([datagram], lanes)
         if not batch.well_formed()[0]:
             return None
@@ -236,7 +237,7 @@ class Chunk:
         return cls(kind, values=values, shapes=shapes, result=result, **fields)
 
     def emit(self) -> bytes:
-        """Returns the UDP payload."""
+        """Returns the UDP payload that encodes the packet."""
         kind = self.kind | (RESULT if self.result else 0)
         fields = (VERSION, kind, self.job, self.slot, self.exponent, self.attempt, self.tag)
         header = np.array([fields], HEADER)

@@ -1,5 +1,6 @@
-"""One worker whose chunks are summed by switches, as a state machine. It is given packets and the
-time. It says which packets to send and when to ask again. It uses neither sockets nor clocks.
+"""One worker whose chunks are summed by switches, as a state machine. Its methods are given packets
+and the time. They return the packets to send and the time of the next call. The worker uses neither
+sockets nor clocks.
 
     worker.begin(now_ns, values, out)
     while not worker.done:
@@ -8,9 +9,9 @@ time. It says which packets to send and when to ask again. It uses neither socke
         worker.on_datagrams(now_ns, inbox)
     worker.finish()
 
-What is done for each packet is written in C (native/worker.c). This module owns the memory (NumPy),
-starts and ends rounds, and words the errors. Times are integers, nanoseconds of any monotonic
-clock.
+C code processes the packets (native/worker.c). This module allocates the memory (NumPy arrays),
+starts and ends rounds, and writes the error messages. Times are integers, nanoseconds of any
+monotonic clock.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ FROZEN = ("chunks_done", "in_flight", "disagreed")
 
 
 class _State(ctypes.Structure):
-    """`struct worker` of native/worker.h."""
+    """The ctypes equivalent of `struct worker` in native/worker.h."""
 
     _anonymous_ = ("recovery",)
     _fields_ = [
@@ -86,7 +87,7 @@ class _State(ctypes.Structure):
 
 
 class Worker:
-    """The state of one worker. Rounds follow one another on the same slots, and the tags go on from
+    """The state machine of one worker. All rounds use the same slots, and the tags continue from
     round to round."""
 
     listens = False
@@ -152,8 +153,8 @@ class Worker:
         self._native.worker_begin(self.address, now_ns)
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
-        """Takes the datagrams that came at `now_ns`. Returns how many of them were awaited results.
-        Call `poll` next."""
+        """Processes the datagrams in `inbox`, which came at `now_ns`. Returns how many of them were
+        results that the worker waits for. The caller must call `poll` next."""
         return self._native.worker_results(
             self.address,
             now_ns,
@@ -164,12 +165,12 @@ class Worker:
         )
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
-        """Returns the slots whose datagrams are to be sent now, and sets `deadline_ns`. The array
-        is valid until the next call.
+        """Returns the slots whose datagrams are to be sent now, and sets `deadline_ns`. The
+        returned array is valid until the next call.
 
-        Raises RoundTimeout, which names what is missing, when no awaited result came for the
-        give-up time. Raises ShapeMismatch, which names this worker's shape and another, when the
-        job's workers did not begin the same round.
+        Raises RoundTimeout, which names what is missing, when no result that the worker waits for
+        has come for the give-up time. Raises ShapeMismatch, which names this worker's shape and
+        another, when the job's workers did not begin the same round.
         """
         count = self._native.worker_poll(self.address, now_ns)
         if count < 0:
@@ -177,11 +178,12 @@ class Worker:
         return self._queue[:count]
 
     def failure(self, error: int) -> AllReduceError:
-        """Returns the error for an error number that the C code returned."""
+        """Returns the exception for an error number that the C code returned."""
         return self.rounds.failure(error, self.timing.give_up_ns)
 
     def native(self, inbox: Inbox) -> NativeEndpoint:
-        """See hosts/native_endpoint.py. inbox: room for the datagrams that come."""
+        """Returns the structure by which C code drives the worker (hosts/native_endpoint.py).
+        inbox: room for received datagrams."""
         return native_endpoint(
             self._state,
             self._native.worker_results,
@@ -194,8 +196,8 @@ class Worker:
 
     @property
     def deadline_ns(self) -> int:
-        """The time at which to call `poll` even if no packet came, as the last `poll` set it. It is
-        the largest int64 if `poll` need not be called."""
+        """The time at which `poll` must be called even if no packet has come. The last call of
+        `poll` has set it. It is the largest int64 if `poll` need not be called."""
         return self._state.deadline_ns
 
     @property
@@ -210,12 +212,13 @@ class Worker:
 
     @property
     def chunks_done(self) -> int:
-        """The number of chunks that are summed."""
+        """The number of chunks of the round that are summed."""
         return self._state.chunks_done
 
     @property
     def recoveries(self) -> Sequence[Recovery]:
-        """The loss recoveries. They know round trips and latencies (hosts/recording.py)."""
+        """The `Recovery` of the worker, from which hosts/recording.py reads round trips and
+        latencies."""
         return (self._state.recovery,)
 
     @property
@@ -230,30 +233,31 @@ class Worker:
 
     @property
     def counters(self) -> dict[str, int]:
-        """The counts since the worker was made, by name (`COUNTERS`, `fixed_point.COUNTERS`)."""
+        """The counters by name (`COUNTERS`, `fixed_point.COUNTERS`); they count from the creation
+        of the worker."""
         own, floats = self._state, self._state.fixed_point
         counted = {name: getattr(own, name) for name in COUNTERS}
         return counted | {name: getattr(floats, name) for name in fixed_point.COUNTERS}
 
     def datagram(self, slot: int) -> bytes:
-        """Returns the UDP payload that `slot` has in flight."""
+        """Returns the UDP payload of the contribution in slot `slot`."""
         return self.outbox.datagram(slot)
 
     def repeats(self, row: int) -> Repeat | None:
-        """Returns the slot and tag of a contribution that is sent again. Returns None for one that
-        is sent for the first time."""
+        """Returns the slot and tag of the contribution in row `row` if it is sent again. Returns
+        None if it is sent for the first time."""
         slot = self.slots[row]
         if not slot["attempt"]:
             return None
         return Repeat(row, int(slot["tag"]), int(slot["first_sent_ns"]))
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [chunk, slot, tag] of slots that have no result, at most `most` of them."""
+        """Returns [chunk, slot, tag] of slots that wait for a result, at most `most` of them."""
         return self.rounds.waiting(most)
 
     def snapshot(self) -> bytes:
-        """Returns what the worker holds and waits for, without times and counts. `restore` of the
-        same worker takes it within the same round. No packet may be queued for `poll`."""
+        """Returns the state of the worker, without times and counts. `restore` of the same worker
+        accepts it within the same round. No packet may be queued for `poll`."""
         slots = self.slots.copy()
         for name in ("sent_ns", "first_sent_ns", "order", "first_order"):
             slots[name] = 0
@@ -261,7 +265,7 @@ class Worker:
         return b"".join(array.tobytes() for array in (counts, slots, *self._held()))
 
     def restore(self, snapshot: bytes) -> None:
-        """Restores the state that `snapshot` has returned."""
+        """Restores a state that `snapshot` has returned."""
         counts = np.frombuffer(snapshot, np.uint32, len(FROZEN))
         for name, count in zip(FROZEN, counts.tolist(), strict=True):
             setattr(self._state, name, count)

@@ -1,7 +1,7 @@
 """Graphs of hosts, switches and links as passive data. Nothing here changes the machine.
 
-`graph` defines the values, and `rack` and `fabrics` build graphs of them. `mn.py` is a file for `mn
---custom`.
+`graph` defines the classes Host, Switch, Link and Topology. `rack` and `fabrics` have functions
+that return a Topology. `mn.py` offers these graphs to Mininet, as a file for `mn --custom`.
 """
 
 from agglab.topologies.fabrics import custom, fat_tree, leaf_spine, ring_of_racks, two_tier

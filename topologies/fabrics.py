@@ -1,9 +1,11 @@
-"""Graphs of several switches: racks under a root, spines, a fat tree, a ring.
+"""Functions that return graphs of several switches: racks under a root, racks under spines, a fat
+tree, a ring of racks, and graphs that the user lists.
 
 In all graphs except `custom`, switches s1.. are numbered level by level, beginning with the
 switches of the racks. Hosts are numbered rack by rack: first the `workers` hosts of a rack (h1..),
 then its `servers` hosts (p1.., none by default). Host n of rack r, both from 1, has the address
-10.0.r.n. A switch's ports are numbered from 1, beginning with those to what is below it.
+10.0.r.n. A switch's ports are numbered from 1, beginning with those to the hosts or switches below
+it.
 """
 
 from __future__ import annotations
@@ -19,16 +21,16 @@ MAX_PORTS = 510
 
 
 def two_tier(racks: int, workers: int, servers: int = 0) -> Topology:
-    """Returns racks s1..sR of `workers` hosts each, all under one root, which is the last
-    switch."""
+    """Returns a graph of racks s1..sR with `workers` hosts for workers each, all under one root
+    switch, which has the last number."""
     return leaf_spine(racks, 1, workers, servers, "two_tier")
 
 
 def leaf_spine(
     racks: int, spines: int, workers: int, servers: int = 0, kind: str = "leaf_spine"
 ) -> Topology:
-    """Returns racks s1..sR, each with one cable to every spine. The spines are the switches after
-    the racks."""
+    """Returns a graph of racks s1..sR, each with one cable to every spine. The spines have the
+    numbers after those of the racks."""
     _require("racks", racks, 1, MAX_RACKS)
     _require("spines", spines, 1, MAX_PORTS - workers - servers)
     builder = _Builder(racks + spines)
@@ -40,13 +42,14 @@ def leaf_spine(
 
 
 def fat_tree(k: int, workers: int | None = None, servers: int = 0) -> Topology:
-    """Returns k pods of k/2 edge and k/2 aggregation switches, under (k/2)^2 core switches
-    (Al-Fares et al., 2008).
+    """Returns a graph of k pods under (k/2)^2 core switches (Al-Fares et al., 2008). Each pod has
+    k/2 edge switches and k/2 aggregation switches.
 
-    k: an even number from 2 to 20. workers: hosts at each edge switch, by default k/2. Edge
-    switches come first, pod by pod, then the pods' aggregation switches, then the cores. In every
-    pod, aggregation switch a (from 0) has cables to the cores a*k/2 to (a+1)*k/2 - 1. Each edge
-    switch is a rack.
+    k: an even number from 2 to 20. workers: the number of hosts for workers at each edge switch, by
+    default k/2. Switches are numbered in this order: the edge switches, pod by pod, then the
+    aggregation switches, pod by pod, then the core switches. In every pod, aggregation switch a
+    (from 0) has cables to the core switches a*k/2 to (a+1)*k/2 - 1. Each edge switch with its hosts
+    is a rack.
     """
     _require("k", k, 2, 20)
     if k % 2:
@@ -66,8 +69,8 @@ def fat_tree(k: int, workers: int | None = None, servers: int = 0) -> Topology:
 
 
 def ring_of_racks(racks: int, workers: int, servers: int = 0) -> Topology:
-    """Returns racks s1..sR, each with a cable to the next, and the last with a cable to the first.
-    There must be at least 3 racks."""
+    """Returns a graph of racks s1..sR in a ring: each has a cable to the next, and the last has one
+    to the first. There must be at least 3 racks."""
     _require("racks", racks, 3, MAX_RACKS)
     builder = _Builder(racks)
     builder.add_racks(racks, workers, servers)
@@ -77,14 +80,14 @@ def ring_of_racks(racks: int, workers: int, servers: int = 0) -> Topology:
 
 
 def custom(switches: Sequence[str], links: Sequence[tuple[str, str]]) -> Topology:
-    """Returns the graph of these cables. Ends that are not in `switches` are hosts, in order of
-    appearance.
+    """Returns the graph that has the given switches and cables. Ends of cables that are not in
+    `switches` are hosts, in order of appearance.
 
     A switch's ports are numbered from 1 in the order in which its cables appear. Its device_id is
-    its position in `switches`, from 1. A host's address has this position as its rack; the hosts of
-    a switch are numbered from 1, in order of appearance. Raises ValueError for a host with no
-    switch or several, hosts that are joined, a repeated cable, a switch without a cable, and too
-    many of anything.
+    its position in `switches`, from 1. This position is also the rack number in the addresses of
+    its hosts; the hosts of a switch are numbered from 1, in order of appearance. Raises ValueError
+    for a host without a switch or with several, for a cable between two hosts, for a repeated
+    cable, for a switch without a cable, and for too many switches, hosts or cables.
     """
     _require("switches", len(switches), 1, MAX_RACKS)
     homes = _homes(set(switches), links)
@@ -107,7 +110,8 @@ def custom(switches: Sequence[str], links: Sequence[tuple[str, str]]) -> Topolog
 
 
 def _homes(switches: set[str], links: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Returns the switch of each host. Hosts are in order of appearance."""
+    """Returns the name of the switch to which each host is connected. Hosts are in order of
+    appearance."""
     homes: dict[str, str] = {}
     for a, b in links:
         if a == b:
@@ -124,7 +128,8 @@ def _homes(switches: set[str], links: Iterable[tuple[str, str]]) -> dict[str, st
 
 
 class _Cables:
-    """Links under construction. A switch's next cable gets the switch's next port."""
+    """A list of links to which links are added. Each new link of a switch gets the switch's next
+    port."""
 
     def __init__(self, switches: Iterable[str]) -> None:
         self._used = dict.fromkeys(switches, 0)
@@ -146,8 +151,8 @@ class _Cables:
 
 
 class _Builder:
-    """A graph under construction: switches s1..sN, racks of hosts at the first of them, and
-    cables."""
+    """A graph to which parts are added. It has the switches s1..sN; the first of them get racks of
+    hosts, and all can be connected."""
 
     def __init__(self, switches: int) -> None:
         self._switches = tuple(Switch(f"s{n}", n) for n in range(1, switches + 1))
@@ -155,7 +160,8 @@ class _Builder:
         self._cables = _Cables(switch.name for switch in self._switches)
 
     def add_racks(self, racks: int, workers: int, servers: int) -> None:
-        """Adds `workers` hosts for workers and `servers` hosts for servers to each of s1..sR."""
+        """Adds hosts to each of the switches s1..sR: `workers` hosts for workers and `servers`
+        hosts for servers."""
         _require("racks", racks, 1, MAX_RACKS)
         for rack in range(1, racks + 1):
             before = (rack - 1) * workers, (rack - 1) * servers

@@ -1,7 +1,7 @@
-"""The values of which a topology consists: Host, Switch, Link with two Directions, Topology. They
-cannot be changed.
+"""The classes of a topology: Host, Switch, Link with two Directions, Topology, and the impairments
+of a Direction. Their objects cannot be changed.
 
-This module imports nothing of the project. Each value is checked when it is made. A wrong value
+This module imports nothing of the project. Each object is checked when it is made; a wrong value
 raises ValueError with a message of one line.
 """
 
@@ -26,14 +26,15 @@ MAX_INTERFACE_NAME = 15
 
 
 def interface_name(node: str, port: int) -> str:
-    """Returns Mininet's name of a node's port: `h1-eth0`, `s1-eth1`. A switch's ethN is its P4 port
-    N."""
+    """Returns the name that Mininet gives to the interface at a node's port, such as `h1-eth0` or
+    `s1-eth1`. The interface ethN of a switch is port N of its P4 program."""
     return f"{node}-eth{port}"
 
 
 @dataclass(frozen=True)
 class Drop:
-    """Bernoulli loss: each frame of the direction is dropped with this probability, from 0 to 1."""
+    """Independent (Bernoulli) loss: each frame of the direction is dropped with the same
+    probability, from 0 to 1."""
 
     kind: ClassVar[str] = "loss"
     probability: float
@@ -44,12 +45,12 @@ class Drop:
 
 @dataclass(frozen=True)
 class GilbertElliott:
-    """Loss in bursts: a chain of two states, good and bad. The state is good before frame 0 and may
-    change at every frame.
+    """Loss in bursts (the Gilbert-Elliott model): a chain of two states, good and bad. The state is
+    good before frame 0 and may change at every frame.
 
     to_bad, to_good: the probabilities that an arriving frame changes the state from good to bad,
-    and from bad to good. good_loss, bad_loss: the probabilities that the frame is dropped if the
-    state is then good, or bad.
+    and from bad to good. good_loss, bad_loss: the probabilities that a frame is dropped if the
+    state after this change is good, or bad.
     """
 
     kind: ClassVar[str] = "gilbert_elliott"
@@ -65,9 +66,9 @@ class GilbertElliott:
 
 @dataclass(frozen=True)
 class PeriodicDrop:
-    """Periodic loss: in each period of `period` frames, `count` frames are dropped, from frame
-    number `offset` on. These are the frames k with k >= offset and (k - offset) mod period <
-    count."""
+    """Periodic loss: in each period of `period` frames, the first `count` frames are dropped. The
+    first period begins with frame number `offset`. The dropped frames are the frames k with k >=
+    offset and (k - offset) mod period < count."""
 
     kind: ClassVar[str] = "periodic"
     period: int
@@ -82,7 +83,7 @@ class PeriodicDrop:
 
 @dataclass(frozen=True)
 class DropList:
-    """A list of frames that are dropped. numbers: the numbers of these frames, ascending."""
+    """Loss of listed frames. numbers: the numbers of the frames that are dropped, ascending."""
 
     kind: ClassVar[str] = "drop_list"
     numbers: tuple[int, ...]
@@ -94,8 +95,8 @@ class DropList:
 
 @dataclass(frozen=True)
 class Corrupt:
-    """Corruption: with this probability, one bit of a frame is inverted. The Ethernet header is
-    part of the frame."""
+    """Corruption: with a given probability, one bit of a frame is inverted. The bit may be in the
+    Ethernet header too."""
 
     kind: ClassVar[str] = "corrupt"
     probability: float
@@ -106,8 +107,8 @@ class Corrupt:
 
 @dataclass(frozen=True)
 class Duplicate:
-    """Duplication: with this probability, a frame arrives twice, and its copy arrives `delay_us`
-    later."""
+    """Duplication: with a given probability, a second copy of a frame arrives `delay_us` after the
+    first."""
 
     kind: ClassVar[str] = "duplicate"
     probability: float
@@ -120,8 +121,8 @@ class Duplicate:
 
 @dataclass(frozen=True)
 class Reorder:
-    """Reordering: with this probability, a frame arrives `delay_us` later, after frames that were
-    sent after it."""
+    """Reordering: with a given probability, a frame arrives `delay_us` later, and so possibly after
+    frames that were sent after it."""
 
     kind: ClassVar[str] = "reorder"
     probability: float
@@ -134,8 +135,8 @@ class Reorder:
 
 @dataclass(frozen=True)
 class Jitter:
-    """Jitter: each frame arrives later, by a random time that is uniform from 0 to `max_us`. Frames
-    may overtake each other."""
+    """Jitter: each frame is delayed by a random time, uniform from 0 to `max_us`. Frames may
+    overtake each other."""
 
     kind: ClassVar[str] = "jitter"
     max_us: int
@@ -191,7 +192,7 @@ class Direction:
 
 @dataclass(frozen=True)
 class LinkEnd:
-    """One end of a cable: a node's name, and the port number there."""
+    """One end of a cable: the name of a node, and the number of the node's port."""
 
     node: str
     port: int
@@ -203,7 +204,8 @@ class LinkEnd:
 
 @dataclass(frozen=True)
 class Link:
-    """One full-duplex cable between the ends `a` and `b`. Each way has its own Direction."""
+    """One full-duplex cable between the ends `a` and `b`. Each way has a Direction: `a_to_b` and
+    `b_to_a`."""
 
     a: LinkEnd
     b: LinkEnd
@@ -220,13 +222,13 @@ class Link:
 
     @property
     def frame_bytes(self) -> int:
-        """The length of the largest frame, with its Ethernet header."""
+        """The length in bytes of the largest frame, with its Ethernet header."""
         return self.mtu + ETHERNET_HEADER_BYTES
 
     @property
     def name(self) -> str:
-        """The name, such as `h1-s1`. It does not depend on the rest of the topology, because seeds
-        are derived from it."""
+        """The name of the link, such as `h1-s1`. It does not depend on the rest of the topology,
+        because random seeds are derived from it."""
         return f"{self.a.node}-{self.b.node}"
 
     def directions(self) -> Iterator[tuple[str, LinkEnd, LinkEnd, Direction]]:
@@ -238,8 +240,8 @@ class Link:
 
 @dataclass(frozen=True)
 class Host:
-    """An end host with one interface, on port 0. for_servers: whether the host is for servers; a
-    worker then runs there only if a job names the host."""
+    """An end host with one interface, on port 0. for_servers: whether the host is meant for
+    servers; if so, a worker runs there only if a job names the host."""
 
     name: str
     ip: str
@@ -249,7 +251,7 @@ class Host:
 
 @dataclass(frozen=True)
 class Switch:
-    """A P4 switch. device_id: its number in P4Runtime."""
+    """A P4 switch. device_id: the number by which P4Runtime identifies it."""
 
     name: str
     device_id: int
@@ -257,7 +259,8 @@ class Switch:
 
 @dataclass(frozen=True)
 class Topology:
-    """A whole graph. Names and interface names are unique, and every end of a link exists."""
+    """A graph of hosts, switches and links. All names of nodes and interfaces are unique, and every
+    end of a link is a node of the graph."""
 
     kind: str
     hosts: tuple[Host, ...]
@@ -292,7 +295,7 @@ class Topology:
         return {host.name: host for host in self.hosts}
 
     def host(self, name: str) -> Host:
-        """Returns the host of this name. Raises KeyError if there is none."""
+        """Returns the host with this name. Raises KeyError if there is none."""
         return self._hosts_by_name[name]
 
     @cached_property
@@ -305,11 +308,11 @@ class Topology:
         return self._switch_numbers.get(name)
 
     def link(self, name: str) -> Link:
-        """Returns the link of this name. Raises KeyError if there is none."""
+        """Returns the link with this name. Raises KeyError if there is none."""
         return {link.name: link for link in self.links}[name]
 
     def ports(self, node: str) -> dict[int, Link]:
-        """Returns the node's links by the node's port numbers, ascending."""
+        """Returns the links of a node by the number of the node's port, ascending."""
         return dict(self._ports.get(node, {}))
 
     def with_directions(self, pattern: str, **changes: Any) -> Topology:

@@ -1,4 +1,4 @@
-"""The graphs that have names, for scenarios (`topology.kind`) and for `mn`."""
+"""The kinds of graph, by the names that scenarios (`topology.kind`) and `mn` use."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ parameters' defaults are the keys' defaults."""
 
 
 def parameters(kind: str) -> dict[str, Any]:
-    """Returns the names of a graph's parameters, each with its default. kind: one of KINDS."""
+    """Returns the parameters of a kind of graph: their names, each with its default. kind: one of
+    KINDS."""
     found = inspect.signature(KINDS[kind]).parameters.values()
     return {parameter.name: parameter.default for parameter in found}

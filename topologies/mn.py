@@ -1,8 +1,9 @@
-"""Our graphs for plain Mininet: `mn --custom topologies/mn.py --topo two_tier,racks=4,workers=4`.
+"""Agglab's graphs for plain Mininet: `mn --custom topologies/mn.py --topo
+two_tier,racks=4,workers=4`.
 
-Names, addresses and ports are those of a run. Without Open vSwitch, add `--switch lxbr --controller
-none`. All graphs except rack and two_tier have loops and need `--switch lxbr,stp=1`. For a rate,
-add `--link tc,bw=100`.
+Names, addresses and ports are the same as in a run of Agglab. Without Open vSwitch, add `--switch
+lxbr --controller none`. All graphs except rack and two_tier have loops and need `--switch
+lxbr,stp=1`. For a rate, add `--link tc,bw=100`.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def to_mininet(topology: Topology) -> Topo:
 
 
 def named(kind: str) -> Callable[..., Topo]:
-    """Returns the function that makes the graph for `--topo KIND,...`."""
+    """Returns a function that makes the Mininet Topo of a kind of graph, for `--topo KIND,...`."""
     return lambda *positional, **words: to_mininet(KINDS[kind](*positional, **words))
 
 

@@ -1,5 +1,5 @@
-"""A graph of one rack: `workers` hosts h1..hN on ports 1..N of the switch s1, then `servers` hosts
-p1..pM."""
+"""The graph of one rack: `workers` hosts h1..hN on ports 1..N of the switch s1, then `servers`
+hosts p1..pM on the next ports."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ PLAIN = Direction()
 
 
 def host_ip(rack: int, number: int) -> str:
-    """Returns the address of a rack's host. rack: 0 to 254. number: 1 to 254. The network is a /16;
-    see docs/protocol.md."""
+    """Returns the IPv4 address of host `number` in rack `rack`. rack: 0 to 254. number: 1 to 254.
+    The network is a /16; see docs/protocol.md."""
     return f"10.0.{rack}.{number}"
 
 
@@ -31,8 +31,8 @@ def host_mac(rack: int, number: int) -> str:
 
 
 def rack_hosts(rack: int, workers: int, servers: int, before: tuple[int, int]) -> list[Host]:
-    """Returns the hosts of one rack, first those for workers. before: the numbers of hosts for
-    workers and for servers in the racks before.
+    """Returns the hosts of one rack, first those for workers. before: the number of hosts for
+    workers, and the number for servers, in all racks with smaller numbers.
 
     Raises ValueError if there are no workers, or more hosts than a rack has addresses.
     """
@@ -60,8 +60,9 @@ def rack(
     """Returns the graph of one rack.
 
     workers, servers: the numbers of hosts, together at most MAX_HOSTS. up: the direction from every
-    host to the switch. down: the direction back. mtu: the largest IP packet in bytes. number: the
-    rack's number in the hosts' addresses. Raises ValueError for too many hosts or no worker.
+    host to the switch. down: the direction from the switch to every host. mtu: the largest IP
+    packet in bytes. number: the rack's number in the addresses of the hosts. Raises ValueError for
+    too many hosts or no worker.
     """
     hosts = tuple(rack_hosts(number, workers, servers, (0, 0)))
     links = tuple(

@@ -1,4 +1,4 @@
-"""Code that the endpoints of several systems share. This module imports only `hosts`."""
+"""Functions that the endpoints of several systems use. This module imports only `hosts`."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ COUNTERS = {
 
 
 def timing_of(part: Part, lanes: int, window: int) -> Timing:
-    """Returns the timing that all systems use. The first timeout follows from the time that a
-    window takes on the link."""
+    """Returns the timing of loss recovery that all systems use. The first timeout is computed from
+    the time that a window of packets takes on the link."""
     first_s = first_timeout_s(window, lanes, part.link_rate_bps)
     return Timing(
         initial_rto_ns=round(first_s * NS_PER_S), give_up_ns=round(part.give_up_s * NS_PER_S)
@@ -56,8 +56,8 @@ def check_count(name: str, addresses: Sequence[Address], count: int) -> None:
 def shape_digest(
     elements: int, workers: int, lanes: int, window: int, is_float: bool, servers: int
 ) -> int:
-    """Returns a digest of 32 bits of everything on which workers have to agree before a round. It
-    is a CRC: two shapes that differ in only one number, by less than 2^32, never have the same
+    """Returns a digest of 32 bits of everything on which workers must agree before a round. It is a
+    CRC: two shapes that differ in only one number, by less than 2^32, never have the same
     digest."""
     shape = struct.pack("!QIIIII", elements, workers, lanes, window, is_float, servers)
     return zlib.crc32(shape)
@@ -71,8 +71,8 @@ def check_arrays(values: NDArray, out: NDArray) -> None:
 
 
 def check_finite(result: NDArray, job: int) -> None:
-    """Raises NotFinite if a float32 result contains Inf or NaN. The error names the first such
-    index."""
+    """Raises NotFinite if a float32 result contains Inf or NaN. The message names the first index
+    at which it does."""
     if result.dtype != np.float32:
         return
     index = quantise.first_not_finite(result)
@@ -96,7 +96,7 @@ def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
 
 
 def words(ranges: Sequence[tuple[int, int]], most: int = 8) -> str:
-    """Returns runs of numbers as a text for an error message."""
+    """Returns runs of numbers, such as `runs` returns, as a text for an error message."""
     parts = [f"{first}" if first == last else f"{first}-{last}" for first, last in ranges[:most]]
     more = f" and {len(ranges) - most} more ranges" if len(ranges) > most else ""
     return ", ".join(parts) + more

@@ -1,13 +1,15 @@
-"""Training with PyTorch over any system. The process of a training script asks the agent of its
-host for each all-reduce, over a Unix socket and shared memory. See docs/training.md.
+"""Training with PyTorch over any system. A training script asks the agent of its host for each
+all-reduce, over a Unix socket and shared memory. See docs/training.md.
 
-    protocol.py     what the two say to each other, checked on both sides
+    protocol.py     the messages between script and agent, checked on both sides
     service.py      the agent's end: performs reductions in the order in which they were asked for
     client.py       the script's end, without PyTorch
     reporting.py    `report`
-    backend.py      `dist.init_process_group("agglab")`; the only module that needs PyTorch, with
-    hook.py         a communication hook for a script that keeps another backend
-    environment.py  what a script finds in its environment
+    backend.py      `dist.init_process_group("agglab")`; needs PyTorch
+    hook.py         a communication hook for a script that keeps another backend; needs PyTorch
+    tensors.py      cuts tensors into reductions; needs PyTorch
+    pool.py         threads for callbacks
+    environment.py  the environment variables that a script gets
     torch.py        makes the backend's name known by an import, where the entry point does not
     autoload.py     lets PyTorch know the backend's name without an import
 
@@ -24,7 +26,8 @@ __all__ = ["report"]
 
 
 def __getattr__(name: str) -> Any:
-    """Imports a public name when it is used; see agglab.hosts."""
+    """Imports a public name when it is used, so that importing the package imports no other module;
+    see agglab.hosts."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.reporting"), name)

@@ -1,8 +1,7 @@
-"""Tells PyTorch the backend's name. This is the entry point `torch.backends`, which `import torch`
-calls in every program of the environment. It never raises, whatever is missing. Of PyTorch it
-imports only `torch.distributed`; the modules of a process group are imported when a process group
-is made.
-"""
+"""Makes the backend's name known to PyTorch. The function `autoload` is an entry point of the group
+`torch.backends`, which `import torch` calls in every program of the environment. So it never raises
+an exception, whatever is missing. Of PyTorch it imports only `torch.distributed`. The modules that
+a process group needs are imported when one is made."""
 
 from __future__ import annotations
 
@@ -21,7 +20,8 @@ AUTOLOAD = "TORCH_DEVICE_BACKEND_AUTOLOAD"
 
 
 def autoload() -> None:
-    """Registers the backend and ignores all errors. This is the entry point."""
+    """Registers the backend and ignores all errors. PyTorch calls this function as an entry
+    point."""
     with contextlib.suppress(Exception):
         register()
 
@@ -35,9 +35,9 @@ def register() -> None:
 
 
 def register_where_needed() -> None:
-    """Registers the backend if PyTorch is older than 2.5 and so calls no entry points. Does
-    nothing, and imports nothing, with later releases, or if TORCH_DEVICE_BACKEND_AUTOLOAD is set to
-    something other than 1."""
+    """Registers the backend if PyTorch is older than 2.5 and so calls no entry points. With later
+    releases, or if TORCH_DEVICE_BACKEND_AUTOLOAD is set to something other than 1, does nothing and
+    does not import PyTorch."""
     with contextlib.suppress(PackageNotFoundError):
         release = tuple(map(int, re.findall(r"\d+", version("torch"))[:2]))
         if release < ENTRY_POINTS_FROM and os.environ.get(AUTOLOAD, "1") == "1":

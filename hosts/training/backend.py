@@ -1,9 +1,10 @@
-"""The backend "agglab" of PyTorch. All-reduces in groups of all ranks go through the system, by the
-agent of the host. All other operations go to a Gloo group inside. See docs/training.md.
+"""The PyTorch backend "agglab". All-reduces in groups of all ranks go through the system, by way of
+the agent of the host. All other operations are passed to a process group of Gloo that each group
+contains. See docs/training.md.
 
 The entry point (autoload.py) makes the name known, and so does an import of torch.py. The backend
-works with PyTorch 2.4 and later. If a release lacks a method that is named here, the group lacks it
-too.
+works with PyTorch 2.4 and later. If a release of PyTorch lacks a method that is named here, the
+group lacks it too.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ of the class."""
 
 
 class ReducedWork(Work):
-    """An all-reduce under way. C++ and callbacks use its future."""
+    """An all-reduce under way, as PyTorch sees it. C++ code and callbacks use its future."""
 
     def __init__(self, result: list[Any]) -> None:
         super().__init__()
@@ -63,7 +64,7 @@ class ReducedWork(Work):
         self._future = self._raw.then(self._outcome)
 
     def end(self, error: str | None) -> None:
-        """Completes the all-reduce. error: why it failed, or None. Callbacks run within this
+        """Completes the all-reduce. error: why it failed, or None. The callbacks run within this
         call."""
         self._error = error
         self._raw.set_result(None)
@@ -73,15 +74,15 @@ class ReducedWork(Work):
         return self._future
 
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
-        """Waits until the reduction has ended. Raises RuntimeError, with one line, if it failed.
-        The agent's time limit applies, not `timeout`."""
+        """Waits until the reduction has ended. Raises RuntimeError, with a message of one line, if
+        it failed. The waiting time is limited by the agent and not by `timeout`."""
         self._raw.wait()
         if self._error:
             raise RuntimeError(self._error)
         return True
 
     def synchronize(self) -> None:
-        """Does the same as `wait`, because there are no streams."""
+        """Does the same as `wait`, because CPU tensors have no streams."""
         self.wait()
 
     def is_completed(self) -> bool:
@@ -104,8 +105,8 @@ class ReducedWork(Work):
 
 
 class ProcessGroup(distributed.ProcessGroup):
-    """One process group of PyTorch. gloo: the backend of the Gloo group inside. If not all ranks of
-    the job are members, all operations go to Gloo."""
+    """One process group of PyTorch. gloo: the backend of the Gloo group that it contains. If not
+    all ranks of the job are members, all operations are passed to Gloo."""
 
     def __init__(self, store: Any, rank: int, size: int, gloo: Any, agent: Client) -> None:
         super().__init__(rank, size)
@@ -124,12 +125,13 @@ class ProcessGroup(distributed.ProcessGroup):
         return BACKEND
 
     def get_group_store(self) -> Any:
-        """Returns the store by which members find each other."""
+        """Returns the key-value store of PyTorch by which the members of the group find each
+        other."""
         return self._store
 
     def allreduce(self, given: Any, *arguments: Any, **named: Any) -> Any:
-        """Reduces one tensor or a list of tensors. Takes options or `op=`, as the function of c10d
-        does."""
+        """Reduces one tensor or a list of tensors in place. Accepts options or `op=`, as the
+        function of PyTorch's c10d does."""
         return self._all_reduce("allreduce", given, arguments, named)
 
     def allreduce_coalesced(self, given: Any, *arguments: Any, **named: Any) -> Any:
@@ -147,8 +149,8 @@ class ProcessGroup(distributed.ProcessGroup):
         return start(self._agent, listed, self.size() if is_average else 1)
 
     def _why_by_gloo(self, listed: Sequence[Any], op: Any, is_average: bool) -> str | None:
-        """Returns in one word why Gloo performs an all-reduce, or None if it goes through the
-        system."""
+        """Returns a word that says why Gloo must perform an all-reduce, or None if it goes through
+        the system."""
         if not self._is_whole:
             return "group"
         if not is_average and op != distributed.ReduceOp.SUM:
@@ -162,22 +164,22 @@ class ProcessGroup(distributed.ProcessGroup):
         )
 
     def set_timeout(self, timeout: timedelta) -> None:
-        """Sets the timeout of the operations that Gloo carries out."""
+        """Sets the timeout of the operations that are passed to Gloo."""
         self._inner.set_timeout(timeout)
 
     def abort(self) -> None:
-        """Gives up the Gloo operations in progress, which get no result."""
+        """Aborts the Gloo operations in progress, which then have no result."""
         self._inner.abort()
 
     def shutdown(self) -> None:
-        """Shuts the Gloo group down. The agent is told of the counts only when the process ends,
-        because other groups may still be in use."""
+        """Shuts the Gloo group down. The agent does not get the script's counts before the process
+        ends, because other groups may still be in use."""
         self._inner.shutdown()
 
 
 def start(agent: Client, listed: Sequence[Any], divide_by: int) -> ReducedWork:
-    """Begins to sum tensors over all ranks, in place. Raises RuntimeError for a tensor whose
-    elements share memory with each other."""
+    """Begins to sum tensors over all ranks, in place. Raises RuntimeError for a tensor some of
+    whose elements share memory."""
     for tensor in listed:
         if torch._debug_has_internal_overlap(tensor) == 1:
             raise RuntimeError("cannot reduce a tensor whose elements share memory (expand?)")
@@ -191,8 +193,8 @@ def start(agent: Client, listed: Sequence[Any], divide_by: int) -> ReducedWork:
 
 
 def create(store: Any, rank: int, size: int, timeout: timedelta) -> ProcessGroup:
-    """Makes a process group. `init_process_group` and `new_group` call this function. Raises
-    TrainingError, a RuntimeError, if there is no agent."""
+    """Makes a process group. PyTorch's `init_process_group` and `new_group` call this function.
+    Raises TrainingError, a RuntimeError, if there is no agent."""
     agent = client.connect()
     terms = agent.terms
     if size == terms.workers and rank != terms.rank:
@@ -216,11 +218,12 @@ _kept: list[tuple[weakref.ref[ProcessGroup], Any]] = []
 
 
 def _keep(gloo: Any, group: ProcessGroup) -> None:
-    """Lets the Gloo backend outlive its group, until the next group is made or the process ends.
+    """Keeps a reference to the Gloo backend of a group, until the group is gone and the next group
+    is made, or until the process ends.
 
-    Whoever drops the last reference to the backend waits for the end of Gloo's threads. If Python
-    drops it, it does not hold Python's lock meanwhile. If the group drops it, it holds the lock,
-    for which a Gloo thread may wait at the end of its last operation. With PyTorch 2.4.1, processes
+    Dropping the last reference to the backend waits for the end of Gloo's threads. If Python drops
+    it, Python's lock is released during this wait. If the group drops it, the lock is held, and a
+    Gloo thread may need the lock at the end of its last operation. With PyTorch 2.4.1, processes
     were seen to hang at the end of destroy_process_group on a busy machine, which this would
     explain.
     """
@@ -229,7 +232,8 @@ def _keep(gloo: Any, group: ProcessGroup) -> None:
 
 
 def _operation(arguments: Sequence[Any], named: dict[str, Any]) -> Any:
-    """Returns the operation of an all-reduce, whichever of c10d's overloads was called."""
+    """Returns the operation of an all-reduce, such as SUM. It finds it in the arguments of any
+    overload of c10d's function."""
     given = named.get("opts", named.get("op", arguments[0] if arguments else None))
     if given is None:
         return distributed.ReduceOp.SUM

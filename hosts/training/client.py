@@ -1,9 +1,9 @@
-"""The script's end of a training: gives reductions to the agent of the host and takes the results.
+"""The script's end of a training: passes reductions to the agent of the host and takes the results.
 It does not use PyTorch; backend.py turns tensors into pieces.
 
-One thread fills slots of the shared memory and asks for reductions. Another takes the results and
-empties the slots. A pool of threads (pool.py) tells those who wait. Reductions are asked for in the
-order of the calls of `submit`.
+One thread fills slots of the shared memory and sends requests. Another takes the results and
+empties the slots. A pool of threads (pool.py) runs the callbacks of finished jobs. Reductions are
+requested in the order of the calls of `submit`.
 """
 
 from __future__ import annotations
@@ -36,13 +36,14 @@ GONE = "the agent of this host has ended; its log says why"
 
 
 class TrainingError(RuntimeError):
-    """An error: there is no agent, or it gives no more results. The message is one line."""
+    """Raised if there is no agent, or if the agent gives no more results. The message is one
+    line."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """The values of one reduction. fill(slot) writes the values into the slot. drain(slot) reads
-    the sums from it."""
+    """The values of one reduction. fill(slot) writes the values into a slot of the shared memory.
+    drain(slot) reads the sums from it."""
 
     elements: int
     dtype: str
@@ -52,8 +53,8 @@ class Piece:
 
 @dataclass
 class Job:
-    """One all-reduce, as the script sees it. ended: called in a thread of its own, with None, or
-    with one line that says why there is no result."""
+    """One all-reduce, as the script sees it. ended: a function that a separate thread calls when
+    the all-reduce has ended. Its argument is None, or one line that says why there is no result."""
 
     pieces: Sequence[Piece]
     ended: Callable[[str | None], None]
@@ -62,8 +63,8 @@ class Job:
 
 
 class Client:
-    """A connection to the agent at the Unix socket `path`. Raises TrainingError if there is no
-    agent."""
+    """The script's connection to the agent at the Unix socket `path`. The constructor raises
+    TrainingError if there is no agent."""
 
     def __init__(self, path: str) -> None:
         self._socket, self.terms, self._memory = _join(path)
@@ -85,7 +86,8 @@ class Client:
             thread.start()
 
     def submit(self, job: Job) -> None:
-        """Queues a job, to be done after those before it."""
+        """Queues a job. Its reductions are requested after those of all jobs that were queued
+        before."""
         with self._lock:
             if self._error is None:
                 job.left = len(job.pieces)
@@ -96,20 +98,20 @@ class Client:
         self._pool.run(lambda: job.ended(error))
 
     def count(self, name: str, by: int = 1) -> None:
-        """Adds `by` to a count. The agent is told of the counts at the next `report`, or at the
-        end."""
+        """Adds `by` to the count `name`. The counts are sent to the agent with the next `report`,
+        or when the connection is closed."""
         with self._lock:
             self._counts[name] = self._counts.get(name, 0) + by
 
     def report(self, values: Mapping[str, Any]) -> None:
-        """Tells the agent of the script's progress. Raises ProtocolError for a value that is
-        neither a number nor a text, and TrainingError if the agent has ended."""
+        """Sends a report of the script's progress to the agent. Raises ProtocolError for a value
+        that is neither a number nor a text, and TrainingError if the agent has ended."""
         self._send(protocol.Report(dict(values)))
         self._tell_counts()
 
     def close(self) -> None:
-        """Ends the connection with a Goodbye. First, reductions that nobody has waited for get a
-        moment in which they can be asked for. May be called twice."""
+        """Ends the connection with a Goodbye message. Before that, waits for a moment in which
+        queued reductions can still be requested. May be called twice."""
         with self._lock:
             first, self._error = self._error is None, self._error or "the process group was closed"
         self._jobs.put(None)
@@ -123,12 +125,13 @@ class Client:
         self._pool.close(END_S)
 
     def forget(self) -> None:
-        """Breaks the connection off."""
+        """Shuts the connection down, so that both ends notice its end."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
     def drop(self) -> None:
-        """Closes the socket. The agent is not told."""
+        """Closes the socket in this process. The agent does not notice this as long as another
+        process has the connection."""
         self._socket.close()
 
     # The thread that asks.
@@ -195,7 +198,8 @@ class Client:
     # Both.
 
     def _break_off(self, error: str) -> None:
-        """Ends all jobs in progress with an error. Later jobs end with it too."""
+        """Ends all jobs in progress with an error. Jobs that are submitted later end with the same
+        error."""
         with self._lock:
             self._error = self._error or error
             error = self._error
@@ -207,7 +211,7 @@ class Client:
             self._end(job, error)
 
     def _end(self, job: Job, error: str | None) -> None:
-        """Ends a job. Only the first call for the job has an effect."""
+        """Ends a job, unless it has ended already. error: why there is no result, or None."""
         with self._lock:
             mine = self._open.pop(id(job), None)
         if mine:
@@ -232,8 +236,8 @@ _connected: Client | None = None
 
 
 def connect() -> Client:
-    """Returns the connection to the agent of this host, which is the same everywhere in the
-    process. Raises TrainingError, with one line, if there is no agent."""
+    """Returns the connection to the agent of this host. All callers in the process get the same
+    connection. Raises TrainingError, with a message of one line, if there is no agent."""
     global _connected
     with _lock:
         if _connected is None:
@@ -249,7 +253,7 @@ def connect() -> Client:
 
 
 def first_line(error: Exception) -> str:
-    """Returns the first line of an error's text."""
+    """Returns the first line of an exception's text."""
     return str(error).strip().partition("\n")[0] or type(error).__name__
 
 
@@ -282,7 +286,7 @@ def _join(path: str) -> tuple[socket.socket, protocol.Welcome, mmap.mmap]:
 
 
 def _forget_in_child() -> None:
-    """Drops the connection in a forked process. Only the parent process talks to the agent."""
+    """Gives up the connection in a forked process, because only the parent process uses it."""
     global _connected, _lock
     _lock = threading.Lock()
     if _connected is not None:

@@ -14,9 +14,9 @@ but the hosts here have no name server."""
 def script_environment(
     rank: int, workers: int, master: tuple[str, int], run: str, socket_path: str
 ) -> dict[str, str]:
-    """Returns the variables that `torchrun` gives to a script with one process on each host, and
-    the agent's socket. master: the address of rank 0's host and a free port there, for PyTorch's
-    store. run: any name, the same at all ranks."""
+    """Returns the environment variables that `torchrun` gives to a script with one process on each
+    host, and the variable with the path of the agent's socket. master: the address of rank 0's host
+    and a free port there, for PyTorch's store. run: any name, the same at all ranks."""
     host, port = master
     return {
         "RANK": str(rank),

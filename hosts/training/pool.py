@@ -1,4 +1,5 @@
-"""Threads for calls that may wait for each other. This module imports nothing of `hosts`."""
+"""A pool of threads for calls that may wait for each other. This module imports nothing of
+`hosts`."""
 
 from __future__ import annotations
 
@@ -8,9 +9,9 @@ from collections.abc import Callable
 
 
 class Pool:
-    """A set of threads that begins every call at once, in an idle thread or in a new one. No fixed
-    number of threads is enough, because a callback of a finished reduction may wait for a later
-    reduction. The threads do not keep the interpreter from ending."""
+    """A pool of threads that begins every call at once, in an idle thread or in a new one. The
+    number of threads is not limited, because a callback of a finished reduction may wait for a
+    later reduction. The threads do not keep the interpreter from ending."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -20,7 +21,8 @@ class Pool:
         self._threads: list[threading.Thread] = []
 
     def run(self, call: Callable[[], None]) -> None:
-        """Begins a call. Calls begin in the order in which `run` was called."""
+        """Begins a call in a thread of the pool. Calls begin in the order in which `run` was
+        called."""
         with self._lock:
             needed = self._idle == 0 and not self._closed
             self._idle -= not needed
@@ -35,8 +37,8 @@ class Pool:
             thread.start()
 
     def close(self, within_s: float) -> None:
-        """Ends the threads that are idle or become idle. Waits at most `within_s` seconds for
-        each."""
+        """Lets threads end when they are idle. Waits for each thread for at most `within_s`
+        seconds."""
         with self._lock:
             self._closed = True
         for _ in self._threads:

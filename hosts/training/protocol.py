@@ -31,7 +31,7 @@ NAMES_MAX = 256
 
 
 class ProtocolError(ValueError):
-    """An error: a message that the protocol does not allow. The text is one line."""
+    """Raised for a message that the protocol does not allow. The text is one line."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Welcome:
 
 @dataclass(frozen=True)
 class Refused:
-    """The agent's message that it will not talk to this process. error: the reason."""
+    """The agent's message that it refuses to serve this process. error: the reason."""
 
     kind: ClassVar[str] = "refused"
     error: str
@@ -83,8 +83,8 @@ class Refused:
 
 @dataclass(frozen=True)
 class Reduce:
-    """A request to sum `elements` values of type `dtype` over all ranks. They are in a slot of the
-    shared memory, and the sums replace them."""
+    """A request to sum `elements` values of type `dtype` over all ranks. The values are in a slot
+    of the shared memory, and the sums replace them there."""
 
     kind: ClassVar[str] = "reduce"
     number: int
@@ -101,7 +101,7 @@ class Reduce:
 
 @dataclass(frozen=True)
 class Done:
-    """The answer to a Reduce: the sums have replaced the values."""
+    """The answer to a Reduce whose sums have replaced the values."""
 
     kind: ClassVar[str] = "done"
     number: int
@@ -112,7 +112,8 @@ class Done:
 
 @dataclass(frozen=True)
 class Failed:
-    """The answer to a Reduce that has no sum. fatal: no later reduction will have a sum either."""
+    """The answer to a Reduce that has no result. fatal: whether all later reductions will fail
+    too."""
 
     kind: ClassVar[str] = "failed"
     number: int
@@ -140,8 +141,8 @@ class Report:
 
 @dataclass(frozen=True)
 class Counts:
-    """What the script's process group has counted since its last Counts message, by name. The
-    receiver adds the counts up."""
+    """The increase of the script's counts since its last Counts message, by name. The receiver adds
+    up all increases."""
 
     kind: ClassVar[str] = "counts"
     values: dict[str, Any]
@@ -159,7 +160,7 @@ class Goodbye:
     kind: ClassVar[str] = "goodbye"
 
     def check(self) -> None:
-        """Does nothing, because there is nothing to check."""
+        """Does nothing, because a Goodbye has no fields."""
 
 
 Message = Welcome | Refused | Reduce | Done | Failed | Report | Counts | Goodbye
@@ -176,7 +177,7 @@ M = TypeVar("M", bound=Message)
 
 
 def pack(message: Message) -> bytes:
-    """Returns the packet of a message. Raises ProtocolError for a message that its reader would
+    """Returns the packet of a message. Raises ProtocolError for a message that its receiver would
     refuse."""
     message.check()
     try:
@@ -189,8 +190,8 @@ def pack(message: Message) -> bytes:
 
 
 def unpack(packet: bytes, allowed: tuple[type, ...]) -> Any:
-    """Returns the message in a packet, which must be of one of the types `allowed`. Raises
-    ProtocolError."""
+    """Returns the message that a packet contains. The message must be of one of the types
+    `allowed`; otherwise ProtocolError is raised, as for any malformed packet."""
     if len(packet) > MESSAGE_BYTES_MAX:
         raise ProtocolError(f"a message of {len(packet)} bytes; at most {MESSAGE_BYTES_MAX}")
     try:

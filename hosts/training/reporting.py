@@ -1,5 +1,5 @@
-"""Functions by which a script reports its progress to the testbed. This module does not import
-PyTorch, except to make the digest of a model."""
+"""Functions by which a script reports its progress to the testbed. This module imports PyTorch only
+to compute the digest of a model."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ DIGEST_BYTES = 16
 
 
 def report(**values: Any) -> bool:
-    """Tells the testbed of numbers and short texts, by name: `report(step=3, loss=loss, epoch=1)`.
-    Returns whether an agent was told: outside the testbed there is none.
+    """Reports numbers and short texts, by name, to the testbed: `report(step=3, loss=loss,
+    epoch=1)`. Returns whether there was an agent to receive them; outside the testbed there is
+    none.
 
-    A tensor or an array of one number counts as that number. A module (`parameters=model`) counts
-    as a digest of its parameters and buffers; digests are equal if these are equal bit for bit.
-    Raises ProtocolError (a ValueError) for other values, also for Inf and NaN, and TrainingError if
-    the agent has ended.
+    A tensor or an array of one number is reported as this number. A module (`parameters=model`) is
+    reported as a digest of its parameters and buffers. Two digests are equal if the parameters and
+    buffers are equal bit for bit. Raises ProtocolError (a ValueError) for other values, including
+    Inf and NaN, and TrainingError if the agent has ended.
     """
     if not os.environ.get(SOCKET):
         return False

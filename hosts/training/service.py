@@ -1,6 +1,6 @@
-"""The agent's end of a training: performs the reductions that the script of its host asks for, in
-the order in which they are asked for. A callable makes each reduction. The module uses neither
-threads nor PyTorch:
+"""The agent's end of a training: performs the reductions that the script of its host requests, in
+the order of the requests. It passes each reduction to a function. The module uses neither threads
+nor PyTorch:
 
     service = Service(path, terms, reduce, on_report)
     start the script with AGGLAB_TRAINING=path
@@ -9,9 +9,9 @@ threads nor PyTorch:
         service.step()
     service.close()
 
-All messages that come over the socket are checked (protocol.py). A script that breaks the protocol
-is told so, and its connection is closed. The shared memory belongs to the service, and nobody can
-make it smaller.
+All messages that come over the socket are checked (protocol.py). If a script breaks the protocol,
+it is told so and its connection is closed. The service owns the shared memory, and nobody can make
+this memory smaller.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ ReduceCall = Callable[[NDArray, NDArray], object]
 
 @dataclass(frozen=True)
 class Terms:
-    """The facts that the script is told.
+    """The facts that the Welcome message tells the script.
 
     rank, workers: this worker's rank in the job, and the job's number of workers. elements: the
     largest number of values in one reduction. address: this host's IPv4 address. dtypes: the types
-    that `reduce` takes.
+    that `reduce` accepts.
     """
 
     rank: int
@@ -58,7 +58,7 @@ class Terms:
     dtypes: tuple[str, ...] = ("float32", "int32")
 
     def welcome(self) -> protocol.Welcome:
-        """Returns the terms of the session as a message."""
+        """Returns the Welcome message with these facts."""
         return protocol.Welcome(
             protocol.VERSION,
             self.rank,
@@ -71,8 +71,9 @@ class Terms:
 
 
 class Service:
-    """A Unix socket at `path`, which it makes and at which it waits for one script. Raises OSError
-    if the socket cannot be made, and ProtocolError for impossible terms."""
+    """The Unix socket at `path`, at which the service waits for one script. The constructor makes
+    the socket. It raises OSError if this fails, and ProtocolError for terms that the protocol does
+    not allow."""
 
     def __init__(
         self,
@@ -104,18 +105,17 @@ class Service:
         """Whether the script was connected and no longer is."""
 
     def fileno(self) -> int:
-        """Returns a descriptor that can be read whenever `step` has something to do."""
+        """Returns a file descriptor that is readable whenever `step` has something to do."""
         return self._events.fileno()
 
     def wait(self, seconds: float) -> bool:
-        """Waits until `step` has something to do, at most this many seconds. Returns whether it has
-        something to do."""
+        """Waits for at most `seconds` until `step` has something to do. Returns whether it has."""
         return bool(self._events.poll(seconds))
 
     def step(self) -> None:
-        """Does what the script asks, at most one thing. Raises what `reduce` raises, after the
-        script has been told. NotFinite is not raised, because the next reduction can still
-        succeed."""
+        """Processes one event, if there is one: a new connection or a message of the script. Tells
+        the script of an exception of `reduce` and then raises it. NotFinite is not raised, because
+        the next reduction can still succeed."""
         for descriptor, _ in self._events.poll(0):
             if descriptor == self._listener.fileno():
                 self._accept()
@@ -192,8 +192,8 @@ class Service:
         self._tell(protocol.Done(asked.number))
 
     def _values(self, asked: protocol.Reduce) -> NDArray:
-        """Returns the values that the script has put into a slot. Raises ProtocolError for an
-        impossible request."""
+        """Returns the values that the script has put into a slot. Raises ProtocolError if the
+        request does not fit the terms or the order of requests."""
         terms = self._welcome
         if asked.number != self._next:
             raise ProtocolError(f"reduce: number {asked.number}; expected {self._next}")
@@ -212,8 +212,8 @@ class Service:
             self._leave(None)
 
     def _leave(self, error: str | None) -> None:
-        """Closes the connection, if there is one. error: the reason that the script is told, or
-        None if it is told nothing."""
+        """Closes the connection, if there is one. error: the reason that is sent to the script, or
+        None to send nothing."""
         if self._script is None:
             return
         if error is not None:
@@ -225,12 +225,13 @@ class Service:
 
 
 def one_line(error: Exception) -> str:
-    """Returns an error's text in one line, for a message."""
+    """Returns the text of an exception as one line, for a message."""
     return " ".join((str(error).strip() or type(error).__name__).split())[:1000]
 
 
 def _shared_memory(size: int) -> tuple[mmap.mmap, int]:
-    """Returns memory that another process can map and nobody can resize, and its descriptor."""
+    """Returns memory that another process can map and that nobody can resize, and its file
+    descriptor."""
     descriptor = os.memfd_create("agglab-training", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(descriptor, size)
     seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL

@@ -1,4 +1,4 @@
-"""Makes reductions of PyTorch tensors: whether tensors can go through the system, and as which
+"""Turns PyTorch tensors into reductions: whether tensors can go through the system, and as which
 type."""
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ to their own dtype once."""
 
 
 def carried_as(dtype: torch.dtype, taken: Sequence[str]) -> str:
-    """Returns the dtype in which values of `dtype`, one of CARRIED, travel. taken: the dtypes that
-    the system takes."""
+    """Returns the dtype in which values of `dtype`, one of CARRIED, are sent. taken: the dtypes
+    that the system accepts."""
     return CARRIED[dtype] if CARRIED[dtype] in taken else INSTEAD
 
 
 def why_not(tensors: Sequence[Any], is_average: bool) -> str | None:
-    """Returns in one word why tensors cannot go through the system, or None if they can."""
+    """Returns a word that says why tensors cannot go through the system, or None if they can."""
     first = tensors[0]
     for tensor in tensors:
         if tensor.layout is not torch.strided:
@@ -45,9 +45,10 @@ def why_not(tensors: Sequence[Any], is_average: bool) -> str | None:
 def pieces(
     tensors: Sequence[Any], elements_max: int, divide_by: int, taken: Sequence[str]
 ) -> list[Piece]:
-    """Returns the reductions, in order, that sum the tensors in place. The values of one tensor
-    follow those of another. divide_by: the number by which each sum is divided before it is
-    rounded."""
+    """Returns the reductions that sum the tensors in place, in the order in which they are to be
+    made. The values of all tensors are concatenated and then cut into reductions of at most
+    `elements_max` values. divide_by: the number by which each sum is divided before it is rounded.
+    taken: the dtypes that the system accepts."""
     flats = [_Flat(tensor) for tensor in tensors if tensor.numel()]
     if not flats:
         return []
@@ -56,8 +57,8 @@ def pieces(
 
 
 class _Flat:
-    """The values of a tensor in order. They are in the tensor's own memory if they are contiguous
-    there, and in a copy otherwise."""
+    """The values of a tensor as a flat sequence. It is a view of the tensor's memory if this memory
+    is contiguous, and a copy otherwise."""
 
     def __init__(self, tensor: Any) -> None:
         self.tensor = tensor.detach()
@@ -73,8 +74,8 @@ class _Flat:
         return self._flat[start:end]
 
     def write(self, start: int, end: int, values: Any) -> None:
-        """Replaces the values `start` to `end`. Threads call this, and the caller's inference mode
-        does not apply to them; so this method sets it."""
+        """Replaces the values `start` to `end`. This method sets PyTorch's inference mode itself,
+        because other threads call it and the mode of the script's thread does not apply to them."""
         with torch.inference_mode(self.tensor.is_inference()):
             self._flat[start:end].copy_(values)
             self._left -= end - start
@@ -86,7 +87,8 @@ _Span = tuple[_Flat, int, int]
 
 
 def _cut(flats: Sequence[_Flat], most: int) -> Iterator[list[_Span]]:
-    """Yields lists of spans, each with `most` values in total. Only the last may have fewer."""
+    """Yields lists of spans of the tensors, each list with `most` values in total. Only the last
+    list may have fewer."""
     spans: list[_Span] = []
     room = most
     for flat in flats:

@@ -1,6 +1,6 @@
-"""The inputs and results of a job's workers, for every system: one module for each kind of
-workload. testbed/workloads/ has what the testbed knows of each kind. Of the rest of `hosts`, these
-modules import only tensors.py."""
+"""The kinds of workload, each in one module. A kind defines the inputs and the room for results of
+a job's workers, for every system. testbed/workloads/ has the testbed's part of each kind. Of the
+rest of `hosts`, these modules import only tensors.py."""
 
 from __future__ import annotations
 
@@ -51,12 +51,14 @@ __all__ = [
 
 
 def told(work: Work) -> dict[str, Any]:
-    """Returns the work as agents receive it, as JSON values."""
+    """Returns the description of a work, as JSON values, that agents receive in their
+    configuration."""
     return {"kind": work.kind, **asdict(work)}
 
 
 def read(given: Mapping[str, Any]) -> Work:
-    """Returns the work that `told` has described. Raises ValueError with a message of one line."""
+    """Returns the work that a description from `told` stands for. Raises ValueError with a message
+    of one line."""
     if not isinstance(given, Mapping):
         raise ValueError("not an object")
     own = dict(given)

@@ -1,15 +1,15 @@
 """Asynchronous training of a small classifier: a worker's input for a run, and the arithmetic of
 one step.
 
-The task is made from a seed. A document is a bag of words whose frequencies follow Zipf's law. In
-documents of class c, those words are more frequent whose number is c modulo the number of classes.
-A linear classifier learns with the multi-class hinge loss of Crammer and Singer (JMLR 2001). All
+The task is made from a seed. A document is a bag of words whose frequencies follow Zipf's law. The
+words whose number is c modulo the number of classes are more frequent in documents of class c. A
+linear classifier learns with the multi-class hinge loss of Crammer and Singer (JMLR 2001). All
 numbers are integers, and weights have the unit 1 / SCALE. So a run can be repeated bit for bit on
 any machine.
 
-The `batch` documents of a step have the same length, which is drawn for each step. It is 8 words or
-a power of two times as many, and each length is half as likely as the one before. A step on long
-documents touches more words, so its update is larger.
+All `batch` documents of a step have the same length, which is drawn for each step: 8 words times a
+power of two. Each length is half as likely as the next shorter one; only the longest is as likely
+as the one before it. A step on long documents touches more words, so its update is larger.
 """
 
 from __future__ import annotations
@@ -114,13 +114,13 @@ class AsyncSgd:
 
     @property
     def steps_max(self) -> int:
-        """The number of steps for which a worker's account has room."""
+        """The number of steps for which a worker's record of its steps (`account`) has room."""
         return TRIES_PER_UPDATE * self.updates
 
     @property
     def result(self) -> np.dtype:
-        """The dtype of what a worker holds when the run is over: the model, the server's log and
-        the worker's own account. commits, steps: how many entries of `log` and `account` are
+        """The dtype of a worker's result of a run: the model, the server's log of commits, and the
+        worker's account of its steps. commits, steps: how many entries of `log` and `account` are
         used."""
         return np.dtype(
             [
@@ -134,7 +134,8 @@ class AsyncSgd:
         )
 
     def documents(self, key: tuple[int, ...], count: int) -> NDArray[np.void]:
-        """Returns `count` DOCUMENTs, which are drawn at random as `key` says."""
+        """Returns `count` documents, of dtype DOCUMENT. key: the seed with which they are drawn at
+        random."""
         found = np.zeros(count, DOCUMENT)
         chance = _generator(*key, DOCUMENTS)
         most = (WORDS_MAX // WORDS_MIN).bit_length() - 1
@@ -157,21 +158,22 @@ class AsyncSgd:
         return self.documents(key, self.samples)
 
     def held_out(self, seed: int, job: int) -> NDArray[np.void]:
-        """Returns the documents with which models are judged. No worker has them."""
+        """Returns the documents on which the testbed evaluates models. No worker has them."""
         return self.documents((seed, job, HELD_OUT), HELD_OUT_DOCUMENTS)
 
     def room(self, inputs: NDArray[Any]) -> NDArray[np.int64]:
-        """Returns memory for a `result`, as a flat array."""
+        """Returns memory for one `result`, as a flat array of int64."""
         return np.zeros(self.result.itemsize // 8, np.int64)
 
     def rows_of(self, documents: NDArray[np.void], step: int) -> NDArray[np.void]:
-        """Returns the documents of a worker's step."""
+        """Returns the documents of step `step`. documents: all documents of the worker."""
         places = np.arange(step * self.batch, (step + 1) * self.batch) % len(documents)
         return documents[places]
 
     def update(self, model: NDArray[np.int32], rows: NDArray[np.void]) -> NDArray[np.int32]:
-        """Returns what a step adds to the model: int32 of shape (elements,). It is the rate times
-        the negative subgradient of the hinge loss, summed over the documents of the step."""
+        """Returns the update of a step, which is to be added to the model: int32 of shape
+        (elements,). It is the rate times the negative subgradient of the hinge loss, summed over
+        the documents of the step. rows: these documents."""
         weights = model.reshape(self.features, self.classes)
         found = np.zeros((self.features, self.classes), np.int32)
         for row in rows:
@@ -187,15 +189,15 @@ class AsyncSgd:
 
 
 def scores_of(weights: NDArray, row: NDArray[np.void]) -> NDArray[np.int64]:
-    """Returns the score of each class: the mean weight of the document's words, times WORDS_MIN,
+    """Returns the document's score for each class: the mean weight of its words, times WORDS_MIN,
     rounded down."""
     words = row["words"][: WORDS_MIN << int(row["halvings"])]
     return weights[words].sum(axis=0, dtype=np.int64) >> int(row["halvings"])
 
 
 def rival_of(scores: NDArray[np.int64], row: NDArray[np.void]) -> int:
-    """Returns the wrong class with the highest score, if its score is within a margin of 1 of the
-    right class's score or above it. Returns -1 otherwise."""
+    """Returns the wrong class with the highest score, if this score is more than the right class's
+    score minus a margin of 1. Returns -1 otherwise."""
     margins = scores + SCALE
     margins[row["label"]] = scores[row["label"]]
     rival = int(np.argmax(margins))
@@ -203,7 +205,7 @@ def rival_of(scores: NDArray[np.int64], row: NDArray[np.void]) -> int:
 
 
 def zipf(raw: NDArray[np.uint64], features: int) -> NDArray[np.int64]:
-    """Maps random numbers to words from 0 to features - 1. The probability of word w is
+    """Returns a word from 0 to features - 1 for each random number. The probability of word w is
     proportional to 1 / (w + 1)."""
     shares = SHARES_MAX // np.arange(1, features + 1, dtype=np.uint64)
     ends = np.cumsum(shares)

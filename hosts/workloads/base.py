@@ -1,4 +1,4 @@
-"""The interface of a kind of workload, as agents see it."""
+"""The interface that every kind of workload has for agents."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 
 class InputKey(NamedTuple):
-    """The name of one worker's input in one round. rank: the worker's rank in the whole job. If a
-    session leaves members out, no rank and no input changes."""
+    """The key that identifies one worker's input in one round. rank: the worker's rank in the whole
+    job, so that inputs do not change when a session leaves members out."""
 
     seed: int
     job: int
@@ -19,7 +19,8 @@ class InputKey(NamedTuple):
 
 
 class Work(Protocol):
-    """The work of each worker of a job in a round: a frozen dataclass whose fields are JSON values.
+    """The interface of a kind of workload: what each worker of a job does in a round. It is a
+    frozen dataclass whose fields are JSON values.
 
     in_place: whether a result may be put where the input is; it then has the input's dtype and
     length.
@@ -39,7 +40,7 @@ class Work(Protocol):
 
     def inputs(self, key: InputKey) -> NDArray[Any]:
         """Returns one worker's input of one round. The array is flat, contiguous and aligned. It is
-        of `dtype`, or structured if the input has more than values."""
+        of `dtype`, or structured if the input consists of more than values."""
 
     def room(self, inputs: NDArray[Any]) -> NDArray[Any]:
         """Returns an array for the result of this input. Every page of its memory has been written

@@ -1,5 +1,6 @@
-"""`calls`: remote calls of an application that is no all-reduce. The applications are word counts
-over the texts of Python's standard library, and critical sections under locks."""
+"""The workload `calls`: remote calls of an application other than all-reduce. The application
+counts words of the source text of Python's standard library (`wordcount`), or enters critical
+sections that locks protect (`lock`)."""
 
 from __future__ import annotations
 
@@ -23,9 +24,9 @@ LOCKS = 4
 
 @dataclass(frozen=True)
 class Calls:
-    """The calls of a worker in a round. See base.Work. elements: the number of words in the
-    worker's part of the text, or the number of its critical sections. workers: the number of
-    workers of the whole job, which share the text."""
+    """The calls of a worker in a round (base.Work). elements: the number of words in the worker's
+    part of the text, or the number of its critical sections. workers: the number of workers of the
+    whole job, which share the text."""
 
     kind: ClassVar = "calls"
     in_place: ClassVar = False
@@ -35,8 +36,9 @@ class Calls:
     workers: int
 
     def inputs(self, key: InputKey) -> NDArray[Any]:
-        """Returns COUNTED for wordcount. Returns int32 for lock: which lock each critical section
-        needs."""
+        """Returns, for `wordcount`, each word of the worker's part and how often it occurs there,
+        of dtype COUNTED. Returns, for `lock`, the number of the lock that each critical section
+        needs, as int32."""
         if self.application == WORDCOUNT:
             keys, counts = np.unique(library_text().keys[self.part(key)], return_counts=True)
             counted = np.zeros(keys.size, COUNTED)
@@ -46,9 +48,9 @@ class Calls:
         return chance.integers(0, LOCKS, self.elements, np.int32)
 
     def part(self, key: InputKey) -> NDArray[np.int32]:
-        """Returns the numbers of the words in one worker's part of the text in one round. Parts
-        follow one another, beginning at a place that seed and job choose. The first word of the
-        text follows the last."""
+        """Returns the numbers of the words in one worker's part of the text in one round. The parts
+        of all workers and rounds follow one another in the text, from a place that seed and job
+        choose. The first word of the text follows the last."""
         text = library_text()
         begin = int(np.random.default_rng([key.seed, key.job]).integers(text.numbers.size))
         return text.part(
@@ -56,7 +58,7 @@ class Calls:
         )
 
     def room(self, inputs: NDArray[Any]) -> NDArray[Any]:
-        """Returns an array for the result. For wordcount, the result says for each key how often
-        all workers have it. For lock, it says for each critical section the value of the lock's
-        counter at the beginning."""
+        """Returns an array for the result. For `wordcount`, the result has, for each key of the
+        input, the number of its occurrences at all workers. For `lock`, it has, for each critical
+        section, the value that the lock's counter had at the beginning of the section."""
         return np.full(inputs.size, 1, np.int32)

@@ -1,4 +1,4 @@
-"""`allreduce`: the sum of a tensor over all workers."""
+"""The workload `allreduce`: the sum of a tensor over all workers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agglab.hosts.workloads.base import InputKey
 
 @dataclass(frozen=True)
 class Dense:
-    """The all-reduce of a dense tensor. See base.Work."""
+    """The all-reduce of a dense tensor (base.Work)."""
 
     kind: ClassVar = "allreduce"
     in_place: ClassVar = True
@@ -25,7 +25,7 @@ class Dense:
         return self.part(key, 0, self.elements)
 
     def part(self, key: InputKey, start: int, count: int) -> NDArray[Any]:
-        """Returns `count` values of the input, beginning at `start`."""
+        """Returns `count` values of one worker's input, beginning at position `start`."""
         return make_tensor(*key, count, self.dtype, start)
 
     def room(self, inputs: NDArray[Any]) -> NDArray[Any]:

@@ -1,6 +1,6 @@
-"""`embedding_allreduce`: the sum over all workers of the gradient of an embedding. A batch touches
-only the rows of the embedding's matrix whose words are in the batch, so most of the gradient is
-zero.
+"""The workload `embedding_allreduce`: the sum over all workers of the gradient of an embedding. A
+batch touches only the rows of the embedding's matrix whose words are in the batch, so most of the
+gradient is zero.
 
 The words are those of the source text of Python's standard library (library_text.py).
 """
@@ -26,15 +26,15 @@ TEXT = 0x7478
 
 @dataclass(frozen=True)
 class Embedding:
-    """The all-reduce of an embedding's gradient. See base.Work.
+    """The all-reduce of an embedding's gradient (base.Work).
 
     elements: the number of values of the matrix. Its rows have `width` values; the last row may be
-    shorter. tokens: the number of words in a worker's batch. These words follow each other in the
+    shorter. tokens: the number of words in a worker's batch. These words are consecutive in the
     text, and each worker begins at another place in each round.
 
-    row_order: which row a word has. With `rank`, the most frequent word of the text has the first
-    row, and so on. With `hashed`, the hash of the word gives the row. If there are more words than
-    rows, words share rows.
+    row_order: the rule that gives each word a row. With `rank`, the most frequent word of the text
+    has the first row, the next most frequent word the second, and so on. With `hashed`, the hash of
+    the word gives the row. If there are more words than rows, several words have the same row.
     """
 
     kind: ClassVar = "embedding_allreduce"
@@ -54,7 +54,7 @@ class Embedding:
         return self.part(key, 0, self.elements)
 
     def part(self, key: InputKey, start: int, count: int) -> NDArray[Any]:
-        """Returns `count` values of the input, beginning at `start`."""
+        """Returns `count` values of one worker's input, beginning at position `start`."""
         rows, gradients = _gradients(self, key)
         first, end = start // self.width, -(-(start + count) // self.width)
         part = np.zeros((end - first, self.width), self.dtype)
@@ -89,9 +89,9 @@ def _ranks() -> NDArray[np.uint64]:
 
 @lru_cache(maxsize=64)
 def _gradients(work: Embedding, key: InputKey) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Returns the rows that a batch touches, ascending, and their gradients. The gradient of a row
-    is the sum of one random gradient for each occurrence of its words in the batch, in the order of
-    the text."""
+    """Returns the rows that a batch touches, ascending, and the gradient of each row. The gradient
+    of a row is the sum of one random gradient for each occurrence of its words in the batch. These
+    are added in the order of the text."""
     rows, place = np.unique(work.batch_rows(key), return_inverse=True)
     values = work.tokens * work.width
     no_zeros = Sparsity(1.0, work.width, "full", 1, values)

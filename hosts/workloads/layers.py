@@ -1,6 +1,6 @@
-"""`layers`: training without the arithmetic. A round is one iteration, which has a backward pass
-and then a forward pass. During the backward pass, gradients are already summed over all workers, in
-buckets.
+"""The workload `layers`: the timing and the traffic of a training, without its arithmetic. A round
+is one iteration, which has a backward pass and then a forward pass. During the backward pass,
+gradients are already summed over all workers, in buckets.
 
 A worker begins the backward pass when the round begins, and goes from the last layer to the first.
 Passes take their time and compute nothing. A bucket may be summed as soon as the backward pass has
@@ -29,9 +29,9 @@ NS_PER_S = 1_000_000_000
 
 
 class Bucket(NamedTuple):
-    """A part of the tensor that is summed in one all-reduce. It has the `elements` values from
-    `start` on, which are those of the layers `first` to `last`. It is complete `ready_ns` after the
-    backward pass began."""
+    """A part of the tensor that is summed in one all-reduce: `elements` values from position
+    `start` on, which are the gradients of the layers `first` to `last`. They are complete
+    `ready_ns` after the beginning of the backward pass."""
 
     start: int
     elements: int
@@ -42,14 +42,15 @@ class Bucket(NamedTuple):
 
 @dataclass(frozen=True)
 class Layers:
-    """One iteration of a training. See base.Work. The tensor has the gradients of all layers,
+    """One iteration of a training (base.Work). The tensor has the gradients of all layers,
     beginning with the input layer.
 
-    sizes: the number of values of each layer. forward_ns, backward_ns: how long each layer's passes
-    take. sparse: the numbers of the layers whose gradients are sparse, as `density`, `block`,
-    `overlap` and `workers` say (tensors.Sparsity). bucket: the number of values of a bucket.
-    priorities: whether, of the buckets that are ready, the one nearest to the input is summed
-    first, as far as this can be known in advance (`order`). link_bps: the rate of the slowest link.
+    sizes: the number of values of each layer. forward_ns, backward_ns: how long the passes of each
+    layer take. sparse: the numbers of the layers whose gradients are sparse, as `density`, `block`,
+    `overlap` and `workers` say (tensors.Sparsity). bucket: the largest number of values in a bucket
+    of several layers. priorities: whether, of the buckets that are ready, the one nearest to the
+    input is summed first, as far as this can be known in advance (`order`). link_bps: the rate of
+    the slowest link.
     """
 
     kind: ClassVar = "layers"
@@ -68,7 +69,7 @@ class Layers:
     link_bps: float
 
     def __post_init__(self) -> None:
-        """Raises ValueError, with a message of one line, for impossible values."""
+        """Raises ValueError, with a message of one line, if a field has an impossible value."""
         for name in ("sizes", "forward_ns", "backward_ns", "sparse"):
             given = getattr(self, name)
             if not isinstance(given, Sequence) or any(type(n) is not int or n < 0 for n in given):
@@ -93,7 +94,7 @@ class Layers:
         return self.part(key, 0, self.elements)
 
     def part(self, key: InputKey, start: int, count: int) -> NDArray[Any]:
-        """Returns `count` values of the input, beginning at `start`."""
+        """Returns `count` values of one worker's input, beginning at position `start`."""
         found = make_tensor(*key, count, self.dtype, start)
         for layer in self.sparse:
             begin = max(start, self._starts[layer])
@@ -110,7 +111,8 @@ class Layers:
 
     @cached_property
     def _starts(self) -> tuple[int, ...]:
-        """The position of each layer's first value, and the end of the last layer."""
+        """The position of each layer's first value in the tensor, and the position after the last
+        layer's last value."""
         return tuple(accumulate(self.sizes, initial=0))
 
     @cached_property
@@ -142,10 +144,10 @@ class Layers:
 
     @cached_property
     def order(self) -> tuple[int, ...]:
-        """The numbers of `buckets`, in the order in which they are summed: without priorities, the
-        order of `buckets`. All workers have to use the same order, so it follows only from what all
-        of them know. With priorities it is computed as if each bucket took the time in which its
-        values cross the slowest link once."""
+        """The indices in `buckets`, in the order in which the buckets are summed. Without
+        priorities, this is the order of `buckets`. All workers must use the same order, so it
+        depends only on what all of them know. With priorities, it is computed as if the sum of a
+        bucket took the time in which the bucket's values cross the slowest link once."""
         left, now_ns, found = list(range(len(self.buckets))), 0.0, []
         while left:
             if not self.priorities:
@@ -159,8 +161,8 @@ class Layers:
         return tuple(found)
 
     def forward_end_ns(self, summed_ns: Sequence[float]) -> float:
-        """Returns when the forward pass ends. summed_ns: when each bucket was summed. Times count
-        from the beginning of the backward pass."""
+        """Returns the time at which the forward pass ends. summed_ns: the time at which each bucket
+        was summed. All times count from the beginning of the backward pass."""
         due_ns = [0.0] * len(self.sizes)
         for bucket, at_ns in zip(self.buckets, summed_ns, strict=True):
             for layer in range(bucket.first, bucket.last + 1):
@@ -171,8 +173,8 @@ class Layers:
         return end_ns
 
     def iteration_ns(self, times_ns: Sequence[float]) -> float:
-        """Returns how long an iteration takes. times_ns: how long it takes to sum each bucket.
-        Buckets are summed one after the other."""
+        """Returns how long an iteration takes if buckets are summed one after the other. times_ns:
+        how long it takes to sum each bucket."""
         now_ns, summed_ns = 0.0, [0.0] * len(self.buckets)
         for number in self.order:
             now_ns = max(now_ns, self.buckets[number].ready_ns) + times_ns[number]
@@ -184,14 +186,14 @@ class Layers:
         return tuple(BucketOf(self, each.start, each.elements) for each in self.buckets)
 
     def as_dense(self) -> Dense:
-        """Returns a workload with the same values in a single all-reduce. A system whose endpoint
-        sums the buckets is given this workload."""
+        """Returns a workload with the same values in a single all-reduce. The endpoint that sums
+        the buckets is made with this workload."""
         return Dense(self.elements, self.dtype)
 
 
 @dataclass(frozen=True)
 class BucketOf:
-    """The all-reduce of one bucket. See base.Work."""
+    """The all-reduce of one bucket, as a workload (base.Work)."""
 
     kind: ClassVar = Dense.kind
     in_place: ClassVar = True

@@ -1,7 +1,6 @@
-"""The source text of Python's standard library. It has real words, whose frequencies are skewed as
-in natural language, and it is on every machine. The text depends on Python's version; `sha256`
-identifies it.
-"""
+"""The source text of Python's standard library, as data for workloads. It has real words, whose
+frequencies are skewed as in natural language, and it is on every machine. The text depends on
+Python's version; `sha256` identifies it."""
 
 from __future__ import annotations
 
@@ -22,10 +21,10 @@ WORD = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True)
 class LibraryText:
-    """The identifiers of the text, without Python's keywords.
+    """The words of the text: its identifiers, without Python's keywords.
 
-    vocabulary: each identifier once, in the order of first appearance; its index is its number.
-    numbers: the number of each word of the text, in the order of the text, as a read-only int32
+    vocabulary: each word once, in the order of first appearance. The index of a word in it is the
+    word's number. numbers: the numbers of all words in the order of the text, as a read-only int32
     array. sha256: the hash of the files.
     """
 
@@ -35,8 +34,8 @@ class LibraryText:
 
     @cached_property
     def keys(self) -> NDArray[np.uint64]:
-        """64 bits of the word's hash for each word of the vocabulary. No two words have the same
-        key."""
+        """The key of each word of the vocabulary: 64 bits of the word's hash. No two words have the
+        same key."""
         hashes = [hashlib.blake2b(word, digest_size=8).digest() for word in self.vocabulary]
         keys = np.array([int.from_bytes(each, "big") for each in hashes], np.uint64)
         assert np.unique(keys).size == keys.size, "two words with the same hash"
@@ -44,14 +43,14 @@ class LibraryText:
         return keys
 
     def part(self, first: int, count: int) -> NDArray[np.int32]:
-        """Returns the numbers of `count` words from word `first` on. The first word follows the
-        last."""
+        """Returns the numbers of `count` consecutive words, from position `first` of the text on.
+        The first word of the text follows the last."""
         return self.numbers[(first + np.arange(count)) % self.numbers.size]
 
 
 @lru_cache(maxsize=1)
 def library_text() -> LibraryText:
-    """Returns the text of the running Python's standard library: the modules directly in its
+    """Returns the text of the standard library of the running Python: the modules directly in its
     folder, in the order of their names."""
     digest = hashlib.sha256()
     reserved = {word.encode() for word in keyword.kwlist}

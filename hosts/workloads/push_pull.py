@@ -1,6 +1,6 @@
-"""`push_pull`: each worker pushes values under keys. Then it pulls, for each of its keys, the sum
-of all values that any worker pushed under this key in the round. Workers have different keys, and a
-few keys are drawn very often."""
+"""The workload `push_pull`: each worker pushes values under keys. Then it pulls, for each of its
+keys, the sum of all values that any worker pushed under this key in the round. Workers have
+different keys, and a few keys are drawn very often."""
 
 from __future__ import annotations
 
@@ -23,14 +23,16 @@ DRAWS, RANKS = 0x6472, 0x726B
 
 @dataclass(frozen=True)
 class PushPull:
-    """Pushes and pulls of values under keys. See base.Work. elements: the number of keys that each
-    worker draws in a round; it pushes each key once.
+    """Pushes and pulls of values under keys (base.Work).
+
+    elements: the number of times that each worker draws a key in a round; it pushes each drawn key
+    once.
 
     source: `zipf` or `python`. With `zipf` there are `vocabulary` keys, and the key of rank r is
     drawn with a probability in proportion to r^-exponent. With `python`, the keys are the
     identifiers in the source text of Python's standard library; each worker begins at another place
-    of the text in each round. drift: after this number of rounds, every rank gets another key; 0
-    for never.
+    of the text in each round. drift: the number of rounds after which every rank gets another key;
+    0 for never.
     """
 
     kind: ClassVar = "push_pull"
@@ -55,8 +57,8 @@ class PushPull:
         return np.full(inputs.size, 1, inputs["value"].dtype)
 
     def sampled_keys(self, key: InputKey) -> NDArray[np.uint64]:
-        """Returns the keys as they were drawn: uint64, of shape (elements,). Frequent keys are
-        there many times."""
+        """Returns all keys that were drawn: uint64, of shape (elements,). A key that was drawn
+        several times is included several times."""
         if self.source == PYTHON:
             text = library_text()
             first = int(_generator(DRAWS, *key).integers(text.numbers.size))
@@ -68,7 +70,7 @@ class PushPull:
 
     @property
     def keys_most(self) -> int:
-        """The largest number of different keys that all workers together can have in a round."""
+        """The largest number of different keys that can occur in a round, over all workers."""
         return len(library_text().vocabulary) if self.source == PYTHON else self.vocabulary
 
 
@@ -78,7 +80,8 @@ def _generator(*key: int) -> np.random.Generator:
 
 @lru_cache(maxsize=4)
 def _chances(exponent: float, vocabulary: int) -> NDArray[np.float64]:
-    """Returns, for each rank, the probability that this rank or a smaller one is drawn."""
+    """Returns, for each rank from 1 on, the probability that this rank or a smaller one is
+    drawn."""
     weights = np.arange(1, vocabulary + 1, dtype=np.float64) ** -exponent
     chances: NDArray[np.float64] = np.cumsum(weights) / weights.sum()
     chances[-1] = 1.0

@@ -1,10 +1,11 @@
-"""`sgd`: synchronous training of a small network, computed by the agents themselves. A round is one
-training of `steps` steps. Each step sums the gradients of all workers and updates the model.
+"""The workload `sgd`: synchronous training of a small network, computed by the agents themselves. A
+round is one training of `steps` steps. Each step sums the gradients of all workers and updates the
+model.
 
 The task is made from the scenario's seed. Each class has a centre in a space of `features`
-dimensions, and an example is its class's centre plus noise. The network has one hidden layer of
-rectified linear units and ends in a softmax; the loss is the cross-entropy. Each worker draws
-examples of its own, `batch` for each step. All workers begin with the same model.
+dimensions, and an example is the centre of its class plus noise. The network has one hidden layer
+of rectified linear units and ends in a softmax; the loss is the cross-entropy. Each worker draws
+its own examples, `batch` for each step. All workers begin with the same model.
 """
 
 from __future__ import annotations
@@ -35,9 +36,10 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Sgd:
-    """One training. See base.Work. The tensor has the gradients of all steps, one after the other.
-    rate: the learning rate, by which the workers' mean gradient is multiplied. compute_ns: how long
-    the computation of a step's gradient takes. goal: an accuracy that the testbed looks for."""
+    """One training (base.Work). The tensor has the gradients of all steps, one after the other.
+    rate: the learning rate, by which the mean gradient of the workers is multiplied. compute_ns:
+    how long the computation of a step's gradient takes. goal: the accuracy whose first occurrence
+    the testbed looks for."""
 
     kind: ClassVar = "sgd"
     in_place: ClassVar = False
@@ -52,7 +54,7 @@ class Sgd:
     goal: float = 1.0
 
     def __post_init__(self) -> None:
-        """Raises ValueError, with a message of one line, for impossible values."""
+        """Raises ValueError, with a message of one line, if a field has an impossible value."""
         for name in ("steps", "features", "hidden", "classes", "batch", "compute_ns"):
             given = getattr(self, name)
             if type(given) is not int or given < (name != "compute_ns"):
@@ -71,28 +73,28 @@ class Sgd:
 
     @cached_property
     def buckets(self) -> tuple[Bucket, ...]:
-        """The part of the tensor that belongs to each step."""
+        """One Bucket for each step: the part of the tensor that the step's gradient has."""
         size = self.parameters
         return tuple(Bucket(step * size, size, step, step, 0) for step in range(self.steps))
 
     @cached_property
     def example(self) -> np.dtype:
-        """The dtype of the examples from which a network learns."""
+        """The dtype of one training example."""
         return np.dtype([("x", "f8", (self.features,)), ("label", "i8")])
 
     def inputs(self, key: InputKey) -> NDArray[Any]:
-        """Returns the worker's examples: `example` of shape (steps * batch,)."""
+        """Returns the worker's examples: an array of dtype `example` and shape (steps * batch,)."""
         return self._examples(key.seed, key.job, (key.rank, key.round), self.steps * self.batch)
 
     def held_out(self, seed: int, job: int) -> NDArray[np.void]:
-        """Returns the examples with which models are judged. No worker has them."""
+        """Returns the examples on which the testbed evaluates models. No worker has them."""
         return self._examples(seed, job, (HELD_OUT,), HELD_OUT_EXAMPLES)
 
     def room(self, inputs: NDArray[Any]) -> NDArray[Any]:
         return np.full(self.elements, 1, self.dtype)
 
     def examples_of(self, step: int, inputs: NDArray[Any]) -> NDArray[Any]:
-        """Returns those of a worker's examples that belong to one step."""
+        """Returns the examples of one step. inputs: all examples of the worker."""
         return inputs[step * self.batch : (step + 1) * self.batch]
 
     def first_model(self) -> Array:
@@ -116,20 +118,22 @@ class Sgd:
         return np.concatenate([part.reshape(-1) for part in parts]).astype(self.dtype)
 
     def moved(self, model: Array, summed: NDArray[Any], workers: int) -> Array:
-        """Returns the model after a step. summed: the sum of the gradients of `workers` workers."""
+        """Returns the model after a step. model: the model before it. summed: the sum of the
+        gradients of `workers` workers."""
         after: Array = model - self.rate / workers * summed.astype(np.float64)
         return after
 
     def judged(self, model: Array, examples: NDArray[Any]) -> tuple[float, float]:
-        """Returns the mean cross-entropy, and the share of examples for which the model finds the
-        right class the most likely one."""
+        """Returns the mean cross-entropy of a model on examples, and the share of examples for
+        which it gives the right class the highest probability."""
         _, chances = self._forward(model, examples["x"])
         right = chances[np.arange(len(examples)), examples["label"]]
         accuracy = float(np.mean(np.argmax(chances, axis=1) == examples["label"]))
         return float(-np.log(np.maximum(right, 1e-300)).mean()), accuracy
 
     def iteration_ns(self, times_ns: Sequence[float]) -> float:
-        """Returns how long a training takes. times_ns: how long the sum of each step takes."""
+        """Returns how long a training takes. times_ns: how long the all-reduce of each step
+        takes."""
         return sum(times_ns) + self.steps * self.compute_ns
 
     def all_reduces(self) -> tuple[Dense, ...]:
@@ -137,20 +141,20 @@ class Sgd:
         return (Dense(self.parameters, self.dtype),) * self.steps
 
     def as_dense(self) -> Dense:
-        """Returns a workload with the same values in a single all-reduce. A system whose endpoint
-        sums the gradients is given this workload."""
+        """Returns a workload with the same values in a single all-reduce. The endpoint that sums
+        the gradients is made with this workload."""
         return Dense(self.elements, self.dtype)
 
     @property
     def _fan_in(self) -> tuple[int, ...]:
-        """The fan-in of the weights and biases of both layers. It is 0 for biases, which begin at
-        0."""
+        """The fan-in of the weights and biases of both layers. It stands as 0 for biases, which
+        begin at 0."""
         return self.features, 0, self.hidden, 0
 
     @cached_property
     def _ends(self) -> tuple[int, ...]:
-        """The offsets in the model at which each layer's weights and biases begin, and the end of
-        the last."""
+        """The offsets in the model at which the weights and biases of each layer begin, and the
+        length of the model."""
         sizes = (
             *(self.features * self.hidden, self.hidden),
             *(self.hidden * self.classes, self.classes),

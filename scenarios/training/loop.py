@@ -1,9 +1,9 @@
 """The common part of the training scripts: data-parallel training with PyTorch's
 DistributedDataParallel.
 
-Only two things in this file are about Agglab: the reports, and the backend's name, which
-`--backend` can replace. All random numbers have a seed, so that two runs differ only in their
-reductions.
+Only two things in this file are specific to Agglab: the reports, and the name of the backend, which
+the option `--backend` replaces. All random numbers have a seed, so that two runs differ only in
+their reductions.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Batch = tuple[Tensor, Tensor]
 
 
 def arguments(**defaults: float) -> argparse.Namespace:
-    """Returns the arguments of the command line: the backend, epochs, batch (of one rank), rate and
-    seed. defaults: replace the usual defaults."""
+    """Returns the arguments of the command line: the backend, epochs, batch (the number of examples
+    in a batch of one rank), rate and seed. defaults: values that replace the usual defaults."""
     usual = {"epochs": 3, "batch": 48, "rate": 0.001, "seed": 1, **defaults}
     parser = argparse.ArgumentParser()
     parser.add_argument("--backend", default="agglab")
@@ -32,8 +32,8 @@ def arguments(**defaults: float) -> argparse.Namespace:
 
 
 class Examples:
-    """Inputs and their targets. Each rank goes through its own part of them, in an order that
-    changes in each epoch."""
+    """Inputs and their targets. In each epoch, they are put into a new random order and divided
+    among the ranks."""
 
     def __init__(self, inputs: Tensor, targets: Tensor, batch: int, seed: int) -> None:
         self._inputs, self._targets, self._batch, self._seed = inputs, targets, batch, seed
@@ -55,8 +55,8 @@ def train(
     accuracy: Callable[[nn.Module], float],
     asked: argparse.Namespace,
 ) -> None:
-    """Trains for all epochs, with Adam and the cross entropy. Joins the other ranks first, and
-    reports every step and epoch."""
+    """Trains the model for all epochs, with the optimizer Adam and the cross-entropy loss. Joins
+    the other ranks first, and reports every step and every epoch."""
     distributed.init_process_group(asked.backend)
     whole = DistributedDataParallel(model)
     optimiser = torch.optim.Adam(whole.parameters(), asked.rate)
@@ -76,5 +76,5 @@ def train(
 
 
 def share_right(model: nn.Module, inputs: Tensor, targets: Tensor) -> float:
-    """Returns the share of the examples that the model gets right, from 0 to 1."""
+    """Returns the share of the examples, from 0 to 1, whose class the model predicts correctly."""
     return (model(inputs).argmax(1) == targets).float().mean().item()

@@ -1,6 +1,6 @@
-"""Trains a model to predict the next word of source text (that of Python's standard library) from
-the four words before it. The model has an embedding with a row for each word. Its gradient is zero
-except in the rows of a batch."""
+"""Trains a model to predict the next word of a text from the four words before it. The text is the
+source text of Python's standard library. The model has an embedding with a row for each word. The
+embedding's gradient is zero except in the rows of the words of a batch."""
 
 from functools import partial
 
@@ -35,8 +35,8 @@ def main() -> None:
 
 
 def ranked() -> torch.Tensor:
-    """Returns the text, with each word replaced by its rank by frequency. The most frequent word
-    has rank 0."""
+    """Returns the text, with each word replaced by its rank in the order of frequency. The most
+    frequent word has rank 0."""
     numbers = torch.tensor(library_text().numbers, dtype=torch.int64)
     counts = torch.bincount(numbers)
     ranks = torch.empty_like(counts)

@@ -1,4 +1,5 @@
-"""ATP: slots that all jobs share; docs/pooling.md. Settings: hosts/systems/pooling/__init__.py."""
+"""The system ATP, in which all jobs share the slots of the switches (docs/pooling.md).
+hosts/systems/pooling/__init__.py lists its settings."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""ESA: slots that all jobs share, and that a job of higher priority can take over;
-docs/systems/esa.md. Settings: hosts/systems/pooling/__init__.py."""
+"""The system ESA, in which all jobs share the slots of the switches and a job of higher priority
+can take slots over (docs/systems/esa.md). hosts/systems/pooling/__init__.py lists its settings."""
 
 from __future__ import annotations
 

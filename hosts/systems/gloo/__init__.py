@@ -1,5 +1,7 @@
-"""Gloo's workers, over TCP: docs/systems/gloo.md. Settings: peers ([address, port] of all members,
-by rank), session, chunk_bytes, congestion_control."""
+"""The system Gloo, whose workers use TCP (docs/systems/gloo.md).
+
+Settings: peers ([address, port] of all members, by rank), session, chunk_bytes, congestion_control.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ if TYPE_CHECKING:
 
 
 def reducer(part: Part, hooks: Hooks) -> GlooReducer:
-    """Returns one worker, with a transport of its own. Only this function imports PyTorch."""
+    """Returns the reducer of one worker. Its packets are sent by Gloo, so there is no endpoint.
+    Only this function imports PyTorch."""
     from agglab.hosts.systems.gloo.worker import GlooReducer
 
     return GlooReducer(part, hooks)

@@ -1,5 +1,5 @@
 """The counters of a worker's connections. This module does not import PyTorch, because the testbed
-reads the names."""
+too reads the counters' names here."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ HEADER_BYTES = 14 + 20 + 32
 
 
 def counted(infos: Iterable[Info]) -> dict[str, int]:
-    """Returns the counters of hosts/endpoint.py, summed over all connections of a worker. Packets
-    are segments. The kernel counts the number of segments and their payload, and HEADER_BYTES is
-    added for each segment. So the bytes of selective acknowledgements are missing."""
+    """Returns the counters that hosts/endpoint.py names, summed over all connections of a worker. A
+    packet is a TCP segment here. Bytes are the payload, which the kernel counts, and HEADER_BYTES
+    for each segment. So the bytes of selective acknowledgements are not counted."""
     found = dict.fromkeys(
         ("sent", "received", "retransmitted", "timeouts", "bytes_sent", "bytes_received"), 0
     )

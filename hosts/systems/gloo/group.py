@@ -1,5 +1,5 @@
-"""The members of one session, which PyTorch joins into a Gloo process group, and their
-connections."""
+"""The Gloo process group of one session, which PyTorch makes of the session's members, and the TCP
+connections between them."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ but the hosts here have no name server."""
 
 
 class Group:
-    """A Gloo process group of one session. It joins in a thread of its own, because Gloo blocks
-    until all members have come.
+    """The Gloo process group of one session. A separate thread makes it, because Gloo blocks until
+    all members have come.
 
     Settings: peers ([address, port] of all members by rank; the port is that of the first member's
     store), session, congestion_control.
@@ -44,8 +44,8 @@ class Group:
         threading.Thread(target=self._run, name="gloo-join", daemon=True).start()
 
     def joined(self, within_s: float) -> bool:
-        """Waits until all members are connected, at most `within_s` seconds, and returns whether
-        they are. Raises AllReduceError if they will never be."""
+        """Waits for at most `within_s` seconds until all members are connected, and returns whether
+        they are. Raises AllReduceError if the group could not be made."""
         if not self._done.wait(within_s):
             return False
         if self._failure:
@@ -54,12 +54,13 @@ class Group:
 
     @property
     def connections(self) -> Mapping[int, tcp.Connection]:
-        """The connections to the other members, by rank. It is empty until all have connected."""
+        """The connections to the other members, by rank. It is empty until all members are
+        connected."""
         return self._connections
 
     @property
     def peers(self) -> Sequence[Address]:
-        """The peers' addresses, by rank."""
+        """The addresses of all members, by rank."""
         return self._peers
 
     def start_sum(self, array: Any) -> Any:
@@ -67,8 +68,8 @@ class Group:
         return self._made.allreduce([array])
 
     def break_off(self) -> None:
-        """Ends every connection, here and at the other members. What Gloo is doing fails. May be
-        called twice."""
+        """Ends every connection of this member, so that what Gloo is doing fails here and at the
+        other members. May be called twice."""
         with self._lock:
             self._closed = True
             ours = list(self._connections.values()) or list(self._open_connections())
@@ -76,8 +77,8 @@ class Group:
             connection.break_off()
 
     def close(self) -> None:
-        """Ends every connection and lets Gloo's threads end. Gloo may notice the end late, and
-        nobody waits for it."""
+        """Ends every connection and lets Gloo's threads end. Gloo may notice this late, and the
+        method does not wait for it."""
         self.break_off()
         made, self._made = [self._made], None
         threading.Thread(target=made.clear, name="gloo-leave", daemon=True).start()
@@ -121,8 +122,8 @@ class Group:
         return found
 
     def _open_connections(self) -> list[tcp.Connection]:
-        """Returns the open connections that Gloo has in this process. A process has one session at
-        a time."""
+        """Returns the open connections that Gloo has in this process. All of them belong to this
+        session, because a process has one session at a time."""
         own = self._part.rank
         others = [host for rank, (host, _) in enumerate(self._peers) if rank != own]
         found = tcp.connections(others, but_port=self._peers[0][1])
@@ -131,7 +132,7 @@ class Group:
 
 def _store(host: str, port: int, is_first: bool, patience: timedelta) -> Any:
     """Returns the store at the first member's host, in which members find each other's addresses.
-    The first member's process makes the store once, and it serves all sessions of this process."""
+    The process of the first member makes the store once and uses it for all its sessions."""
     if is_first:
         return _own_store(host, port)
     return distributed.TCPStore(host, port, None, False, patience, wait_for_workers=False)

@@ -1,5 +1,5 @@
-"""Reads what the kernel knows of TCP connections that other code in this process made. It finds the
-sockets of this process by their peers' addresses, and reads TCP_INFO of each (linux/tcp.h, `struct
+"""Reads the kernel's information about TCP connections that other code of this process has made. It
+finds the sockets by the addresses of their peers, and reads TCP_INFO of each (linux/tcp.h, `struct
 tcp_info`)."""
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class Info:
     """Some fields of `struct tcp_info`, under their names without `tcpi_`. A field that the kernel
     does not have is 0.
 
-    The following fields have the value of the moment: state; retransmits (how often in a row a
+    The following fields describe the present state: state; retransmits (how often in succession a
     segment was sent again without an answer); probes (the same for keep-alive probes); unacked and
-    snd_cwnd, in segments. All other fields are counts of segments, bytes or events since the
-    connection was made.
+    snd_cwnd, in segments. All other fields count segments, bytes or events since the connection was
+    made.
     """
 
     state: int
@@ -51,12 +51,12 @@ class Info:
 
     @property
     def established(self) -> bool:
-        """Whether neither end has closed the connection."""
+        """Whether the connection is established, so that neither end has closed it."""
         return self.state == ESTABLISHED
 
     @property
     def silent(self) -> bool:
-        """Whether the other end has not answered what was sent last."""
+        """Whether the other end has not answered the segments or probes that were sent last."""
         return self.retransmits + self.probes > 0
 
 
@@ -90,8 +90,9 @@ def read_info(filled: bytes) -> Info:
 
 
 class Connection:
-    """A duplicate of a connected socket. It can still be read after the owner of the socket has
-    closed it, and it keeps the connection open until `break_off`. peer: address and port."""
+    """A duplicate of a connected socket. Its information can still be read after the owner of the
+    socket has closed the socket. The duplicate keeps the connection open until `break_off`. peer:
+    address and port of the other end."""
 
     def __init__(self, duplicate: socket.socket) -> None:
         self._socket = duplicate
@@ -109,21 +110,21 @@ class Connection:
         return read_info(self._socket.getsockopt(socket.IPPROTO_TCP, TCP_INFO, INFO_BYTES))
 
     def control_congestion_by(self, algorithm: str) -> None:
-        """Sets the algorithm of congestion control, one of the kernel's, by its name. Raises
-        OSError if the kernel does not have it."""
+        """Selects the algorithm of congestion control by its name in the kernel. Raises OSError if
+        the kernel does not have this algorithm."""
         self._socket.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, algorithm.encode())
 
     def probe(self) -> None:
-        """Makes the kernel ask the other end each second whether it is there (keep-alive) when
-        nothing else is being sent. The settings keep the kernel from giving up the connection
-        because of unanswered probes."""
+        """Turns keep-alive on: the kernel sends a probe each second while nothing else is being
+        sent. The settings keep the kernel from closing the connection because of unanswered
+        probes."""
         with contextlib.suppress(OSError):
             for option, value in PROBING.items():
                 self._socket.setsockopt(socket.IPPROTO_TCP, option, value)
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
     def break_off(self) -> None:
-        """Ends the connection for everyone who holds it, here and at its other end. May be called
+        """Ends the connection for all owners of the socket and for the other end. May be called
         twice."""
         if self._socket.fileno() < 0:
             return
@@ -134,8 +135,8 @@ class Connection:
 
 
 def connections(addresses: Collection[str], but_port: int) -> Iterator[Connection]:
-    """Yields this process's TCP connections with these IPv4 addresses, except connections that have
-    the port `but_port` at either end."""
+    """Yields this process's TCP connections to the given IPv4 addresses, except connections that
+    have the port `but_port` at either end."""
     descriptors = [int(entry) for entry in os.listdir(OPEN_FILES)]
     # All before any is duplicated: a duplicate may get a number that was listed.
     for duplicate in [found for each in descriptors if (found := _tcp_socket(each))]:

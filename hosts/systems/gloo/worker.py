@@ -1,7 +1,7 @@
-"""One worker that sums by Gloo, over TCP connections that Gloo makes: docs/systems/gloo.md.
+"""One worker that sums by Gloo, over TCP connections that Gloo makes (docs/systems/gloo.md).
 
-Gloo moves the packets in its own threads. This module starts a sum, watches the connections until
-it has ended, and says in one line what happened if it fails.
+Gloo's own threads move the packets. This module starts a sum, watches the connections until the sum
+has ended, and writes the error message if it fails.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LOOK_S = 0.02
 
 
 class GlooReducer:
-    """A worker in one session. Only one thread may use it at a time."""
+    """The reducer of one worker in one session. Only one thread may use it at a time."""
 
     def __init__(self, part: Part, hooks: Hooks) -> None:
         self._part, self._hooks = part, hooks
@@ -42,15 +42,15 @@ class GlooReducer:
             self._group.joined(JOIN_S)
 
     def all_reduce(self, array: NDArray, out: NDArray, sums: NDArray | None = None) -> NDArray:
-        """See all_reduce.Reducer. The arrays must be flat and contiguous, as those of a workload
-        are."""
+        """Performs one round with these arrays, as `all_reduce` of all_reduce.Reducer does. The
+        arrays must be flat and contiguous."""
         self.run(array, out, sums)
         return out
 
     def run(self, values: NDArray, total: NDArray, sums: NDArray | None) -> None:
         """Performs one round: sums `values` over all workers into `total`. Both are flat, of int32
-        or float32. `sums` stays as it is. Raises NotFinite, and RoundTimeout if a worker is
-        missing; after RoundTimeout the session is over."""
+        or float32. `sums` is not changed. Raises NotFinite, and RoundTimeout if a worker is
+        missing. After RoundTimeout the session cannot be used any more."""
         shared.check_arrays(values, total)
         if self._broken:
             raise AllReduceError(f"job {self._part.job}: a round before this one did not end")
@@ -123,7 +123,7 @@ class GlooReducer:
 
     @property
     def stats(self) -> dict[str, int]:
-        """The counts of the session."""
+        """The counts since the session was opened."""
         none = {"kernel_drops": 0, "unsent": 0, "network_errors": 0}
         return {**self.endpoint.counters, **none}
 

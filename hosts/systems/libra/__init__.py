@@ -1,5 +1,6 @@
-"""Libra: parameter servers behind switches that sum the values of frequent keys, which are called
-hot: docs/systems/libra.md.
+"""The system Libra: parameter servers behind switches (docs/systems/libra.md). The switches sum the
+values of frequent keys, which are called hot; the servers sum those of all other keys, which are
+called cold.
 
 Settings: lanes, window, session, servers (their number), hot (the number of hot keys),
 sample_every, fraction_bits, peers ([address, port] of each). The peers of a worker are all servers
@@ -23,7 +24,7 @@ AGREED = ("servers", "lanes", "window", "hot", "sample_every", "fraction_bits", 
 
 
 def endpoint(part: Part) -> Endpoint:
-    """Returns the state machine of one worker or server."""
+    """Returns the endpoint of one worker or server, a state machine without a socket."""
     has = part.settings
     agreed = {name: has[name] for name in AGREED}
     is_float = part.work.dtype == "float32"

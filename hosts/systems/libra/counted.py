@@ -1,5 +1,5 @@
-"""The counters that Libra's agents have besides those of all agents, each with its unit and
-meaning."""
+"""The names of Libra's own counters, which its agents have in addition to those that all agents
+have, each with its unit and meaning."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The settings on which workers and servers of a job agree, and what follows from them: ranges of
-keys, lists of hot keys, numbers of packets, and the fixed-point format."""
+"""The settings on which the workers and servers of a job agree, and numbers that are derived from
+them: ranges of keys, lists of hot keys, numbers of packets, and the fixed-point format."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ class LibraJob:
 
     @property
     def slots(self) -> int:
-        """The number of requests that a worker has in flight to one server."""
+        """The largest number of requests that a worker has in flight to one server."""
         return -(-self.window // self.servers)
 
     def is_sample(self, number: int) -> bool:
-        """Returns whether a round is a sample. In a sample all keys are cold, and the hot keys of
-        the following rounds are chosen by its keys. number: the number of the round in the
+        """Returns whether a round is a sample: a round in which all keys are cold, and from whose
+        keys the hot keys of the following rounds are chosen. number: the number of the round in the
         session."""
         return self.hot > 0 and number % self.sample_every == 0
 
@@ -69,13 +69,13 @@ class LibraJob:
         return self.hot // self.servers + (server < self.hot % self.servers)
 
     def pages_of(self, server: int) -> int:
-        """Returns the number of packets in which a server announces its hot keys. It is also the
-        number of packets in which a worker pushes as many keys."""
+        """Returns the number of packets in which a server announces its hot keys. A worker needs
+        the same number of packets to push that many keys."""
         return -(-self.hot_of(server) // self.lanes)
 
     def digest(self, hot: Sequence[Keys]) -> int:
-        """Returns a digest of 32 bits of everything on which agents have to agree in a round: the
-        shape, and each server's hot keys."""
+        """Returns a digest of 32 bits of everything on which agents must agree in a round: the
+        settings, and each server's hot keys."""
         shape = shared.shape_digest(
             self.hot, self.workers, self.lanes, self.slots, self.is_float, self.servers
         )
@@ -89,21 +89,21 @@ class LibraJob:
 
 def lowest_key(servers: int, server: int) -> int:
     """Returns the lowest key of a server. Server s of S has the keys from s 2^64 / S, rounded up,
-    to the lowest key of the next server, which it does not have."""
+    to just below the lowest key of server s + 1."""
     return -(-(server << 64) // servers)
 
 
 def bounds(keys: Keys, servers: int) -> NDArray[np.int64]:
-    """Returns the index in ascending keys at which each server's keys begin, and the index at which
-    the last server's keys end."""
+    """Returns the index in `keys`, which ascend, of the first key of each server, and the index
+    after the last server's last key."""
     firsts = np.array([lowest_key(servers, server) for server in range(servers)], np.uint64)
     return np.append(np.searchsorted(keys, firsts), keys.size)
 
 
 def hottest(keys: Keys, counts: NDArray[np.integer], most: int) -> Keys:
-    """Returns the keys of a sample that were pushed by the largest numbers of workers, at most
-    `most` keys. Of two equally hot keys, the smaller comes first. A key that only one worker pushed
-    is never hot, because there would be nothing to sum."""
+    """Returns at most `most` keys of a sample: those that were pushed by the largest numbers of
+    workers, in this order. Of keys that equally many workers pushed, the smaller comes first. A key
+    that only one worker pushed is never included, because there would be nothing to sum."""
     found = counts > 1
     keys, counts = keys[found], counts[found].astype(np.int64)
     return keys[np.lexsort((keys, -counts))[:most]]
@@ -125,5 +125,5 @@ def to_fixed(values: NDArray[np.float32], job: LibraJob) -> NDArray[np.int32]:
 
 
 def from_fixed(sums: NDArray[np.int32], job: LibraJob) -> NDArray[np.float32]:
-    """Returns the numbers for which sums of fixed-point integers stand. Each is rounded once."""
+    """Returns the float32 values of sums in fixed point. Each is rounded once."""
     return (sums.astype(np.float64) / 2.0**job.fraction_bits).astype(np.float32)

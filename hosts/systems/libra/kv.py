@@ -1,7 +1,8 @@
-"""Keys and values on parameter servers, for programs of one's own: the calls of PS-lite over UDP.
+"""Keys and values on parameter servers, for a user's own programs. The calls are those of PS-lite,
+over UDP.
 
-The calls raise what hosts.all_reduce.Reducer raises. This module imports only agglab.common and
-`hosts`.
+The calls raise the exceptions that hosts.all_reduce.Reducer raises. This module imports only
+agglab.common and `hosts`.
 """
 
 from __future__ import annotations
@@ -39,13 +40,14 @@ def _job(workers: int, servers: int, dtype: str, fraction_bits: int) -> LibraJob
 
 
 class KVWorker(Closing):
-    """One worker. servers: their addresses, the same at every worker. bind: the worker's own
-    address.
+    """One worker of a key-value store. servers: the addresses of the servers, the same at every
+    worker. bind: the worker's own address.
 
-    Every worker of a job makes the same calls in the same order. Each has its own keys, which are
-    uint64 in ascending order, each once. Values are int32, summed modulo 2^32, or float32, summed
-    in fixed point with `fraction_bits` bits (see the system's page). Calls that return a timestamp
-    are performed in the background, in order; `wait` raises the error of such a call, if any.
+    Every worker of a job makes the same calls in the same order. The keys in a call may differ
+    between workers; they are uint64, ascending, each once. Values are int32, summed modulo 2^32, or
+    float32, summed in fixed point with `fraction_bits` bits (docs/systems/libra.md). Calls that
+    return a timestamp are performed in the background, in order; `wait` raises the exception of
+    such a call, if any.
     """
 
     def __init__(
@@ -66,7 +68,8 @@ class KVWorker(Closing):
         self._calls: list[Future[NDArray]] = []
 
     def push(self, keys: ArrayLike, values: ArrayLike) -> int:
-        """Adds values to the store under these keys. Returns the timestamp to wait for."""
+        """Adds values to the values that the servers store under these keys. Returns the timestamp
+        of the call, for `wait`."""
         pushed = np.zeros(np.size(keys), [("key", "u8"), ("value", self._dtype)])
         pushed["key"], pushed["value"] = keys, values
         self._calls.append(self._background.submit(self._round, pushed))
@@ -77,12 +80,12 @@ class KVWorker(Closing):
         self._calls[timestamp].result()
 
     def push_pull(self, keys: ArrayLike, values: ArrayLike) -> NDArray:
-        """Adds values to the store. Returns the store's value for each key after the pushes of all
-        workers in this call."""
+        """Adds values to the values that the servers store under these keys. Returns the stored
+        value for each key after the pushes of all workers in this call."""
         return self._calls[self.push(keys, values)].result()
 
     def pull(self, keys: ArrayLike) -> NDArray:
-        """Returns the store's value for each key. The value is 0 if nobody has pushed the key."""
+        """Returns the stored value for each key, or 0 for a key that nobody has pushed."""
         return self.push_pull(keys, np.zeros(np.size(keys), self._dtype))
 
     def _round(self, pushed: NDArray) -> NDArray:
@@ -97,10 +100,10 @@ class KVWorker(Closing):
 
 
 class KVServer(Closing):
-    """One server, which runs in a thread of its own from the start. index: its number among the
-    servers. workers: their addresses, by rank. keys: the number of keys for which it has room.
-    pairs: the largest number of keys that a worker pushes at once. dtype, fraction_bits: the same
-    as at the workers."""
+    """One server of a key-value store. A thread that the constructor starts runs it. index: its
+    number among the servers. workers: the addresses of the workers, by rank. keys: the number of
+    keys for which it has room. pairs: the largest number of keys that a worker pushes at once.
+    dtype, fraction_bits: the same as at the workers."""
 
     def __init__(
         self,
@@ -121,7 +124,8 @@ class KVServer(Closing):
         self._thread.start()
 
     def close(self) -> None:
-        """Stops answering. May be called twice."""
+        """Ends the server's thread, so that requests are no longer answered. May be called
+        twice."""
         if self._thread.is_alive():
             os.write(self._stopped, b"x")
             self._thread.join()

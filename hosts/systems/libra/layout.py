@@ -1,4 +1,5 @@
-"""The structures of libra.h as Python sees them, and the functions of worker.c and server.c."""
+"""The ctypes equivalents of the structures in libra.h, and the signatures of the functions in
+worker.c and server.c."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ _numbers = ("job", "session", "workers", "servers", "lanes", "slots", "row_bytes
 
 
 class Common(ctypes.Structure):
-    """`struct libra_common`."""
+    """The ctypes equivalent of `struct libra_common`."""
 
     _fields_ = [
         *[(name, U32) for name in _numbers],
@@ -46,7 +47,7 @@ class Common(ctypes.Structure):
 
 
 class Share(ctypes.Structure):
-    """`struct libra_share`."""
+    """The ctypes equivalent of `struct libra_share`."""
 
     _fields_ = [
         *[(name, P) for name in ("hot_keys", "hot_values", "hot_sums")],
@@ -58,7 +59,7 @@ class Share(ctypes.Structure):
 
 
 class Worker(ctypes.Structure):
-    """`struct libra_worker`."""
+    """The ctypes equivalent of `struct libra_worker`."""
 
     _anonymous_ = ("common",)
     _fields_ = [
@@ -72,7 +73,7 @@ class Worker(ctypes.Structure):
 
 
 class Round(ctypes.Structure):
-    """`struct libra_round`."""
+    """The ctypes equivalent of `struct libra_round`."""
 
     _fields_ = [
         *[(name, P) for name in ("keys", "values", "counts", "chunks", "arrived", "pairs")],
@@ -83,7 +84,7 @@ class Round(ctypes.Structure):
 
 
 class Server(ctypes.Structure):
-    """`struct libra_server`."""
+    """The ctypes equivalent of `struct libra_server`."""
 
     _anonymous_ = ("common",)
     _fields_ = [
@@ -104,7 +105,8 @@ class Server(ctypes.Structure):
 
 
 def load() -> ctypes.CDLL:
-    """Returns the C library. Asserts that C and Python agree on the structures in memory."""
+    """Returns the C library. Raises AssertionError unless C and Python agree on the layout of the
+    structures in memory."""
     check_layout()
     native = library.load_system(SIGNATURES)
     worker = ctypes.sizeof(Worker) << 16 | ctypes.sizeof(Share)

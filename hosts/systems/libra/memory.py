@@ -1,4 +1,4 @@
-"""The memory on which the C code of workers and servers works."""
+"""Allocates the memory on which the C code of workers and servers works."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from agglab.hosts.systems.libra.job import LibraJob
 
 
 def rows(lanes: int, count: int) -> NDArray[np.uint8]:
-    """Returns the frames of an outbox: `count` rows, each long enough for the longest datagram."""
+    """Returns the `frames` of an Outbox: `count` rows, each long enough for the longest
+    datagram."""
     row_bytes = -(-wire.datagram_bytes(lanes) // 64) * 64
     return np.zeros((count, row_bytes), np.uint8)
 
 
 def common_of(job: LibraJob, outbox: Outbox, queue: NDArray[np.uint32]) -> layout.Common:
-    """Returns a `struct libra_common`."""
+    """Returns the `struct libra_common` with which the structures of workers and servers begin."""
     return layout.Common(
         job=job.job,
         session=job.session,

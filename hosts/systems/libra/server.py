@@ -1,7 +1,7 @@
 """A server of Libra as a state machine (hosts/endpoint.py; docs/systems/libra.md).
 
-What is done for each packet is written in C (server.c). This module owns the memory (NumPy), and
-chooses after a sample which keys are hot.
+C code processes the packets (server.c). This module allocates the memory (NumPy arrays). After a
+sample round, it chooses which keys are hot: which of them switches sum.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ OWN = ("answered_again", "bytes_again", "groups_whole", "sums", "singles", "cold
 
 @dataclass(frozen=True)
 class Rack:
-    """The workers, by rank, behind one switch that sums. told: the index of the peer that gets the
-    answers for all of them."""
+    """The workers behind one switch that sums. ranks: the ranks of these workers. told: the index
+    in the server's `peers` of the address that gets the answers for all of them."""
 
     told: int
     ranks: tuple[int, ...]
@@ -35,11 +35,12 @@ class Rack:
 
 @dataclass(frozen=True)
 class Room:
-    """The amounts for which a server must have room.
+    """The sizes of a server's tables.
 
     keys: the number of different keys in a round. pairs: the number of keys that one worker pushes.
-    racks: each worker is in one rack; without racks, each worker is alone. keeps: whether sums are
-    kept from round to round; then `keys` is the number of different keys in all rounds.
+    racks: the racks of the workers; without racks, every worker gets its own answers. keeps:
+    whether sums are kept from round to round; then `keys` is the number of different keys in all
+    rounds.
     """
 
     keys: int
@@ -49,9 +50,9 @@ class Room:
 
 
 class LibraServer:
-    """The state of one server. It answers what workers ask, and has neither rounds nor timers.
-    peers: the addresses of all workers, by rank, and then other addresses to which answers for
-    racks are sent."""
+    """The state machine of one server. It only answers the requests of workers, and has neither
+    rounds nor timers. peers: the addresses of all workers, by rank, and then the addresses to which
+    answers for racks are sent."""
 
     listens = True
     done = True
@@ -107,7 +108,8 @@ class LibraServer:
         self._address = ctypes.addressof(self._state)
 
     def _kept(self, array: NDArray) -> int:
-        """Returns the array's address, and keeps the array as long as the server exists."""
+        """Returns the array's address in memory, and keeps the array alive as long as the server
+        exists."""
         self._memory.append(array)
         address: int = array.ctypes.data
         return address
@@ -142,8 +144,8 @@ class LibraServer:
         raise TypeError("a server begins no round: it serves whatever the workers begin")
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
-        """Takes the datagrams that came. Returns how many of them were awaited. Call `poll`
-        next."""
+        """Processes the datagrams in `inbox`. Returns how many of them the endpoint had waited for.
+        The caller must call `poll` next."""
         awaited: int = self._native.libra_server_datagrams(
             self._address,
             inbox.rows_address,
@@ -157,8 +159,8 @@ class LibraServer:
         return awaited
 
     def _round_over(self) -> None:
-        """Ends a round in which all workers have pushed everything. After a sample, chooses the
-        keys that are hot from now on."""
+        """Ends a round in which all workers have pushed everything. If the round was a sample,
+        chooses the keys that are hot from now on."""
         state = self._state
         state.choose = 0
         if not self.job.is_sample(state.round):
@@ -172,8 +174,9 @@ class LibraServer:
         state.hot_round = state.round
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
-        """Returns the rows of the outbox to send now. The array is valid until the next call. Never
-        raises: workers whose shapes differ are told so, each time they ask."""
+        """Returns the rows of the outbox to send now. The returned array is valid until the next
+        call. This method never raises an exception. Workers whose shapes differ are told so in the
+        answer to each of their requests."""
         return self._queue[: self._native.libra_server_poll(self._address)]
 
     @property
@@ -188,16 +191,18 @@ class LibraServer:
 
     @property
     def counters(self) -> dict[str, int]:
-        """The counts since the endpoint was made, by name (`shared.COUNTERS`, counted.py)."""
+        """The counters by name (`shared.COUNTERS`, counted.py); they count from the creation of the
+        endpoint."""
         names = (*layout.COMMON_COUNTERS, *OWN)
         return {**{name: getattr(self._state, name) for name in names}, **NO_TIMERS}
 
     def repeats(self, row: int) -> Repeat | None:
-        """Returns None: a server sends nothing again unless a worker asks."""
+        """Returns None, because a server repeats an answer only when a worker repeats its
+        request."""
         return None
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [0, rank] of workers whose pushes of the round under way have not all come."""
+        """Returns [0, rank] for each worker whose pushes of the current round have not all come."""
         state = self._round_states[self._state.round % 2]
         if not self._state.begun or state.workers_done == self.job.workers:
             return []
@@ -206,7 +211,7 @@ class LibraServer:
         return [[0, rank] for rank in missing[:most]]
 
     def _column(self, address: int) -> NDArray[np.uint32]:
-        """Returns the array at this address, which has a number for each worker."""
+        """Returns the array of numbers, one for each worker, that is at this address in memory."""
         kept = next(array for array in self._memory if array.ctypes.data == address)
         return kept.view(np.uint32)
 

@@ -1,5 +1,5 @@
-"""The wire format of docs/systems/libra.md, defined only here. This module imports only the other
-formats."""
+"""The wire format that docs/systems/libra.md describes. It is defined only in this module, which
+imports only formats.py and wire.py from `hosts`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NO_KEY = 2**64 - 1
 
 
 class Kind(enum.IntEnum):
-    """The kinds of packet. No other system uses these numbers."""
+    """The kinds of packet. The numbers differ from those of all other systems."""
 
     HOT = 0x60
     PUSH = 0x61
@@ -99,7 +99,7 @@ def datagram_bytes(lanes: int) -> int:
 
 
 def c_header() -> str:
-    """Returns the format as a C header."""
+    """Returns the text of a C header with the constants and structures of the format."""
     constants = {
         "LIBRA_VERSION": VERSION,
         **{f"LIBRA_{kind.name}": kind.value for kind in Kind},

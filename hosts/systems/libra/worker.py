@@ -1,7 +1,7 @@
 """A worker of Libra as a state machine (hosts/endpoint.py; docs/systems/libra.md).
 
-What is done for each packet is written in C (worker.c). This module owns the memory (NumPy) and
-words the errors. It divides the keys of a round among the servers, and into hot and cold keys.
+C code processes the packets (worker.c). This module allocates the memory (NumPy arrays) and writes
+the error messages. It divides the keys of a round among the servers, and into hot and cold keys.
 Times are integers, nanoseconds of any monotonic clock.
 """
 
@@ -35,8 +35,8 @@ PHASE_NAMES = ("hot groups", "pushes", "pulls", "lists of hot keys")
 
 
 class LibraWorker:
-    """The state of one worker. peers: the addresses of all servers, by index, and then of the
-    switch, if it has to sum anything."""
+    """The state machine of one worker. peers: the addresses of all servers, by index, and then that
+    of the switch, if there are hot keys."""
 
     listens = False
     """False, because a server answers only what a worker has asked."""
@@ -86,7 +86,7 @@ class LibraWorker:
     ) -> None:
         """Starts the next round: pushes `values` and pulls the sum for each key into `out`.
         `values` is a structured array with the fields `key` (uint64, ascending, each once) and
-        `value`. `out` has the length and dtype of the values. `sums` stays as it is. Raises
+        `value`. `out` has the length and dtype of the field `value`. `sums` is not changed. Raises
         ValueError for keys that are not as described."""
         assert self.done, "a round is under way"
         _check_keys(values["key"])
@@ -113,14 +113,14 @@ class LibraWorker:
         self._native.libra_worker_begin(self._address, now_ns)
 
     def _adopt(self) -> None:
-        """Adopts the hot keys that the last sample has given."""
+        """Replaces the hot keys by those that the servers announced after the last sample."""
         for server, keys in enumerate(self._learnt):
             if keys.size:
                 self._hot[server] = keys[keys != np.uint64(wire.NO_KEY)]
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
-        """Takes the datagrams that came. Returns how many of them were awaited. Call `poll`
-        next."""
+        """Processes the datagrams in `inbox`. Returns how many of them the endpoint had waited for.
+        The caller must call `poll` next."""
         return self._native.libra_worker_datagrams(
             self._address,
             now_ns,
@@ -132,9 +132,9 @@ class LibraWorker:
         )
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
-        """Returns the rows of the outbox to send now, and sets `deadline_ns`. The array is valid
-        until the next call. Raises RoundTimeout, ShapeMismatch, and AllReduceError for a value that
-        fixed point cannot hold."""
+        """Returns the rows of the outbox to send now, and sets `deadline_ns`. The returned array is
+        valid until the next call. Raises RoundTimeout, ShapeMismatch, and AllReduceError for a
+        value that fixed point cannot hold."""
         if self._refusal:
             raise self._refusal
         count = self._native.libra_worker_poll(self._address, now_ns)
@@ -144,8 +144,8 @@ class LibraWorker:
 
     @property
     def deadline_ns(self) -> int:
-        """The time at which to call `poll` even if nothing came. It is the largest int64 if there
-        is no such time."""
+        """The time at which `poll` must be called even if no datagram has come. It is the largest
+        int64 if there is no such time."""
         return self._state.deadline_ns
 
     @property
@@ -166,7 +166,7 @@ class LibraWorker:
 
     @property
     def recoveries(self) -> Sequence[Recovery]:
-        """The loss recoveries. They know round trips and latencies (hosts/recording.py)."""
+        """The `Recovery` objects, from which hosts/recording.py reads round trips and latencies."""
         return tuple(self._recoveries)
 
     @property
@@ -181,7 +181,8 @@ class LibraWorker:
 
     @property
     def counters(self) -> dict[str, int]:
-        """The counts since the endpoint was made, by name (`shared.COUNTERS`, counted.py)."""
+        """The counters by name (`shared.COUNTERS`, counted.py); they count from the creation of the
+        endpoint."""
         state = self._state
         own = {name: getattr(state, name) for name in layout.COMMON_COUNTERS}
         for name in ("retransmitted", "timeouts"):
@@ -195,8 +196,8 @@ class LibraWorker:
         }
 
     def repeats(self, row: int) -> Repeat | None:
-        """Returns the number of a request that is sent again, and None for a request that is sent
-        for the first time."""
+        """Returns the number of the request in row `row` if it is sent again. Returns None if it is
+        sent for the first time."""
         request = self._requests[row]
         if not request["attempt"]:
             return None
@@ -206,7 +207,8 @@ class LibraWorker:
         return Repeat(None, int(request["item"]), first_ns, gathered=gathered)
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [item, server, phase] of requests that have no answer, at most `most` of them."""
+        """Returns [number of the request, server, phase] for requests that wait for an answer, at
+        most `most` of them."""
         found = np.flatnonzero(self._requests["waiting"]).tolist()[:most]
         servers = self.job.servers
         return [
@@ -215,7 +217,7 @@ class LibraWorker:
         ]
 
     def finish(self) -> None:
-        """Writes the sums into the round's `out`."""
+        """Writes the sums into the array `out` that `begin` was given."""
         assert self.done
         if self._round:
             self._round.finish()
@@ -243,8 +245,8 @@ class LibraWorker:
 
 
 class _Round:
-    """The keys of one round, divided among the servers, and into hot and cold keys. hot: the hot
-    keys of each server."""
+    """The keys of one round, divided among the servers, and into hot keys, which switches sum, and
+    cold keys. hot: the hot keys of each server."""
 
     def __init__(
         self,
@@ -269,8 +271,8 @@ class _Round:
         self._cold_sums = np.zeros_like(self._cold_values)
 
     def share(self, server: int, learnt: Keys) -> layout.Share:
-        """Returns the structure of the requests to one server. learnt: room for the keys that
-        become hot."""
+        """Returns the structure for the requests to one server. learnt: room for the hot keys that
+        the server announces after a sample."""
         lanes = self.job.lanes
         hot, cold = int(self._hot_at[server]), int(self._cold_at[server])
         pairs = int(self._cold_at[server + 1]) - cold
@@ -303,14 +305,15 @@ def _from(array: NDArray, at: int) -> int:
 
 
 def _padded(keys: Keys, lanes: int) -> Keys:
-    """Returns the keys, filled up with NO_KEY to whole groups of `lanes` keys."""
+    """Returns the keys, followed by as many NO_KEY as make whole groups of `lanes` keys."""
     padded: Keys = np.full(-(-keys.size // lanes) * lanes, wire.NO_KEY, np.uint64)
     padded[: keys.size] = keys
     return padded
 
 
 def _find(hot: Keys, keys: Keys) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
-    """Returns which of `keys` are hot, and their positions in `hot`."""
+    """Returns, for each of `keys`, whether it is hot. Also returns the positions of the hot ones
+    among them in `hot`."""
     order = np.argsort(hot)
     found = np.searchsorted(hot, keys, sorter=order)
     places = order[np.minimum(found, hot.size - 1)] if hot.size else np.zeros(keys.size, np.intp)
@@ -319,7 +322,8 @@ def _find(hot: Keys, keys: Keys) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
 
 
 def _check_keys(keys: Keys) -> None:
-    """Raises ValueError unless the keys ascend and each is there once."""
+    """Raises ValueError unless the keys ascend and each occurs only once. Also raises it for
+    NO_KEY."""
     if keys.size and (keys[1:] <= keys[:-1]).any():
         raise ValueError("keys have to be in ascending order, each once")
     if keys.size and keys[-1] == np.uint64(wire.NO_KEY):

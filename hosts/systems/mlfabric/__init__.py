@@ -1,4 +1,4 @@
-"""MLfabric: docs/systems/mlfabric.md.
+"""The system MLfabric, for asynchronous training (docs/systems/mlfabric.md).
 
 Settings: lanes, session, servers (1, or 2 with a replica), index (of a server), order, bound,
 group, ahead, divergence (in units), silence_s, cells, first_cell, past_switch, peers ([address,
@@ -39,7 +39,7 @@ vary a lot, because they depend on what else the peers send and receive."""
 
 
 def endpoint(part: Part) -> Endpoint:
-    """Returns the state machine of one worker, server or scheduler."""
+    """Returns the endpoint of one worker, server or scheduler, a state machine without a socket."""
     has, work = part.settings, part.work
     assert isinstance(work, AsyncSgd), "the only kind of workload that this system does"
     usual = shared.timing_of(part, has["lanes"], WINDOW)
@@ -52,7 +52,7 @@ def endpoint(part: Part) -> Endpoint:
 
 def _hold_ns(part: Part) -> int:
     """Returns the time that the windows of all workers take on a link. A packet or its
-    acknowledgement may have to wait so long behind packets to other agents."""
+    acknowledgement may have to wait this long behind packets to other agents."""
     if not part.link_rate_bps:
         return 0
     frame_bits = 8 * wire.frame_bytes(wire.longest_datagram_bytes(part.settings["lanes"]))

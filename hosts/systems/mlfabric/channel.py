@@ -1,8 +1,8 @@
-"""The packets between two agents, in both directions. Each packet is delivered exactly once; the
-order may change.
+"""The exchange of packets between two agents, in both directions. Each packet is delivered exactly
+once; the order may change.
 
-A packet waits for its acknowledgement, and is sent again by the rules that all systems share
-(hosts/recovery.py). The receiver remembers a window of packet numbers.
+A packet that is not acknowledged is sent again, by the rules that all systems share
+(hosts/recovery.py). The receiver remembers which numbers of a window of packets have come.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ SIGNATURES: library.Signatures = {
 
 
 class Channel:
-    """The state that one agent keeps of another agent. Payloads are complete except for their
-    number and attempt, which `due` returns."""
+    """The state that one agent keeps for its exchange with one other agent. Payloads are complete
+    except for their number and attempt, which `due` returns."""
 
     def __init__(self, timing: Timing, hold_ns: int = 0) -> None:
-        """Makes the channel. hold_ns: how long packets and their acknowledgements may wait in the
-        queues of both ends."""
+        """Makes the channel. hold_ns: the longest time for which packets and their acknowledgements
+        may wait in the queues of both ends."""
         self._native = library.load_system(SIGNATURES)
         check_layout()
         self._recovery = Recovery.of(timing, hold_ns)
@@ -59,7 +59,7 @@ class Channel:
     # What is sent.
 
     def put(self, payload: bytes) -> None:
-        """Queues a payload, to be sent when the window has room."""
+        """Queues a payload. It is sent when the window has room."""
         self._waiting.append(payload)
 
     def due(self, now_ns: int) -> list[tuple[int, int, int, bytes]]:
@@ -97,7 +97,8 @@ class Channel:
         return found
 
     def answered(self, now_ns: int, number: int, attempt: int) -> bool:
-        """Takes an acknowledgement and returns whether it was awaited."""
+        """Processes the acknowledgement of a packet. Returns whether the packet was waiting for
+        it."""
         slot = number % WINDOW
         if not self._oldest <= number < self._next or not self._pending[slot]["waiting"]:
             return False
@@ -115,12 +116,12 @@ class Channel:
 
     @property
     def recovery(self) -> Recovery:
-        """The loss recovery of the channel's packets."""
+        """The `Recovery` of the channel, which decides when packets are sent again."""
         return self._recovery
 
     @property
     def queued(self) -> int:
-        """The number of packets that have not been sent yet."""
+        """The number of packets that have never been sent, because the window had no room."""
         return len(self._waiting)
 
     @property
@@ -134,8 +135,9 @@ class Channel:
     # What is heard.
 
     def hears(self, number: int) -> bool | None:
-        """Notes a packet that has come. Returns true if it is new, false if it came before, and
-        None if no honest peer can have sent it yet."""
+        """Notes that the packet with this number has come. Returns true if it has come for the
+        first time, and false if it came before. Returns None if no correct peer can have sent it
+        yet."""
         if number >= self._heard_below + WINDOW:
             return None
         if number < self._heard_below or number in self._heard:

@@ -1,6 +1,6 @@
 """One agent of MLfabric as an endpoint (hosts/endpoint.py; docs/systems/mlfabric.md). It consists
-of a post, which exchanges packets with the peers, and of a role, which decides what to do with
-them."""
+of a Post and a Role. The Post exchanges packets with the peers; the Role decides what to send and
+what to do with received messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RUNS = 1 << 16
 
 
 class Role(Protocol):
-    """The interface of an agent's role: a worker, a server, or the scheduler."""
+    """The interface of an agent's role, which is a worker, a server or the scheduler."""
 
     done: bool
     listens: bool
@@ -41,14 +41,14 @@ class Role(Protocol):
 
 
 class Answering(Role, Protocol):
-    """The interface of a role that begins no runs."""
+    """The interface of the roles that begin no runs: server and scheduler."""
 
     def start_run(self, now_ns: int) -> None: ...
 
 
 class Agent:
-    """One agent of MLfabric; see the module. give_up_ns: a worker gives up if it hears nothing for
-    this long."""
+    """The endpoint of one agent of MLfabric. give_up_ns: a worker gives up if it receives nothing
+    for this time."""
 
     def __init__(self, post: Post, role: Worker | Answering, give_up_ns: int) -> None:
         self.peers: Sequence[Address] = post.peers
@@ -60,7 +60,7 @@ class Agent:
     def begin(
         self, now_ns: int, values: NDArray, out: NDArray, sums: NDArray[np.int32] | None
     ) -> None:
-        """Begins a training run. Only workers do this."""
+        """Begins a training run. It may be called only at a worker."""
         assert isinstance(self._role, Worker), "only workers begin runs"
         assert self._role.done, "a run is under way"
         self._post.begin(now_ns)
@@ -69,7 +69,8 @@ class Agent:
         self._role.begin(now_ns, values, out)
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
-        """Takes the datagrams that came. Returns how many of them were awaited."""
+        """Processes the datagrams in `inbox`. Returns how many of them were new messages or awaited
+        acknowledgements."""
         before = self._post.answered
         taken = 0
         for message in self._post.on_datagrams(now_ns, inbox):
@@ -98,7 +99,8 @@ class Agent:
             role.take(now_ns, message)
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
-        """See hosts/endpoint.py."""
+        """Returns the rows of the outbox to send now. Raises RoundTimeout if a worker has received
+        nothing for the give-up time."""
         self._role.tick(now_ns)
         if not self._role.done and now_ns >= self._progress_ns + self._give_up_ns:
             waiting = self._role.waiting(8)
@@ -106,7 +108,7 @@ class Agent:
         return self._post.poll(now_ns)
 
     def repeats(self, row: int) -> Repeat | None:
-        """See hosts/endpoint.py."""
+        """Returns facts about the packet in row `row` if it is sent again (Endpoint.repeats)."""
         return self._post.repeats(row)
 
     @property
@@ -136,7 +138,7 @@ class Agent:
 
     @property
     def recoveries(self) -> Sequence[Recovery]:
-        """The loss recoveries. They know round trips and latencies (hosts/recording.py)."""
+        """The `Recovery` objects, from which hosts/recording.py reads round trips and latencies."""
         return self._post.recoveries
 
     @property
@@ -148,7 +150,7 @@ class Agent:
         return {**self._post.counters, **self._role.counters}
 
     def waiting(self, most: int) -> list[list[int]]:
-        """See hosts/endpoint.py."""
+        """Returns a description of what the agent waits for; the role says what the numbers are."""
         return self._role.waiting(most)
 
     def finish(self) -> None:

@@ -1,4 +1,4 @@
-"""The updates that were granted together, and their sum at a server."""
+"""Groups of updates that the scheduler grants together, and the sum of a group at a server."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ Values = NDArray[np.int32]
 
 
 def bitmap_of(chunks: Sequence[int] | NDArray) -> NDArray[np.uint8]:
-    """Returns the BITMAP of these chunks."""
+    """Returns a set of chunks as a BITMAP: an array with a bit for each chunk."""
     bits = np.zeros(8 * BITMAP[2][0], np.uint8)
     bits[np.asarray(chunks, np.int64)] = 1
     return np.packbits(bits, bitorder="little")
 
 
 def chunks_in(bitmap: NDArray[np.uint8]) -> list[int]:
-    """Returns the chunks in a BITMAP, in order."""
+    """Returns the numbers of the chunks whose bits are set in a BITMAP, in order."""
     bits: NDArray[np.uint8] = np.unpackbits(np.asarray(bitmap, np.uint8), bitorder="little")
     return [int(chunk) for chunk in np.flatnonzero(bits)]
 
 
 @dataclass(frozen=True)
 class Member:
-    """One update of a group: the rank of its worker, the contents of its REQUEST, and the chunks
-    that have values."""
+    """One update of a group: the rank of its worker, the contents of its REQUEST, and the chunks in
+    which it has values."""
 
     rank: int
     step: int
@@ -39,7 +39,7 @@ class Member:
 
     @classmethod
     def of_request(cls, rank: int, body: bytes) -> Member:
-        """Reads the body of a REQUEST."""
+        """Returns the member that the body of a REQUEST describes. rank: the rank of the sender."""
         return cls._of(rank, np.frombuffer(body, REQUEST, 1)[0])
 
     @classmethod
@@ -54,7 +54,7 @@ class Member:
 
     @property
     def entry(self) -> bytes:
-        """The ENTRY of the member in a GRANT."""
+        """The ENTRY that describes the member in a GRANT."""
         made = self._filled(ENTRY)
         made["rank"] = self.rank
         return made.tobytes()
@@ -68,8 +68,8 @@ class Member:
 
 @dataclass(frozen=True)
 class Grant:
-    """A group as the scheduler announced it. base: the model's version before the group is
-    committed."""
+    """A group as the scheduler has announced it in a GRANT. base: the model's version before the
+    group is committed."""
 
     group: int
     base: int
@@ -78,7 +78,8 @@ class Grant:
 
     @classmethod
     def of(cls, body: bytes, workers: int, chunks: int) -> Grant | None:
-        """Reads the body of a GRANT. Returns None if no scheduler of this job can have sent it."""
+        """Returns the group that the body of a GRANT describes. Returns None if no scheduler of
+        this job can have sent it."""
         head = np.frombuffer(body, GRANT, 1)[0]
         entries = np.frombuffer(body, ENTRY, offset=GRANT.itemsize)
         members = tuple(Member._of(int(one["rank"]), one) for one in entries)
@@ -92,7 +93,7 @@ class Grant:
 
     @property
     def body(self) -> bytes:
-        """The body of the GRANT."""
+        """The body of the GRANT that announces the group."""
         head = np.zeros(1, GRANT)
         head["group"], head["base"], head["target"] = self.group, self.base, self.target
         head["count"] = len(self.members)
@@ -104,14 +105,14 @@ class Grant:
         return self.base + len(self.members)
 
     def contributors(self, chunk: int) -> int:
-        """Returns the members that have values in a chunk, a bit for each rank."""
+        """Returns the members that have values in a chunk, as a number with a bit for each rank."""
         return sum(1 << one.rank for one in self.members if chunk in one.chunks)
 
 
 class GroupSum:
-    """The sum of a group's values at the server. A chunk is complete when it has the values of all
-    members that have some. They may come summed or one by one, and nobody's values are added
-    twice."""
+    """The sum of a group's values at the server. A chunk is complete when the values of all members
+    that have values in it have come. The values may come one by one, or summed by a switch. No
+    member's values are added twice."""
 
     def __init__(self, grant: Grant, lanes: int) -> None:
         self.grant = grant
@@ -126,8 +127,9 @@ class GroupSum:
         return self._incomplete == 0
 
     def wants(self, chunk: int, members: int, present: int) -> bool | None:
-        """Returns whether a packet brings something new, or None if no member of the group can have
-        sent it."""
+        """Returns whether a packet has values that the sum of its chunk lacks. Returns None if no
+        member of the group can have sent the packet. members, present: the members that are to
+        contribute to the packet, and those that have, as numbers with a bit for each rank."""
         wanted = self._wanted.get(chunk)
         if wanted is None or members & ~wanted or not present or present & ~members:
             return None
@@ -136,7 +138,8 @@ class GroupSum:
         )
 
     def take(self, chunk: int, present: int, values: Values) -> None:
-        """Adds values that `wants` accepted. A complete sum replaces the parts that came before."""
+        """Adds the values of a packet that `wants` accepted. If the packet has the values of all
+        members, it replaces the values that came before."""
         wanted = self._wanted[chunk]
         if present == wanted:
             self.sums[chunk], self._present[chunk] = values, wanted

@@ -1,8 +1,9 @@
-"""Policies by which the scheduler chooses the updates that are sent next. They are pure functions
-of the waiting updates.
+"""The policies by which the scheduler chooses the updates that are sent next. Their methods are
+pure functions of the waiting updates.
 
-"fifo" is asynchronous training as it is without a scheduler. "shortest" is MLfabric's order: the
-update with the fewest chunks first, and of equal updates the one that was requested first.
+With the order "fifo", updates are sent as they were requested, as in asynchronous training without
+a scheduler. With "shortest", which is MLfabric's order, the update with the fewest chunks is sent
+first. Of updates with equally many chunks, the one that was requested first is sent first.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from agglab.hosts.systems.mlfabric.wire import MEMBERS_MAX, Reason
 
 @dataclass(frozen=True)
 class Waiting:
-    """One request that waits. order: its place among all requests that have come."""
+    """An update whose transfer has been requested and not granted. order: the number of requests
+    that came before its own."""
 
     member: Member
     order: int
@@ -32,10 +34,10 @@ ORDERS: Mapping[str, Order] = {
 
 @dataclass(frozen=True)
 class Policy:
-    """A policy. order: one of ORDERS. bound: the largest number of versions by which an update may
-    be old when it is committed; 0 for any number. group: the largest number of updates that travel
-    together. divergence: the largest norm of what is committed at once, in units; 0 for any
-    norm."""
+    """The settings of a policy. order: one of ORDERS. bound: the largest number of versions by
+    which the model that an update was computed from may be old when the update is committed; 0 for
+    any number. group: the largest number of updates that are granted together. divergence: the
+    largest norm, in units, of updates that are granted together; 0 for any norm."""
 
     order: str
     bound: int
@@ -43,8 +45,8 @@ class Policy:
     divergence: int
 
     def refused(self, member: Member, version: int) -> Reason | None:
-        """Returns the reason why an update must not be sent, or None. The update would be the next
-        to be committed after `version`."""
+        """Returns the reason why an update must not be sent, or None. version: the version of the
+        model after which the update would be committed."""
         if self.bound and version - member.read > self.bound:
             return Reason.STALE
         if self.divergence and member.norm > self.divergence:
@@ -52,9 +54,9 @@ class Policy:
         return None
 
     def choose(self, waiting: Sequence[Waiting], room: int) -> list[Waiting]:
-        """Returns the next group. It begins with the first update in order. Later updates of other
-        workers join it as long as there is room and the replica's bound allows their sum. room: the
-        largest number of updates."""
+        """Returns the updates of the next group. The group begins with the update that is first in
+        order. Later updates of other workers are added as long as the group has room and the sum of
+        the norms does not exceed `divergence`. room: the largest number of updates."""
         found: list[Waiting] = []
         most = min(room, self.group, MEMBERS_MAX)
         for one in sorted(waiting, key=ORDERS[self.order]):

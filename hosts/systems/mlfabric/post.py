@@ -1,5 +1,5 @@
-"""The common part of a job's agents: it exchanges packets with the peers, delivers each packet
-once, and counts."""
+"""The part that all agents of a job have in common: it exchanges packets with the peers, delivers
+each packet once, and counts packets."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ assert (FIELDS.size, ATTEMPT_AT + NUMBERED.size) == (HEADER_BYTES, HEADER_BYTES)
 
 
 class Message(NamedTuple):
-    """A message from a peer. peer: the index of the peer. run: the number of the training run.
-    epoch: the epoch that the sender knew."""
+    """A message that a peer has sent. peer: the index of the peer. run: the number of the training
+    run. epoch: the epoch that the sender knew."""
 
     peer: int
     kind: Kind
@@ -38,8 +38,8 @@ class Message(NamedTuple):
 
 
 class Post:
-    """The packets and counts of one agent. Peers are distinguished by their addresses, which the
-    driver checks."""
+    """The exchange of packets with all peers of one agent. Peers are distinguished by their
+    addresses, which the driver checks."""
 
     def __init__(
         self,
@@ -50,7 +50,8 @@ class Post:
         timing: Timing,
         hold_ns: int = 0,
     ) -> None:
-        """Makes the post. hold_ns: see Channel."""
+        """Makes the post. hold_ns: the longest time for which packets and their acknowledgements
+        may wait in queues (Channel)."""
         self.peers = tuple(peers)
         self.lanes = lanes
         self.longest_bytes = wire.longest_datagram_bytes(lanes)
@@ -80,7 +81,8 @@ class Post:
             self._incarnation = now_ns // 1000 % 2**32
 
     def send(self, peer: int, kind: Kind, body: bytes = b"") -> None:
-        """Queues a message. It is sent again until it has arrived."""
+        """Queues a message to a peer. The message is sent again until the peer has acknowledged
+        it."""
         self._channels[peer].put(self._header(kind) + body)
 
     def send_once(self, peer: int, kind: Kind, body: bytes) -> None:
@@ -95,7 +97,7 @@ class Post:
         )
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> Iterator[Message]:
-        """Yields the new messages among the datagrams that came."""
+        """Processes the datagrams in `inbox`, and yields the new messages among them."""
         self.begin(now_ns)
         for row in range(inbox.count):
             length, peer = int(inbox.lengths[row]), int(inbox.peers[row])
@@ -134,7 +136,7 @@ class Post:
             self.counters["duplicates"] += 1
 
     def _is_new(self, peer: int, number: int, attempt: int) -> bool:
-        """Returns whether a packet is new, and queues its acknowledgement."""
+        """Returns whether a packet has come for the first time, and queues its acknowledgement."""
         new = self._channels[peer].hears(number)
         if new is None:
             self.refuse()
@@ -148,7 +150,8 @@ class Post:
         self.counters["malformed"] += 1
 
     def is_late(self) -> None:
-        """Counts a packet of a run, a session or a server that is over."""
+        """Counts a packet of a run or a session that is over, or of a server that has been
+        replaced."""
         self.counters["late"] += 1
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
@@ -174,12 +177,12 @@ class Post:
         return np.arange(len(rows), dtype=np.uint32)
 
     def repeats(self, row: int) -> Repeat | None:
-        """See hosts/endpoint.py."""
+        """Returns facts about the packet in row `row` if it is sent again (Endpoint.repeats)."""
         return self._repeats.get(row)
 
     @property
     def recoveries(self) -> Sequence[Recovery]:
-        """The loss recoveries. They know round trips and latencies (hosts/recording.py)."""
+        """The `Recovery` objects, from which hosts/recording.py reads round trips and latencies."""
         return tuple(one.recovery for one in self._channels)
 
     @property
@@ -187,13 +190,13 @@ class Post:
         return sum(one.in_flight for one in self._channels)
 
     def load(self, peer: int) -> int:
-        """Returns the number of packets to a peer that are on their way or could be, as far as the
-        window allows."""
+        """Returns the number of packets to a peer that are in flight or queued, at most the
+        window."""
         channel = self._channels[peer]
         return min(WINDOW, channel.in_flight + channel.queued)
 
     def is_idle(self, peer: int) -> bool:
-        """Returns whether no packet to that peer waits to be sent."""
+        """Returns whether all packets to a peer have been sent at least once."""
         return not self._channels[peer].queued
 
     @property

@@ -1,5 +1,5 @@
-"""The scheduler of MLfabric. It gets every request and decides who sends next. If a server is
-silent for too long, it puts the replica in its place."""
+"""The scheduler of MLfabric. It gets every request and decides which updates are sent next. If the
+server is silent for too long, the scheduler lets the replica take over."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ class SchedulerJob:
     """The scheduler's settings. Its peers are the workers by rank, then the servers.
 
     workers, servers: their numbers. updates, time_ns: a run ends after this many updates, or after
-    this time; a time of 0 is no limit. silence_ns: the silence after which a server is given up.
+    this time; a time of 0 is no limit. silence_ns: the time without a packet from the server after
+    which the replica takes over.
     """
 
     workers: int
@@ -57,7 +58,7 @@ class SchedulerJob:
 
 
 class Scheduler:
-    """The scheduler of MLfabric; see the module."""
+    """The role of the scheduler (endpoint.Role)."""
 
     listens, done, chunks, chunks_done = True, True, 0, 0
 
@@ -69,7 +70,7 @@ class Scheduler:
         self.start_run(0)
 
     def start_run(self, now_ns: int) -> None:
-        """Begins another training run. The model has version 0."""
+        """Begins another training run, in which the model begins with version 0."""
         self._began_ns = now_ns
         self._waiting: list[Waiting] = []
         self._outstanding: list[Grant] = []
@@ -92,7 +93,7 @@ class Scheduler:
     # Messages.
 
     def take(self, now_ns: int, message: Message) -> None:
-        """Takes a message of this run."""
+        """Processes a message that belongs to the current run."""
         if message.peer < self.job.workers and message.kind == Kind.REQUEST:
             self._request(message)
         elif message.peer < self.job.workers and message.kind == Kind.IDLE:
@@ -122,7 +123,8 @@ class Scheduler:
             self._waiting.append(Waiting(member, self._asked))
 
     def _is_lost(self, read: int, epoch: int) -> bool:
-        """Returns whether only a server that is gone has had this version."""
+        """Returns whether only a server that has been replaced had this version of the model. read:
+        the version. epoch: the epoch in which a worker read it."""
         if epoch == self.post.epoch:
             return False
         return self._taking_over or (self._taken_over_at is not None and read > self._taken_over_at)
@@ -181,8 +183,8 @@ class Scheduler:
             self.post.send(member.rank, Kind.GRANT, grant.body)
 
     def _ends(self, now_ns: int) -> bool:
-        """Returns whether nothing more is to be granted. If everything granted is committed too,
-        ends the run."""
+        """Returns whether no more updates are to be granted. If so, and if all granted updates are
+        committed, ends the run."""
         if self.job.time_ns and now_ns >= self._began_ns + self.job.time_ns:
             self._is_late = True
         is_idle = len(self._idle) == self.job.workers and not self._waiting
@@ -198,14 +200,15 @@ class Scheduler:
         return True
 
     def _tell_over(self, rank: int) -> None:
-        """Tells a worker that the run is over. A worker that began the run only after that does not
-        know it and still asks, and is told again."""
+        """Tells a worker that the run is over. A worker that begins the run only later sends
+        requests all the same, and is then told again."""
         self.post.send(rank, Kind.OVER, numbers(0, self._version))
 
     # The server's death.
 
     def tick(self, now_ns: int) -> None:
-        """Pings a server that is silent, and replaces it by the replica if it stays silent."""
+        """Grants updates. Pings the server if it is silent, and lets the replica take over if the
+        server stays silent."""
         self._schedule(now_ns)
         if not self._watches:
             return
@@ -254,7 +257,7 @@ class Scheduler:
 
     @property
     def deadline_ns(self) -> int:
-        """The time at which `tick` will have something to do."""
+        """The time at which `tick` must be called."""
         found = [NEVER_NS]
         if self._watches:
             found += [self._ping_ns, self._silent_since_ns + self.job.silence_ns]
@@ -263,7 +266,7 @@ class Scheduler:
         return min(found)
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [group, ranks of its members ...] of groups that are granted and not
+        """Returns [group, ranks of its members ...] for each group that is granted and not
         committed."""
         found = [[one.group, *(m.rank for m in one.members)] for one in self._outstanding]
         return found[:most]

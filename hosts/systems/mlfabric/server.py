@@ -1,6 +1,6 @@
 """A server of MLfabric. It holds the model, commits the granted updates in the order of their
-grants, and keeps the difference from its replica within a bound. The replica is a server too, and
-takes over when it is told to."""
+grants, and limits how far its replica may be behind. The replica is a second server, which takes
+over when the scheduler tells it to."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class ServerJob:
 
 
 class Server:
-    """A server of MLfabric; see the module. The server in charge is the one whose index is the
+    """The role of a server (endpoint.Role). The server in charge is the one whose index is the
     `epoch` of the post."""
 
     listens, done, chunks, chunks_done = True, True, 0, 0
@@ -77,7 +77,7 @@ class Server:
         self.start_run(0)
 
     def start_run(self, now_ns: int) -> None:
-        """Begins another training run. The model has version 0."""
+        """Begins another training run, in which the model begins with version 0."""
         self.store.clear()
         self._group_sums: dict[int, GroupSum] = {}
         self._early: dict[int, list[Message]] = {}
@@ -95,7 +95,8 @@ class Server:
 
     @property
     def in_charge(self) -> bool:
-        """Whether this server commits updates. A replica does not before it is promoted."""
+        """Whether this server commits updates. A replica does not, until the scheduler promotes
+        it."""
         return self.job.index == self.post.epoch
 
     @property
@@ -105,7 +106,7 @@ class Server:
     # Messages.
 
     def take(self, now_ns: int, message: Message) -> None:
-        """Takes a message of this run."""
+        """Processes a message that belongs to the current run."""
         from_worker = message.peer < self.job.workers
         if from_worker and message.kind in (Kind.PUSH, Kind.SUMMED):
             self._push(now_ns, message)
@@ -167,7 +168,7 @@ class Server:
             self._quiet_since_ns = now_ns
 
     def _keep(self, group: int, message: Message) -> None:
-        """Keeps a push whose grant has not come yet."""
+        """Keeps a push that came before the grant of its group."""
         if group >= self._next_group + GROUPS_AHEAD or self._early_count >= EARLY_MAX:
             self.post.refuse()
             return
@@ -184,9 +185,9 @@ class Server:
         self._serve()
 
     def _serve(self) -> None:
-        """Sends the model to those who requested it, one after the other. Each gets the model as it
-        is when its turn comes. Models are not queued earlier, because they would grow old in the
-        link's queue, and short packets would have to wait behind them."""
+        """Sends the model to the workers that have requested it, one after the other. Each gets the
+        model as it is when it is sent. Models are not put into the link's queue earlier, because
+        they would grow old there, and short packets would have to wait behind them."""
         workers = range(self.job.workers)
         while self._pulls and sum(map(self.post.load, workers)) < self.job.in_flight:
             peer, asked = self._pulls.popleft()
@@ -198,8 +199,8 @@ class Server:
     # Commits.
 
     def _commit(self, now_ns: int) -> None:
-        """Commits all groups that are complete, in the order of their grants, as far as the
-        replica's bound allows."""
+        """Commits the groups whose values have all come, in the order of their grants. Stops at a
+        group that would bring the replica further behind than `divergence` allows."""
         while (group_sum := self._group_sums.get(self._next_group)) is not None:
             if not group_sum.is_complete or group_sum.grant.base != self.store.version:
                 return
@@ -238,8 +239,8 @@ class Server:
     # What did not come.
 
     def tick(self, now_ns: int) -> None:
-        """Sends models and replicates if there is spare bandwidth. If nothing has come for a while,
-        asks for the missing packets of the next group."""
+        """Sends models, and brings the replica up to date if there is spare bandwidth. If no packet
+        has come for a while, asks for the missing packets of the next group."""
         self._serve()
         self._replicate()
         group_sum = self._group_sums.get(self._next_group)
@@ -266,8 +267,9 @@ class Server:
     # The replica.
 
     def _replicate(self) -> None:
-        """Sends changes to the replica if its distance is near the bound, or if there is spare
-        bandwidth because no worker waits for a model."""
+        """Sends changes of the model to the replica, if a group is held back for it, if it is more
+        than half as far behind as allowed, or if there is spare bandwidth because no worker waits
+        for a model."""
         if not (self.in_charge and self.has_replica) or self._transfer is not None:
             return
         if self._replicated == self.store.version:
@@ -311,7 +313,8 @@ class Server:
             self.post.send(self._other, Kind.REPLICATED, numbers(0, self.store.version))
 
     def _promoted(self, message: Message) -> None:
-        """Takes charge from now on. Packets of an incomplete transfer are thrown away."""
+        """Processes the scheduler's message that this server is now in charge. Discards a transfer
+        of the model that is incomplete."""
         if self.job.index != message.epoch:
             self.post.refuse()
             return
@@ -321,8 +324,8 @@ class Server:
         self.post.send(self._scheduler, Kind.PROMOTED, numbers(0, self.store.version))
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [group, ranks of the workers whose values have not come ...] of each granted
-        group."""
+        """Returns [group, rank, ...] for each granted group. The ranks are those of the workers
+        whose values have not come."""
         found = []
         for group, group_sum in self._group_sums.items():
             missing = [one.rank for one in group_sum.grant.members if group_sum.missing_of(one)]
@@ -331,7 +334,7 @@ class Server:
 
 
 def numbers(group: int, version: int) -> bytes:
-    """Returns a body of the form NUMBERS."""
+    """Returns a message body with the fields of NUMBERS."""
     made = np.zeros(1, NUMBERS)
     made["group"], made["version"] = group, version
     return made.tobytes()

@@ -1,5 +1,5 @@
-"""A model with its version and log, and the packets by which it is transferred, which hold the
-chunks that have changed."""
+"""A model with its version and its log of updates, and the packets by which the changed chunks are
+transferred."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Part = tuple[Kind, bytes]
 
 class Store:
     """A model as servers and workers hold it: int32, in chunks of `lanes` weights. The last chunk
-    is filled up with zeros. Version 0 is all zeros."""
+    is filled up with zeros. In version 0 all weights are zero."""
 
     def __init__(self, elements: int, lanes: int) -> None:
         self.lanes, self.elements = lanes, elements
@@ -25,7 +25,7 @@ class Store:
         self.clear()
 
     def clear(self) -> None:
-        """Goes back to version 0."""
+        """Resets the store to version 0."""
         self.version = 0
         self.values: NDArray[np.int32] = np.zeros((self.chunks, self.lanes), np.int32)
         self.log: list[NDArray[np.void]] = []
@@ -40,8 +40,8 @@ class Store:
     def add(
         self, sums: Mapping[int, NDArray[np.int32]], records: Sequence[NDArray[np.void]]
     ) -> None:
-        """Commits the sum of as many updates as there are records. sums: the values to add, by
-        chunk; they are added modulo 2^32."""
+        """Commits as many updates as there are records, and adds the records to the log. sums: the
+        sums of the updates' values, by chunk. They are added modulo 2^32."""
         self.version += len(records)
         for chunk, values in sums.items():
             self.values[chunk] += values
@@ -49,8 +49,9 @@ class Store:
         self.log += records
 
     def parts(self, transfer: int, since: int, log_from: int | None) -> list[Part]:
-        """Returns the packets that bring a store at version `since` to the version of this store.
-        log_from: the first log record to be transferred, or None for no records."""
+        """Returns the packets by which a store with version `since` of the model gets the version
+        of this store. log_from: the number of the first log record to be transferred, or None for
+        no records."""
         found: list[tuple[Kind, int, bytes]] = [
             (Kind.STATE, int(chunk), self.values[chunk].astype(">i4").tobytes())
             for chunk in np.flatnonzero(self._changed > since)
@@ -71,8 +72,8 @@ class Store:
         return whole
 
     def fits(self, assembly: Assembly) -> bool:
-        """Returns whether a transfer leads from this store's version to the same or a later one,
-        with the log records in between."""
+        """Returns whether a transfer begins at this store's version, ends at the same or a later
+        one, and has the log records in between."""
         if assembly.since != self.version or assembly.version < self.version:
             return False
         at = len(self.log)
@@ -83,13 +84,14 @@ class Store:
         return at == assembly.version
 
     def adopt(self, assembly: Assembly) -> None:
-        """Adopts a model that has arrived completely and that `fits`, with its log."""
+        """Replaces the model by one that has arrived completely and that `fits`, and adds its log
+        records to the log."""
         self.bring(assembly)
         for _, records in assembly.records():
             self.log += records
 
     def bring(self, assembly: Assembly) -> None:
-        """Adopts a model that has arrived completely, without its log."""
+        """Replaces the model by one that has arrived completely. The log is not changed."""
         for chunk, values in assembly.chunks():
             self.values[chunk] = values
             self._changed[chunk] = assembly.version
@@ -98,7 +100,7 @@ class Store:
 
 @dataclass
 class Assembly:
-    """The parts that have come so far of one transfer of a model."""
+    """The parts of one transfer of a model that have come so far."""
 
     transfer: int
     version: int
@@ -108,14 +110,15 @@ class Assembly:
 
     @classmethod
     def of(cls, body: bytes) -> Assembly:
-        """Returns an empty assembly for the transfer to which this first packet belongs."""
+        """Returns an empty assembly for the transfer to which a packet belongs. body: the body of
+        the packet."""
         head = np.frombuffer(body, PART, 1)[0]
         transfer, version, since = (int(head[name]) for name in ("transfer", "version", "since"))
         return cls(transfer, version, since, int(head["parts"]))
 
     def take(self, kind: Kind, body: bytes, chunks: int) -> bool:
-        """Takes a packet and returns whether it belongs to the transfer. A packet that came before
-        is not taken again."""
+        """Adds a packet to the assembly if it has not come before. Returns whether it belongs to
+        the transfer."""
         head = np.frombuffer(body, PART, 1)[0]
         own = (self.transfer, self.version, self.since, self.parts)
         if own != tuple(int(head[name]) for name in ("transfer", "version", "since", "parts")):
@@ -137,7 +140,8 @@ class Assembly:
                 yield place, np.frombuffer(content, ">i4").astype(np.int32)
 
     def records(self) -> Iterator[tuple[int, list[NDArray[np.void]]]]:
-        """Yields (number of the first record, records), in the order of the log."""
+        """Yields (number of the first record, records) for each packet of log records, in the order
+        of the log."""
         for kind, place, content in sorted(self._found.values(), key=lambda each: each[1]):
             if kind == Kind.LOG:
                 yield place, list(np.frombuffer(content, RECORD))

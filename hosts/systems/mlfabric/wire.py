@@ -1,5 +1,5 @@
-"""The wire format of docs/systems/mlfabric.md, defined only here. This module imports only other
-formats."""
+"""The wire format that docs/systems/mlfabric.md describes. It is defined only in this module, which
+imports only wire.py from `hosts`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WORKERS_MAX = 32
 
 
 class Kind(enum.IntEnum):
-    """The kinds of packet. No other system uses these numbers."""
+    """The kinds of packet. The numbers differ from those of all other systems."""
 
     ACK = 0x48
     REQUEST = 0x49
@@ -42,7 +42,7 @@ class Kind(enum.IntEnum):
 
 
 class Reason(enum.IntEnum):
-    """The reasons for a DROP."""
+    """The reasons why the scheduler refuses an update, as a DROP states them."""
 
     STALE = 1
     LARGE = 2
@@ -181,7 +181,7 @@ def longest_datagram_bytes(lanes: int) -> int:
 
 
 def is_of_legal_length(kind: int, body_bytes: int, lanes: int) -> bool:
-    """Returns whether a packet of this kind may have so many bytes after its header."""
+    """Returns whether a packet of this kind may have `body_bytes` bytes after its header."""
     values = VALUE_BYTES * lanes
     if kind in (Kind.PUSH, Kind.SUMMED):
         return body_bytes == PUSH.itemsize + values
@@ -198,5 +198,5 @@ def is_of_legal_length(kind: int, body_bytes: int, lanes: int) -> bool:
 
 def frame_bytes(payload_bytes: int) -> int:
     """Returns the length of the Ethernet frame, without its checksum, that carries a UDP payload of
-    this length."""
+    `payload_bytes` bytes."""
     return LOWER_HEADER_BYTES + payload_bytes

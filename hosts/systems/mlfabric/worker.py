@@ -1,6 +1,6 @@
-"""A worker of MLfabric. It reads the model, computes an update for a while, and asks to send it. It
-does not wait for that before it reads the model again, as long as not too many of its updates are
-on their way."""
+"""A worker of MLfabric. It reads the model, computes an update for a while, and requests its
+transfer. It then reads the model again at once, unless too many of its updates are still on their
+way."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ class WorkerJob:
     """A worker's settings. Its peers are the servers, then the scheduler.
 
     ahead: the number of updates that may be on their way while the next is computed. cells,
-    first_cell: the switch's memory for this job's groups; without cells nothing is summed on the
-    way. past_switch: for each server, the workers whose packets to it cross no switch, as a number
-    with a bit for each rank.
+    first_cell: the range of the switch's memory for this job's groups; if `cells` is 0, the switch
+    sums nothing. past_switch: for each server, the workers whose packets to this server cross no
+    switch, as a number with a bit for each rank.
     """
 
     rank: int
@@ -75,7 +75,7 @@ class Update:
 
 
 class Worker:
-    """One worker of MLfabric; see the module. Steps are numbered from 0 in each run."""
+    """The role of a worker (endpoint.Role). Steps are numbered from 0 in each run."""
 
     listens = True
 
@@ -91,7 +91,8 @@ class Worker:
         self._updates: dict[int, Update] = {}
 
     def begin(self, now_ns: int, values: NDArray, out: NDArray) -> None:
-        """Begins a training run. values: the worker's documents. out: takes the result."""
+        """Begins a training run. values: the worker's documents. out: room for the result of the
+        run."""
         self._documents, self._out = values, out.view(self.work.result)[0]
         self._out["began_ns"] = now_ns
         self._account = self._out["account"]
@@ -114,7 +115,7 @@ class Worker:
     # Steps.
 
     def _compute(self, now_ns: int) -> None:
-        """Begins to compute an update from the model that this worker has."""
+        """Begins to compute an update from the model that this worker has read."""
         if self._step == self.work.steps_max:
             self.post.send(self._scheduler, Kind.IDLE)
             return
@@ -122,7 +123,7 @@ class Worker:
         self._compute_ns = now_ns + int(rows["compute_ns"][0])
 
     def _computed(self, now_ns: int) -> None:
-        """Ends a step whose computing time is over, and asks to send its update."""
+        """Ends the step whose computing time is over, and requests the transfer of its update."""
         step, self._step, self._compute_ns = self._step, self._step + 1, None
         rows = self.work.rows_of(self._documents, step)
         update = self.work.update(self.store.model, rows)
@@ -148,7 +149,7 @@ class Worker:
         self.post.send(self._scheduler, Kind.REQUEST, member.request)
 
     def _go_on(self) -> None:
-        """Reads the model for the next step, unless too many updates are on their way."""
+        """Requests the model for the next step, unless too many updates are on their way."""
         busy = self._pulling or self._compute_ns is not None
         if busy or (len(self._updates) >= self.job.ahead and not self._is_over):
             return
@@ -169,7 +170,7 @@ class Worker:
     # Messages.
 
     def take(self, now_ns: int, message: Message) -> None:
-        """Takes a message of this run."""
+        """Processes a message that belongs to the current run."""
         if message.epoch > self.post.epoch:
             if len(self._early) < EARLY_MAX:  # until the scheduler's own word has come
                 self._early.append(message)
@@ -218,8 +219,8 @@ class Worker:
             self._push_all(update, grant)
 
     def _push_all(self, update: Update, grant: Grant) -> None:
-        """Sends the chunks of an update. Chunks that other members have too are sent for the switch
-        to sum; the other chunks go to the server directly."""
+        """Sends the chunks of an update. Chunks in which other members of the group have values too
+        are sent to be summed by the switch. The other chunks are sent to the server directly."""
         own, past_switch = 1 << self.job.rank, self.job.past_switch[grant.target]
         for chunk in update.member.chunks:
             together = grant.contributors(chunk) & ~past_switch
@@ -227,8 +228,8 @@ class Worker:
             self._push(update, grant, chunk, 0 if alone or not self.job.cells else together)
 
     def _push(self, update: Update, grant: Grant, chunk: int, together: int) -> None:
-        """Sends one chunk. together: the members for whose values the switch is to wait, a bit for
-        each rank; 0 if the switch is not to sum."""
+        """Sends one chunk of an update. together: the members of the group whose values the switch
+        is to sum, as a number with a bit for each rank; 0 if the switch is not to sum."""
         head = np.zeros(1, PUSH)
         head["group"], head["members"] = grant.group, together or 1 << self.job.rank
         head["present"], head["chunk"] = 1 << self.job.rank, chunk
@@ -243,8 +244,8 @@ class Worker:
             self.post.send_once(self._server, Kind.SUMMED, body)
 
     def _needed(self, message: Message) -> None:
-        """Sends chunks whose sum did not come to the server. Every member of the group sends its
-        own values."""
+        """Sends the chunks of an update that the server lacks, because their sum did not come.
+        Every member of the group then sends its own values."""
         asked = np.frombuffer(message.body, NEED, 1)[0]
         for update in self._updates.values():
             if update.grant and update.grant.group == int(asked["group"]):
@@ -263,8 +264,8 @@ class Worker:
         self.post.is_late()
 
     def _part(self, now_ns: int, message: Message) -> None:
-        """Takes a packet of the model that this worker has requested. When the model is complete,
-        computes on it, or ends the run."""
+        """Processes a packet of the model that this worker has requested. When the model is
+        complete, begins to compute an update from it, or ends the run."""
         if not self._pulling:
             self.post.is_late()
             return
@@ -290,9 +291,9 @@ class Worker:
     # Another server; the end.
 
     def another_server(self, now_ns: int, message: Message) -> None:
-        """Notes that the replica has taken over, in whatever run. If it is this run, what becomes
-        of the worker's updates follows from the order of their grants: those up to the replica's
-        version are committed."""
+        """Processes the message that the replica has taken over, which may be about any run. If it
+        is about this run, the worker decides which of its updates are committed: those that were
+        granted up to the replica's version."""
         if message.epoch <= self.post.epoch or message.epoch >= self.job.servers:
             self.post.is_late()
             return
@@ -316,8 +317,8 @@ class Worker:
             self.take(now_ns, one)
 
     def _resolve(self, now_ns: int, update: Update) -> None:
-        """Decides what became of an update that was requested from, or computed from the model of,
-        a server that is gone."""
+        """Decides what became of an update that was requested from a server that has been replaced,
+        or that was computed from the model of such a server."""
         step = update.member.step
         if update.grant is not None and update.grant.version <= self._kept:
             self._ended(now_ns, step, async_sgd.COMMITTED, update.grant.version)
@@ -326,8 +327,8 @@ class Worker:
         self._go_on()
 
     def _over(self, now_ns: int) -> None:
-        """Ends the run: nothing more will be granted, and the worker reads the last model and the
-        log. Does nothing if the worker knows already."""
+        """Notes that no more updates will be granted, and requests the last model and the log. Does
+        nothing if this is known already."""
         if self._is_over:
             return
         self._is_over, self._compute_ns = True, None
@@ -353,7 +354,7 @@ class Worker:
         self.done, self.chunks_done = True, self.chunks
 
     def tick(self, now_ns: int) -> None:
-        """Ends the step under way if its computing time is over."""
+        """Ends the current step if its computing time is over."""
         if self._compute_ns is not None and now_ns >= self._compute_ns and not self.done:
             self._computed(now_ns)
 
@@ -362,7 +363,7 @@ class Worker:
         return NEVER_NS if self._compute_ns is None or self.done else self._compute_ns
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [step, group or 0] of the updates on their way. If there are none, returns the
-        number of the last transfer."""
+        """Returns [step, group or 0] for each update on its way. If there are none, returns the
+        number of the last transfer of a model."""
         found = [[s, u.grant.group if u.grant else 0] for s, u in self._updates.items()]
         return (found or [[self._transfers]])[:most]

@@ -1,6 +1,9 @@
-"""NetRPC: docs/systems/netrpc.md. Settings: service, lanes, window, first_tag, peers ([address,
-port] of each). The peers of a worker are the aggregator and, if the service has maps, the server;
-those of a server are all workers. A server also has the setting cells."""
+"""The system NetRPC (docs/systems/netrpc.md).
+
+Settings: service, lanes, window, first_tag, peers ([address, port] of each). The peers of a worker
+are the aggregator and, if the service has maps, the server. The peers of a server are all workers.
+A server also has the setting cells.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ QUANTISES = True
 
 
 def endpoint(part: Part) -> Endpoint:
-    """Returns the state machine of one worker or server."""
+    """Returns the endpoint of one worker or server, a state machine without a socket."""
     has, service = part.settings, load(part.settings["service"])
     if part.role == SERVER:
         return NetRpcServer(

@@ -1,6 +1,6 @@
-"""One caller's window of calls to one peer (docs/systems/netrpc.md, "A caller"). This module owns
-the memory of netrpc.c, where the work for each packet is done, and offers its functions to Python.
-Times are integers, nanoseconds of any monotonic clock."""
+"""The calls of a NetRPC worker to one peer (docs/systems/netrpc.md, "A caller"). C code processes
+the packets (netrpc.c). This module allocates the memory for it and makes its functions available to
+Python. Times are integers, nanoseconds of any monotonic clock."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ SIGNATURES: library.Signatures = {
 
 
 class _State(ctypes.Structure):
-    """`struct netrpc_caller` of netrpc.h."""
+    """The ctypes equivalent of `struct netrpc_caller` in netrpc.h."""
 
     _anonymous_ = ("recovery",)
     _fields_ = [
@@ -79,7 +79,7 @@ def _native() -> ctypes.CDLL:
 
 
 class Rows:
-    """The memory of all calls of an endpoint to all its peers, one call in each row."""
+    """The memory for all calls of an endpoint to all its peers. Each row holds one call."""
 
     def __init__(self, peers: NDArray[np.uint32], lanes: int) -> None:
         count = peers.size
@@ -93,7 +93,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Window:
-    """The rows that belong to one caller, and the caller's settings. first_sequence: the first
+    """The settings of one caller, and the rows of Rows that it uses. first_sequence: the first
     sequence number of its session."""
 
     job: int
@@ -107,7 +107,8 @@ class Window:
 
 
 class Caller:
-    """The calls to one peer. Each call has a position in the window until it is answered."""
+    """The calls to one peer. Each call has one of the positions of a window until it is
+    answered."""
 
     def __init__(self, window: Window, rows: Rows) -> None:
         first, last = window.first_row, window.first_row + window.positions
@@ -137,15 +138,15 @@ class Caller:
         """The exponents on which the workers agreed, one for each chunk of the last stream."""
 
     def begin(self, now_ns: int, epoch: int) -> None:
-        """Begins a round, in which no call is in flight yet. epoch: the epoch of the round, or 0 if
-        the next answer brings it."""
+        """Begins a round, in which no call is in flight yet. epoch: the number of the round for the
+        peer, or 0 if the next answer contains it."""
         recovery = self._state.recovery
         recovery.in_flight, recovery.progress_ns, recovery.hold_ns = 0, now_ns, 0
         self.epoch = epoch
 
     @property
     def hold_ns(self) -> int:
-        """The longest time for which answers may be held back on purpose."""
+        """The longest time for which the peer may delay answers on purpose."""
         return self._state.recovery.hold_ns
 
     @hold_ns.setter
@@ -154,7 +155,7 @@ class Caller:
 
     @property
     def epoch(self) -> int:
-        """The epoch of the state to which the calls refer."""
+        """The epoch that the calls name, which tells the peer to which round's state they refer."""
         return self._state.epoch
 
     @epoch.setter
@@ -164,8 +165,8 @@ class Caller:
     def post(
         self, position: int, method: Method, kind: Kind, answer: Kind, body: bytes, word: int = 0
     ) -> None:
-        """Calls a method at a position that is not in use. Its first packet is sent with the next
-        `poll`."""
+        """Calls a method at a position that is not in use. The first packet of the call is sent
+        with the next `poll`."""
         assert not self.calls["waiting"][position], "the position is in use"
         call = self.calls[position]
         call["method"], call["kind"], call["answer_kind"] = method.number, kind, answer
@@ -183,8 +184,9 @@ class Caller:
         out: NDArray,
         sums: NDArray[np.int32] | None,
     ) -> None:
-        """Reduces an array (flat, int32 or float32) chunk by chunk at the positions 0 to width - 1,
-        which must not be in use. The arrays belong to the caller until `streaming` is False."""
+        """Starts a stream: the reduction of an array (flat, int32 or float32) chunk by chunk, at
+        the positions 0 to width - 1, which must not be in use. The arrays belong to this object
+        until `streaming` is False."""
         state = self._state
         chunks = quantise.chunks_of(values.size, state.lanes)
         self.exponents = np.zeros(chunks, np.uint8)
@@ -200,7 +202,7 @@ class Caller:
 
     @property
     def streaming(self) -> bool:
-        """Whether a stream has chunks without a result."""
+        """Whether some chunks of the stream have no result yet."""
         return self._state.chunks_done < self._state.chunks
 
     @property
@@ -213,18 +215,18 @@ class Caller:
         return self._state.chunks_done
 
     def forget_stream(self) -> None:
-        """Notes that no stream is under way."""
+        """Sets the number of chunks to 0, as before the first stream."""
         self._state.chunks = self._state.chunks_done = 0
 
     def answer(self, position: int, kind: Kind) -> bytes:
-        """Returns what followed the headers of the last answer at a position of the window. kind:
-        the kind of the answer."""
+        """Returns the data that followed the headers of the last answer at a position of the
+        window. kind: the kind of the answer."""
         size = wire.body_bytes(kind, self._state.lanes)
         return self._answers[position, :size].tobytes()
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
-        """Takes those of the datagrams that came from this peer. Returns how many of them were
-        awaited."""
+        """Processes those datagrams in `inbox` that came from this peer. Returns how many of them
+        were answers that the caller waits for."""
         taken: int = self._library.netrpc_answers(
             self._address,
             now_ns,
@@ -237,14 +239,14 @@ class Caller:
         return taken
 
     def poll(self, now_ns: int, since_ns: int) -> NDArray[np.uint32] | None:
-        """Returns the rows to send now. Returns None if it is time to give up, because nothing was
-        heard since `since_ns`."""
+        """Returns the rows to send now. Returns None if the caller must give up, because no answer
+        has come since `since_ns`."""
         count = self._library.netrpc_poll(self._address, now_ns, since_ns)
         return None if count < 0 else self._queue[:count]
 
     @property
     def progress_ns(self) -> int:
-        """The time at which the last awaited answer came."""
+        """The time at which the last answer that the caller waited for came."""
         return self._state.progress_ns
 
     @property
@@ -253,7 +255,7 @@ class Caller:
 
     @property
     def recovery(self) -> Recovery:
-        """The loss recovery of the calls."""
+        """The `Recovery` of the calls, which decides what is sent again."""
         recovery: Recovery = self._state.recovery
         return recovery
 

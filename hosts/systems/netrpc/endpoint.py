@@ -1,6 +1,6 @@
-"""One worker of a NetRPC job as a state machine (docs/systems/netrpc.md); hosts/endpoint.py says
-how it is driven. A round is one run of the service's application. It begins when all workers have
-opened it, and ends when the application returns."""
+"""One worker of a NetRPC job as a state machine (docs/systems/netrpc.md), which drivers use as
+hosts/endpoint.py describes. In a round, the application of the service runs once. The round begins
+when all workers have opened it, and ends when the application returns."""
 
 from __future__ import annotations
 
@@ -66,8 +66,9 @@ class Job:
 
     @property
     def gather_positions(self) -> int:
-        """The number of positions, from the first on, that are used for gathers. The other calls of
-        a worker are in no order that all workers share, so they have other positions."""
+        """The number of positions, from the first on, that are used for gathers, which all workers
+        call in the same order. The order of a worker's other calls may differ between workers, so
+        these calls use other positions."""
         if not self.service.maps():
             return self.window
         streams = any(m.argument == Array for m in self.service.methods)
@@ -75,7 +76,7 @@ class Job:
 
 
 class NetRpcWorker:
-    """The state of one worker. Rounds follow one another on the same positions."""
+    """The state machine of one worker. All rounds use the same positions."""
 
     listens = False
     """False, because a switch answers only what a worker has asked."""
@@ -112,8 +113,8 @@ class NetRpcWorker:
     def begin(
         self, now_ns: int, values: NDArray, out: NDArray, sums: NDArray[np.int32] | None = None
     ) -> None:
-        """See Endpoint.begin. values: the worker's input, whatever the application does with it.
-        out: where to put the result."""
+        """Begins a round (Endpoint.begin). values: the worker's input, which the application
+        interprets. out: room for the application's result."""
         assert self.done, "a round is under way"
         job, self._now_ns = self.job, now_ns
         self._inputs, self._out, self._sums = values, out, sums
@@ -136,7 +137,7 @@ class NetRpcWorker:
         return taken
 
     def _go_on(self) -> None:
-        """Continues the application as far as the answers allow."""
+        """Continues the application as far as the answers that have come allow."""
         while self._operation is not None and self._operation.step():
             if self._operation is self._opening and not self._opening.agreed:
                 self._operation = FailedOperation(self._mismatch())
@@ -222,19 +223,19 @@ class NetRpcWorker:
 
     @property
     def chunks(self) -> int:
-        """The number of chunks of the round's stream. Without a stream: the number of calls so
-        far."""
+        """The number of chunks of the array that is summed in this round. Without such an array, it
+        is the number of calls so far."""
         return self._switch.chunks or self._answered + self.in_flight
 
     @property
     def chunks_done(self) -> int:
-        """The number of chunks that are summed. Without a stream: the number of calls that are
-        answered."""
+        """The number of chunks that are summed. Without an array to sum, it is the number of calls
+        that are answered."""
         return self._switch.chunks_done if self._switch.chunks else self._answered
 
     @property
     def recoveries(self) -> Sequence[Recovery]:
-        """The loss recoveries. They know round trips and latencies (hosts/recording.py)."""
+        """The `Recovery` objects, from which hosts/recording.py reads round trips and latencies."""
         return tuple(caller.recovery for caller in self._callers)
 
     @property
@@ -244,13 +245,14 @@ class NetRpcWorker:
 
     @property
     def counters(self) -> Mapping[str, int]:
-        """The counts since the worker was made, by name (`shared.COUNTERS`, `OWN_COUNTERS`)."""
+        """The counters by name (`shared.COUNTERS`, `OWN_COUNTERS`); they count from the creation of
+        the worker."""
         counted = {name: sum(c.count(name) for c in self._callers) for name in shared.COUNTERS}
         return {**counted, **dict.fromkeys(OWN_COUNTERS, 0)}
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [chunk, position, sequence number] of calls that have no answer, at most `most`
-        of them."""
+        """Returns [chunk, position, sequence number] of calls that wait for an answer, at most
+        `most` of them."""
         calls = self._rows.calls
         rows = np.flatnonzero(calls["waiting"])[:most].tolist()
         return [[int(calls["chunk"][r]), r, int(calls["sequence"][r])] for r in rows]
@@ -265,9 +267,10 @@ class NetRpcWorker:
 
 
 def shape_digests(job: Job, elements: int, dtype: np.dtype, rounds: int) -> NDArray[np.int64]:
-    """Returns numbers below 2^24 that are the same for workers that do the same in a round.
-    elements, dtype: those of the worker's input. `elements` has no influence if the service has
-    maps, because each worker may then have another number of keys."""
+    """Returns numbers below 2^24 by which workers check that they begin the same round: they are
+    equal at workers that do. elements, dtype: the number and type of values in the worker's input.
+    `elements` has no influence if the service has maps, because each worker may then have another
+    number of keys."""
     size = 0 if job.service.maps() else elements
     methods = repr(job.service.methods).encode()
     shape = struct.pack("!QIIIQ", size, job.workers, job.lanes, job.window, rounds)

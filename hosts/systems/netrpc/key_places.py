@@ -1,6 +1,6 @@
-"""The places of keys: where a 64-bit key of an application is in the switch's map
-(docs/systems/netrpc.md, "Keys and places"). The server allocates places, and workers remember the
-places that they were told."""
+"""The places of keys. A place is where the switch stores the value or the counter of a 64-bit key
+of an application (docs/systems/netrpc.md, "Keys and places"). The server allocates places, and
+workers remember the places that it told them."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ UNUSED = KEPT - 1
 
 
 class PlaceCache:
-    """The keys whose place is known, with their places. The place KEPT means that the server keeps
-    the key."""
+    """A worker's memory of the places of keys. The place KEPT means that the server keeps the value
+    of the key."""
 
     def __init__(self) -> None:
         self._places: dict[int, int] = {}
 
     def unknown(self, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Returns those of the keys whose place is not known, each once."""
+        """Returns those of `keys` whose place is not known, each once."""
         missing = dict.fromkeys(key for key in keys.tolist() if key not in self._places)
         return np.array(list(missing), np.uint64)
 
     def learn(self, entries: NDArray[np.void]) -> None:
-        """Takes the places of keys from an answer, an array of wire.KEY."""
+        """Remembers the places that the server told in an answer. entries: an array of wire.KEY."""
         self._places.update(zip(entries["key"].tolist(), entries["place"].tolist(), strict=True))
 
     def of(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Returns the places of these keys, all of which must be known."""
+        """Returns the place of each key. The places of all these keys must be known."""
         return np.array([self._places[key] for key in keys.tolist()], np.int64)
 
 
 class PlaceAllocator:
     """The places that a server has allocated. Places are in banks, and a key's bank follows from
-    the key alone. In each bank, keys get places in the order in which they come, as long as there
-    are places. So, while all keys have places, the packets of a worker do not depend on the order
-    in which other workers' keys came. cells: the number of places in a bank."""
+    the key alone. In each bank, keys get places in the order in which the server first sees them,
+    until the bank is full. So, while all keys have places, the packets of a worker do not depend on
+    the order in which other workers' keys came. cells: the number of places in a bank."""
 
     def __init__(self, cells: int, banks: int) -> None:
         self._cells = cells
@@ -54,7 +54,8 @@ class PlaceAllocator:
         return len(self._given)
 
     def of(self, key: int) -> int:
-        """Returns the key's place, which never changes, or KEPT."""
+        """Returns the place of a key, which is allocated if the key is new and never changes.
+        Returns KEPT if the key's bank is full."""
         if key not in self._given:
             bank = key % len(self._banks)
             used = self._banks[bank]
@@ -66,8 +67,9 @@ class PlaceAllocator:
 
 
 class Packet(NamedTuple):
-    """An argument, and the keys to which its entries belong. `entries` and `indices` have the same
-    length: the entry `entries[i]` is about the key with the index `indices[i]`."""
+    """The argument of one call: its bytes, and the keys to which its entries belong. `entries` and
+    `indices` have the same length: entry number `entries[i]` is about the key with the index
+    `indices[i]`."""
 
     body: bytes
     entries: NDArray[np.int64]
@@ -77,8 +79,9 @@ class Packet(NamedTuple):
 def in_pairs(
     places: NDArray[np.int64], values: NDArray[np.uint32], indices: NDArray[np.int64]
 ) -> Iterator[Packet]:
-    """Yields arguments of kind MAP, as few as possible. Place p is at index p // PAIRS of pair p %
-    PAIRS, and a packet has each pair only once."""
+    """Yields arguments of kind MAP for all the given places, in as few packets as possible. Pair p
+    % PAIRS of a packet stands for place p, with the index p // PAIRS. A packet has each pair only
+    once."""
     banks = places % PAIRS
     order = np.argsort(banks, kind="stable")
     first = np.searchsorted(banks[order], np.arange(PAIRS))
@@ -94,8 +97,9 @@ def in_pairs(
 
 
 def one_by_one(places: NDArray[np.int64], indices: NDArray[np.int64]) -> Iterator[Packet]:
-    """Yields arguments of kind MAP that have only one key each, in the first pair. They are for
-    methods whose calls are about the counter of one key."""
+    """Yields one argument of kind MAP for each place. It has only this place, in its first pair.
+    Methods that count need such arguments, because each of their calls is about the counter of one
+    key."""
     for place, index in zip(places.tolist(), indices.tolist(), strict=True):
         pairs = np.zeros(PAIRS, PAIR)
         pairs["place"] = NO_PLACE
@@ -106,7 +110,7 @@ def one_by_one(places: NDArray[np.int64], indices: NDArray[np.int64]) -> Iterato
 def in_keys(
     keys: NDArray[np.uint64], values: NDArray[np.uint32], indices: NDArray[np.int64]
 ) -> Iterator[Packet]:
-    """Yields arguments of kind KEYS."""
+    """Yields arguments of kind KEYS for all the given keys, PAIRS keys in each."""
     for first in range(0, keys.size, PAIRS):
         part = slice(first, first + PAIRS)
         entries = np.zeros(PAIRS, KEY)

@@ -1,6 +1,6 @@
-"""How a call with keys is performed. First, places that are not known are asked for. Then the
-switch performs the method for the keys that have a place, and the server performs it for the keys
-that it keeps."""
+"""Performs an application's call with keys. First, the worker asks the server for places that it
+does not know. Then the switch performs the method for the keys that have a place, and the server
+performs it for the other keys."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ PLACE_COUNTERS = Method(Kind.KEYS, get=True, number=1, name="place_counters")
 
 
 class CallPositions(NamedTuple):
-    """A caller, and the first of its positions that certain calls may use."""
+    """The positions of a caller that certain calls may use: those from `first` on."""
 
     caller: Caller
     first: int
 
 
 class MapOperation:
-    """The operation of a stubs.MapAccess. values, counters: the known places of values and of
-    counters."""
+    """The operation that performs a stubs.MapAccess. values, counters: the places of values and of
+    counters that the worker knows."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class MapOperation:
         yield _Queue(self._server, declared, Kind.KEYS, Kind.KEYS, packets)
 
     def _take(self, queue: _Queue, body: bytes, packet: Packet) -> None:
-        """Takes the results for the keys of a call from its answer."""
+        """Takes the results for the keys of one packet from the body of its answer."""
         if queue.answer == Kind.NOTHING:
             self._found[packet.indices] = queue.count
             return
@@ -100,7 +100,8 @@ class MapOperation:
 
 
 class _Queue:
-    """Calls of one method to one peer. As many are in flight as there are positions."""
+    """Calls of one method to one peer that are still to be made or answered. As many are in flight
+    as there are positions."""
 
     def __init__(
         self,
@@ -124,8 +125,8 @@ class _Queue:
         return self._last and not self._flying
 
     def step(self) -> Iterator[tuple[bytes, Packet]]:
-        """Yields the answers that have come, each with its packet, and then sends calls at all free
-        positions."""
+        """Yields the answers that have come, each with the packet that it answers. Then sends calls
+        at all free positions."""
         caller = self._positions.caller
         waiting = caller.calls["waiting"]
         for position in [p for p in self._flying if not waiting[p]]:

@@ -1,5 +1,6 @@
-"""How calls are performed. There is an operation for each kind of value that an application yields
-(stubs.py). It posts calls, and more calls as answers come, until it is done."""
+"""Operations, which perform the calls that an application yields. Each kind of yielded value
+(stubs.py) has a class of operations. An operation makes remote calls, and further ones as answers
+come, until it is done."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ other workers may have more to do before they come."""
 
 class Operation(Protocol):
     """The interface of operations. `step` is called at the start and whenever answers have come. It
-    returns whether the operation is done. The application is then sent `result`."""
+    returns whether the operation is done. The endpoint then sends `result` to the application."""
 
     result: Any
 
@@ -33,9 +34,10 @@ class Operation(Protocol):
 
 
 class OpeningOperation:
-    """The opening of a round: all workers meet, and learn the epoch of the round. digests: a few
-    numbers below 2^24, so that their sum over all workers does not overflow. They are the same for
-    all workers that do the same. `agreed` says whether they were."""
+    """The opening of a round, in which all workers wait for each other and learn the epoch of the
+    round. digests: a few numbers that are equal at workers that begin the same round. They are
+    below 2^24, so that their sum over all workers does not overflow. `agreed`: whether the digests
+    of all workers were equal."""
 
     def __init__(self, caller: Caller, digests: NDArray[np.int64], workers: int, lanes: int):
         self.result = None
@@ -58,7 +60,8 @@ class OpeningOperation:
 
 
 class ReduceOperation:
-    """The reduction of an array as a stream. sums: takes the integers that were summed."""
+    """The reduction of an array over all workers, chunk by chunk. sums: room for the sums as
+    integers."""
 
     def __init__(
         self, caller: Caller, wanted: Reduce, width: int, sums: NDArray[np.int32] | None
@@ -88,8 +91,8 @@ class BarrierOperation:
 
 
 class PauseOperation:
-    """A pause. now_ns: returns the time of the endpoint's latest call. until_ns: when the pause
-    ends."""
+    """A pause until `until_ns`. now_ns: a function that returns the time at which the endpoint was
+    last called."""
 
     def __init__(self, now_ns: Callable[[], int], wanted: Pause) -> None:
         self.result = None

@@ -1,7 +1,7 @@
 """The server of a service with maps, as a state machine (docs/systems/netrpc.md, "Keys and
-places"). It allocates places, and for the keys that have no place it does what switches do for the
-others. Each call is executed once: its answer is kept until the caller's next call at that
-position."""
+places"). It allocates places. For keys that get no place, it does the work that switches do for the
+other keys. Each call is executed once: the server keeps its answer until the caller's next call at
+the same position."""
 
 from __future__ import annotations
 
@@ -36,8 +36,9 @@ OWN_COUNTERS = {
 
 
 class NetRpcServer:
-    """The state of one server. cells: the number of the job's places that the switch has for each
-    pair. peers: the workers, by rank. first_sequence: the session's first sequence number."""
+    """The state machine of one server. cells: the number of places for this job in each bank of the
+    switch. peers: the addresses of the workers, by rank. first_sequence: the session's first
+    sequence number."""
 
     listens = True
 
@@ -86,7 +87,8 @@ class NetRpcServer:
         return taken
 
     def _take(self, peer: int, payload: bytes) -> bool:
-        """Counts a packet and takes it. Returns whether it was an awaited call."""
+        """Processes a packet and counts it. Returns whether it was the caller's next call at its
+        position."""
         if len(payload) != PAYLOAD_BYTES:
             self._counts["malformed"] += 1
             return False
@@ -119,7 +121,8 @@ class NetRpcServer:
         )
 
     def _execute(self, row: int, header: np.void, payload: bytes) -> None:
-        """Executes a new call. The first call of a later round clears all values and counters."""
+        """Executes a call that has not been executed before. The first call of a later round clears
+        all values and counters."""
         if int(header["epoch"]) > self._round:
             self._round = int(header["epoch"])
             self._values, self._counters = {}, {}
@@ -141,7 +144,7 @@ class NetRpcServer:
             self._queue.append(row)
 
     def _map_access(self, number: int, entry: np.void) -> None:
-        """Performs a method for one key, and writes the result into the entry."""
+        """Performs a method for one key, and writes the result into the key's entry."""
         key = int(entry["key"])
         if number == PLACE_VALUES.number:
             entry["place"] = self._values_at.of(key)
@@ -172,17 +175,17 @@ class NetRpcServer:
         return np.array(queue, np.uint32)
 
     def repeats(self, row: int) -> Repeat | None:
-        """Returns None: a server sends nothing again unless a worker asks."""
+        """Returns None, because a server repeats an answer only when a worker repeats its call."""
         return None
 
     @property
     def deadline_ns(self) -> int:
-        """The largest int64, because a server only answers."""
+        """Always the largest int64, because a server only answers and has no timers."""
         return NEVER
 
     @property
     def done(self) -> bool:
-        """True, because a server takes part in no round."""
+        """Always True, because a server takes part in no round."""
         return True
 
     @property
@@ -199,7 +202,8 @@ class NetRpcServer:
 
     @property
     def counters(self) -> Mapping[str, int]:
-        """The counts since the endpoint was made, by name (`shared.COUNTERS`, `OWN_COUNTERS`)."""
+        """The counters by name (`shared.COUNTERS`, `OWN_COUNTERS`); they count from the creation of
+        the endpoint."""
         own = {
             "places_given": self._values_at.given + self._counters_at.given,
             "keys_kept": len(self._values) + len(self._counters),
@@ -207,7 +211,7 @@ class NetRpcServer:
         return {**self._counts, **own}
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns nothing, because a server waits for nothing."""
+        """Returns an empty list, because a server waits for nothing."""
         return []
 
     def finish(self) -> None:

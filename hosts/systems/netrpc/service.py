@@ -1,7 +1,6 @@
 """The declaration of a service: its methods, and for each method the primitives that the switch
-performs on its argument (docs/systems/netrpc.md, "A service"). From the declaration follow the
-stubs that an application calls (stubs.py), the packets, and the entries of the switch's table of
-methods.
+performs on its argument (docs/systems/netrpc.md, "A service"). The declaration determines the stubs
+that an application calls (stubs.py), the packets, and the entries of the switch's table of methods.
 
     class WordCount(Service):
         add = method(Map, add_to=True)
@@ -11,8 +10,8 @@ methods.
             yield call.add(inputs["key"], inputs["value"])
             ...
 
-The names of the primitives are those of the paper. This module imports only wire.py and the loader
-of users' modules.
+The primitives have the names that they have in the NetRPC paper. This module imports only wire.py
+and the loader of users' modules.
 """
 
 from __future__ import annotations
@@ -48,15 +47,16 @@ at the start of a round. With AGREE they agree on the largest of their words."""
 
 
 class ServiceError(ValueError):
-    """An error: a declaration that no switch can perform exactly once. The message is one line."""
+    """Raised for the declaration of a method that no switch can perform exactly once. The message
+    is one line."""
 
 
 @dataclass(frozen=True)
 class CntFwd:
-    """The primitive that counts calls and forwards an answer at a threshold. With ALL and the
-    threshold WORKERS, the method is a gather: all workers are answered when all have called. With
-    CALLER and the threshold n, each call adds one to its key's counter. The answer says whether it
-    was the n-th call since the counter was cleared."""
+    """The primitive that counts calls and answers when the count reaches a threshold. With ALL and
+    the threshold WORKERS, the method is a gather: all workers are answered when all have called.
+    With CALLER and the threshold n, each call adds one to the counter of its key. The answer says
+    whether the call was the n-th since the counter was cleared."""
 
     to: str
     threshold: int | str
@@ -64,7 +64,7 @@ class CntFwd:
 
 @dataclass(frozen=True)
 class Method:
-    """One method as it was declared. number: its number on the wire. name: its name in the
+    """One declared method of a service. number: its number on the wire. name: its name in the
     service."""
 
     argument: Kind
@@ -82,7 +82,7 @@ class Method:
 
     @property
     def counts(self) -> bool:
-        """Whether the method uses its key's counter, not its key's value."""
+        """Whether the method uses the counter of its key and not the value of the key."""
         return self.clear == COUNTER or (self.forward is not None and self.forward.to == CALLER)
 
     @property
@@ -99,7 +99,8 @@ def method(
     clear: str = "",
     forward: CntFwd | None = None,
 ) -> Any:
-    """Declares a method of a service. In an application, the method is a stub."""
+    """Declares a method of a service, as the value of a class attribute. In an application, the
+    attribute of this name is a stub."""
     return Method(argument, add_to, get, clear, forward)
 
 
@@ -129,8 +130,8 @@ class Service(ABC):
 
     @classmethod
     def maps(cls) -> bool:
-        """Returns whether the service has maps. Then keys need places, and a server keeps the keys
-        that have no place."""
+        """Returns whether a method of the service takes keys. If so, keys need places, and the job
+        has a server that keeps the keys without a place."""
         return any(m.argument == Map for m in cls.methods)
 
 
@@ -142,8 +143,8 @@ RESERVED = (
 
 
 def _checked(declared: Method) -> Method:
-    """Returns the method. Raises ServiceError for a method that cannot be performed exactly once if
-    an answer may be lost."""
+    """Returns the method unchanged. Raises ServiceError if it cannot be performed exactly once when
+    an answer is lost."""
     for wrong in _mistakes(declared):
         raise ServiceError(f"method {declared.name}: {wrong}")
     return declared
@@ -176,8 +177,9 @@ def _mistakes(m: Method) -> Iterator[str]:
 
 @cache
 def load(reference: str) -> type[Service]:
-    """Returns a service. reference: the name of a module in services/, or `path/to/file.py:Class`,
-    or `module:Class`. Raises ServiceError, or what loading the module raises."""
+    """Loads and returns a service. reference: the name of a module in services/, or
+    `path/to/file.py:Class`, or `module:Class`. Raises ServiceError, and the exceptions of loading
+    the module."""
     place, _, name = reference.partition(":")
     module = load_module(place if name else f"{__package__}.services.{place}")
     if name:

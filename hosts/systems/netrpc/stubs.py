@@ -1,6 +1,6 @@
-"""The stubs of a service's methods, which an application calls. A stub returns a value that
-describes the call. The application yields this value, the endpoint performs the call (endpoint.py),
-and the application is sent the result."""
+"""The stubs of a service, which an application calls. A stub only returns a value that describes
+the call. The application yields this value, the endpoint performs the call (endpoint.py), and the
+application is sent the result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Values = NDArray[np.uint32]
 
 @dataclass(frozen=True)
 class Reduce:
-    """A call that sums an array over all workers into `out`, chunk by chunk. It has no result."""
+    """A call that sums an array over all workers into `out`, chunk by chunk. Its result is None."""
 
     method: Method
     values: NDArray
@@ -28,16 +28,17 @@ class Reduce:
 
 @dataclass(frozen=True)
 class Barrier:
-    """A call that ends when all workers have called. It has no result."""
+    """A call that ends when all workers have made it. Its result is None."""
 
     method: Method
 
 
 @dataclass(frozen=True)
 class MapAccess:
-    """A call that performs the method for each of these keys. The result has an entry for each key.
-    If the method gets values, it is the value (uint32). If the method counts, it is whether the
-    counter reached the threshold (bool). Otherwise there is no result (None)."""
+    """A call that performs the method for each of the given keys. If the method gets values, the
+    result is an array of the values (uint32), one for each key. If the method counts, the result is
+    an array that says for each key whether the counter reached the threshold (bool). Otherwise the
+    result is None."""
 
     method: Method
     keys: Keys
@@ -46,7 +47,7 @@ class MapAccess:
 
 @dataclass(frozen=True)
 class Pause:
-    """A call that ends after this time. It has no result."""
+    """A call that ends after a given time. Its result is None."""
 
     pause_ns: int
 
@@ -56,7 +57,7 @@ class Stubs:
 
     @staticmethod
     def pause(seconds: float) -> Pause:
-        """Returns a call that does nothing for this time."""
+        """Returns a call that does nothing and ends after `seconds`."""
         return Pause(round(seconds * 1e9))
 
     def __init__(self, service: type[Service]) -> None:

@@ -1,5 +1,5 @@
-"""The wire format of docs/systems/netrpc.md, defined only here. This module imports only other
-formats."""
+"""The wire format that docs/systems/netrpc.md describes. It is defined only in this module, which
+imports only formats.py and wire.py from `hosts`."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ COUNT_MAX = 0xFFFF
 
 
 class Kind(enum.IntEnum):
-    """The kinds of data that follow the headers of a packet, without the bit `RESULT`. No other
-    system uses these numbers. Packets of kind KEYS travel between a worker and a server; switches
-    only forward them."""
+    """The kinds of data that follow the headers of a packet, without the bit `RESULT`. The numbers
+    differ from those of all other systems. Packets of kind KEYS travel between a worker and a
+    server; switches only forward them."""
 
     NOTHING = 0x40
     ARRAY = 0x41
@@ -58,7 +58,7 @@ def longest_datagram_bytes(lanes: int) -> int:
 
 
 def body_bytes(kind: Kind, lanes: int) -> int:
-    """Returns the number of bytes that follow the headers of a packet of this kind."""
+    """Returns the number of bytes that follow the headers of a packet of the given kind."""
     if kind == Kind.ARRAY:
         return VALUE_BYTES * lanes
     return {Kind.NOTHING: 0, Kind.MAP: MAP_BYTES, Kind.KEYS: KEYS_BYTES}[kind]
@@ -70,7 +70,7 @@ def frame_bytes(kind: Kind, lanes: int) -> int:
 
 
 def c_header() -> str:
-    """Returns the format as a C header."""
+    """Returns the text of a C header with the constants and structures of the format."""
     constants = {
         "NETRPC_VERSION": VERSION,
         "NETRPC_RESULT": RESULT,

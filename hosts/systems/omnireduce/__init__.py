@@ -1,5 +1,8 @@
-"""OmniReduce: docs/systems/omnireduce.md. Settings: lanes, slots, window, first_tag, aggregator
-([address, port]), longest_bytes (the length of the longest UDP payload)."""
+"""The system OmniReduce (docs/systems/omnireduce.md).
+
+Settings: lanes, slots, window, first_tag, aggregator ([address, port]), longest_bytes (the length
+of the longest UDP payload).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ QUANTISES = True
 
 
 def endpoint(part: Part) -> OmniReducer:
-    """Returns the state machine of one worker."""
+    """Returns the endpoint of one worker, a state machine without a socket."""
     has = part.settings
     names = ("lanes", "slots", "window", "first_tag")
     job = Job(part.job, part.workers, *(has[name] for name in names))

@@ -1,8 +1,8 @@
-"""One OmniReduce worker as a state machine (docs/systems/omnireduce.md); hosts/endpoint.py says how
-it is driven.
+"""One OmniReduce worker as a state machine (docs/systems/omnireduce.md), which drivers use as
+hosts/endpoint.py describes.
 
-What is done for each packet is written in C (omnireduce.c). This module owns the memory (NumPy),
-starts and ends rounds, and words the errors.
+C code processes the packets (omnireduce.c). This module allocates the memory (NumPy arrays), starts
+and ends rounds, and writes the error messages.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ SIGNATURES: library.Signatures = {
 
 
 class _State(ctypes.Structure):
-    """`struct omnireduce_worker` of omnireduce.h."""
+    """The ctypes equivalent of `struct omnireduce_worker` in omnireduce.h."""
 
     _anonymous_ = ("recovery",)
     _fields_ = [
@@ -109,7 +109,7 @@ def _native() -> ctypes.CDLL:
 
 
 class OmniReducer:
-    """The state of one worker. Rounds follow one another on the same slots, and the tags go on from
+    """The state machine of one worker. All rounds use the same slots, and the tags continue from
     round to round."""
 
     listens = False
@@ -180,19 +180,20 @@ class OmniReducer:
         return taken
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
-        """See Endpoint.poll. The first rows of the outbox are the columns, and the rows behind them
-        are fused packets."""
+        """Does what Endpoint.poll describes. The first rows of the outbox hold the packets of the
+        columns, one each; the rows after them hold fused packets."""
         count = self._library.omnireduce_poll(self._address, now_ns)
         if count < 0:
             raise self.failure(-count)
         return self._queue[:count]
 
     def failure(self, error: int) -> AllReduceError:
-        """Returns the error for an error number that the C code returned."""
+        """Returns the exception for an error number that the C code returned."""
         return self.rounds.failure(error, self.timing.give_up_ns)
 
     def native(self, inbox: Inbox) -> NativeEndpoint:
-        """See hosts/native_endpoint.py. inbox: room for the datagrams that come."""
+        """Returns the structure by which C code drives the endpoint (hosts/native_endpoint.py).
+        inbox: room for received datagrams."""
         return native_endpoint(
             self._state,
             self._library.omnireduce_results,
@@ -204,7 +205,7 @@ class OmniReducer:
         )
 
     def repeats(self, row: int) -> Repeat | None:
-        """See Endpoint.repeats. Packets that are sent again are never fused."""
+        """Does what Endpoint.repeats describes. Packets that are sent again are never fused."""
         if row >= self.job.window:
             return None
         column = self.columns[row]
@@ -234,7 +235,7 @@ class OmniReducer:
 
     @property
     def recoveries(self) -> Sequence[Recovery]:
-        """The loss recoveries. They know round trips and latencies (hosts/recording.py)."""
+        """The `Recovery` objects, from which hosts/recording.py reads round trips and latencies."""
         return (self._state.recovery,)
 
     @property
@@ -244,12 +245,13 @@ class OmniReducer:
 
     @property
     def counters(self) -> dict[str, int]:
-        """The counts since the worker was made, by name (`shared.COUNTERS`, `OWN_COUNTERS`)."""
+        """The counters by name (`shared.COUNTERS`, `OWN_COUNTERS`); they count from the creation of
+        the worker."""
         names = (*shared.COUNTERS, *OWN_COUNTERS)
         return {name: getattr(self._state, name) for name in names}
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [block, slot, tag] of columns that have no result, at most `most` of them."""
+        """Returns [block, slot, tag] of columns that wait for a result, at most `most` of them."""
         return self.rounds.waiting(most)
 
     def finish(self) -> None:

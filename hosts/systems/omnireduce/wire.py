@@ -1,5 +1,5 @@
-"""The wire format of docs/systems/omnireduce.md, defined only here. This module imports only other
-formats."""
+"""The wire format that docs/systems/omnireduce.md describes. It is defined only in this module,
+which imports only formats.py and wire.py from `hosts`."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ ENTRIES_MAX = 20
 
 
 class Kind(enum.IntEnum):
-    """The kinds of packet, without the bits `RESULT`, `BARE` and `FUSED`. No other system uses
-    these numbers."""
+    """The kinds of packet, without the bits `RESULT`, `BARE` and `FUSED`. The numbers differ from
+    those of all other systems."""
 
     INT32 = 0x30
     SCALED = 0x31
@@ -51,12 +51,12 @@ MAX_LANES = (65535 - 28 - HEADER_BYTES) // VALUE_BYTES
 
 
 def full_bytes(lanes: int) -> int:
-    """Returns the length of a UDP payload with values and without entries."""
+    """Returns the length of the UDP payload of a packet that has values and no entries."""
     return HEADER_BYTES + VALUE_BYTES * lanes
 
 
 def longest_datagram_bytes(lanes: int, most: int = 0) -> int:
-    """Returns the length of the longest UDP payload, with its entries, that a worker sends or
+    """Returns the length of the longest UDP payload, including entries, that a worker sends or
     receives. most: a limit for this length, or 0 for no limit. A packet without entries may exceed
     the limit."""
     alone = max(full_bytes(lanes), OPENING_BYTES)
@@ -65,13 +65,13 @@ def longest_datagram_bytes(lanes: int, most: int = 0) -> int:
 
 
 def entries_behind(longest_bytes: int, alone_bytes: int) -> int:
-    """Returns how many entries fit behind a packet whose UDP payload alone has `alone_bytes`
-    bytes."""
+    """Returns how many entries fit behind a packet. alone_bytes: the length of its UDP payload
+    without entries."""
     return min(ENTRIES_MAX, (longest_bytes - alone_bytes) // ENTRY_BYTES)
 
 
 def c_header() -> str:
-    """Returns the format as a C header."""
+    """Returns the text of a C header with the constants and structures of the format."""
     constants = {
         "OMNIREDUCE_VERSION": VERSION,
         "OMNIREDUCE_RESULT": RESULT,

@@ -1,8 +1,11 @@
-"""The common part of systems whose jobs share the slots of switches. Servers sum what switches
-cannot.
+"""The common part of the systems ATP and ESA, in which all jobs share the slots of switches. A
+server of each job sums what switches cannot sum.
 
-worker a worker server the server of a job job what both agree on wire the format of their packets
-hashed_slots which slots a worker's chunks ask for
+    worker        a worker
+    server        the server of a job
+    job           what both agree on
+    wire          the format of their packets
+    hashed_slots  which slots a worker's chunks ask for
 
 Settings: lanes, window, session, slots (the number that a switch has), first_slot, scale_log2,
 priority, congestion_control, peers (only the aggregator, because all packets go through switches).
@@ -19,7 +22,7 @@ from agglab.hosts.systems.pooling.worker import PoolingWorker
 
 
 def endpoint(part: Part) -> Endpoint:
-    """Returns the state machine of one worker or server."""
+    """Returns the endpoint of one worker or server, a state machine without a socket."""
     has = part.settings
     job = PoolingJob(
         job=part.job,

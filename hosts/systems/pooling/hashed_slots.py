@@ -1,4 +1,5 @@
-"""Computes the slot that each chunk of a job asks for. This module imports only hosts.hashes."""
+"""Computes which slot of the switch each chunk of a job asks for. This module imports only
+hosts.hashes."""
 
 from __future__ import annotations
 
@@ -12,14 +13,14 @@ SALTS = 8
 
 
 def hashed_slots(job: int, window: int, first_slot: int, slots: int) -> NDArray[np.uint16]:
-    """Returns the slots that a job's chunks use in turn: the chunk with tag t uses the slot at
-    index t modulo the length.
+    """Returns the slots that the chunks of a job use. The chunk with tag t uses the slot at index t
+    modulo the length of the result.
 
-    The result is uint16 of shape (min(window, slots),). All slots are different and among the
-    `slots` slots from `first_slot` on. Each is a hash of the job, its index and a salt. If the job
-    already uses that slot, the next salt is tried, as published; after SALTS salts, the next free
-    slot is taken. So two chunks of one job want the same slot only if more than `slots` chunks are
-    at the switch at once.
+    The result is uint16 of shape (min(window, slots),). Its slots are all different, from
+    `first_slot` to `first_slot + slots - 1`. Each slot is a hash of the job, the slot's index in
+    the result, and a salt. If the job already uses this slot, the next salt is tried, as published;
+    after SALTS salts, the next free slot is taken. So two chunks of one job want the same slot only
+    if more than `slots` chunks are at the switch at once.
     """
     count = min(window, slots)
     taken = np.zeros(slots, np.bool_)

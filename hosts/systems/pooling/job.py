@@ -1,5 +1,5 @@
-"""The settings that a job's worker and server agree on, and the structures in memory that both
-use."""
+"""The settings on which the worker and the server of a job agree, and the memory structures that
+both use."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ COMMON_COUNTERS = [
 
 @dataclass(frozen=True)
 class PoolingJob:
-    """The settings that all agents of a job must agree on.
+    """The settings on which all agents of a job must agree.
 
-    window: the largest number of chunks in flight. slots, first_slot: where a switch keeps sums of
-    this job; other jobs may use the same slots. scale_log2: floats are multiplied by 2 to this
-    power. priority: 0 to 255, for switches that take slots away. Raises ValueError for numbers that
-    do not fit the wire format.
+    window: the largest number of chunks in flight. slots, first_slot: the range of slots in which a
+    switch keeps sums of this job; other jobs may use the same slots. scale_log2: floats are
+    multiplied by 2 to this power. priority: 0 to 255, for switches that take slots away. Raises
+    ValueError for numbers that do not fit the wire format.
     """
 
     job: int
@@ -69,17 +69,17 @@ class PoolingJob:
 
     @property
     def everybody(self) -> int:
-        """A number with the bits of all workers set."""
+        """The set of all workers, as a number with a bit for each rank."""
         return (1 << self.workers) - 1
 
     @property
     def value_bits(self) -> int:
-        """The number b: scaled integers are at most 2^b - 1, so that the sum of all workers'
-        integers fits int32."""
+        """The number b for which scaled integers are from -(2^b - 1) to 2^b - 1, so that the sum of
+        all workers' integers fits int32."""
         return quantise.value_bits(self.workers)
 
     def digest(self, elements: int, is_float: bool) -> int:
-        """Returns the digest of a round's shape."""
+        """Returns a digest of everything on which workers must agree before a round."""
         scale = self.scale_log2 - SCALES[0] if is_float else 0
         return shared.shape_digest(
             elements, self.workers, self.lanes, self.window, is_float, 1 + scale
@@ -87,7 +87,7 @@ class PoolingJob:
 
 
 class Common(ctypes.Structure):
-    """`struct pooling_common` of pooling.h."""
+    """The ctypes equivalent of `struct pooling_common` in pooling.h."""
 
     _fields_ = [
         *[
@@ -103,7 +103,8 @@ class Common(ctypes.Structure):
 
 
 def common_of(job: PoolingJob, outbox: Outbox, queue: NDArray[np.uint32]) -> Common:
-    """Returns the structure with which the structures of both worker and server begin."""
+    """Returns the `struct pooling_common` with which the structures of both worker and server
+    begin."""
     return Common(
         job=job.job,
         session=job.session,

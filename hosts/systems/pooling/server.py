@@ -1,7 +1,7 @@
 """The server of a job that shares the slots of switches with other jobs, as a state machine
 (hosts/endpoint.py; docs/pooling.md).
 
-What is done for each packet is written in C (server.c). This module owns the memory (NumPy).
+C code processes the packets (server.c). This module allocates the memory (NumPy arrays).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ GATHERS, GATHERS_FLOATS = 1, 2
 
 
 class _Server(ctypes.Structure):
-    """`struct pooling_server` of pooling.h."""
+    """The ctypes equivalent of `struct pooling_server` in pooling.h."""
 
     _anonymous_ = ("common",)
     _fields_ = [
@@ -75,9 +75,9 @@ class _Server(ctypes.Structure):
 
 
 class PoolingServer:
-    """The state of one server. It sums what switches could not sum, and gives every sum to the
-    workers. It has neither rounds nor timers. dtype: the type of the job's tensors. Only for
-    float32 does the server have room for chunks that do not fit the scale."""
+    """The state machine of one server. It sums what switches could not sum, and sends every sum to
+    the workers. It has neither rounds nor timers. dtype: the type of the job's tensors. Only for
+    float32 does the server have room for chunks whose values do not fit the scale."""
 
     listens = True
     done = True
@@ -123,7 +123,8 @@ class PoolingServer:
         raise TypeError("a server begins no round: it serves whatever the workers begin")
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
-        """Takes the datagrams that came. Returns how many of them were summed. Call `poll` next."""
+        """Processes the datagrams in `inbox`. Returns how many of them were values that it added to
+        a sum. The caller must call `poll` next."""
         taken: int = self._native.pooling_server_datagrams(
             self._address,
             inbox.rows_address,
@@ -134,29 +135,31 @@ class PoolingServer:
         return taken
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
-        """Returns the rows of the outbox to send now. The array is valid until the next call. Never
-        raises: workers whose shapes differ are told so, each time they ask."""
+        """Returns the rows of the outbox to send now. The returned array is valid until the next
+        call. This method never raises an exception. Workers whose shapes differ are told so in the
+        answer to each of their requests."""
         return self._queue[: self._native.pooling_server_poll(self._address)]
 
     @property
     def chunks_done(self) -> int:
-        """The number of chunks that are summed."""
+        """The number of chunks that the server has summed so far."""
         done: int = self._state.summed_ever
         return done
 
     @property
     def counters(self) -> dict[str, int]:
-        """The counts since the endpoint was made, by name (`shared.COUNTERS`,
-        `SERVER_COUNTERS`)."""
+        """The counters by name (`shared.COUNTERS`, `SERVER_COUNTERS`); they count from the creation
+        of the endpoint."""
         names = (*shared.COUNTERS, *SERVER_COUNTERS)
         return {name: getattr(self._state, name, 0) for name in names}
 
     def repeats(self, row: int) -> Repeat | None:
-        """Returns None: workers repeat their requests, and a server only answers them."""
+        """Returns None, because a server repeats an answer only when a worker repeats its
+        request."""
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [tag, rank, ...] of each chunk that has begun, where the ranks are those of the
-        workers whose values are missing."""
+        """Returns [tag, rank, ...] for each chunk for which some values have come and others are
+        missing. The ranks are those of the workers whose values are missing."""
         phases = self._cells["phase"]
         begun = np.flatnonzero((phases == GATHERS) | (phases == GATHERS_FLOATS))[:most]
         found = []

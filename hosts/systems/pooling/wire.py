@@ -1,5 +1,5 @@
-"""The wire format of docs/pooling.md, defined only here. This module imports only the other
-formats."""
+"""The wire format that docs/pooling.md describes. It is defined only in this module, which imports
+only formats.py and wire.py from `hosts`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from agglab.hosts.wire import LOWER_HEADER_BYTES, RESULT, VALUE_BYTES, VERSION
 
 
 class Kind(enum.IntEnum):
-    """The kinds of packet, without the bit of a result. No other system uses these numbers."""
+    """The kinds of packet, without the bit `RESULT`. The numbers differ from those of all other
+    systems."""
 
     INT32 = 0x50
     SCALED = 0x51
@@ -67,7 +68,7 @@ def frame_bytes(lanes: int) -> int:
 
 
 def c_header() -> str:
-    """Returns the format as a C header."""
+    """Returns the text of a C header with the constants and structures of the format."""
     constants = {
         "POOLING_VERSION": VERSION,
         "POOLING_RESULT": RESULT,

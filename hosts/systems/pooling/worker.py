@@ -1,8 +1,8 @@
 """A worker whose chunks share the slots of switches with other jobs, as a state machine
 (hosts/endpoint.py; docs/pooling.md).
 
-What is done for each packet is written in C (worker.c). This module owns the memory (NumPy), starts
-and ends rounds, and words the errors. Times are integers, nanoseconds of any monotonic clock.
+C code processes the packets (worker.c). This module allocates the memory (NumPy arrays), starts and
+ends rounds, and writes the error messages. Times are integers, nanoseconds of any monotonic clock.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ POSITION = np.dtype([*PENDING, ("chunk", "u4"), ("floats", "u4")])
 
 
 class Aimd(ctypes.Structure):
-    """`struct aimd` of native/aimd.h."""
+    """The ctypes equivalent of `struct aimd` in native/aimd.h."""
 
     _fields_ = [
         (name, ctypes.c_uint32)
@@ -55,7 +55,7 @@ class Aimd(ctypes.Structure):
 
 
 class _Worker(ctypes.Structure):
-    """`struct pooling_worker` of pooling.h."""
+    """The ctypes equivalent of `struct pooling_worker` in pooling.h."""
 
     _anonymous_ = ("common", "recovery")
     _fields_ = [
@@ -78,13 +78,13 @@ class _Worker(ctypes.Structure):
 
 
 def chunks_of_round(elements: int, lanes: int) -> int:
-    """Returns the number of chunks of each worker. It is at least one, so that workers meet even if
-    they reduce nothing."""
+    """Returns the number of chunks that each worker sends in a round. It is at least one, so that
+    workers exchange packets even if they reduce nothing."""
     return max(1, -(-elements // lanes))
 
 
 class PoolingWorker:
-    """The state of one worker. The tags go on from round to round."""
+    """The state machine of one worker. The tags continue from round to round."""
 
     listens = False
     """False, because a server answers only what a worker has asked."""
@@ -127,8 +127,8 @@ class PoolingWorker:
     def begin(
         self, now_ns: int, values: NDArray, out: NDArray, sums: NDArray[np.int32] | None = None
     ) -> None:
-        """Starts the next round (hosts/endpoint.py). `sums` takes the integers that were summed,
-        and 0 where floats were summed."""
+        """Starts the next round (Endpoint.begin). `sums` takes the integers that were summed, and 0
+        for values that were summed as floats."""
         assert self.done, "a round is under way"
         shared.check_arrays(values, out)
         assert sums is None or (sums.dtype == np.int32 and sums.shape == values.shape)
@@ -160,7 +160,8 @@ class PoolingWorker:
         return taken
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
-        """See Endpoint.poll. A row of the outbox is a position in the window."""
+        """Does what Endpoint.poll describes. Each row of the outbox belongs to one position of the
+        window."""
         count = self._native.pooling_worker_poll(self._address, now_ns)
         if count < 0:
             raise self._failure(-count)
@@ -188,7 +189,7 @@ class PoolingWorker:
 
     @property
     def recoveries(self) -> Sequence[Recovery]:
-        """The loss recoveries. They know round trips and latencies (hosts/recording.py)."""
+        """The `Recovery` objects, from which hosts/recording.py reads round trips and latencies."""
         return (self._state.recovery,)
 
     @property
@@ -198,12 +199,13 @@ class PoolingWorker:
 
     @property
     def congestion_window(self) -> int:
-        """The number of contributions that may wait for their result."""
+        """The largest number of contributions that may wait for their results."""
         return self._state.aimd.window
 
     @property
     def counters(self) -> dict[str, int]:
-        """The counts since the worker was made, by name (`shared.COUNTERS`, `OWN_COUNTERS`)."""
+        """The counters by name (`shared.COUNTERS`, `OWN_COUNTERS`); they count from the creation of
+        the worker."""
         counts = {name: getattr(self._state, name) for name in shared.COUNTERS}
         marked, overflown = self._state.marked, self._state.overflown
         return {
@@ -214,8 +216,8 @@ class PoolingWorker:
         }
 
     def repeats(self, row: int) -> Repeat | None:
-        """Returns the slot and tag of a contribution that is sent again, and None for one that is
-        sent for the first time."""
+        """Returns the slot and tag of the contribution in row `row` if it is sent again. Returns
+        None if it is sent for the first time."""
         position = self._positions[row]
         if not position["attempt"]:
             return None
@@ -223,7 +225,7 @@ class PoolingWorker:
         return Repeat(slot, tag, int(position["first_sent_ns"]))
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [chunk, slot, tag] of contributions that have no result, at most `most` of
+        """Returns [chunk, slot, tag] of contributions that wait for a result, at most `most` of
         them."""
         chunks = self._positions["chunk"][self._positions["waiting"] != 0]
         return [self._where(chunk) for chunk in sorted(chunks.tolist())[:most]]
@@ -233,8 +235,8 @@ class PoolingWorker:
         return [chunk, int(self._slots[tag % self._slots.size]), tag]
 
     def finish(self) -> None:
-        """Raises NotFinite, which names the index, if the result contains Inf or NaN. Even then the
-        next round may begin."""
+        """Raises NotFinite, which names the index, if the result contains Inf or NaN. The next
+        round may begin even then."""
         assert self.done
         shared.check_finite(self._out, self.job.job)
 

@@ -1,7 +1,7 @@
-"""Parameter servers: docs/systems/ps.md.
+"""The system of parameter servers (docs/systems/ps.md).
 
-Settings: lanes, window, session, servers (their number), peers ([address, port] of each: for a
-worker, all servers; for a server, all workers), and for a server also its index.
+Settings: lanes, window, session, servers (their number), peers ([address, port] of each), and for a
+server also its index. The peers of a worker are all servers; the peers of a server are all workers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from agglab.hosts.systems.ps.endpoint import PsServer, PsWorker, ServerJob, Work
 
 
 def endpoint(part: Part) -> Endpoint:
-    """Returns the state machine of one worker or server."""
+    """Returns the endpoint of one worker or server, a state machine without a socket."""
     has = part.settings
     agreed = (part.workers, has["servers"], has["lanes"], has["window"], has["session"], part.peers)
     if part.role == SERVER:

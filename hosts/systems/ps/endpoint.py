@@ -1,7 +1,7 @@
 """A worker and a parameter server as state machines (hosts/endpoint.py; docs/systems/ps.md).
 
-What is done for each packet is written in C (worker.c, server.c). This module owns the memory
-(NumPy), starts and ends rounds, and words the errors. Times are integers, nanoseconds of any
+C code processes the packets (worker.c, server.c). This module allocates the memory (NumPy arrays),
+starts and ends rounds, and writes the error messages. Times are integers, nanoseconds of any
 monotonic clock.
 """
 
@@ -67,7 +67,7 @@ SLOT = np.dtype(
 
 
 class _Common(ctypes.Structure):
-    """`struct ps_common` of ps.h."""
+    """The ctypes equivalent of `struct ps_common` in ps.h."""
 
     _fields_ = [
         *[
@@ -83,7 +83,7 @@ class _Common(ctypes.Structure):
 
 
 class _Worker(ctypes.Structure):
-    """`struct ps_worker` of ps.h."""
+    """The ctypes equivalent of `struct ps_worker` in ps.h."""
 
     _anonymous_ = ("common",)
     _fields_ = [
@@ -102,7 +102,7 @@ class _Worker(ctypes.Structure):
 
 
 class _Server(ctypes.Structure):
-    """`struct ps_server` of ps.h."""
+    """The ctypes equivalent of `struct ps_server` in ps.h."""
 
     _anonymous_ = ("common",)
     _fields_ = [
@@ -122,8 +122,8 @@ class _Server(ctypes.Structure):
 
 @dataclass(frozen=True)
 class _Job:
-    """The settings that a job's workers and servers agree on, together with the agent's own `rank`
-    and `peers`."""
+    """The settings on which the workers and servers of a job agree, and `rank` and `peers` of one
+    agent."""
 
     job: int
     rank: int
@@ -144,15 +144,16 @@ class _Job:
 
     @property
     def slots(self) -> int:
-        """The number of chunks that a worker may have in flight to one server."""
+        """The largest number of chunks that a worker has in flight to one server."""
         return -(-self.window // self.servers)
 
 
 @dataclass(frozen=True)
 class WorkerJob(_Job):
     """One worker's part in a job. peers: the addresses of all servers, by index. window: the number
-    of chunks in flight, rounded up to the same number for each server. session: packets of other
-    sessions are refused. Raises ValueError for numbers that do not fit the wire format."""
+    of chunks in flight, rounded up to the same number for each server. session: the number of the
+    session; packets of other sessions are refused. Raises ValueError for numbers that do not fit
+    the wire format."""
 
     timing: Timing = Timing()
 
@@ -164,8 +165,8 @@ class WorkerJob(_Job):
 
 @dataclass(frozen=True)
 class ServerJob(_Job):
-    """One server's part in a job. rank: its index among the servers. peers: the addresses of all
-    workers, by rank. Raises ValueError, as WorkerJob does."""
+    """One server's part in a job. rank: the server's index among the servers. peers: the addresses
+    of all workers, by rank. Raises ValueError for numbers that do not fit the wire format."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -176,7 +177,7 @@ class ServerJob(_Job):
 def chunks_of_round(elements: int, servers: int, lanes: int) -> int:
     """Returns the number of packets that each worker pushes in a round without loss, which is also
     the number of its results. This is one for each `lanes` elements, and at least one for each
-    server, so that all workers meet at every server whatever they reduce."""
+    server, so that all workers meet at every server even if they reduce few elements."""
     return max(servers, -(-elements // lanes))
 
 
@@ -215,7 +216,7 @@ def _common(job: _Job, outbox: Outbox, queue: NDArray[np.uint32]) -> _Common:
 
 
 class PsWorker:
-    """The state of one worker. Rounds follow one another on the same slots."""
+    """The state machine of one worker. All rounds use the same slots."""
 
     listens = False
     """False, because a server answers only what a worker has asked."""
@@ -255,7 +256,7 @@ class PsWorker:
         out: NDArray,
         sums: NDArray[np.int32] | None = None,
     ) -> None:
-        """Starts the next round (hosts/endpoint.py). `sums` stays as it is."""
+        """Starts the next round (Endpoint.begin). `sums` is not changed."""
         assert self.done, "a round is under way"
         shared.check_arrays(values, out)
         job, state = self.job, self._state
@@ -274,8 +275,8 @@ class PsWorker:
         self._native.ps_worker_begin(self._address, now_ns)
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
-        """Takes the datagrams that came. Returns how many of them were awaited. Call `poll`
-        next."""
+        """Processes the datagrams in `inbox`. Returns how many of them the endpoint had waited for.
+        The caller must call `poll` next."""
         return self._native.ps_worker_datagrams(
             self._address,
             now_ns,
@@ -287,8 +288,8 @@ class PsWorker:
         )
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
-        """Returns the rows of the outbox to send now, and sets `deadline_ns`. The array is valid
-        until the next call. Raises RoundTimeout and ShapeMismatch."""
+        """Returns the rows of the outbox to send now, and sets `deadline_ns`. The returned array is
+        valid until the next call. Raises RoundTimeout and ShapeMismatch."""
         count = self._native.ps_worker_poll(self._address, now_ns)
         if count < 0:
             raise self._failure(-count)
@@ -296,8 +297,8 @@ class PsWorker:
 
     @property
     def deadline_ns(self) -> int:
-        """The time at which to call `poll` even if nothing came. It is the largest int64 if there
-        is no such time."""
+        """The time at which `poll` must be called even if no datagram has come. It is the largest
+        int64 if there is no such time."""
         return self._state.deadline_ns
 
     @property
@@ -317,7 +318,7 @@ class PsWorker:
 
     @property
     def recoveries(self) -> Sequence[Recovery]:
-        """The loss recoveries. They know round trips and latencies (hosts/recording.py)."""
+        """The `Recovery` objects, from which hosts/recording.py reads round trips and latencies."""
         return tuple(self._recoveries)
 
     @property
@@ -327,12 +328,12 @@ class PsWorker:
 
     @property
     def rto_ns(self) -> int:
-        """The longest retransmission timeout of all servers, before back-off."""
+        """The longest of the retransmission timeouts for the servers, before back-off."""
         return max(recovery.rto_ns for recovery in self._recoveries)
 
     @property
     def counters(self) -> dict[str, int]:
-        """The counts since the endpoint was made, by name (`COUNTERS`)."""
+        """The counters by name (`COUNTERS`); they count from the creation of the endpoint."""
         return {name: self._count(name) for name in COUNTERS}
 
     def _count(self, name: str) -> int:
@@ -342,21 +343,21 @@ class PsWorker:
         return count
 
     def repeats(self, row: int) -> Repeat | None:
-        """Returns the number of the chunk whose push is sent again, and None for a push that is
-        sent for the first time."""
+        """Returns the number of the chunk in row `row` if its push is sent again. Returns None if
+        it is sent for the first time."""
         push = self._pushes[row]
         if not push["attempt"]:
             return None
         return Repeat(None, int(push["chunk"]), int(push["first_sent_ns"]), gathered=True)
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [chunk, index of its server] of pushes that have no result, at most `most` of
+        """Returns [chunk, index of its server] of pushes that wait for a result, at most `most` of
         them."""
         return [[chunk, chunk % self.job.servers] for chunk in self._missing()[:most]]
 
     def finish(self) -> None:
-        """Raises NotFinite, which names the index, if the result contains Inf or NaN. Even then the
-        next round may begin."""
+        """Raises NotFinite, which names the index, if the result contains Inf or NaN. The next
+        round may begin even then."""
         assert self.done
         shared.check_finite(self._out, self.job.job)
 
@@ -387,8 +388,8 @@ class PsWorker:
 
 
 class PsServer:
-    """The state of one server. It sums what workers push, and has neither rounds nor timers. Its
-    memory holds one packet for each worker and slot."""
+    """The state machine of one server. It sums what workers push, and has neither rounds nor
+    timers. It has room for one packet for each worker and slot."""
 
     listens = True
     done = True
@@ -439,7 +440,8 @@ class PsServer:
         raise TypeError("a server begins no round: it serves whatever the workers begin")
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
-        """Takes the datagrams that came. Returns how many of them were summed. Call `poll` next."""
+        """Processes the datagrams in `inbox`. Returns how many of them were values that it added to
+        a sum. The caller must call `poll` next."""
         return self._native.ps_server_datagrams(
             self._address,
             inbox.rows_address,
@@ -450,8 +452,9 @@ class PsServer:
         )
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
-        """Returns the rows of the outbox to send now. The array is valid until the next call. Never
-        raises: workers whose shapes differ are told so, each time they ask."""
+        """Returns the rows of the outbox to send now. The returned array is valid until the next
+        call. This method never raises an exception. Workers whose shapes differ are told so in the
+        answer to each of their requests."""
         return self._queue[: self._native.ps_server_poll(self._address)]
 
     @property
@@ -467,15 +470,17 @@ class PsServer:
 
     @property
     def counters(self) -> dict[str, int]:
-        """The counts since the endpoint was made, by name (`SERVER_COUNTERS`)."""
+        """The counters by name (`SERVER_COUNTERS`); they count from the creation of the
+        endpoint."""
         return {name: getattr(self._state, name, 0) for name in SERVER_COUNTERS}
 
     def repeats(self, row: int) -> Repeat | None:
-        """Returns None: workers repeat their requests, and a server only answers them."""
+        """Returns None, because a server repeats an answer only when a worker repeats its
+        request."""
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [chunk, rank, ...] of each chunk that has begun, where the ranks are those of the
-        workers whose values are missing."""
+        """Returns [chunk, rank, ...] for each chunk for which some values have come and others are
+        missing. The ranks are those of the workers whose values are missing."""
         found = []
         for slot in np.flatnonzero(self._slots["missing"])[:most].tolist():
             bits = np.unpackbits(

@@ -1,5 +1,5 @@
-"""The wire format of docs/systems/ps.md, defined only here. This module imports only the other
-formats."""
+"""The wire format that docs/systems/ps.md describes. It is defined only in this module, which
+imports only formats.py and wire.py from `hosts`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ VERSION = 1
 
 
 class Kind(enum.IntEnum):
-    """The kinds of packet. No other system uses these numbers."""
+    """The kinds of packet. The numbers differ from those of all other systems."""
 
     PUSH_INT32 = 0x20
     PUSH_FLOAT32 = 0x21
@@ -60,7 +60,7 @@ def frame_bytes(lanes: int) -> int:
 
 
 def c_header() -> str:
-    """Returns the format as a C header."""
+    """Returns the text of a C header with the constants and structures of the format."""
     constants = {
         "PS_VERSION": VERSION,
         **{f"PS_{kind.name}": kind.value for kind in Kind},

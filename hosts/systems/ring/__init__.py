@@ -1,5 +1,7 @@
-"""Ring all-reduce: docs/systems/ring.md. Settings: lanes, window, session, peers ([address, port]
-of all members, by rank)."""
+"""The system of ring all-reduce (docs/systems/ring.md).
+
+Settings: lanes, window, session, peers ([address, port] of all members, by rank).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from agglab.hosts.systems.ring.endpoint import RingJob, RingWorker
 
 
 def endpoint(part: Part) -> RingWorker:
-    """Returns the state machine of one worker."""
+    """Returns the endpoint of one worker, a state machine without a socket."""
     has = part.settings
     return RingWorker(
         RingJob(

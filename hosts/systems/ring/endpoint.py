@@ -1,7 +1,7 @@
 """One worker of a ring all-reduce as a state machine (hosts/endpoint.py; docs/systems/ring.md).
 
-What is done for each packet is written in C (ring.c). This module owns the memory (NumPy), starts
-and ends rounds, and words the errors. Times are integers, nanoseconds of any monotonic clock.
+C code processes the packets (ring.c). This module allocates the memory (NumPy arrays), starts and
+ends rounds, and writes the error messages. Times are integers, nanoseconds of any monotonic clock.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ PACKET = np.dtype([*PENDING, ("sequence", "u4"), ("spare_word", "u4")])
 
 
 class _State(ctypes.Structure):
-    """`struct ring` of ring.h."""
+    """The ctypes equivalent of `struct ring` in ring.h."""
 
     _anonymous_ = ("recovery",)
     _fields_ = [
@@ -104,8 +104,9 @@ class _State(ctypes.Structure):
 
 @dataclass(frozen=True)
 class RingJob:
-    """One worker's part in a job. peers: the addresses of all workers, by rank. session: packets of
-    other sessions are refused. All workers agree on all fields except rank and timing.
+    """One worker's part in a job. peers: the addresses of all workers, by rank. session: the number
+    of the session; packets of other sessions are refused. All workers agree on all fields except
+    rank and timing.
 
     Raises ValueError for numbers that do not fit the wire format.
     """
@@ -131,7 +132,7 @@ class RingJob:
 
 def chunks_of_segment(elements: int, workers: int, lanes: int) -> int:
     """Returns the number of packets of a segment, which is one worker's share of the tensor. It is
-    at least one, so that workers meet even if they reduce nothing."""
+    at least one, so that workers exchange packets even if they reduce nothing."""
     longest = -(-elements // workers)
     return max(1, -(-longest // lanes))
 
@@ -154,7 +155,7 @@ def predicted_bytes(elements: int, workers: int, lanes: int) -> int:
 
 
 class RingWorker:
-    """The state of one worker. Rounds follow one another."""
+    """The state machine of one worker."""
 
     def __init__(self, job: RingJob) -> None:
         self.job = job
@@ -210,7 +211,7 @@ class RingWorker:
         out: NDArray,
         sums: NDArray[np.int32] | None = None,
     ) -> None:
-        """Starts the next round (hosts/endpoint.py). `sums` stays as it is."""
+        """Starts the next round (Endpoint.begin). `sums` is not changed."""
         assert self.done, "a round is under way"
         shared.check_arrays(values, out)
         job, state = self.job, self._state
@@ -235,8 +236,8 @@ class RingWorker:
         self._native.ring_begin(self._address, now_ns)
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
-        """Takes the datagrams that came. Returns how many of them were awaited. Call `poll`
-        next."""
+        """Processes the datagrams in `inbox`. Returns how many of them the endpoint had waited for.
+        The caller must call `poll` next."""
         return self._native.ring_datagrams(
             self._address,
             now_ns,
@@ -248,9 +249,9 @@ class RingWorker:
         )
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
-        """Returns the rows of the outbox to send now, and sets `deadline_ns`. The array is valid
-        until the next call. Raises RoundTimeout and ShapeMismatch once; after that the worker still
-        tells neighbours that do not know of the error."""
+        """Returns the rows of the outbox to send now, and sets `deadline_ns`. The returned array is
+        valid until the next call. Raises RoundTimeout and ShapeMismatch, each once. After that, the
+        worker still sends the error to neighbours that do not know of it."""
         count = self._native.ring_poll(self._address, now_ns)
         if count < 0:
             raise self._failure(-count)
@@ -258,21 +259,21 @@ class RingWorker:
 
     @property
     def deadline_ns(self) -> int:
-        """The time at which to call `poll` even if nothing came. It is the largest int64 if there
-        is no such time."""
+        """The time at which `poll` must be called even if no datagram has come. It is the largest
+        int64 if there is no such time."""
         return self._state.deadline_ns
 
     @property
     def done(self) -> bool:
-        """Whether the round is over, or no round has begun. A round is over when all packets came,
-        all sent packets were acknowledged, and the driver has got all that the neighbours wait
-        for."""
+        """Whether the round is over, or no round has begun. A round is over when all data packets
+        have come, all packets that the worker sent are acknowledged, and the driver has been given
+        every acknowledgement that the neighbours wait for."""
         return bool(self._state.over)
 
     @property
     def listens(self) -> bool:
-        """Whether the worker has neighbours. The worker before this one in the ring may have missed
-        the last acknowledgement, or be a round ahead."""
+        """Whether the worker has neighbours. The previous worker in the ring may have missed the
+        last acknowledgement, or may already be in the next round."""
         return self.job.workers > 1
 
     @property
@@ -282,12 +283,12 @@ class RingWorker:
 
     @property
     def chunks_done(self) -> int:
-        """The number of data packets that came."""
+        """The number of data packets that have come in the round."""
         return self._state.taken_count
 
     @property
     def recoveries(self) -> Sequence[Recovery]:
-        """The loss recoveries. They know round trips and latencies (hosts/recording.py)."""
+        """The `Recovery` objects, from which hosts/recording.py reads round trips and latencies."""
         return (self._state.recovery,)
 
     @property
@@ -302,20 +303,21 @@ class RingWorker:
 
     @property
     def counters(self) -> dict[str, int]:
-        """The counts since the endpoint was made, by name (`COUNTERS`)."""
+        """The counters by name (`COUNTERS`); they count from the creation of the endpoint."""
         return {name: getattr(self._state, name) for name in COUNTERS}
 
     def repeats(self, row: int) -> Repeat | None:
-        """Returns the number of a data packet that is sent again, and None for other packets."""
+        """Returns the number of the data packet in row `row` if it is sent again. Returns None for
+        other packets."""
         if row >= self.job.window or not self._packets["attempt"][row]:
             return None
         packet = self._packets[row]
         return Repeat(None, int(packet["sequence"]), int(packet["first_sent_ns"]))
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [rank, first, last] of runs of packets. First come the packets that the worker
-        `rank` before this one has not delivered, then those that the worker `rank` behind it has
-        not acknowledged."""
+        """Returns [rank, first, last] for runs of packets, first to last. The first items are
+        packets that the previous worker in the ring has not delivered. The others are packets that
+        the next worker has not acknowledged. rank: the rank of this previous or next worker."""
         if self.job.workers == 1:
             return []
         before, behind = self._ranks()
@@ -323,8 +325,8 @@ class RingWorker:
         return [*data, *([behind, *run] for run in self._unacknowledged())][:most]
 
     def finish(self) -> None:
-        """Raises NotFinite, which names the index, if the result contains Inf or NaN. Even then the
-        next round may begin."""
+        """Raises NotFinite, which names the index, if the result contains Inf or NaN. The next
+        round may begin even then."""
         assert self.done
         shared.check_finite(self._out, self.job.job)
 
@@ -333,7 +335,8 @@ class RingWorker:
         return (rank - 1) % workers, (rank + 1) % workers
 
     def _missing(self) -> list[tuple[int, int]]:
-        """Returns the packets that are missing, from the first of them to the end of its window."""
+        """Returns runs of the data packets that are missing, from the first missing one to the end
+        of the window that begins with it."""
         state = self._state
         bits = np.unpackbits(self._taken.astype("<u8").view(np.uint8), bitorder="little")
         first, end = state.taken_below, min(state.total, state.taken_below + self.job.window)
@@ -375,7 +378,8 @@ class RingWorker:
 
 
 def _neighbours(job: RingJob) -> tuple[tuple[Address, ...], int, int]:
-    """Returns the peers, the index among them of the next worker, and that of the worker before."""
+    """Returns the addresses of the neighbours in the ring, and the indices among them of the next
+    worker and of the previous one."""
     if job.workers == 1:
         return (), 0, 0
     following = job.peers[(job.rank + 1) % job.workers]

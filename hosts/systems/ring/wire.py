@@ -1,5 +1,5 @@
-"""The wire format of docs/systems/ring.md, defined only here. This module imports only the other
-formats."""
+"""The wire format that docs/systems/ring.md describes. It is defined only in this module, which
+imports only formats.py and wire.py from `hosts`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ VERSION = 1
 
 
 class Kind(enum.IntEnum):
-    """The kinds of packet. No other system uses these numbers."""
+    """The kinds of packet. The numbers differ from those of all other systems."""
 
     DATA = 0x10
     ACKNOWLEDGEMENT = 0x11
@@ -53,22 +53,22 @@ MAX_LANES = (65535 - 28 - HEADER_BYTES) // VALUE_BYTES
 
 
 def datagram_bytes(lanes: int) -> int:
-    """Returns the length of the UDP payload of DATA."""
+    """Returns the length of the UDP payload of a DATA packet."""
     return HEADER_BYTES + VALUE_BYTES * lanes
 
 
 def acknowledgement_bytes(window: int) -> int:
-    """Returns the length of the UDP payload of the longest ACKNOWLEDGEMENT."""
+    """Returns the length of the longest UDP payload of an ACKNOWLEDGEMENT packet."""
     return HEADER_BYTES + 8 * -(-window // 64)
 
 
 def frame_bytes(lanes: int) -> int:
-    """Returns the length of the Ethernet frame, without its checksum, of DATA."""
+    """Returns the length of the Ethernet frame, without its checksum, of a DATA packet."""
     return LOWER_HEADER_BYTES + datagram_bytes(lanes)
 
 
 def c_header() -> str:
-    """Returns the format as a C header."""
+    """Returns the text of a C header with the constants and structures of the format."""
     constants = {
         "RING_VERSION": VERSION,
         **{f"RING_{kind.name}": kind.value for kind in Kind},

@@ -1,7 +1,10 @@
-"""SwitchML's workers. Settings: lanes, slots, window (null: chosen by the link's rate), first_tag,
-aggregator ([address, port]) and, optionally, fixed_point: the keys of hosts.fixed_point.FixedPoint.
-Without fixed_point, only the exponent of each chunk decides how its floats become integers. With
-wire_bits, contributions are narrow (hosts.slots.Job)."""
+"""The workers of the system SwitchML.
+
+Settings: lanes, slots, window (null: chosen by the link's rate), first_tag, aggregator ([address,
+port]) and, optionally, fixed_point: the keys of hosts.fixed_point.FixedPoint. Without fixed_point,
+floats become integers by the exponent of their chunk alone. With the setting wire_bits,
+contributions carry narrow values (hosts.slots.Job).
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ QUANTISES = True
 
 
 def endpoint(part: Part) -> Worker:
-    """Returns the state machine of one worker."""
+    """Returns the endpoint of one worker, a state machine without a socket."""
     has, window = part.settings, _window(part)
     first_s = first_timeout_s(window, has["lanes"], part.link_rate_bps)
     timing = Timing(
@@ -31,7 +34,8 @@ def endpoint(part: Part) -> Worker:
 
 
 def reducer(part: Part, hooks: Hooks) -> Reducer:
-    """Returns a worker with a socket, which may be of the user's own class."""
+    """Returns the reducer of one worker, which has a socket. It is an object of the user's worker
+    class if the job names one."""
     has, window = part.settings, _window(part)
     if "fixed_point" in has:
         assert not part.worker

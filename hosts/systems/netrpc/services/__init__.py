@@ -1,2 +1,2 @@
-"""The services that come with the laboratory: one module each. The module's class is the service,
-and its `run` is the application."""
+"""The services that Agglab provides, each in a module of its own. The module has one class, the
+service, whose method `run` is the application."""

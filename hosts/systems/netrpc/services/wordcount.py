@@ -1,5 +1,5 @@
-"""A service that counts words. It tells each worker how often all workers together have each of its
-words."""
+"""A service that counts words. For each word of a worker, the worker gets the number of its
+occurrences at all workers together."""
 
 from __future__ import annotations
 
