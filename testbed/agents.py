@@ -1,4 +1,5 @@
-"""The testbed's side of the agents: JSON lines over one Unix socket (docs/architecture.md)."""
+"""The testbed's side of the connection to the agents, which are the programs on the hosts: JSON
+lines over one Unix socket (docs/architecture.md)."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ BACKLOG = 1024
 
 
 class AgentFailed(Exception):
-    """An error: an agent has violated the protocol. The message is one line that names the
+    """Raised if an agent has violated the protocol. The message is one line that names the
     agent."""
 
 
@@ -58,7 +59,7 @@ class _Connection:
         return event
 
     def name(self) -> str:
-        """Returns the agent's name for messages."""
+        """Returns the agent's name for use in messages."""
         return f"the agent of {self.worker.host}" if self.worker else "an agent"
 
 

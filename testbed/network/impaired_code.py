@@ -1,5 +1,5 @@
-"""Generates the eBPF program of one direction, which makes the decisions of `testbed/impairments/`
-in the kernel.
+"""Generates the eBPF program of one direction of a link, which makes the decisions of
+`testbed/impairments/` in the kernel.
 
 The registers hold: r6 the frame's context, r7 the counters, r8 the frame's number k, and r9 whether
 the frame is dropped. r0 to r5 are free for any use. Every rule decides on every frame, so that no
@@ -7,8 +7,9 @@ rule changes another's state.
 
 XDP cannot copy a frame to its receivers. It stores how many copies are due. `copier` runs after the
 packet sockets on the same processor, and makes the kernel receive the frame that many more times.
-On its way a copy has a group address as its source, which no other frame has. XDP recognizes the
-copy by that address and restores the original one. It neither counts the copy nor decides on it.
+Until it is received again, a copy has a multicast address as its source, which no other frame has.
+XDP recognizes the copy by that address and restores the original one. It neither counts the copy
+nor decides on it.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ class Maps:
 
 
 def program(rules: DirectionRules, maps: Maps) -> bytes:
-    """Returns the code of the direction's program. eBPF must be able to make all its impairments,
-    or an AssertionError is raised."""
+    """Returns the code of the direction's program. Raises AssertionError if one of the impairments
+    cannot be made with eBPF."""
     a = bpf.Assembler()
     a.alu(R6, "=", R1)
     _point_at(a, maps.counters, "out")
