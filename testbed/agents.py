@@ -67,7 +67,7 @@ class Agents:
     """The control socket and all agents connected to it. A context manager."""
 
     def __init__(self, path: Path) -> None:
-        """path: the socket's path, at most 107 bytes."""
+        """path: the path of the socket, which has at most 107 bytes."""
         self.path = path
         self._expected: set[WorkerId] = set()
         self._connections: dict[WorkerId, _Connection] = {}

@@ -4,10 +4,10 @@
 begins and ends faults. A Backend knows nothing about rounds, recovery or results.
 
 Commands and events are those of hosts.agent (docs/architecture.md). Each event carries `job` and
-`name` (the host), and `t_ns` on the backend's clock. A backend adds one event of its own:
-`{"event": "ended", "job", "name", "rank", "status"}` when a worker's program ended without being
-told to. In virtual time this event also has the `stats` of the current round. A switch that ends
-without being told to makes `wait` raise NodeFailed.
+`name` (the host), and `t_ns` on the backend's clock. A backend adds one kind of event: `{"event":
+"ended", "job", "name", "rank", "status"}`, if a worker's program ended without being told to. In
+virtual time this event also has the `stats` of the current round. A switch that ends without being
+told to makes `wait` raise NodeFailed.
 """
 
 from __future__ import annotations

@@ -150,8 +150,8 @@ class AgentGroup:
                 asked.discard(event.get("rank", -1))
 
     def stop(self) -> Process[None]:
-        """Stops all programs. Before that, asks for the counters of agents, such as servers, that
-        do not run rounds themselves. An agent that does not answer counts as zero."""
+        """Stops all programs. Before that, asks for the counters of servers and of agents that
+        answer others outside their own rounds. An agent that does not answer counts as zero."""
         listening = {agent.rank for agent in self._roster.agents(self.job) if agent.listens}
         asked = (listening | self._servers.keys()) - self._dead.keys()
         for rank in asked:

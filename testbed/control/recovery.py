@@ -106,7 +106,7 @@ class Recovery:
 
     def _go_on_without(self, failure: RoundFailure, reason: str, rank: int | None) -> None:
         """Removes the dead and silent members from the job. If there are none, removes the member
-        that has kept the others waiting most, unless a switch has lost everything that was sent."""
+        from which most is still missing, unless a switch has lost everything that was sent."""
         group, gone = self._group, failure.gone
         if not gone and rank is not None and not failure.emptied:
             gone = {rank}

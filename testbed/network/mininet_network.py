@@ -37,12 +37,12 @@ from agglab.topologies.graph import Impairment
 class MininetNetwork(BuiltOnEntry):
     """The complete network of a run. It is a context manager that must be used inside `isolated`.
 
-    topology: what is built; all hosts and switches are in network namespaces of their own. seed:
-    the scenario's seed, from which losses derive. scratch: the folder that `isolated` passes on.
-    logs: the folder for the programs' logs. pcap_dir: the folder for switches' captures, or None.
-    faults: the faults that may begin during the run; frames are counted for them from the start.
-    buffered: names of the links that carry several frames as one buffer (testbed/buffers.py). Each
-    of these links has a rate, and a native switch at one end or both.
+    topology: what is built; each host and each switch has a separate network namespace. seed: the
+    scenario's seed, from which losses derive. scratch: the folder that `isolated` passes on. logs:
+    the folder for the programs' logs. pcap_dir: the folder for switches' captures, or None. faults:
+    the faults that may begin during the run; frames are counted for them from the start. buffered:
+    names of the links that carry several frames as one buffer (testbed/buffers.py). Each of these
+    links has a rate, and a native switch at one end or both.
     """
 
     def __init__(

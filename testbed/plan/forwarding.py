@@ -1,7 +1,8 @@
 """Computes the entries that every program needs: where frames for each host go, where unknown ones
 are flooded, and which source addresses may enter through a port.
 
-The entries belong to the control block of p4/include/forwarding.p4, which every program contains.
+The entries belong to the control block of p4/include/forwarding.p4, and do not depend on what else
+a program does.
 """
 
 from __future__ import annotations
