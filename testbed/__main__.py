@@ -1,5 +1,5 @@
-"""`agglab`: the command line. cli.py does the work; it cannot be imported without PyYAML and
-NumPy."""
+"""The entry point of `agglab`. It reports a missing Python module in one line; cli.py does the rest
+and cannot be imported without PyYAML and NumPy."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Checks that the counters of a run agree: each part must have counted the frames that the part
-before it counted as sent.
+"""Checks that the counters of a run agree: each part must have received exactly the frames that the
+part before it sent.
 
 For each direction of each link, the frames that the sender sent are those that entered the link
-plus those that its queue refused. The frames that entered have reached the far end or are still in
-flight. Those that reached it were dropped, lost because the link was down, or delivered. For each
-host, the workers' own counts must match. Only virtual time can read all counters at the same
-moment, so that no frame is unaccounted for.
+plus those that its queue refused. Each frame that entered has reached the far end or is still in
+flight. Each frame that reached the far end was dropped there, lost because the link was down, or
+delivered. For each host, the workers' own counts must match. Only virtual time can read all
+counters at the same moment, so that no frame is unaccounted for.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ON_REAL_LINKS = "on real links parts are counted one after the other, while fram
 
 
 def imbalances(measured: Measurements) -> list[str]:
-    """Returns a sentence for each account that does not balance. The run must be in virtual
+    """Returns a sentence for each group of counters that do not agree. The run must be in virtual
     time."""
     statistics = measured.statistics
     assert statistics.nodes, "a run in virtual time"

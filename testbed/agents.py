@@ -1,4 +1,5 @@
-"""The testbed's side of the agents: JSON lines over one Unix socket (docs/architecture.md)."""
+"""The testbed's side of the connection to the agents, which are the programs on the hosts: JSON
+lines over one Unix socket (docs/architecture.md)."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ BACKLOG = 1024
 
 
 class AgentFailed(Exception):
-    """An error: an agent has violated the protocol. The message is one line that names the
+    """Raised if an agent has violated the protocol. The message is one line that names the
     agent."""
 
 
@@ -58,7 +59,7 @@ class _Connection:
         return event
 
     def name(self) -> str:
-        """Returns the agent's name for messages."""
+        """Returns the agent's name for use in messages."""
         return f"the agent of {self.worker.host}" if self.worker else "an agent"
 
 
@@ -66,7 +67,7 @@ class Agents:
     """The control socket and all agents connected to it. A context manager."""
 
     def __init__(self, path: Path) -> None:
-        """path: the socket's path, at most 107 bytes."""
+        """path: the path of the socket, which has at most 107 bytes."""
         self.path = path
         self._expected: set[WorkerId] = set()
         self._connections: dict[WorkerId, _Connection] = {}

@@ -4,10 +4,10 @@
 begins and ends faults. A Backend knows nothing about rounds, recovery or results.
 
 Commands and events are those of hosts.agent (docs/architecture.md). Each event carries `job` and
-`name` (the host), and `t_ns` on the backend's clock. A backend adds one event of its own:
-`{"event": "ended", "job", "name", "rank", "status"}` when a worker's program ended without being
-told to. In virtual time this event also has the `stats` of the current round. A switch that ends
-without being told to makes `wait` raise NodeFailed.
+`name` (the host), and `t_ns` on the backend's clock. A backend adds one kind of event: `{"event":
+"ended", "job", "name", "rank", "status"}`, if a worker's program ended without being told to. In
+virtual time this event also has the `stats` of the current round. A switch that ends without being
+told to makes `wait` raise NodeFailed.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class Backend(Protocol):
         `until_ns`."""
 
     def progress(self) -> list[Event]:
-        """Returns `progress` events for those workers that send none themselves. The events are
-        only for the screen."""
+        """Returns `progress` events for those workers that do not send such events themselves. The
+        events are only for the screen."""
 
     def received(self, job: int, rank: int, number: int) -> Received | None:
         """Returns what a worker had received by the end of a round, and forgets it. Returns None if
@@ -73,10 +73,11 @@ class Backend(Protocol):
 
     def set_link_down(self, fault: int, link: str, down: bool) -> None:
         """Makes a link lose every frame from now on; if `down` is false, the link carries frames
-        again. fault: the number of the fault, here and in the next two methods."""
+        again. fault: the number of the fault, here and in `set_rate` and `set_impairment`."""
 
     def set_rate(self, fault: int, directions: Sequence[str], rate_bps: int | None) -> None:
-        """Gives directions of a link another rate; None restores their own rate."""
+        """Gives directions of a link another rate; None restores the rates that the topology
+        declares."""
 
     def set_impairment(
         self, fault: int, link: str, directions: Sequence[str], impairment: Impairment, on: bool
@@ -97,26 +98,28 @@ class Backend(Protocol):
         counters."""
 
     def counters(self, switch: str, counter: str) -> dict[int, tuple[int, int]] | None:
-        """Returns packets and bytes by index (a job's index in the plan), or None if the program
-        has no such counter.
+        """Returns packets and bytes by index (the index of a job in the plan), or None if the
+        program has no such counter.
 
         The counts start when the switch was first started. A restart clears the switch's counters,
-        so the backend reads them before `stop_switch` and `reprogram_switch` and adds them up.
+        so the backend reads them before `stop_switch` and `reprogram_switch` and adds the counts
+        up.
         """
 
     def registers(self, switch: str, register: str, indices: list[int]) -> list[int] | None:
         """Returns the cells of a register, or None if it cannot be read."""
 
     def statistics(self) -> NetworkStatistics:
-        """Returns every counter of links and switches so far."""
+        """Returns the current values of all counters of links and switches."""
 
     def record(self) -> Record:
         """Returns the samples taken during the run. The record is empty if the run takes no
         samples."""
 
     def carried_bytes(self) -> dict[str, int]:
-        """Returns by direction the bytes that have left the sender's queue so far."""
+        """Returns for each direction of a link the bytes that have left the sender's queue so
+        far."""
 
     def usage(self) -> Usage:
         """Returns the processor time used so far, by names of switches and hosts. In virtual time
-        this is the constant NOTHING."""
+        it returns the constant NOTHING."""

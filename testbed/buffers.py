@@ -1,4 +1,5 @@
-"""Decides which links of a run carry several datagrams as one buffer, and why the others do not.
+"""Decides which links of a run carry several datagrams together as one buffer of the kernel, and
+why the other links do not.
 
 The decision is made before the run, from the scenario alone, because a buffer must not change what
 a scenario asks for. A link carries single frames if each frame has its own fate, its own delay or
@@ -24,8 +25,8 @@ def carrying(resolved: ResolvedScenario) -> frozenset[str]:
 
 
 def choice(resolved: ResolvedScenario) -> dict[str, list[str]]:
-    """Returns the links under each reason for single frames, for manifest.json. Links that carry
-    buffers are under `carried`."""
+    """Returns the names of links for manifest.json: under each reason for single frames, the links
+    to which it applies, and under `carried` the links that carry buffers."""
     found: dict[str, list[str]] = {}
     for link in resolved.graph.links:
         found.setdefault(single(resolved, link) or "carried", []).append(link.name)

@@ -14,5 +14,6 @@ def word_sum(data: bytes) -> int:
 
 
 def is_zero_sum(data: bytes) -> bool:
-    """Returns whether the checksum that is part of the data is correct."""
+    """Returns whether the data, which contains its own checksum, has the checksum that it should
+    have."""
     return word_sum(data) == 0

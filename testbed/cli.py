@@ -127,8 +127,8 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _notes(suite: Suite) -> Iterator[str]:
-    """Yields the lines that say what the runs need beyond what this machine can carry. Equal lines
-    are yielded once."""
+    """Yields the lines that say which runs need more than this machine can carry. Equal lines are
+    yielded once."""
     from agglab.testbed.calibration.capacity import kept, too_much
 
     rows = kept()
@@ -139,14 +139,15 @@ def _notes(suite: Suite) -> Iterator[str]:
 
 
 def _groups(suite: Suite) -> Iterator[str]:
-    """Yields for each point of a comparison a line with the contenders that take turns."""
+    """Yields for each point of a comparison a line with the contenders whose runs take turns."""
     for group in suite.groups if suite.contenders else ():
         names = ", ".join(suite.contenders)
         yield f"  {group[0].label}: {names}" if suite.axes else f"  {names}"
 
 
 def _problems(error: ScenarioError | CompileError) -> list[dict[str, Any]]:
-    """Returns the problems as objects; the whole output of a compiler is one problem."""
+    """Returns the problems of an error as objects for JSON. The whole output of a compiler is one
+    problem."""
     if isinstance(error, CompileError):
         return [{"file": None, "line": None, "path": "switch.program", "what": str(error)}]
     return [
@@ -374,7 +375,8 @@ class Command:
     """A command of `agglab`. help: the command's line in `agglab --help`.
 
     A command has either `main` or `run`. `main` is called with the words after the command's name,
-    and imports its module only then. `run` is called with the options that `arguments` declares.
+    and only then imports the module that does the work. `run` is called with the options that
+    `arguments` declares.
     """
 
     help: str

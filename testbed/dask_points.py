@@ -2,9 +2,9 @@
 
 The scheduler and its workers are Dask's (`agglab[dask]`). Each worker needs the same version of
 Agglab, and the user's own files at the same path. A point is sent as its resolved scenario, runs in
-a process of its own (`python -m agglab.testbed.one_point`), and comes back as the files of its
-folder. If a worker ends before its point is finished, the scheduler gives the point to another
-worker. Each machine runs only one real run at a time, however many workers it has.
+a new process (`python -m agglab.testbed.one_point`), and comes back as the files of its folder. If
+a worker ends before its point is finished, the scheduler gives the point to another worker. Each
+machine runs only one real run at a time, however many workers it has.
 """
 
 from __future__ import annotations
@@ -36,11 +36,12 @@ LINES_KEPT = 5
 
 
 class Unusable(Exception):
-    """An error: the scheduler cannot be used. The message is one line."""
+    """Raised if the scheduler cannot be used. The message is one line."""
 
 
 def check(scheduler: str, is_sweep: bool) -> None:
-    """Checks that the scheduler can be used. Raises Unusable, or MachineLacks without Dask."""
+    """Checks that the scheduler can be used. Raises Unusable, or MachineLacks if Dask is not
+    installed."""
     if not is_sweep:
         raise Unusable("--scheduler is for sweeps, and this scenario has no sweep")
     parts = urlsplit(scheduler)

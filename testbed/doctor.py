@@ -1,8 +1,8 @@
-"""`agglab doctor`: shows what this machine has, what does not work without the rest, and how to get
-it.
+"""`agglab doctor`: shows what this machine has, what does not work because something is missing,
+and how to get it.
 
-The requirements of a run come from `agglab.testbed.network.lacks`, so that doctor and run use the
-same probes and messages.
+The requirements of a run come from `agglab.testbed.network.lacks`, so that `agglab doctor` and
+`agglab run` use the same probes and messages.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ PEERS = "run `./setup.sh --peers`" if IS_CHECKOUT else ""
 
 @dataclass(frozen=True)
 class Check:
-    """One line of doctor's output. needed: whether no scenario can run on real links without this
-    thing. costs: what does not work without it."""
+    """One line of doctor's output. needed: whether no scenario can run on real links if it fails.
+    costs: what does not work if it fails."""
 
     name: str
     has: bool
@@ -48,7 +48,8 @@ class Check:
 
 @dataclass(frozen=True)
 class Feature:
-    """A kernel feature that some scenarios need, expressed as a topology that needs it."""
+    """A kernel feature that some scenarios need. Its topology is a small one that needs the
+    feature."""
 
     name: str
     topology: Topology
@@ -57,7 +58,7 @@ class Feature:
 
 @dataclass(frozen=True)
 class Tool:
-    """An optional tool; any one of its programs is enough."""
+    """A tool that Agglab can use but does not need. Any one of its programs is enough."""
 
     name: str
     programs: tuple[str, ...]
@@ -145,7 +146,7 @@ def checks() -> Iterator[Check]:
 
 
 def _basics() -> Iterator[Check]:
-    """Yields the basic checks of a machine for which `lacks` found nothing missing."""
+    """Yields the basic checks, for a machine on which `lacks` found nothing missing."""
     right = "root" if os.geteuid() == 0 else "user namespaces"
     yield Check("permission to create network namespaces", True, right, needed=True)
     yield Check("veth, tbf", True, "tried", needed=True)

@@ -1,4 +1,5 @@
-"""The errors of a run's parts that a user should see."""
+"""Exceptions that the programs and steps of a run raise, and whose messages are shown to the
+user."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ LOG_LINES_SHOWN = 12
 
 
 class MachineLacks(Exception):
-    """An error for something that a run needs and the machine lacks (exit code 3). what: the
-    missing thing. remedy: how to get it."""
+    """Raised if the machine lacks something that a run needs (exit code 3). what: the missing
+    thing. remedy: how to get it."""
 
     def __init__(self, what: str, remedy: str) -> None:
         super().__init__(f"this machine lacks {what}: {remedy}")
@@ -32,13 +33,13 @@ def lacks_program(program: str, remedy: str) -> MachineLacks:
 
 
 class ControlError(Exception):
-    """An error: a switch refused a controller's request, or did not answer. The message is one line
-    with its reason."""
+    """Raised if a switch refused a controller's request, or did not answer. The message is one line
+    with the reason."""
 
 
 class CouldNotRun(Exception):
-    """An error for a third-party program on PATH that could not be run. program: its name. said:
-    its last line of output."""
+    """Raised if a third-party program on PATH could not be run. program: its name. said: its last
+    line of output."""
 
     def __init__(self, program: str, said: str) -> None:
         super().__init__(f"{program} could not be run: {said}")
@@ -49,7 +50,7 @@ class CouldNotRun(Exception):
 
 
 class NodeFailed(Exception):
-    """An error: a program of the run did not start, or ended too early.
+    """Raised if a program of the run did not start, or ended too early.
 
     `str()` returns one line. `report()` adds the command, the log's last lines and the likely
     cause.
@@ -83,8 +84,8 @@ class NodeFailed(Exception):
 
 
 def exit_in_words(status: int) -> str:
-    """Returns a process's exit status as the end of a sentence. A status of -n means that signal n
-    killed the process."""
+    """Returns a phrase about a process's exit status that can end a sentence. A status of -n means
+    that signal n killed the process."""
     if status < 0:
         return f"was killed by {signal.Signals(-status).name}"
     return f"ended with exit code {status}"

@@ -1,5 +1,5 @@
 """Runs one scenario once on the backend that it asks for: builds the network, conducts the run and
-reads the counters. Nothing that is started remains afterwards."""
+reads the counters. Stops and removes everything that it has started."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from agglab.testbed.systems.base import Cells
 
 
 class Experiment:
-    """One run of one scenario. `measure` does everything. Nothing that it starts remains
-    afterwards."""
+    """One run of one scenario. `measure` does everything, and finally removes everything that it
+    has started."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class Experiment:
         stream: TextIO,
         whose: str = "",
     ) -> None:
-        """whose: the prefix of progress lines, if several runs take turns."""
+        """whose: the prefix of progress lines if several runs take turns."""
         self.resolved = resolved
         self.programs = prepared.programs
         self.fill = prepared.fill
@@ -56,9 +56,9 @@ class Experiment:
         return exhaust(self.turns())
 
     def turns(self) -> Generator[None, None, Measurements]:
-        """Does the same as `measure`, in the turns of `Conductor.turns`, and returns the
-        measurements. The first turn builds everything, and the last removes it. Closing the
-        generator also removes it."""
+        """Does the same as `measure`, but as a generator that yields at each turn of
+        `Conductor.turns`. Returns the measurements. The first turn builds everything, and the last
+        removes it. Closing the generator also removes it."""
         note_elsewhere(self.scratch.parent, self.sums)
         self.sums.mkdir()
         self.scratch.mkdir()

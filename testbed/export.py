@@ -1,7 +1,7 @@
 """`agglab export`: writes a scenario's network for p4-utils and for p4lang's tutorials.
 
-Their formats cannot express everything that a scenario says; the command reports what it did not
-export.
+The formats of these two cannot express everything that a scenario says. The command reports what it
+did not export.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MBIT = 10**6
 @dataclass(frozen=True)
 class Exported:
     """Everything of a scenario that an export needs. entries: the entries of each switch, with the
-    full names of P4Info."""
+    full names that P4Info gives to tables, keys and actions."""
 
     graph: Topology
     programs: Programs
@@ -49,8 +49,8 @@ class Exported:
 
     def copy_programs(self, out: Path) -> dict[str, tuple[str, str]]:
         """Copies the programs into out/build. Returns for every switch the paths of its P4Info and
-        JSON relative to `out`. Programs from one source with different compile-time parameters are
-        numbered."""
+        JSON relative to `out`. Programs that come from one source with different compile-time
+        parameters get numbers in their file names."""
         (out / "build").mkdir(parents=True, exist_ok=True)
         paths: dict[Path, tuple[str, str]] = {}
         stems: Counter[str] = Counter()
@@ -67,8 +67,8 @@ class Exported:
 
 
 def main(words: Sequence[str]) -> int:
-    """Runs the command and returns its exit code. Prints the folder of the files and what was not
-    exported."""
+    """Runs `agglab export` and returns its exit code. Prints the folder of the files and what was
+    not exported."""
     parser = argparse.ArgumentParser(prog="agglab export", description=__doc__)
     parser.add_argument(
         "scenario", help="a name that `agglab list` prints, or the path of a .yaml file"
@@ -143,7 +143,7 @@ def left_out(graph: Topology, to: str) -> Iterator[str]:
 
 
 def full_names(entries: Entries, program: Described) -> Entries:
-    """Returns the entries with the full names of P4Info for tables, keys and actions."""
+    """Returns the entries with the full names that P4Info gives to tables, keys and actions."""
 
     def named(entry: TableEntry) -> TableEntry:
         table = program.tables[full_name(program.tables, entry.table, "table")]
@@ -354,7 +354,7 @@ def _fill_script(graph: Topology, thrift: bool) -> str:
 
 
 def neighbours(graph: Topology, name: str) -> list[tuple[str, str]]:
-    """Returns (IPv4, MAC) of every host except this one, and of the aggregator."""
+    """Returns IPv4 and MAC address of every host except this one, and of the aggregator."""
     others = [(host.ip, host.mac) for host in graph.hosts if host.name != name]
     return [*others, (wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_MAC)]
 

@@ -1,4 +1,5 @@
-"""The faults that a scenario declares for a run, as frozen values (docs/scenarios.md, Faults).
+"""The faults that a scenario can declare for a run: the immutable classes Fault, LinkDown,
+AgentCrash and others (docs/scenarios.md, Faults).
 
 A Fault *begins* when its trigger is reached. If it has a duration, it *ends* after that time. What
 a link does to frames during the whole run is part of its Direction and is not a Fault.
@@ -60,7 +61,7 @@ class LinkDown(LinkFault):
 
 @dataclass(frozen=True)
 class RateChange(LinkFault):
-    """The directions (`h1->s1`) get another rate. When the fault ends, they get their own rate
+    """The directions (`h1->s1`) get another rate. When the fault ends, they get their previous rate
     back."""
 
     directions: tuple[str, ...]
@@ -102,8 +103,9 @@ class AgentFault:
 
     @property
     def claim(self) -> Claim:
-        """The agents of this role, host and job. Pauses and crashes have the same claim, because a
-        program cannot be suspended and killed at the same time."""
+        """The agents of this role, host and job. Two faults with the same claim must not overlap.
+        Pauses and crashes have the same claim, because a program cannot be suspended and killed at
+        the same time."""
         return AgentFault, self.role, self.host, self.job
 
 
@@ -163,7 +165,7 @@ class SwitchReprogram(SwitchFault):
 
 @dataclass(frozen=True)
 class Attack:
-    """A host sends `frames` frames against a job that it has no part in, spread evenly over
+    """A host sends `frames` frames against a job to which it does not belong, spread evenly over
     `over_s` seconds. The fault ends when all frames are sent."""
 
     host: str

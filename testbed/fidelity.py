@@ -21,8 +21,8 @@ AGAIN = 0.05  # of the frames sent, sent again although nobody had lost them
 
 @dataclass(frozen=True)
 class Evidence:
-    """The data from which the verdict is derived; `usage` covers only the rounds, and is zero in
-    virtual time.
+    """The data from which the verdict is derived; `usage` is the processor time during rounds, and
+    is zero in virtual time.
 
     rate_share: the bytes that crossed the busiest link in the rounds, divided by what it could
     carry. sent, retransmitted: frames of all workers. unexplained: retransmissions that no loss,
@@ -63,8 +63,8 @@ def judge(evidence: Evidence) -> dict[str, object]:
 
 
 def short_of_processors(evidence: Evidence) -> str:
-    """Returns why a worker's timer may have expired because it had no processor; empty if that is
-    impossible."""
+    """Returns the reason why a worker's timer may have expired only because no processor was free;
+    empty if that is impossible."""
     used = evidence.usage
     if not used.wall_s:
         return ""
@@ -77,8 +77,8 @@ def short_of_processors(evidence: Evidence) -> str:
 
 
 def _waited_for(evidence: Evidence) -> tuple[str, str]:
-    """Returns what kept the links idle, as a word and as a sentence. The most certain reason is
-    tried first."""
+    """Returns what kept the links idle, as a word and as a sentence. The most certain cause is
+    considered first."""
     if evidence.unexplained > AGAIN * evidence.sent:
         return (
             "timers",
@@ -135,9 +135,9 @@ def _full_machine(evidence: Evidence) -> tuple[str, str] | None:
 
 
 def _waited(evidence: Evidence) -> tuple[str, str] | None:
-    """Returns the shortage if one process waited for a processor for at least WAITED of the time.
-    Also returns it if all waits together are at least half of the time in which the busiest link
-    was idle, because each process delays the others."""
+    """Returns the shortage if one process waited for a processor for at least the fraction WAITED
+    of the time. Also returns it if the waits of all processes add up to half of the time in which
+    the busiest link was idle, because each process delays the others."""
     wall_s = evidence.usage.wall_s
     name, wait = _largest(evidence.usage.wait_s)
     idle = WAITED_FOR_IDLE * (1 - evidence.rate_share)

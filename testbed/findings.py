@@ -1,9 +1,9 @@
-"""Finds what a run should not show unless its scenario expects it: errors of the program or its
-workers that leave every sum right.
+"""Finds signs that the program or its workers have errors, even if every sum is right. A run must
+not show them unless its scenario expects them.
 
 Each finding has a kind, a sentence and numbers. In virtual time every retransmission is accounted
-for. On real links, all retransmissions that losses explain are deducted first, and the rest is a
-finding. Timers are not judged on a machine that was short of processors.
+for. On real links, all retransmissions that losses explain are deducted first, and the remaining
+ones are a finding. Timers are not judged on a machine that was short of processors.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Case:
-    """The data from which findings are derived.
+    """The data of one run from which findings are derived.
 
     jobs, totals: as in metrics.json. losses: frames lost in transit, for any reason. short: why
     timers may have been late for lack of a processor; empty if they were not.
@@ -106,8 +106,8 @@ def unexplained_repeats(measured: Measurements, jobs: Mapping[str, Any], losses:
 
 
 def holding_up(begun: Sequence[Fault]) -> list[Fault]:
-    """Returns those faults that began and keep an agent or switch from sending or answering in
-    time."""
+    """Returns the faults that have begun and that keep an agent or switch from sending or answering
+    in time."""
     return [fault for fault in begun if not isinstance(fault.action, Impair | Attack)]
 
 
@@ -195,8 +195,8 @@ def _stopped(case: Case, switch: str) -> int:
 
 
 def _refused(case: Case) -> Iterator[Finding]:
-    """Yields a finding about packets that were refused without a reason. Foreign frames, corrupted
-    ones, and those of an earlier session are refused for a reason."""
+    """Yields a finding about packets that switches or agents refused without a reason. A reason is
+    that a packet is foreign, corrupted or of an earlier session."""
     outcome = case.measured.outcome
     if any(result.restarts or result.failure or result.lost for result in outcome.jobs):
         return
@@ -219,8 +219,8 @@ def _refused(case: Case) -> Iterator[Finding]:
 
 
 def _stale(case: Case) -> int:
-    """Returns the number of stale contributions that programs counted. In virtual time, only a
-    delay makes a contribution stale."""
+    """Returns the number of stale contributions that programs counted, which are contributions to a
+    result that was already complete. In virtual time, only a delay makes a contribution stale."""
     known = case.resolved.system.counters
     stale = [kind for kind, counter in known.items() if counter.tally == "stale"]
     counters = case.measured.counters.values()

@@ -1,5 +1,5 @@
-"""Runs that take turns, each on its own network: the contenders of a comparison, round by round, or
-a single run that has all turns."""
+"""Runs several runs in turns, each on its own network: the contenders of a comparison, round by
+round, or a single run that has all turns."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class Run:
         self.folder.write_json("metrics.json", result)
 
     def broke_off(self, error: Exception) -> int:
-        """Reports on the terminal and in the folder why the run was aborted; returns the exit
-        code."""
+        """Reports on the terminal and in the result folder why the run was aborted. Returns the
+        exit code."""
         if isinstance(error, (NodeFailed, AgentFailed, MachineLacks, WorkerError)):
             self.folder.fail(str(error))
             self._say(error.report() if isinstance(error, NodeFailed) else str(error))
@@ -62,8 +62,8 @@ class Run:
         return FAILED
 
     def _broken(self, error: Exception) -> str:
-        """Returns the line about this error and also keeps it in the folder. For an internal error,
-        writes the traceback to a file."""
+        """Returns the line about this error, after writing it into the result folder. For an
+        internal error, writes the traceback to a file."""
         if is_full(error):
             line = cannot_write(error, self.folder.path)
             self.folder.fail(line)
@@ -88,9 +88,9 @@ class Run:
 
 
 def take_turns(runs: Sequence[Run]) -> int:
-    """Starts all runs. Then each run has a turn, again and again, until all are done. A run that is
-    aborted does not stop the others, but a run that cannot start does. Returns PASSED, or the exit
-    code of the first run that was aborted."""
+    """Starts all runs. Then lets each run take a turn, repeatedly, until all runs are done. A run
+    that is aborted does not stop the others, but a run that cannot start does. Returns PASSED, or
+    the exit code of the first run that was aborted."""
     code = PASSED
     with contextlib.ExitStack() as stack:
         turns = [(run, run.turns()) for run in runs]
@@ -114,8 +114,8 @@ def take_turns(runs: Sequence[Run]) -> int:
 
 
 def _turn(run: Run, turns: Turns) -> int:
-    """Gives a run one turn. Returns the exit code if the run was aborted in it. Otherwise returns
-    PASSED, also if the run is complete."""
+    """Lets a run take one turn. Returns PASSED if the run can continue or is complete, and its exit
+    code if it was aborted in this turn."""
     try:
         next(turns, None)
     except Exception as error:
@@ -128,7 +128,7 @@ def _is_over(turns: Turns) -> bool:
 
 
 def _close(run: Run, turns: Turns) -> None:
-    """Removes everything that a run built, if the run is not complete."""
+    """Removes everything that an incomplete run has built. Does nothing if the run is complete."""
     try:
         turns.close()
     except Exception as error:

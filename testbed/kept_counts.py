@@ -1,4 +1,4 @@
-"""Counts that are kept when a switch is restarted."""
+"""Adds up the counts of switches' counters across restarts of the switches."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ Count = tuple[int, int]
 
 
 class KeptCounts:
-    """Keeps what the counters of P4 programs had counted before their switches were stopped."""
+    """The values that the counters of P4 programs had when their switches were stopped."""
 
     def __init__(self) -> None:
         self._before: dict[Hashable, dict[int, Count]] = {}
 
     def keep(self, counter: Hashable, cells: Mapping[int, Count]) -> None:
-        """Stores these cells of a counter, which the switch is about to forget."""
+        """Stores the values of the cells of a counter, which the switch is about to lose."""
         self._before[counter] = self.total(counter, cells)
 
     def total(self, counter: Hashable, cells: Mapping[int, Count]) -> dict[int, Count]:

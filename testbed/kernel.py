@@ -1,4 +1,5 @@
-"""System calls that Python 3.10 does not offer: namespaces, mounts, parent-death signals."""
+"""Functions for system calls that Python 3.10 does not offer: namespaces, mounts, parent-death
+signals."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def _call(function: str, *arguments: object) -> int:
-    """Calls a libc function; raises OSError with its name if it returns a negative number."""
+    """Calls a libc function. Raises OSError with the function's name if it returns a negative
+    number."""
     result = int(getattr(_libc, function)(*arguments))
     if result < 0:
         code = ctypes.get_errno()
@@ -37,7 +39,7 @@ def unshare(flags: int) -> None:
 
 
 def own_user_namespace() -> None:
-    """Makes this process root of a new user namespace, which changes nothing outside. Raises
+    """Makes this process root of a new user namespace, which has no effect outside it. Raises
     OSError if that is not allowed."""
     user, group = os.geteuid(), os.getegid()
     unshare(CLONE_NEWUSER)
@@ -103,8 +105,8 @@ def _join_own_mounts() -> None:
 
 
 def die_with_parent(parent: int) -> None:
-    """Kills this process (SIGKILL) when the thread that forked it ends; `parent` is the pid of that
-    process."""
+    """Makes the kernel kill this process (SIGKILL) when the thread that forked it ends. parent: the
+    pid of the process that forked it."""
     _call("prctl", PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL), 0, 0, 0)
     # The parent may have died before prctl; 0 is a parent outside this pid namespace.
     if os.getppid() not in (parent, 0):

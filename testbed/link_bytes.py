@@ -1,7 +1,7 @@
 """Compares predicted and measured bytes on every link.
 
-The system predicts the bytes from the scenario alone. Retransmissions are added to the prediction.
-They are counted by their sender, which is an agent or a switch.
+The system predicts the bytes from the scenario alone. Bytes of retransmissions, which the sending
+agent or switch counts, are added to the prediction.
 """
 
 from __future__ import annotations
@@ -55,8 +55,7 @@ def compare(
 
 
 def _unclear(resolved: ResolvedScenario, measured: Measurements) -> str:
-    """Returns why it cannot be known what the links should have carried; empty if it can be
-    known."""
+    """Returns why the expected bytes of the links cannot be known; empty if they can be known."""
     for result in measured.outcome.jobs:
         if result.failure:
             return f"{result.job.name} failed, so its last round sent only part of its bytes"
@@ -85,7 +84,8 @@ def _expected(resolved: ResolvedScenario, measured: Measurements) -> dict[str, E
 
 
 def _as_far_as_it_came(resolved: ResolvedScenario, result: JobResult) -> ActiveJob:
-    """Returns the job with only the rounds that were completed, because `end` may stop it early."""
+    """Returns the job with only the rounds that were completed, because the scenario's `end` may
+    stop it early."""
     job = resolved.whole(result.job)
     return replace(job, job=replace(job.job, rounds=len(result.rounds)))
 
@@ -93,8 +93,8 @@ def _as_far_as_it_came(resolved: ResolvedScenario, result: JobResult) -> ActiveJ
 def _more(
     resolved: ResolvedScenario, job: ActiveJob, result: JobResult, run_bytes: Mapping[str, int]
 ) -> dict[str, int]:
-    """Returns for each host the bytes that its agents of the job sent beyond the prediction. Bytes
-    that the agents' own counts of retransmissions do not explain are left out."""
+    """Returns for each host how many bytes more than predicted its agents of the job sent. Only
+    bytes that the agents' own counts of retransmissions explain are included."""
     counts = _counts(result)
     more = {host: count["bytes_sent"] for host, count in counts.items()}
     for name, size in run_bytes.items():
@@ -108,7 +108,7 @@ def _more(
 
 
 def _counts(result: JobResult) -> dict[str, Counter[str]]:
-    """Returns for each host what its agents of the job counted in the whole run."""
+    """Returns for each host the sums of the counts of its agents of the job over the whole run."""
     hosts, servers = result.job.hosts, result.servers
     counts: dict[str, Counter[str]] = {name: Counter() for name in (*hosts, *servers.values())}
     for event in result.served:

@@ -17,8 +17,8 @@ Spans = Sequence[tuple[int, int]]
 def busiest_share(graph: Topology, outcome: Outcome, token_bucket: bool) -> float:
     """Returns the highest share among all directions that have a rate, from 0 to 1.
 
-    token_bucket: whether links have a token bucket. A full bucket lets as many bytes as it holds
-    through at once. On a link without one, a frame may be in transmission when a period begins.
+    token_bucket: whether links have a token bucket. A full bucket lets as many bytes through at
+    once as it holds. On a link without one, a frame may be in transmission when a period begins.
     """
     shares = [
         _share(
@@ -34,10 +34,10 @@ def busiest_share(graph: Topology, outcome: Outcome, token_bucket: bool) -> floa
 
 
 def _share(carried: int, rate_bps: int, burst: int, outcome: Outcome) -> float:
-    """Returns the carried bytes as a share of what could cross in the rounds, by the workers' own
-    times. If more bytes crossed, some of them waited in the queue when the rounds ended, and
-    crossed before the testbed learned of the end. In that case, the time until the testbed learned
-    of the end counts as well."""
+    """Returns the carried bytes as a share of the bytes that could cross in the rounds. The rounds
+    last as long as the workers' own times say. If more bytes crossed than could, some of them
+    waited in the queue when the rounds ended, and crossed before the testbed learned of the end. In
+    that case, the time until the testbed learned of the end counts as well."""
     heard = [(span.begin_ns, span.end_ns) for span in outcome.spans]
     for spans in (_rounds(outcome), heard):
         capacity = _capacity_bytes(rate_bps, burst, spans)
@@ -52,7 +52,8 @@ def _carried(outcome: Outcome, direction: str) -> int:
 
 
 def _rate_bps(direction: str, own_bps: int, begun: Sequence[Fault]) -> int:
-    """Returns the highest rate that the direction ever had."""
+    """Returns the highest rate that the direction had during the run. own_bps: its rate without
+    faults. begun: the faults that began."""
     changes = [f.action for f in begun if isinstance(f.action, RateChange)]
     return max([own_bps, *(c.rate_bps for c in changes if direction in c.directions)])
 
@@ -66,7 +67,8 @@ def _capacity_bytes(rate_bps: int, burst: int, spans: Spans) -> float:
 
 def _rounds(outcome: Outcome) -> Spans:
     """Returns the periods in which at least one job was in a round, by the workers' own times.
-    Returns none if rounds were aborted, because workers report no end of such rounds."""
+    Returns no periods if rounds were aborted, because workers do not report when such rounds
+    end."""
     if any(result.restarts or result.failure for result in outcome.jobs):
         return []
     spans = sorted(

@@ -1,4 +1,4 @@
-"""Collects what produced a result: code, machine and tools, for manifest.json."""
+"""Collects for manifest.json what produced a result: code, machine and tools."""
 
 from __future__ import annotations
 
@@ -74,7 +74,8 @@ def _program(program: Program) -> dict[str, str]:
 
 
 def _targets(suite: Suite) -> dict[str, Any]:
-    """Returns the facts about third-party switches: program, version, sizes of queues."""
+    """Returns the facts about third-party switches: their program, its version, and the sizes of
+    queues."""
     names = {p.resolved.target for p in suite.points if not p.resolved.virtual}
     if names <= {"native"}:
         return {}
@@ -84,7 +85,8 @@ def _targets(suite: Suite) -> dict[str, Any]:
 
 
 def _inputs(suite: Suite) -> dict[str, Any]:
-    """Returns what the workers' inputs depend on besides the scenario, by kind of workload."""
+    """Returns facts on which the workers' inputs depend besides the scenario, by kind of
+    workload."""
     works = {job.work for point in suite.points for job in point.resolved.jobs}
     found: dict[str, dict[str, Any]] = {}
     for work in works:
@@ -93,8 +95,8 @@ def _inputs(suite: Suite) -> dict[str, Any]:
 
 
 def git_facts() -> dict[str, Any] | None:
-    """Returns the commit, and whether files differ from it. Returns None outside a checkout or
-    without git."""
+    """Returns the commit of the source, and whether files differ from it. Returns None outside a
+    checkout or without git."""
     commit = first_line(["git", "-C", str(REPOSITORY), "rev-parse", "HEAD"])
     if commit is None:
         return None
@@ -103,7 +105,8 @@ def git_facts() -> dict[str, Any] | None:
 
 
 def machine() -> dict[str, Any]:
-    """Returns kernel, system and processors, as manifest.json and `doctor` show them."""
+    """Returns facts about kernel, operating system and processors, as manifest.json and `agglab
+    doctor` show them."""
     return {
         "kernel": platform.release(),
         "system": _os_name(),

@@ -1,4 +1,4 @@
-"""Everything a finished run measured, as one value."""
+"""Defines Measurements, which holds everything that a finished run has measured."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from agglab.testbed.systems.base import Cells
 class Measurements:
     """Everything that a finished run measured.
 
-    counters: switch -> kind -> index of the job in the run (the last index is for packets of no
-    job) -> (packets, bytes). register_bits: switch -> bits of all registers of its program.
-    processors: the number of processors that the run may use. `usage` in `outcome` covers only the
-    rounds. record: the samples over time.
+    counters: for each switch, each kind of counter and each index of a job, the packets and the
+    bytes. The last index is for packets that belong to no job. register_bits: switch -> bits of all
+    registers of its program. processors: the number of processors that the run may use. `usage` in
+    `outcome` covers only the rounds. record: the samples over time.
     """
 
     outcome: Outcome

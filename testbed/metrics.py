@@ -1,5 +1,5 @@
-"""Computes metrics.json from what was measured. The result depends on nothing else, such as files
-or clocks."""
+"""Computes metrics.json from the Measurements of a run. The result depends on nothing else, such as
+files or clocks."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ def compute(resolved: ResolvedScenario, measured: Measurements) -> dict[str, Any
 
 
 def _accounts(found: Sequence[findings.Finding], measured: Measurements) -> dict[str, Any]:
-    """Returns whether every frame is accounted for. The answer is null on real links, where
-    counters are not read at one moment."""
+    """Returns whether every frame is accounted for. Returns None (null in metrics.json) on real
+    links, where counters cannot all be read at the same moment."""
     if not measured.statistics.nodes:
         return {"balanced": None, "unclear": ON_REAL_LINKS}
     return {"balanced": all(finding.kind != "accounts" for finding in found), "unclear": ""}
@@ -145,7 +145,8 @@ def _job(resolved: ResolvedScenario, result: JobResult, record: Record) -> dict[
 
 def _send_rate(record: Record, result: JobResult) -> dict[str, float | None]:
     """Returns percentiles of the rate at which all agents of the job sent together, over the
-    sampling intervals that lie within rounds. They are null if there is no such interval."""
+    sampling intervals that lie within rounds. The percentiles are None if there is no such
+    interval."""
     moments, rates = sent_rates(record, result.job.number)
     within = np.zeros(len(moments), bool)
     for done in result.rounds:
@@ -168,13 +169,14 @@ def _control(counts: ControlCounts) -> dict[str, float]:
 
 
 def _ratio(time_s: float | None, bound_s: float) -> float | None:
-    """Returns the ratio; None if no round was completed, or if links carry nothing and so give no
-    bound."""
+    """Returns the time divided by its lower bound. Returns None if no round was completed, or if
+    there is no bound because links carry nothing."""
     return time_s / bound_s if time_s is not None and bound_s else None
 
 
 def _only(jobs: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
-    """Returns the job's metrics for the top level if the scenario has only one job."""
+    """Returns the job's metrics that are repeated at the top level, if the scenario has only one
+    job."""
     if len(jobs) > 1:
         return {}
     (job,) = jobs.values()
@@ -182,7 +184,8 @@ def _only(jobs: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def _first_wrong(result: JobResult) -> dict[str, Any] | None:
-    """Returns the first wrong array of a job, and the position in it."""
+    """Returns the first array of a job that has a wrong element, and the position of that
+    element."""
     for number, verdict in sorted(result.judged, key=lambda judged: judged[0]):
         if first := verdict.first:
             return {
@@ -200,14 +203,14 @@ def _first_wrong(result: JobResult) -> dict[str, Any] | None:
 
 
 def _plain(value: float | int | str) -> float | int | str:
-    """Returns the value in a form that JSON can express, which has no NaN."""
+    """Returns the value in a form that JSON can express. JSON has no NaN."""
     return value if isinstance(value, str) or isfinite(value) else str(value)
 
 
 def _throughput(result: JobResult) -> float:
     """Returns the tensor elements reduced per second, from the job's start to the end of its last
-    round. The time of other runs' turns is left out. The result is 0 if no time passed, which can
-    happen in virtual time if nothing crosses a link."""
+    round. Time in which other runs had their turns is not counted. The result is 0 if no time
+    passed, which can happen in virtual time if nothing crosses a link."""
     if not result.rounds or result.started_ns is None:
         return 0.0
     last_ns = max(event["end_ns"] for event in result.rounds[-1].ended.values())
@@ -272,7 +275,8 @@ def shortcomings(
 
 
 def _wrong(result: JobResult) -> str:
-    """Returns a sentence on a job's first wrong sum or result, and on how many there are."""
+    """Returns a sentence about the first wrong sum or result of a job, and about how many are
+    wrong."""
     first = _first_wrong(result)
     assert first is not None
     place = first["what"] if first["index"] is None else f"{first['what']}[{first['index']}]"
@@ -408,7 +412,8 @@ def _switches(measured: Measurements, lost: Mapping[str, Lost]) -> dict[str, dic
 
 def _port_errors(switch: SwitchStatistics) -> int:
     """Returns the number of frames that the switch's ports lost and no link counts. Frames that a
-    link's queue refused (tx_drops) are not included, because the link's queue_drops has them."""
+    link's queue refused (tx_drops) are not included, because the link's `queue_drops` counts
+    them."""
     ports = switch.details.get("ports", {})
     assert isinstance(ports, Mapping)
     return sum(port.get(name, 0) for port in ports.values() for name in PORT_ERRORS)
@@ -486,6 +491,6 @@ def _evidence(
 
 
 def _is_brief(resolved: ResolvedScenario, result: JobResult) -> bool:
-    """Returns whether rounds have so few windows that filling and emptying the path takes about as
-    long as the rest."""
+    """Returns whether a round has so few windows of chunks that filling and emptying the path takes
+    about as long as the rest."""
     return resolved.chunks(result.job) <= BRIEF_WINDOWS * result.job.window

@@ -1,4 +1,5 @@
-"""The Backend for real packets: a MininetNetwork, switches of one target, agents as processes."""
+"""Defines MininetBackend, the Backend for real packets: a MininetNetwork, switches of any target,
+and agents as processes."""
 
 from __future__ import annotations
 
@@ -133,9 +134,9 @@ class MininetBackend(BuiltOnEntry):
                 return events
 
     def _look(self) -> float:
-        """Samples the links if a sample is due. Returns how long to wait until the next sample, in
-        seconds. Sampling takes no more than 1 / LOOK_SHARE of a processor, however many links there
-        are."""
+        """Samples the counters of the links if a sample is due. Returns how long to wait until the
+        next sample, in seconds. Sampling takes no more than 1 / LOOK_SHARE of a processor, however
+        many links there are."""
         tracks = self._tracks
         if tracks is None:
             return WATCH_S
@@ -188,7 +189,7 @@ class MininetBackend(BuiltOnEntry):
         }
 
     def progress(self) -> list[Event]:
-        """Returns nothing: agents send their own progress."""
+        """Returns no events, because agents send their progress themselves."""
         return []
 
     def received(self, job: int, rank: int, number: int) -> Received | None:
@@ -251,7 +252,7 @@ class MininetBackend(BuiltOnEntry):
         self._switches[switch].reprogram()
 
     def _keep_counts(self, switch: str) -> None:
-        """Stores the counts so far, because the switch is about to lose them."""
+        """Stores the current counts of a switch, which is about to lose them."""
         for counter in self._counters:
             if (cells := self._read_counter(switch, counter)) is not None:
                 self._kept.keep((switch, counter), cells)
@@ -286,8 +287,8 @@ class MininetBackend(BuiltOnEntry):
 
 
 def _mapped(path: Path) -> Array:
-    """Returns a file's array, which remains valid when the file is removed. An empty array cannot
-    be mapped."""
+    """Returns the content of a file as an array that remains valid when the file is removed. Empty
+    files are handled separately because they cannot be mapped."""
     empty = path.stat().st_size <= NPY_HEADER_BYTES
     array: Array = np.load(path, mmap_mode=None if empty else "r")
     return array

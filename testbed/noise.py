@@ -1,11 +1,11 @@
 """Decides whether a difference is more than noise. The rounds of a run are the sample. Random
 choices are seeded, so the same rounds always give the same answer.
 
-Two runs are compared by the rank-sum test of Wilcoxon, Mann and Whitney. It assumes that both have
-the same distribution. Then it asks how often a random division of all their rounds would put the
-sums of ranks at least as far apart. A single delayed round hardly changes ranks. The interval of a
-median, and of the ratio of two medians, is the percentile bootstrap's (Efron and Tibshirani, An
-Introduction to the Bootstrap, 1993, chapter 13; recalled, not looked up).
+Two runs are compared by the rank-sum test of Wilcoxon, Mann and Whitney. The test assumes that both
+have the same distribution. It asks how often a random division of all their rounds into two groups
+would make the sums of ranks differ at least as much. A single delayed round hardly changes ranks.
+The interval of a median, and of the ratio of two medians, is the percentile bootstrap's (Efron and
+Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13; cited from memory).
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class Interval:
 @dataclass(frozen=True)
 class Difference:
     """How sample b differs from sample a. ratio: b's median divided by a's. p: the probability that
-    chance makes a difference at least as large. p_least: the smallest p that so few rounds can
-    give. interval: the interval of `ratio`; None if a sample has only one value."""
+    chance makes a difference at least as large. p_least: the smallest p that samples of these sizes
+    can give. interval: the interval of `ratio`; None if a sample has only one value."""
 
     ratio: float
     interval: Interval | None
@@ -83,9 +83,9 @@ def _interval(values: np.ndarray) -> Interval:
 
 
 def _permutation(a: np.ndarray, b: np.ndarray, rng: np.random.Generator) -> float:
-    """Returns the two-sided p of the sum of ranks. If there are few divisions, all are tried.
-    Otherwise the measured division counts as one of those drawn (Phipson and Smyth, 2010;
-    recalled)."""
+    """Returns the two-sided p of the sum of ranks. If there are few ways to divide the values into
+    two groups, all are tried. Otherwise divisions are drawn at random, and the measured division
+    counts as one of them (Phipson and Smyth, 2010; cited from memory)."""
     ranks = _doubled_ranks(np.concatenate([a, b]))
     expected = a.size * (ranks.size + 1)
     measured = abs(ranks[: a.size].sum() - expected)

@@ -1,4 +1,4 @@
-"""Runs one point of a sweep for a Dask worker (dask_points.py), in a process of its own:
+"""Runs one point of a sweep for a Dask worker (dask_points.py), in a separate process:
 
 `python -m agglab.testbed.one_point FILE FOLDER PARENT`
 """

@@ -1,7 +1,7 @@
 """Reads the user's own table entries: the files that p4lang's tutorials call `s1-runtime.json`.
 
-It uses `table_entries`, `multicast_group_entries` and `clone_session_entries` of such a file; the
-scenario takes the place of `target`, `p4info` and `bmv2_json`.
+It uses `table_entries`, `multicast_group_entries` and `clone_session_entries` of such a file;
+`target`, `p4info` and `bmv2_json` are ignored, because the scenario states them.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ def filling(path: str, programs: Mapping[str, Path], target: str = "native") -> 
     """Returns the function that adds the entries of `switch.entries` to the planned entries of each
     switch.
 
-    path: one file for every switch, a folder with `<switch>-runtime.json` for each switch that has
-    own entries, or empty. programs: the BMv2 JSON of every switch. Entries that are planned for a
-    table that the program lacks are left out, because only the user's own tables matter then.
+    path: one file for every switch, a folder with `<switch>-runtime.json` for each switch that gets
+    entries of the user, or empty. programs: the BMv2 JSON of every switch. Entries that are planned
+    for a table that the program lacks are left out, because only the user's own tables matter then.
     Raises ScenarioError with every mistake in the files.
     """
     if not path:
@@ -105,8 +105,8 @@ def _files(path: Path, switches: Sequence[str]) -> dict[str, Path]:
 
 
 def merged(planned: Entries, own: Entries) -> Entries:
-    """Returns the planned and the own entries together. Own entries and groups replace planned ones
-    with the same key."""
+    """Returns the planned entries and the user's own entries together. The user's entries and
+    groups replace planned ones with the same key."""
     kept = tuple(e for e in planned.tables if not any(_replaces(o, e) for o in own.tables))
     sessions = {**planned.sessions, **own.sessions}
     return Entries(kept + own.tables, {**planned.groups, **own.groups}, sessions)
@@ -121,7 +121,8 @@ def _replaces(own: TableEntry, planned: TableEntry) -> bool:
 
 
 def read(path: Path, program: Program) -> Entries:
-    """Reads a file's entries and gives them the program's full names. Raises ScenarioError."""
+    """Reads a file's entries and replaces their names by the program's full names. Raises
+    ScenarioError."""
     where = Where(str(path))
     try:
         content = json.loads(read_text(path, FILE_MAX_BYTES))
@@ -136,7 +137,8 @@ def read(path: Path, program: Program) -> Entries:
 
 
 class _Wrong(Exception):
-    """A mistake in a file. Its arguments are the path, what is wrong and what is allowed."""
+    """Raised for a mistake in a file. Its arguments are the path of the key, what is wrong and what
+    is allowed."""
 
 
 class _Reader:
@@ -315,8 +317,8 @@ def _integer(
 
 
 def _number(path: str, value: Any, bits: int) -> int:
-    """Returns the value as an integer. It may be given as an integer or as text: decimal, 0x..., a
-    MAC or an IPv4 address."""
+    """Returns the value as an integer. The value may be an integer or text: decimal, 0x..., a MAC
+    address or an IPv4 address."""
     number = value if type(value) is int else _from_text(value)
     if number is None or not 0 <= number < 1 << bits:
         allowed = f"0 to {(1 << bits) - 1}, a MAC or an IPv4 address, of {bits} bits"

@@ -1,8 +1,9 @@
-"""Names of a P4 program's objects. A name is either full, as in P4Info, or the last parts of a full
-name.
+"""Resolves names of a P4 program's objects. A name is either full, as in P4Info, or the last parts
+of a full name.
 
 `members` and `sums.members` both name the table `MyIngress.sums.members`, as long as no other
-object of that kind ends in the same parts. A full name always names its own object.
+object of that kind ends in the same parts. A full name always names the object that has it, even if
+other names end in it.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from collections.abc import Iterable
 
 
 class UnresolvedName(ValueError):
-    """An error for a name that no object has, or that several objects may have."""
+    """Raised for a name that no object has, or that several objects may have."""
 
 
 def is_called(full_name: str, name: str) -> bool:
-    """Returns whether a name is an object's full name or the last parts of it."""
+    """Returns whether `name` is the full name or consists of the last parts of it."""
     return full_name == name or full_name.endswith(f".{name}")
 
 

@@ -1,5 +1,5 @@
-"""Locates Agglab's files: beside the packages in a checkout, in share/agglab if it is installed
-from a wheel."""
+"""Locates Agglab's files: in a checkout they are beside the packages, and after installation from a
+wheel in share/agglab."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ PYTHON_PACKAGES = {
 
 
 def program_remedy(command: str) -> str:
-    """Returns the remedy for a missing program. `command` installs only this program, and `make
-    setup` installs everything."""
+    """Returns the remedy for a missing program. command: a command that installs only this program.
+    The remedy also mentions `make setup`, which installs everything."""
     return f"{SETUP}, or {command}" if SETUP else command
 
 

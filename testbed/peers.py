@@ -1,6 +1,5 @@
 """Checks whether the reference compiler and switch (p4c and BMv2) can be run, if they are on PATH.
-Each is tried once with a small program, because a peer that cannot run is of no use for
-comparisons."""
+Each is tried once with a small program."""
 
 from __future__ import annotations
 

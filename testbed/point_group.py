@@ -17,9 +17,9 @@ point's inputs and of its results."""
 
 @dataclass(frozen=True)
 class Group:
-    """One point of a suite. runs: its runs, each with what its switches are given. folder: the
-    folder for its results. number: the point's number, counted from 0. key: a hash of everything on
-    which the results depend."""
+    """One point of a suite. runs: its runs, each with the programs and entries of its switches.
+    folder: the folder for its results. number: the point's number, counted from 0. key: a hash of
+    everything on which the results depend."""
 
     number: int
     label: str
@@ -42,7 +42,8 @@ class Group:
         self.folder.write_json(DONE, self._done())
 
     def _done(self) -> dict[str, object]:
-        """Returns the content of DONE. Raises OSError if a run has no results."""
+        """Returns the content of the file DONE, which marks the point as finished. Raises OSError
+        if a run has no results."""
         names = [point.contender for point, _ in self.runs]
         return {"key": self.key, "metrics_sha256": {name: self._sha256(name) for name in names}}
 
@@ -52,7 +53,7 @@ class Group:
 
 
 def progress_text(ended: int, left: int, left_s: float) -> str:
-    """Returns how many points of a sweep have ended, and an estimate for the others: `3 of 10,
-    about 20 s left`."""
+    """Returns a text with how many points of a sweep have ended, and how long the others will take:
+    `3 of 10, about 20 s left`."""
     more = f", about {left_s:.0f} s left" if left else ""
     return f"{ended} of {ended + left}{more}"

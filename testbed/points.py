@@ -36,8 +36,8 @@ SIGNALLED = 128
 
 
 def in_random_order(groups: Sequence[Group], seed: int) -> list[Group]:
-    """Returns points on real links in random order, so that changes of the machine over time do not
-    look like effects of a swept key. Points in virtual time keep their order."""
+    """Returns the points in random order, so that changes of the machine over time do not look like
+    effects of a swept key. If all points are in virtual time, they keep their order."""
     if all(point.resolved.virtual for group in groups for point, _ in group.runs):
         return list(groups)
     return random.Random(f"{seed}/order of points").sample(groups, len(groups))
@@ -132,7 +132,7 @@ def _runs(group: Group, own: RunFolder, scratch: Path, out: TextIO) -> list[Run]
 
 
 class _ProcessPool:
-    """Runs points concurrently, each in a process of its own."""
+    """Runs points concurrently, each in a separate process."""
 
     def __init__(
         self,
@@ -163,8 +163,8 @@ class _ProcessPool:
         return code
 
     def _begin(self, group: Group, scratch: Path) -> None:
-        """Starts the process by fork. Then no part of a point has to be pickled, which a user's own
-        system may not allow."""
+        """Starts a process for the point by fork. Therefore no part of a point has to be pickled,
+        which may be impossible for a user's own system."""
         parent = os.getpid()
         work = multiprocessing.get_context("fork").Process(
             target=self._child, args=(group, scratch, parent)
@@ -190,7 +190,7 @@ class _ProcessPool:
 
     def _stop(self) -> None:
         """Interrupts all points. Ctrl-C reaches all processes of a terminal, but SIGTERM reaches
-        only one."""
+        only the one to which it is sent."""
         for _, work, _ in self._running.values():
             if work.pid:
                 os.kill(work.pid, signal.SIGINT)
@@ -199,7 +199,7 @@ class _ProcessPool:
 
 
 def processes_for(suite: Suite, asked: int | None) -> int:
-    """Returns how many points of a suite run at once. This is the number that was asked for;
+    """Returns how many points of a suite run at once. This is `asked` if the user has given it;
     otherwise it follows from the number of processors and the memory. Runs on real links measure
     the machine, so their points run one at a time."""
     if any(not point.resolved.virtual for point in suite.points):

@@ -1,5 +1,5 @@
-"""Prepares the user's own programs before anything is started: compiles P4 programs, compares them
-with their entries, and loads worker classes."""
+"""Prepares the user's own programs before any part of a run is started: compiles P4 programs,
+compares them with their entries, and loads worker classes."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def _compiled(resolved: ResolvedScenario) -> Programs:
 
 
 def all_entries(resolved: ResolvedScenario) -> dict[str, Entries]:
-    """Returns the entries of every switch while as many jobs run as can run at once, in the jobs'
-    order."""
+    """Returns the entries of every switch while the largest possible number of jobs runs at once.
+    Jobs are taken in their order."""
     sessions, running = resolved.system.sessions(resolved), []
     for job in resolved.jobs:
         sessions.join(job)

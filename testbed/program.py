@@ -32,7 +32,7 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
 class CompileError(Exception):
-    """An error: the compiler refused the program. The text is the compiler's output."""
+    """Raised if the compiler refused a program. The text is the compiler's output."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,8 @@ def check_fits(program: Program, entries: Entries) -> None:
 def _differences(
     entry: TableEntry, table: dict[str, Any], actions: list[dict[str, Any]]
 ) -> Iterator[str]:
-    """Yields in which ways the table does not fit an entry that is planned for it."""
+    """Yields a text for each way in which the table does not fit an entry that is planned for
+    it."""
     missing = [name for name in entry.match if not _called(table["key"], name)]
     exact = [key for key in table["key"] if key["match_type"] == "exact" and not entry.default]
     if missing or any(
@@ -142,8 +143,8 @@ def _signature(entry: TableEntry) -> str:
 
 
 def _called(objects: Iterable[dict[str, Any]], name: str) -> dict[str, Any] | None:
-    """Returns the object whose name, or whose last part of a name, is `name`; None if there is
-    none."""
+    """Returns the object whose full name, or the last part of whose name, is `name`; None if there
+    is none."""
     return next((each for each in objects if is_called(each["name"], name)), None)
 
 

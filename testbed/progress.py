@@ -72,8 +72,8 @@ class Progress:
     def add_job(
         self, number: int, name: str, workers: int, rounds: int, chunks: int, frame_bits: int
     ) -> None:
-        """Adds a job. number: its number on the wire. chunks: how many a round has. frame_bits: the
-        size of a chunk on the wire, in bits."""
+        """Adds a job. number: its number on the wire. chunks: the number of chunks in a round.
+        frame_bits: the size of a chunk on the wire, in bits."""
         states = [WorkerState(rank, chunks) for rank in range(workers)]
         self._jobs[number] = JobState(name, rounds, frame_bits, states)
 
@@ -112,7 +112,8 @@ class Progress:
         return now_s - self._last_s >= self._pace_s
 
     def draw(self, now_s: float | None = None) -> None:
-        """Redraws the lines, or prints plain ones, if it is time to."""
+        """Redraws the lines if it is time to. On a stream that is not a terminal, prints plain
+        lines."""
         now_s = self._clock() if now_s is None else now_s
         if not self.due(now_s):
             return
@@ -174,8 +175,8 @@ class Progress:
         return next(fitting, forms[-1][:columns])
 
     def _redraw(self) -> None:
-        """Redraws all lines in one write. It moves up over the lines drawn before, and erases and
-        rewrites each."""
+        """Redraws all lines in one write. It moves the cursor up to the first line, then erases and
+        rewrites each line."""
         size = shutil.get_terminal_size()
         lines = self._lines(size.columns - 1)
         room = max(1, size.lines - 2)

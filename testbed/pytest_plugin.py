@@ -4,7 +4,8 @@ r"""The pytest fixture `scenario` runs a scenario from a user's own test and ret
         result = scenario("switch: {program: mine.p4}\nexpect: {exact: true}")
         assert result.metrics["totals"]["retransmitted"] == 0
 
-Installing Agglab registers it (entry point `pytest11`). docs/testing-your-program.md has more.
+pytest finds the fixture as soon as Agglab is installed (entry point `pytest11`).
+docs/testing-your-program.md has more.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class Scenarios:
         check: bool = True,
         timeout_s: float = TIMEOUT_S,
     ) -> Result:
-        """Runs a scenario in a process of its own and returns its result.
+        """Runs a scenario in a separate process and returns its result.
 
         scenario: a name from `agglab list`, a path (relative to the test's folder or to pytest's
         root, like the paths in it), YAML text, or a mapping. settings: additional keys, such as
@@ -97,7 +98,7 @@ class Scenarios:
         pytest.skip(what)
 
     def _file(self, scenario: str | os.PathLike[str] | Mapping[str, Any]) -> list[str]:
-        """Returns the words of a command line that name the scenario."""
+        """Returns the arguments of a command line that name the scenario."""
         if isinstance(scenario, Mapping):
             return self._write(json.dumps(scenario, default=str))  # JSON is YAML
         text = os.fspath(scenario)
@@ -109,8 +110,8 @@ class Scenarios:
         return [text]
 
     def _write(self, text: str) -> list[str]:
-        """Writes the text to a file that has the test's name, and returns the words of a command
-        line that name it. Relative paths in it start from the test's folder."""
+        """Writes the text to a file that has the test's name, and returns the arguments of a
+        command line that name it. Relative paths in the text start from the test's folder."""
         self._runs += 1
         name = re.sub(r"[^A-Za-z0-9_-]+", "-", self._item.name)[:NAME_MAX].strip("-_") or "test"
         path = self._scratch / f"{name}-{self._runs}.yaml"
@@ -119,7 +120,7 @@ class Scenarios:
 
     def _run(self, command: list[str], timeout_s: float) -> tuple[int, str, str]:
         """Runs the command in pytest's root folder, and returns the exit code and both outputs.
-        Paths that are not found beside the scenario or test are looked up in that folder."""
+        Agglab looks there for paths that it does not find beside the scenario or test."""
         process = subprocess.Popen(
             command,
             cwd=self._item.config.rootpath,
@@ -163,7 +164,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def _stopped(process: subprocess.Popen[str]) -> str:
-    """Ends the process, gives it time to clean up and finish, and returns its output."""
+    """Sends the process a signal to end, gives it time to clean up, and returns its output."""
     process.terminate()
     try:
         out, err = process.communicate(timeout=INTERRUPT_S)
@@ -188,7 +189,8 @@ def _reason(folder: Path | None, err: str) -> str:
 
 
 def _folder(out: str, results: Path) -> Path | None:
-    """Returns the result folder with which the summary ends, if there is one."""
+    """Returns the result folder whose path is at the end of the printed summary, if there is
+    one."""
     for line in reversed(out.splitlines()):
         for word in reversed(line.split()):
             path = Path(word)

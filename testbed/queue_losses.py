@@ -1,10 +1,10 @@
-"""Follows frames through a switch: those that arrived, those that its program counted, and those
-that left.
+"""Computes how many frames each switch lost: from the frames that arrived, those that its program
+counted, and those that left.
 
-Each frame that reaches a program is counted by one of its counters (System.arrivals). From these
-counts follows how many frames the program sends (System.expected_frames). If the numbers differ,
-the switch lost frames, or its program does not do what it counts. BMv2 does not report packets for
-which its receive rings or egress queues had no room.
+Each frame that reaches a program is counted by one of the program's counters (System.arrivals).
+From these counts follows how many frames the program sends (System.expected_frames). If the numbers
+differ, the switch lost frames, or its program does not do what its counters say. BMv2 does not
+report packets for which its receive rings or egress queues had no room.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Lost:
 
 
 def lost_inside(resolved: ResolvedScenario, measured: Measurements) -> dict[str, Lost]:
-    """Returns the losses of each switch. A switch is missing if its losses cannot be known. This is
-    so if its program counts other things than the system's program does. It is also so if a session
+    """Returns the losses of each switch. A switch is left out if its losses cannot be known. This
+    is the case if its program counts other things than the system's program does, or if a session
     was aborted, because the switch may have been stopped together with its counters."""
     results = measured.outcome.jobs
     if any(result.restarts or result.failure for result in results):
@@ -85,7 +85,7 @@ def _packets(counters: Mapping[str, Cells], kinds: Iterable[str]) -> int:
 
 def _arrived(way: DirectionStatistics) -> int:
     """Returns the number of frames that the program must have counted. Corrupted frames are left
-    out, because they may have another destination now. If the program counts some of them, as many
-    losses go unnoticed."""
+    out, because they may have another destination now. If the program counts some of them, the same
+    number of losses goes unnoticed."""
     injected = way.dropped_injected + way.lost_link_down + way.corrupted
     return way.seen - injected + way.duplicated - way.held

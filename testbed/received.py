@@ -1,4 +1,4 @@
-"""What one worker received in a round, as the arrays that are verified."""
+"""The arrays that one worker received in a round, in the form in which they are verified."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ Array = npt.NDArray[Any]
 
 
 class Claim(NamedTuple):
-    """An array that should hold a round's result. what: `sum`, `result` or `out`, as in
-    Received."""
+    """An array that must be verified against the result of a round. what: `sum`, `result` or `out`,
+    as in Received."""
 
     what: str
     array: Array | None

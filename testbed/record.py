@@ -1,5 +1,5 @@
-"""The folder of a run. It is created first and filled during the run. At no time does it say that
-the run has achieved more than it has."""
+"""The folder of a run. It is created first and filled during the run. At any time, its files state
+only what the run has achieved so far."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OWNER_ENDS_S = 5.0
 
 
 class ResultsError(Exception):
-    """An error: the results cannot be written. The message is one line."""
+    """Raised if the results cannot be written. The message is one line."""
 
 
 class RunFolder:
@@ -109,8 +109,8 @@ def point_folder(number: int) -> str:
 
 
 class EventLog:
-    """The file events.jsonl, with one JSON object in each line. The lines are in the order of
-    `t_ns`, the time that `now_ns` returns."""
+    """The file events.jsonl, with one JSON object in each line. Each line has the time `t_ns`,
+    which `now_ns` returns, and the lines are in its order."""
 
     def __init__(self, path: Path, now_ns: Callable[[], int] = time.monotonic_ns) -> None:
         self._now_ns = now_ns

@@ -8,7 +8,7 @@ from typing import Any
 
 
 class NoResults(Exception):
-    """An error for a folder that is not the folder of a run or cannot be read. The message is one
+    """Raised for a folder that is not the folder of a run or cannot be read. The message is one
     line."""
 
 

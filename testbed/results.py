@@ -27,8 +27,8 @@ NO_PARQUET = MachineLacks("the Python package pyarrow", "pip install 'agglab[par
 
 
 def main(words: Sequence[str]) -> int:
-    """Runs the command. Returns 0, or 2 if a folder has no results or the table cannot be written.
-    Raises MachineLacks for Parquet without pyarrow."""
+    """Runs `agglab results`. Returns 0, or 2 if a folder has no results or the table cannot be
+    written. Raises MachineLacks for Parquet without pyarrow."""
     options = _parser().parse_args(words)
     to = options.to or _suffix(options.out)
     if to == "parquet" and options.out is None:

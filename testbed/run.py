@@ -116,8 +116,8 @@ def _check_machine(suite: Suite) -> None:
 
 
 def _contained(suite: Suite, run: Callable[[Path], int], is_elsewhere: bool) -> int:
-    """Runs the suite. Real networks run in namespaces of their own. Virtual networks and runs on
-    other machines need no isolation."""
+    """Runs the suite by calling `run`. Runs on real links are put into new namespaces. Virtual
+    networks and runs on other machines need no isolation."""
     if not is_elsewhere and any(not point.resolved.virtual for point in suite.points):
         from agglab.testbed.network import isolated
 
@@ -127,7 +127,7 @@ def _contained(suite: Suite, run: Callable[[Path], int], is_elsewhere: bool) -> 
 
 
 def _conclude(suite: Suite, folder: RunFolder, code: int, out: TextIO) -> None:
-    """Completes the results and prints the summary when the network is gone, however the run
+    """Completes the results and prints the summary after the network was removed, however the run
     ended."""
     try:
         _complete(suite, folder, code)
@@ -168,8 +168,8 @@ def _of_point(
 
 
 def _of_run(folder: RunFolder, code: int) -> dict[str, Any]:
-    """Returns the metrics of one run. code: the exit code of all runs. If it is above LACKING, it
-    says how this run ended, unless the run had ended before."""
+    """Returns the metrics of one run. code: the exit code of the whole command. If it is above
+    LACKING, it tells how this run ended, unless this run was already complete."""
     if code > LACKING and folder.path.is_dir():
         folder.fail("interrupted" if code == INTERRUPTED else f"killed by signal {code - 128}")
     return folder.metrics()

@@ -2,8 +2,8 @@
 afterwards, even after `kill -9`.
 
 They are in a folder to which only this user can write. A running run holds a lock on its scratch
-folder. A folder whose lock nobody holds is stale. So are all paths outside it that the run noted in
-it. Nothing else is ever removed.
+folder. A folder whose lock nobody holds is stale. All paths outside it that the run has noted in it
+are then stale as well. Only stale folders and paths are removed.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def remove_stale() -> list[str]:
 
 @contextlib.contextmanager
 def _guard() -> Iterator[Path]:
-    """Locks the state folder, so that only one process at a time creates or removes scratch
-    folders."""
+    """Locks the folder that holds all scratch folders, so that only one process at a time creates
+    or removes scratch folders."""
     state = state_folder()
     try:
         state.mkdir(mode=0o700, exist_ok=True)

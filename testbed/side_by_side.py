@@ -78,12 +78,13 @@ def sweep(
 
 @dataclass(frozen=True)
 class OfSeveral:
-    """One run of a sweep or a comparison.
+    """One run among those of a sweep or a comparison.
 
-    settings: the swept keys and their values; empty without a sweep. contender: its name; empty if
-    nothing is compared. folder: the run's folder, relative to the folder of all runs. first: the
-    name of the point's first contender. times_first: the run's median time divided by that of the
-    first contender. spread: the smallest and the largest such ratio of single rounds.
+    settings: the swept keys and their values; empty without a sweep. contender: the contender's
+    name; empty if nothing is compared. folder: the run's folder, relative to the folder of all
+    runs. first: the name of the point's first contender. times_first: the run's median time divided
+    by that of the first contender. spread: the smallest and the largest such ratio of single
+    rounds.
     """
 
     settings: Mapping[str, str]
@@ -99,8 +100,8 @@ class OfSeveral:
         return ", ".join(f"{path} {value}" for path, value in self.settings.items())
 
     def line_over(self, ignored: Collection[str]) -> str:
-        """Returns the label of the run's line in a figure. It has everything that distinguishes the
-        run from those of other lines, without the ignored swept keys."""
+        """Returns the label of the line of a figure to which the run belongs. It contains
+        everything that distinguishes this line from others, except the swept keys in `ignored`."""
         settings = self.settings.items()
         others = [f"{path} {value}" for path, value in settings if path not in ignored]
         return ", ".join([*([self.contender] if self.contender else []), *others]) or "all"
@@ -140,8 +141,8 @@ def _at_point(settings: Mapping[str, str], folder: str, metrics: Metrics) -> lis
 
 
 def busiest(run: Metrics) -> tuple[str, float] | None:
-    """Returns the direction that carried most bytes, and its bytes for each round; None if no round
-    was completed."""
+    """Returns the direction that carried the most bytes, and how many bytes it carried in each
+    round; None if no round was completed."""
     ways = {
         name: way["bytes"] for link in run.get("links", {}).values() for name, way in link.items()
     }
@@ -153,7 +154,8 @@ def busiest(run: Metrics) -> tuple[str, float] | None:
 
 
 def _ratios(a: Metrics, b: Metrics, paths: Sequence[str]) -> dict[str, Any]:
-    """Returns the ratios as a tree, in which each metric's path leads to its ratio."""
+    """Returns the ratios of a's metrics to b's as a tree, in which each metric's path leads to its
+    ratio."""
     tree: dict[str, Any] = {}
     for path in dict.fromkeys(paths):
         *sections, name = path.split(".")
@@ -165,7 +167,8 @@ def _ratios(a: Metrics, b: Metrics, paths: Sequence[str]) -> dict[str, Any]:
 
 
 def _ratio(a: Metrics, b: Metrics, path: str) -> float | None:
-    """Returns the value of a divided by that of b; None if one of them is no number or b's is 0."""
+    """Returns the value of a divided by that of b; None if one of them is not a number or b's is
+    0."""
     above, below = (lookup(run, path) for run in (a, b))
     if not all(isinstance(value, (int, float)) for value in (above, below)):
         return None  # the metrics of `first_wrong` may be text
@@ -173,8 +176,9 @@ def _ratio(a: Metrics, b: Metrics, path: str) -> float | None:
 
 
 def _paired(a: Metrics, b: Metrics) -> dict[str, Any]:
-    """Returns the ratios of the k-th rounds' times, a's divided by b's. They are compared because a
-    disturbance of one probably also disturbed the other."""
+    """Returns the ratios of the k-th rounds' times, a's divided by b's. Rounds with the same
+    number are compared because they took turns, so a disturbance of one probably also disturbed
+    the other."""
     times = (lookup(run, TIMES) or () for run in (a, b))
     ratios = [above / below for above, below in zip(*times, strict=False) if below]
     if not ratios:

@@ -1,4 +1,5 @@
-"""The values that a network has counted so far."""
+"""Defines the counters of links, switches and nodes that a network has counted so far, such as
+DirectionStatistics."""
 
 from __future__ import annotations
 
@@ -19,16 +20,16 @@ class DirectionStatistics:
 
     dropped_injected: how many of the frames seen were dropped by impairments.
 
-    dropped_by_queue: frames that the sender's queue refused, which no impairment did.
+    dropped_by_queue: frames that the sender's queue refused. No impairment dropped them.
 
-    dropped_numbers: the numbers of the dropped frames, ascending, where frames seen are counted
-    from 0. If there are more than 65536, only the first 65536.
+    dropped_numbers: the numbers of the dropped frames, ascending. Frames seen are numbered from 0.
+    If more than 65536 were dropped, only the first 65536 numbers are kept.
 
     corrupted: frames in which an impairment inverted a bit.
 
-    lost_link_down: frames seen while the link was down. They do not count as dropped.
+    lost_link_down: frames seen while the link was down. They are not counted as dropped.
 
-    duplicated: copies that impairments made of frames seen. The copies do not count as seen.
+    duplicated: copies that impairments made of frames seen. The copies are not counted as seen.
 
     in_flight: frames that wait in the queue or have left it, and have not reached the far end.
 
@@ -56,7 +57,8 @@ class DirectionStatistics:
 
 @dataclass(frozen=True)
 class SwitchStatistics:
-    """The counts of one switch. details: its answer on its statistics socket, unchanged."""
+    """The counts of one switch. details: the answer of the switch on its statistics socket,
+    unchanged."""
 
     name: str
     cpu_s: float
@@ -70,11 +72,12 @@ class NodeStatistics:
 
     received: frames from its links. used: those that were given to a program (a worker's socket or
     the pipeline). unread: datagrams among the used ones that no worker has read or will read.
-    ignored: frames that were of no use to any program of the node, or came while none was running.
-    sent: frames that were put on links, by direction. waiting: received frames that the switch has
-    not handled yet, because it takes time. unreported_sent, unreported_received: frames that
-    workers have counted in the current round and not yet reported, for example a paused worker.
-    local_sent, local_received: datagrams between agents of one host, which no link carries.
+    ignored: frames that no program of the node could use, or that came while no program was
+    running. sent: frames that were put on links, by direction. waiting: received frames that the
+    switch has not handled yet, because it takes time. unreported_sent, unreported_received: frames
+    that workers have counted in the current round but not yet reported, for example because a
+    worker is paused. local_sent, local_received: datagrams between agents of one host, which no
+    link carries.
     """
 
     name: str
@@ -93,8 +96,9 @@ class NodeStatistics:
 @dataclass(frozen=True)
 class Repeats:
     """How many packets workers sent again, by (number of the job, host). explained: with a cause in
-    the network or its faults. consequences: because of such a retransmission. unexplained: without
-    a cause. examples: some of the unexplained ones, in words."""
+    the network or its faults. consequences: sent again because of trouble with another packet of
+    the job (virtual/causes.py). unexplained: without a cause. examples: some of the unexplained
+    ones, in words."""
 
     explained: Mapping[tuple[int, str], int]
     consequences: Mapping[tuple[int, str], int]

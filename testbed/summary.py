@@ -1,4 +1,4 @@
-"""Writes the last lines of a run, which a person can read in five seconds. They depend on the
+"""Writes the last lines of a run, which a person can read in five seconds. The lines depend on the
 metrics alone."""
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def _verdict(metrics: Metrics) -> str:
 
 
 def _remedy(whole: Metrics, runs: Sequence[Metrics]) -> list[str]:
-    """Returns a line of advice if all sums are right, and the run or sweep failed on a machine that
-    is too small."""
+    """Returns a line of advice if all sums are right and the run or sweep failed because the
+    machine is too small."""
     if whole["ok"] or not all(run.get("exact") and not run["wrong_results"] for run in runs):
         return []
     verdicts = [run["fidelity"]["verdict"] for run in runs]
@@ -94,8 +94,8 @@ def _facts(metrics: Metrics) -> list[tuple[str, str]]:
 
 
 def _sums(metrics: Metrics) -> str:
-    """Returns a text about what was verified: integers, floats computed from them, or floats added
-    as such."""
+    """Returns a text about which sums were verified: integers, floats computed from integers, or
+    sums of floats."""
     judged = [job for job in metrics["jobs"].values() if job["error"]["within"] is not None]
     added = [job for job in judged if job["error"]["bound"] is None]
     integers = len(added) < len(metrics["jobs"])
@@ -159,7 +159,8 @@ def _restarts(name: str, job: Metrics) -> list[str]:
 
 
 def _row(run: OfSeveral) -> dict[str, str]:
-    """Returns the run's cells by column. A run that was aborted has only a verdict."""
+    """Returns for each column of the table the run's cell. A run that was aborted has only a
+    verdict."""
     metrics, median_s = run.metrics, lookup(run.metrics, "allreduce.time_s.median")
     timed, ended, carried = median_s is not None, "totals" in metrics, busiest(metrics)
     bound_s = metrics["link_bound_s"] if timed else None

@@ -25,11 +25,11 @@ the file's suffix."""
 
 
 class UnknownSystem(ValueError):
-    """An error: a system does not exist or cannot be used. The message is one line."""
+    """Raised if a system does not exist or cannot be used. The message is one line."""
 
 
 def names() -> list[str]:
-    """Returns all systems that have a name of their own."""
+    """Returns the names of all systems that can be named without a path."""
     return sorted({*built_in(), *(point.name for point in metadata.entry_points(group=GROUP))})
 
 

@@ -1,4 +1,5 @@
-"""Computes what must be written to change one set of a switch's entries into another.
+"""Computes the changes that must be written to a switch so that its entries become another set of
+entries.
 
 The kinds of changes are P4Runtime's: INSERT, MODIFY and DELETE. Deletions come first, so that there
 is room for the entries that replace the deleted ones.
@@ -16,9 +17,9 @@ Value = TypeVar("Value")
 
 
 def table_changes(old: Entries, new: Entries) -> Iterator[tuple[str, TableEntry]]:
-    """Yields (kind, entry) for every entry that is not the same in both. Entries with the same
-    `entry_key` are the same entry. If two entries of `new` have the same new key, both are
-    inserted, so that the switch refuses the second."""
+    """Yields (kind, entry) for every entry that differs between the two. Entries with the same
+    `entry_key` count as one entry that is modified. If two entries of `new` have the same new key,
+    both are inserted, so that the switch refuses the second."""
     before = {entry_key(entry): entry for entry in old.tables}
     after = {entry_key(entry) for entry in new.tables}
     for key, entry in before.items():
@@ -33,12 +34,12 @@ def table_changes(old: Entries, new: Entries) -> Iterator[tuple[str, TableEntry]
 
 
 def group_changes(old: Entries, new: Entries) -> Iterator[tuple[str, int, tuple[Replica, ...]]]:
-    """Yields (kind, group, copies) for every multicast group that is not the same in both."""
+    """Yields (kind, group, copies) for every multicast group that differs between the two."""
     return _changes(old.groups, new.groups)
 
 
 def session_changes(old: Entries, new: Entries) -> Iterator[tuple[str, int, CloneSession]]:
-    """Yields (kind, number, session) for every clone session that is not the same in both."""
+    """Yields (kind, number, session) for every clone session that differs between the two."""
     return _changes(old.sessions, new.sessions)
 
 

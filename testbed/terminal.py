@@ -18,7 +18,8 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 
 def is_full(error: Exception) -> TypeGuard[OSError]:
-    """Returns whether the cause is the user's disk or quota, and not an error of Agglab."""
+    """Returns whether the error was caused by the user's disk being full or by the user's quota,
+    and not by a mistake in Agglab."""
     return isinstance(error, OSError) and error.errno in FULL
 
 
@@ -29,7 +30,7 @@ def cannot_write(error: OSError, path: Path | str) -> str:
 
 
 def plain(text: str) -> str:
-    """Returns text that is safe to print on a terminal. The given lines may contain untrusted text,
+    """Returns text that is safe to print on a terminal. The text may come from untrusted sources,
     such as logs of programs, sources and names."""
     return re.sub(r"[^\n\t]+", lambda part: printable(part[0]), text)
 
@@ -64,9 +65,9 @@ class _Outlet(io.TextIOBase):
 
 
 def prepare() -> None:
-    """Opens those of the descriptors 0 to 2 that are closed. Otherwise the next files would get
-    their numbers, and programs would write into these files. Also replaces characters that the
-    terminal does not have."""
+    """Opens those of the file descriptors 0 to 2 that are closed. Otherwise files that are opened
+    later would get these numbers, and programs would write their output into these files. Also
+    makes streams replace characters that the terminal does not have."""
     for number in range(3):
         try:
             os.fstat(number)

@@ -1,5 +1,5 @@
-"""Runs simple_switch_CLI as a function that takes one command and returns its answer. Refused
-commands raise errors.
+"""Runs simple_switch_CLI as a function that takes one command and returns its answer. It raises an
+error if a command is refused.
 
 BMv2 has no stable library for its Thrift interface, but its command line is the same everywhere.
 """
@@ -50,8 +50,8 @@ class ThriftCli:
         self.close()
 
     def command(self, line: str) -> str:
-        """Returns the answer to one command. Raises ControlError with the switch's message if it is
-        refused."""
+        """Returns the answer to one command. Raises ControlError with the switch's message if the
+        command is refused."""
         assert "\n" not in line and self._process.stdin is not None
         try:
             self._process.stdin.write(line.encode() + b"\n")
@@ -65,7 +65,7 @@ class ThriftCli:
         return answer
 
     def close(self) -> None:
-        """Ends the program, whatever it is doing."""
+        """Ends the program, even if it is executing a command."""
         self._process.kill()
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout):

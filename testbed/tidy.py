@@ -1,5 +1,6 @@
 """Reads all numbers of result folders into one table with a row for each number, for pandas,
-Polars, DuckDB and others. It reads metrics.json, scenario.yaml and manifest.json of the folders."""
+Polars, DuckDB and others. The numbers come from metrics.json, scenario.yaml and manifest.json of
+the folders."""
 
 from __future__ import annotations
 
@@ -28,10 +29,11 @@ class Row:
     """One number, or one text, of one run.
 
     run: `<scenario>/<run-id>`. point: the number of the point in a sweep, counted from 0.
-    contender: its name in a comparison. settings: the swept keys, as JSON. metric: its path in
-    metrics.json, with `*` for each name in `of`; a job's own metrics have no `jobs.*` in front. of:
-    these names, separated by spaces. index: the position in a list, such as the round. value: a
-    number; true is 1 and false is 0. text: a value that is not a number.
+    contender: the contender's name in a comparison. settings: the swept keys, as JSON. metric: its
+    path in metrics.json, with `*` in place of names such as a worker's rank; a job's own metrics
+    have no `jobs.*` in front. of: the replaced names, separated by spaces. index: the position in a
+    list, such as the round. value: a number; true is 1 and false is 0. text: a value that is not a
+    number.
     """
 
     run: str
@@ -101,8 +103,8 @@ def swept_columns(table: Sequence[Row]) -> dict[str, list[int | float | str | No
 
 
 def _numbers_of(written: Collection[str]) -> dict[str, int | float] | None:
-    """Returns the number of each text. If all are whole, they are integers. Returns None if one
-    text is no number."""
+    """Returns the number that each text means. If all numbers are whole, they are returned as
+    integers. Returns None if one text is not a number."""
     numbers = {text: number(text) for text in written}
     found = {text: value for text, value in numbers.items() if value is not None}
     if len(found) < len(numbers):
@@ -119,7 +121,8 @@ def _of(settings: str) -> dict[str, Any]:
 
 
 def _run_folders(folder: Path) -> list[Path]:
-    """Returns the folders that have a manifest; `latest` is a link to one of them."""
+    """Returns the folders that have a manifest. Each is returned once, even if the link `latest`
+    also leads to it."""
     manifests = folder.rglob("manifest.json") if folder.is_dir() else ()
     return sorted({manifest.parent.resolve() for manifest in manifests})
 
@@ -178,8 +181,8 @@ def _contenders(
 
 
 def _rows(make: Callable[..., Row], system: str, metrics: Mapping[str, Any]) -> Iterator[Row]:
-    """Yields the rows of one run. make: a function that returns a row, and already has the fields
-    that all rows have in common."""
+    """Yields the rows of one run. make: a function that returns a row and fills in the fields that
+    all rows have in common."""
     for leaf in _numbers(_without_copies(metrics)):
         if leaf.value is None:
             continue
@@ -194,7 +197,8 @@ def _rows(make: Callable[..., Row], system: str, metrics: Mapping[str, Any]) -> 
 
 
 def _without_copies(metrics: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns the metrics without the copies of a single job's metrics at the top level."""
+    """Returns the metrics without those at the top level that only repeat the metrics of a single
+    job."""
     jobs = metrics.get(JOBS, {})
     if len(jobs) != 1:
         return metrics
@@ -203,7 +207,8 @@ def _without_copies(metrics: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _numbers(value: Any, path: tuple[str, ...] = (), index: int | None = None) -> Iterator[_Number]:
-    """Yields all single values. A list inside a list has the position of the outer list."""
+    """Yields all single values. A value of a list inside a list has the position of the inner list
+    in the outer one."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _numbers(inner, (*path, key), index)

@@ -81,8 +81,8 @@ def _threads(process: Path) -> list[tuple[float, float]]:
 
 
 def _machine(proc: Path) -> tuple[float, float]:
-    """Returns the machine's busy time, which is everything but idle and iowait, and its stolen
-    time. Both are in the first line of /proc/stat."""
+    """Returns the machine's busy time and its stolen time. Busy time is all time except idle and
+    iowait. Both are in the first line of /proc/stat."""
     fields = [int(f) for f in (proc / "stat").read_text().split("\n", 1)[0].split()[1:9]]
     user, nice, system, _idle, _iowait, irq, softirq, steal = fields
     return (user + nice + system + irq + softirq + steal) * _TICK_S, steal * _TICK_S

@@ -1,4 +1,4 @@
-"""Compares a round's sums and results with what they must be (systems.base.Truth), and finds where
+"""Compares a round's sums and results with the right values (systems.base.Truth), and finds where
 and by how much they differ."""
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ int32, or all are float32."""
 class Wrong:
     """One position where an array is wrong. what: `sum`, `result` or `out`.
 
-    rank: position in the sequence that was verified. index: None if the whole array is missing or
-    has another dtype or shape, which `expected` and `got` then describe. allowed: how far from
-    `expected` a float32 may be; None if it has to be equal.
+    rank: the worker's position in the sequence that was verified. index: None if the whole array is
+    missing or has another dtype or shape, which `expected` and `got` then describe. allowed: how
+    far from `expected` a float32 may be; None if it has to be equal.
     """
 
     what: str
@@ -65,7 +65,7 @@ class Verdict:
 
     @property
     def right(self) -> bool:
-        """Whether all sums and everything that callers received are right."""
+        """Whether all sums are right, and everything else that callers received."""
         return self.wrong_sums == self.wrong_results == 0
 
 
@@ -142,8 +142,8 @@ def _wrong(what: str, count: int, first: Wrong, result_is_sum: bool) -> Verdict:
 
 
 def _judge(arrays: Sequence[Judged], truth: Truth) -> Verdict:
-    """Returns the verdict on these arrays. Workers usually have the same bits, so an array that
-    equals the one before it is not compared again."""
+    """Returns the verdict on these arrays. Workers usually receive the same bits. An array that
+    equals the previous worker's array is not compared again."""
     parts: list[Verdict] = []
     seen: dict[bool, tuple[Array, Verdict]] = {}
     for one in arrays:

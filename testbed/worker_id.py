@@ -1,4 +1,4 @@
-"""Identifies an agent of a job. Events and samples are assigned to agents by it."""
+"""Defines WorkerId, by which events and samples are assigned to the agents of jobs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Event = dict[str, Any]
 @dataclass(frozen=True)
 class WorkerId:
     """One agent of one job. A host has at most one worker of a job, whose rank here is 0. It may
-    have any number of the job's servers and schedulers, which differ in their ranks."""
+    have any number of the job's servers and schedulers, which have different ranks."""
 
     job: int
     host: str
@@ -28,6 +28,6 @@ class WorkerId:
 
     @property
     def name(self) -> str:
-        """The name in files and messages: `h2`, `h2-job2`, `h2-server-4`."""
+        """The agent's name in files and messages: `h2`, `h2-job2`, `h2-server-4`."""
         job = f"-job{self.job}" if self.job > 1 else ""
         return f"{self.host}{job}" + ("" if self.role == WORKER else f"-{self.role}-{self.rank}")

@@ -1,4 +1,5 @@
-"""Stores the table of what this machine can carry, and compares it with what a scenario needs."""
+"""Stores the table of the rates that this machine can carry, and compares it with what a scenario
+needs."""
 
 from __future__ import annotations
 
@@ -20,8 +21,9 @@ NAME = "calibration.json"
 
 @dataclass(frozen=True)
 class Row:
-    """A measured limit: a rack with this many workers, and packets of at most this many bytes (the
-    MTU), stays network-bound with links of `rate_bps`. With 1.1 times that rate it does not."""
+    """A measured limit. On a rack with `workers` workers, with packets of at most `packet_bytes`
+    (the MTU), the network limits the speed of a run if links have `rate_bps`. With 1.1 times that
+    rate, it no longer does."""
 
     workers: int
     packet_bytes: int
@@ -79,10 +81,10 @@ def carried_bps(rows: Sequence[Row], workers: int, packet_bytes: int) -> float |
     """Returns the rate of each link that the machine can carry, in bits per second; None if the
     table is empty.
 
-    The work is proportional to the number of packets. Between rows, the packets per second of all
-    workers together therefore follow a power of the number of workers. Beyond the rows, the nearest
-    row is used. Of the packet sizes in the table the nearest is used, at the same number of packets
-    per second.
+    The machine's work is proportional to the number of packets. Between two rows, the packets per
+    second of all workers together are therefore interpolated as a power of the number of workers.
+    Outside their range, the nearest row is used. The nearest packet size in the table is used, with
+    the packets per second that belong to it.
     """
     if not rows:
         return None
@@ -96,8 +98,8 @@ def carried_bps(rows: Sequence[Row], workers: int, packet_bytes: int) -> float |
 
 
 def _interpolated(points: Sequence[tuple[int, int]], x: int) -> float:
-    """Returns the value at x, interpolated linearly between the logarithms of the points. Beyond
-    the ends, it is the value at the end."""
+    """Returns the value at x, interpolated linearly between the logarithms of the points. Outside
+    the range of the points, it is the value of the nearest point."""
     if x <= points[0][0]:
         return points[0][1]
     for (x0, y0), (x1, y1) in itertools.pairwise(points):
@@ -108,8 +110,8 @@ def _interpolated(points: Sequence[tuple[int, int]], x: int) -> float:
 
 
 def too_much(resolved: ResolvedScenario, rows: Sequence[Row]) -> str:
-    """Returns one line if a scenario on real links needs more than this machine can carry; else an
-    empty string."""
+    """Returns one line if a scenario on real links needs more than this machine can carry;
+    otherwise an empty string."""
     if resolved.virtual:
         return ""
     workers = len({host for job in resolved.jobs for host in job.hosts})
@@ -133,6 +135,6 @@ def too_much(resolved: ResolvedScenario, rows: Sequence[Row]) -> str:
 
 
 def _shown(rate_bps: float) -> str:
-    """Returns the rate in the form of links.rate, rounded down to two digits."""
+    """Returns the rate as a scenario writes it in `links.rate`, rounded down to two digits."""
     scale = 10 ** (math.floor(math.log10(rate_bps)) - 1)
     return str(rate().write(int(rate_bps // scale * scale)))

@@ -28,7 +28,7 @@ It raises Unmeasured."""
 
 
 class Unmeasured(Exception):
-    """An error for a run that could not be measured, with its exit code and its last line of
+    """Raised if a run could not be measured. It has the run's exit code and its last line of
     output."""
 
     def __init__(self, code: int, said: str) -> None:
@@ -37,9 +37,9 @@ class Unmeasured(Exception):
 
 
 def main(words: Sequence[str], probe: Probe | None = None) -> int:
-    """Runs the command. Returns 0, 1 if nothing could be measured, or 3 if the machine lacks
-    something. Rows are printed as soon as they are found. They are stored even if the command is
-    interrupted (exit code 130)."""
+    """Runs `agglab calibrate`. Returns 0, 1 if nothing could be measured, or 3 if the machine lacks
+    something. Rows of the table are printed as soon as they are found. They are stored even if the
+    command is interrupted (exit code 130)."""
     options = _parser().parse_args(words)
     rows: list[Row] = []
     code = PASSED
@@ -68,8 +68,8 @@ def _row(probe: Probe, workers: int, packet_bytes: int) -> list[Row]:
 
 
 def measured(workers: int, packet_bytes: int, rate_bps: int) -> bool:
-    """Returns whether a run of the default system on a rack of such links is network-bound. The run
-    takes about a second."""
+    """Returns whether the network limits the speed of a run of the default system, on a rack with
+    links of this rate. The run takes about a second."""
     from agglab.testbed.run import run
 
     elements = max(1000, round(ROUND_S * rate_bps / 32))

@@ -1,4 +1,5 @@
-"""Searches for the highest rate at which runs stay network-bound."""
+"""Searches for the highest rate of links at which the network, not the machine, limits runs
+(network-bound)."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ def highest(carries: Callable[[int], bool], begin_bps: int) -> int | None:
     """Returns the highest rate at which runs are network-bound, in bits per second and to within 10
     %; None if even the lowest rate is too high.
 
-    carries: a function that returns whether a run at a rate is network-bound. No rate is tried
-    above one at which a run was not.
+    carries: a function that returns whether a run at a rate is network-bound. If a run at a rate
+    was not, no higher rate is tried.
     """
     low = high = _within(begin_bps)
     if carries(low):

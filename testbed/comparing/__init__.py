@@ -1,2 +1,2 @@
-"""Implements `agglab compare A B`, which shows what differs between two results, and whether it is
-more than noise."""
+"""Implements `agglab compare A B`, which shows what differs between two results, and whether times
+differ by more than noise."""

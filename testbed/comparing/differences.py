@@ -1,5 +1,5 @@
-"""Computes the differences between two result folders as values. The module `text` puts them into
-words."""
+"""Computes the differences between two result folders as values. The module `text` turns them into
+sentences."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class Result:
 
 @dataclass(frozen=True)
 class Change:
-    """One key whose values differ. a, b: its value in each result; ABSENT if the result does not
-    have the key."""
+    """A key whose values differ between two results. a, b: its value in each result; ABSENT if the
+    result does not have the key."""
 
     path: str
     a: Any
@@ -80,7 +80,7 @@ class Times:
 
 @dataclass(frozen=True)
 class Pair:
-    """One run that both results have. label: its point and contender; empty for a single run."""
+    """A run that both results have. label: its point and contender; empty for a single run."""
 
     label: str
     flags: Sequence[Change]
@@ -172,7 +172,8 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _made_by(result: Result) -> dict[str, Any]:
-    """Returns what produced a result: code, programs, machine, packages."""
+    """Returns the part of a result's manifest that says what produced it: code, programs, machine
+    and packages."""
     return {name: v for name, v in result.manifest.items() if name not in NOT_OF_THE_RESULT}
 
 

@@ -1,4 +1,4 @@
-"""The agents of one job: all that exist, those that are alive, and how commands reach them."""
+"""The agents of one job: all agents, those that are alive, and how commands reach them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ANSWER_S = 5.0
 
 
 class JobFailed(Exception):
-    """An error that ends a job. rank: the rank of the agent that is to blame, if one is. report:
+    """Raised to end a job. rank: the rank of the agent that is to blame, if there is one. report:
     additional text for people."""
 
     def __init__(self, reason: str, rank: int | None, report: str = "") -> None:
@@ -53,13 +53,13 @@ class AgentGroup:
 
     @property
     def servers(self) -> Mapping[int, WorkerId]:
-        """The agents that only answer, which are servers and schedulers, by rank."""
+        """The agents that only answer workers, which are servers and schedulers, by rank."""
         return self._servers
 
     @property
     def needed(self) -> set[int]:
-        """The ranks of all agents without which no round can end. A spare agent that has died is
-        not among them."""
+        """The ranks of all agents without which no round can end. Spare agents that have died are
+        not included."""
         return {*self.members, *self._servers} - (self._spare & self._dead.keys())
 
     @property
@@ -72,20 +72,20 @@ class AgentGroup:
         return self._servers.get(rank) or WorkerId(self.job.number, self.job.hosts[rank])
 
     def ranks_at(self, host: str) -> list[int]:
-        """Returns the ranks of the agents on a host, the worker's first."""
+        """Returns the ranks of the agents on a host. The rank of the worker comes first."""
         ranks = [*range(len(self.job.hosts)), *self._servers]
         return [rank for rank in ranks if self.agent(rank).host == host]
 
     def called(self, rank: int) -> str:
-        """Returns the agent's name for people, such as `h2: worker 1`."""
+        """Returns the name by which messages call the agent, such as `h2: worker 1`."""
         if known := self._servers.get(rank):
             alike = [other for other, agent in self._servers.items() if agent.role == known.role]
             return f"{known.host}: {known.role} {alike.index(rank)}"
         return f"{self.job.hosts[rank]}: worker {rank}"
 
     def note(self, event: Event) -> None:
-        """Records from an event which agents are alive and what they counted. It must receive every
-        event of this job before any other part does."""
+        """Records from an event which agents are alive and what they counted. This method must
+        receive every event of the job before any other part of the run's control does."""
         if event.get("stats"):
             served = event["rank"] in self._servers
             (self._result.served if served else self._result.reports).append(event)
@@ -107,7 +107,8 @@ class AgentGroup:
 
     def until_ready(self, ranks: Collection[int], or_dead: bool = False) -> Process[None]:
         """Waits until each of the ranks is ready. Raises JobFailed if one takes too long or ends.
-        or_dead: whether agents that have ended are no longer waited for."""
+        or_dead: whether to stop waiting for an agent whose program has ended, instead of raising
+        JobFailed."""
         deadline = self._clock.after_s(self._start_s)
         waiting = set(ranks)
         while waiting := waiting - (self._dead.keys() if or_dead else set()):
@@ -128,8 +129,8 @@ class AgentGroup:
         raise JobFailed(f"{self.called(rank)} was not ready within {self._start_s:g} s", rank)
 
     def until_back(self, ranks: Collection[int]) -> Process[None]:
-        """Waits until the agents are ready whose programs another part restarts. Raises JobFailed
-        if that takes too long."""
+        """Waits until these agents are ready again after another part has restarted their programs.
+        Raises JobFailed if that takes too long."""
         deadline = self._clock.after_s(self._start_s)
         while late := set(ranks) & self._dead.keys():
             yield deadline
@@ -139,8 +140,8 @@ class AgentGroup:
                 )
 
     def until_answered(self, ranks: Collection[int], answers: Collection[str]) -> Process[None]:
-        """Waits until each of the ranks has sent one of these events, but at most ANSWER_S
-        seconds."""
+        """Waits until each of the ranks has sent one of the events in `answers`, but at most
+        ANSWER_S seconds."""
         asked = set(ranks)
         deadline = self._clock.after_s(ANSWER_S)
         while asked and self._clock.now_ns() < deadline:
@@ -149,8 +150,8 @@ class AgentGroup:
                 asked.discard(event.get("rank", -1))
 
     def stop(self) -> Process[None]:
-        """Stops all programs. Before that, agents whose traffic does not belong to rounds of their
-        own are asked for their counters. An agent that does not answer counts as zero."""
+        """Stops all programs. Before that, asks for the counters of servers and of agents that
+        answer others outside their own rounds. An agent that does not answer counts as zero."""
         listening = {agent.rank for agent in self._roster.agents(self.job) if agent.listens}
         asked = (listening | self._servers.keys()) - self._dead.keys()
         for rank in asked:

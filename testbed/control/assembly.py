@@ -41,8 +41,8 @@ def conductor(
     progress: Progress,
     fill: Fill = as_planned,
 ) -> Conductor:
-    """Returns a new Conductor for one run of a scenario. fill: adds the user's own entries to the
-    planned ones."""
+    """Returns a new Conductor for one run of a scenario. fill: a function that adds the user's own
+    entries to the planned ones."""
     system, jobs, faults = resolved.system, resolved.jobs, resolved.faults
     has_controller = system.abilities.has_controller
     timeouts = resolved.scenario.timeouts

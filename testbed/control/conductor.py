@@ -24,7 +24,8 @@ IDLE_NS = 100_000_000
 
 class Conductor:
     """Waits for the backend's events and lets jobs, controllers and faults react to them. groups,
-    controls: by the job's number. assembly.py creates all parts."""
+    controls: the agents and the controllers of the jobs, by the job's number. assembly.py creates
+    all parts."""
 
     def __init__(
         self,
@@ -52,11 +53,12 @@ class Conductor:
         return exhaust(self.turns())
 
     def turns(self) -> Generator[None, None, Outcome]:
-        """Does the same as `run` in turns, so that several runs on separate backends can alternate.
+        """Does the same as `run`, but as a generator, so that several runs on separate backends can
+        take turns.
 
-        It yields first when all agents are ready, before any time counts. If the run may rest
-        (turns.py), it also yields before each further round. At a yield no round is in progress,
-        and nothing is due until the next turn.
+        It yields first when all agents are ready, before the scenario's times begin to count. If
+        the run may rest (turns.py), it also yields before each further round. At a yield no round
+        is in progress, and nothing is due until the next turn.
         """
         self._roster.fill_switches()
         # Faults first: what is due at the same time as a round's start comes before it.
@@ -81,8 +83,8 @@ class Conductor:
         return self._outcome()
 
     def _all_prepared(self) -> bool:
-        """Returns whether times do not count yet, and the agents of each job are ready or have
-        failed to become ready."""
+        """Returns whether the scenario's times have not begun to count yet, and the agents of each
+        job are ready or have failed to become ready."""
         return self._clock.start_ns is None and all(
             job.prepared or not self._scheduler.runs(job) for job in self._jobs
         )

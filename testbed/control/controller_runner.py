@@ -13,10 +13,10 @@ from agglab.testbed.systems.base import Changes, Controller, Readings
 
 
 class ControllerRunner:
-    """Runs one controller. switches: the readings of switches that the controller is shown. tell: a
-    function that is called with an event before each round, whenever entries have changed, and when
-    a deadline was missed. The event before a round tells `steps` that there may be a new deadline.
-    """
+    """Runs the controller of one job. switches: reads from the switches what the controller is
+    shown. tell: a function that is called with an event before each round, whenever entries have
+    changed, and when a deadline was missed. The event before a round tells `steps` that there may
+    be a new deadline."""
 
     def __init__(
         self,

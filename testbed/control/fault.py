@@ -1,4 +1,4 @@
-"""Runs one fault from its trigger to its end, as a process of the scheduler."""
+"""Runs one fault of a scenario from its trigger to its end, as a process of the scheduler."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ frame."""
 
 
 class FaultProcess:
-    """Runs one fault and records its progress in a FaultState. tell: a function that is called with
-    an event whenever something happens that a job may need to know."""
+    """Runs one fault of a scenario and records its progress in a FaultState. tell: a function that
+    is called with an event whenever something happens that a job may need to know."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class FaultProcess:
         self._frames, self._tell = frames, tell
 
     def steps(self) -> Process[None]:
-        """Runs from the start of the run to the end of the fault."""
+        """Waits for the fault's trigger, begins the fault, and ends it."""
         state = self._state
         yield from self._until_trigger()
         state.began_ns = self._clock.now_ns()
@@ -79,7 +79,8 @@ class FaultProcess:
                 return
 
     def _last(self, began_ns: int) -> Process[None]:
-        """Waits until the fault's duration is over, or forever if it has none."""
+        """Waits until the fault has lasted as long as it should, or forever if it has no
+        duration."""
         if self._fault.duration_s is None:
             while True:
                 yield FOREVER_NS
@@ -118,8 +119,8 @@ class FaultProcess:
         self._tell("switch_emptied", switch=switch)
 
     def _attack(self, action: Attack, began_ns: int) -> Process[None]:
-        """Sends the frames of an attack. Every few milliseconds, it sends as many as are due by
-        then."""
+        """Sends the frames of an attack. Every few milliseconds, it sends all frames that are due
+        and not yet sent."""
         frames, sent = self._frames(self._fault), 0
         while sent < action.frames:
             yield from self._clock.sleep_until(self._clock.now_ns() + ATTACK_STEP_NS)

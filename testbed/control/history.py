@@ -14,15 +14,16 @@ from agglab.testbed.worker_id import WorkerId
 
 
 def concerns(action: AgentFault, agent: WorkerId) -> bool:
-    """Returns whether the action affects this agent. It affects all agents of one role that a job
-    has on a host."""
+    """Returns whether the fault's action affects this agent. An action affects all agents of one
+    role that a job has on a host."""
     return (action.job, action.host, action.role) == (agent.job, agent.host, agent.role)
 
 
 @dataclass
 class FaultState:
-    """The state of one fault. began_ns: when it began; None if it has not begun. ended_ns: when its
-    end was complete, including everything that it restarts. sent: an attack's frames, by kind."""
+    """The state of one fault. began_ns: when it began; None if it has not begun. ended_ns: when
+    everything was restored, including programs that it restarts. sent: how many frames an attack
+    has sent, by kind."""
 
     fault: Fault
     began_ns: int | None = None
@@ -43,8 +44,8 @@ class FaultState:
 
 
 class FaultHistory:
-    """All faults of a run. It says what jobs may know about them, and writes the outcome's part on
-    faults."""
+    """All faults of a run. It tells jobs what they may know about the faults, and writes them into
+    the outcome."""
 
     def __init__(self, states: Sequence[FaultState], clock: RunClock) -> None:
         self._states, self._clock = states, clock
@@ -81,8 +82,8 @@ class FaultHistory:
                 yield state
 
     def since_s(self, otherwise_ns: int) -> float:
-        """Returns the seconds since the last fault began, or since `otherwise_ns` if none has
-        begun."""
+        """Returns the seconds since the last fault began. If no fault has begun, returns the
+        seconds since `otherwise_ns`."""
         begun = [state.began_ns for state in self._states if state.began_ns is not None]
         return (self._clock.now_ns() - max(begun, default=otherwise_ns)) / 1e9
 

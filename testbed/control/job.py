@@ -19,10 +19,10 @@ from agglab.testbed.worker_id import Event
 
 
 class JobProcess:
-    """Starts a job's agents, has them run its rounds, and stops them. round_s: a function that
-    returns how long an attempt at a round may take. rests: whether the job waits between rounds
-    until another part clears `resting`. controlling: the runner of the job's controller, which is
-    called before every attempt at a round."""
+    """Starts a job's agents, lets them run its rounds, and stops them. round_s: a function that
+    returns how long an attempt at a round may take. rests: whether the job waits before each
+    further round until another part clears `resting`. controlling: the runner of the job's
+    controller, which is called before every attempt at a round."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Reports what happens during a run to the log, to the screen, and to parts that wait for
+"""Passes on what happens during a run: to the log, to the screen, and to parts that wait for
 events."""
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from agglab.testbed.worker_id import Event
 
 
 class Journal:
-    """The journal of a run. chunks: number of chunks of a round, by the job's number. post: a
-    function that receives every event for which some part may wait."""
+    """Writes what happens during a run to the log and the screen. chunks: number of chunks of a
+    round, by the job's number. post: a function that receives every event for which some part may
+    wait."""
 
     def __init__(
         self,
@@ -59,8 +60,8 @@ class Journal:
         self._progress.end_round(job.number, done.time_s)
 
     def draw(self, asked: Callable[[], Sequence[Event]]) -> None:
-        """Draws the screen if it is time to. asked: a function that returns the progress of agents
-        that do not report it themselves."""
+        """Draws the progress of the run on the screen, if it is time to do so. asked: a function
+        that returns the progress of agents that do not report it themselves."""
         if self._progress.due():
             for event in asked():
                 self._progress.event(event)

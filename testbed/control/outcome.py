@@ -64,9 +64,9 @@ class Failure:
 @dataclass
 class ControlCounts:
     """What a job's controller did. steps: how often it was called. deadlines: how many of these
-    calls were at a deadline. missed: how many deadlines' changes were complete too late. entries:
-    how many entries it added and removed at all switches. latest_ns: the longest time from a
-    deadline until its changes were complete."""
+    calls were at a deadline. missed: for how many deadlines the changes were complete too late.
+    entries: how many entries it added and removed at all switches. latest_ns: the longest time from
+    a deadline until its changes were complete."""
 
     steps: int = 0
     deadlines: int = 0
@@ -77,15 +77,15 @@ class ControlCounts:
 
 @dataclass
 class JobResult:
-    """One job's history; `verdicts` correspond to `rounds`. lost: the ranks of members without
-    which the job went on.
+    """One job's history; `verdicts` correspond to `rounds`. lost: the ranks of members that the job
+    has left out and continued without.
 
-    broken_off: round and verdict of results that some workers received in an aborted round.
-    reports: every event with a worker's counts (`stats`) of a round, or of the part of a round
-    before the worker left it. Rounds that failed or were aborted are included, because they used
-    the network as well. servers: the servers' hosts by rank, if the system has servers. served: the
-    events with the servers' counts. control: the counts of the job's controller, if the system has
-    one.
+    broken_off: for each aborted round in which some workers received results, its number and the
+    verdict on these results. reports: every event with a worker's counts (`stats`) of a round, or
+    of the part of a round before the worker left it. Rounds that failed or were aborted are
+    included, because they used the network as well. servers: the servers' hosts by rank, if the
+    system has servers. served: the events with the servers' counts. control: the counts of the
+    job's controller, if the system has one.
     """
 
     job: Job
@@ -104,7 +104,7 @@ class JobResult:
 
     @property
     def judged(self) -> list[tuple[int, Verdict]]:
-        """Every verdict with the number of its round."""
+        """All verdicts of the job, each with the number of its round."""
         whole = zip((done.number for done in self.rounds), self.verdicts, strict=False)
         return [*self.broken_off, *whole]
 
@@ -121,7 +121,7 @@ class Span:
 
 @dataclass
 class Outcome:
-    """The outcome of all jobs, what the processors did during rounds, and which faults never began.
+    """The results of all jobs, what the processors did during rounds, and which faults never began.
 
     spans: when attempts at rounds began and ended, and what links carried. An aborted attempt lasts
     until the next one begins or the run ends, because links still carry the frames that it left in

@@ -1,4 +1,4 @@
-"""Prepares the repetition of a round that was aborted, or says why it cannot be repeated."""
+"""Prepares the repetition of a round that was aborted, or explains why it cannot be repeated."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Recovery:
         self._history, self._diagnose = history, diagnose
 
     def recover(self, failure: RoundFailure, number: int) -> Process[None]:
-        """Does everything that must happen before the round can be repeated. Raises JobFailed if it
-        cannot be repeated."""
+        """Does everything that must happen before the round can be repeated. Raises JobFailed if
+        the round cannot be repeated."""
         yield from self._abort(failure)
         self._rounds.left(self._result, number, self._group.members)
         reason, rank = self._explained(failure)
@@ -105,8 +105,8 @@ class Recovery:
         return f"{reason}{self._history.so_far()}", rank
 
     def _go_on_without(self, failure: RoundFailure, reason: str, rank: int | None) -> None:
-        """Removes the dead and silent members. If there are none, removes the member that owes
-        most, unless a switch has lost everything that was sent."""
+        """Removes the dead and silent members from the job. If there are none, removes the member
+        from which most is still missing, unless a switch has lost everything that was sent."""
         group, gone = self._group, failure.gone
         if not gone and rank is not None and not failure.emptied:
             gone = {rank}
@@ -119,8 +119,8 @@ class Recovery:
         self._result.lost += left_out
 
     def _revive(self, failure: RoundFailure, reason: str) -> Process[None]:
-        """Restarts the dead agents, except those that their fault restarts or already has
-        restarted. Waits for silent agents, which may still answer."""
+        """Restarts the dead agents, except those that the fault which killed them restarts or has
+        already restarted. Waits for agents that have not answered, because they may still do so."""
         group = self._group
         ours, theirs = [], set()
         for rank in sorted(failure.dead.keys() & group.dead.keys()):

@@ -1,5 +1,5 @@
-"""The current state of a run's jobs: which members each job has, and which share of the common
-resources."""
+"""The current state of a run's jobs: which members each job has, and which share of the resources
+that jobs share, such as the memory of switches."""
 
 from __future__ import annotations
 
@@ -59,17 +59,17 @@ class Roster:
         )
 
     def leave_out(self, job: Job, ranks: Collection[int]) -> None:
-        """Removes members without which the job goes on."""
+        """Removes members from the job, which continues without them."""
         members = tuple(rank for rank in self.active(job).members if rank not in ranks)
         self._change(job, members=members)
 
     def join(self, job: Job) -> None:
-        """Lets the job compete with others from now on."""
+        """Lets the job compete with other jobs for shares from now on."""
         self._sessions.join(job)
 
     def take_share(self, job: Job) -> Share | None:
         """Returns the share to which the job is entitled now, or None while it has to wait. The
-        share takes effect at the next session."""
+        share takes effect when the job's next session begins."""
         before = self._sessions.held(job)
         held = self._sessions.take(job)
         if held != before:

@@ -13,7 +13,7 @@ from agglab.testbed.worker_id import Event
 
 @dataclass
 class RoundFailure:
-    """Why a round cannot end, and what is known about it.
+    """Why a round cannot end, and what is known about the failure.
 
     unrecoverable: whether running the round again would not help. emptied: whether the reason is a
     switch that lost its state. dead: how the program of each dead agent ended, by rank. left: how
@@ -34,12 +34,13 @@ class RoundFailure:
 
     @property
     def gone(self) -> set[int]:
-        """The ranks of agents with which no round can continue in their present state."""
+        """The ranks of agents with which, in their present state, no round can be completed."""
         return self.dead.keys() | self.left.keys() | self.silent
 
 
 def failure_of(event: Event, group: AgentGroup, on_failure: str) -> RoundFailure | None:
-    """Returns the failure of a round that an event means; None if the event is no failure."""
+    """Returns the failure of a round that an event indicates; None if the event does not indicate a
+    failure."""
     if event["event"] == "switch_emptied":
         if on_failure == "fail":
             return None
@@ -61,9 +62,10 @@ def failure_of(event: Event, group: AgentGroup, on_failure: str) -> RoundFailure
 def explained(
     failure: RoundFailure, missing: Mapping[str, MissingChunks], group: AgentGroup
 ) -> tuple[str, int | None]:
-    """Returns one line about the failure, and the rank of the agent that it names. This is a dead
-    agent, or else one whose user's program ended, or else a silent one, or else the one that owes
-    most. missing: what each host or switch owes; the one that owes most comes first."""
+    """Returns one line about the failure, and the rank of the agent that it names. It names a dead
+    agent if there is one, then one whose user's program ended, then one that does not answer, then
+    the one that owes most. missing: the packets or results that each host or switch should have
+    sent; the one that owes most comes first."""
     owing = [rank for name in missing for rank in group.ranks_at(name)[:1]]
     named = [*sorted(failure.dead), *failure.left, *sorted(failure.silent), *owing]
     if not named:

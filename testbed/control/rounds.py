@@ -1,5 +1,5 @@
-"""Tells other parts whenever a round of any job begins or ends, and measures what happens in
-between."""
+"""Tells other parts whenever a round of any job begins or ends, and measures processor time and
+carried bytes between these moments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agglab.testbed.usage import Usage
 
 
 class Counters(Protocol):
-    """The part of a backend that a meter reads."""
+    """The methods of a backend from which a Meter reads."""
 
     def now_ns(self) -> int: ...
 
@@ -26,7 +26,7 @@ class Counters(Protocol):
 class Meter:
     """Measures processor time and carried bytes in the periods in which rounds of any job run.
 
-    usage: the sum so far. spans: the periods that are complete.
+    usage: the processor time in these periods so far. spans: the periods that have ended.
     """
 
     def __init__(self, counters: Counters) -> None:
@@ -86,11 +86,12 @@ class Rounds:
         self._verifier.round_over(result, done)
 
     def broken_off(self, result: JobResult) -> None:
-        """Notes that an attempt will not be completed. `left` collects what its members have
-        received, after they have left it."""
+        """Notes that an attempt will not be completed. After the members have left the round,
+        `left` collects what they have received."""
         self._meter.over(broken_off=True)
         self._journal.tell("round_broken_off", of=result.job.name)
 
     def left(self, result: JobResult, number: int, members: Sequence[int]) -> None:
-        """Notes that members have left an aborted round, some of them perhaps with its result."""
+        """Notes that members have left an aborted round. Some of them may have received its
+        result."""
         self._verifier.broken_off(result, number, members)

@@ -1,4 +1,4 @@
-"""Runs generators concurrently on one clock.
+"""Runs generators concurrently on the clock of a backend.
 
 A process is a generator. It yields the time until which it waits. It is then sent the next event
 that concerns it, or None when that time has come. It runs only at these moments.
@@ -28,7 +28,8 @@ class RunClock:
         self.start_ns: int | None = None
 
     def start(self) -> Process[int]:
-        """Waits until the scenario's times count, and returns the moment from which they do."""
+        """Waits until the scenario's times begin to count, and returns the moment at which they
+        did."""
         while self.start_ns is None:
             yield FOREVER_NS
         return self.start_ns
@@ -66,7 +67,7 @@ class Scheduler:
 
     @property
     def until_ns(self) -> int:
-        """The time at which the next process is due if no event comes before."""
+        """The time at which the next process is due if no event comes before this time."""
         return min(self._deadlines.values(), default=FOREVER_NS)
 
     def post(self, event: Event) -> None:
@@ -82,13 +83,13 @@ class Scheduler:
                     self._advance(name, event)
 
     def expire(self) -> None:
-        """Wakes the processes whose time has come."""
+        """Wakes the processes that waited until a time that has come."""
         now_ns = self._now_ns()
         for name in [name for name, due_ns in self._deadlines.items() if due_ns <= now_ns]:
             self.wake(name)
 
     def wake(self, name: object) -> None:
-        """Wakes a process as if its time had come."""
+        """Wakes a process as if the time until which it waits had come."""
         self._advance(name, None)
 
     def _advance(self, name: object, event: Event | None) -> None:

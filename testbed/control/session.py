@@ -1,5 +1,5 @@
-"""The sessions of one job. All agents are configured again for a new session whenever the job's
-members, its share or the memory of one of its programs change."""
+"""The sessions of one job. When the members of a job, its share or the memory of one of its
+programs change, all agents are configured again. This begins a new session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes the entries of switches, at the start and when jobs, members or switches change."""
+"""Writes the table entries of switches, at the start and when jobs, members or switches change."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agglab.topologies import Topology
 
 
 class Switches(Protocol):
-    """The part of a backend that a TableWriter needs."""
+    """The methods of a backend that a TableWriter calls."""
 
     def write_entries(self, switch: str, entries: Entries) -> None: ...
 
@@ -50,8 +50,8 @@ class TableWriter:
         self._switches.write_entries(switch, self._wanted(switch))
 
     def control(self, job: int, changes: Changes) -> dict[str, int]:
-        """Sets the entries of a job's controller. job: the job's number. Returns for each switch
-        how many of these entries have changed."""
+        """Replaces the entries that a job's controller has set. job: the job's number. Returns for
+        each switch how many of these entries have changed."""
         own, differing = self._controlled.setdefault(job, {}), dict[str, int]()
         for switch, entries in changes.items():
             before, own[switch] = own.get(switch, ()), tuple(entries)

@@ -1,4 +1,4 @@
-"""Decides which runs can take turns, and runs a single run that has all turns."""
+"""Decides which runs can take turns with others, and takes all turns of a run that runs alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def exhaust(turns: Generator[None, None, T]) -> T:
-    """Takes all turns one after the other, and returns the generator's result."""
+    """Runs the generator to its end and returns its result."""
     while True:
         try:
             next(turns)

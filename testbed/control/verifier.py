@@ -29,14 +29,15 @@ class Verifier:
         self._rounds: list[tuple[JobResult, Round]] = []
 
     def round_over(self, result: JobResult, done: Round) -> None:
-        """Takes a completed round for verification. The rounds of one job come in their order."""
+        """Takes a completed round for verification. Rounds of one job must be given in their
+        order."""
         self._rounds.append((result, done))
         if self._at_once:
             self.finish()
 
     def broken_off(self, result: JobResult, number: int, members: Sequence[int]) -> None:
-        """Takes what members have received of a round that others did not complete. This is read
-        now, because the next attempt would overwrite it."""
+        """Takes the results that some members received in a round that other members did not
+        complete. The results are read now, because the next attempt would overwrite them."""
         attempt = self._judge.collect(result.job, number, members, over=False)
         if attempt.received:
             self._broken_off.append((result, attempt))
@@ -44,7 +45,7 @@ class Verifier:
             self.finish()
 
     def finish(self) -> None:
-        """Verifies everything that was taken and not yet verified."""
+        """Verifies all rounds that were taken and not yet verified."""
         for result, attempt in _taken(self._broken_off):
             self._judge_broken_off(result, attempt)
         for result, done in _taken(self._rounds):

@@ -1,4 +1,4 @@
-"""Implements `agglab figures`, which runs the figures and writes one page of what they show."""
+"""Implements `agglab figures`, which runs these scenarios and writes one page of what they show."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ PAGE = "index.html"
 
 
 def main(words: Sequence[str]) -> int:
-    """Runs the command. Returns 0 if every relation holds, and 1 if one does not. Otherwise returns
-    the exit code of the first run that did not pass, such as 3 if this machine cannot run it."""
+    """Runs `agglab figures`. Returns 0 if every relation that the figures expect holds, and 1 if
+    one does not. Otherwise returns the exit code of the first run that did not pass, such as 3 if
+    this machine cannot run it."""
     options = _parser().parse_args(words)
     out = terminal.outlet(sys.stdout)
     files = [find(name) for name in options.names or names()]
@@ -45,8 +46,8 @@ def main(words: Sequence[str]) -> int:
 
 
 def _endings(codes: Mapping[Variant, int]) -> Iterator[str]:
-    """Yields a line for each figure that was run and did not pass. The reason itself was printed
-    far above."""
+    """Yields a line for each figure that was run and did not pass. The lines remind of reasons that
+    were printed far above."""
     for each, code in codes.items():
         if code != PASSED:
             what = (
@@ -58,7 +59,8 @@ def _endings(codes: Mapping[Variant, int]) -> Iterator[str]:
 
 
 def _together(codes: Iterable[int]) -> int:
-    """Returns the exit code for several runs. A relation that does not hold takes precedence."""
+    """Returns the exit code for several runs. The code of a relation that does not hold takes
+    precedence."""
     others = [code for code in codes if code != PASSED]
     if not others:
         return PASSED

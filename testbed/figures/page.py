@@ -1,4 +1,4 @@
-"""Writes one page of all figures, from nothing but their result folders."""
+"""Writes one page of all figures. It reads only the result folders of their runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes the scenario of a figure for one clock, short or long."""
+"""Makes the scenario of a figure for one clock (real or virtual), in a short or a long version."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def find(name: str) -> Path:
 
 def variant(path: Path, clock: str, long: bool) -> Variant:
     """Returns the figure's scenario for a clock. In virtual time, contenders that need real links
-    are left out, together with the expectations about them. Raises ScenarioError if the file is not
-    a figure."""
+    are left out, together with what the figure expects of them. Raises ScenarioError if the file is
+    not a figure."""
     suite = load(path)
     if suite.figure is None:
         what = "is not a figure"

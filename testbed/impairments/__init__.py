@@ -1,5 +1,6 @@
-"""Seeded impairments, which depend on nothing but (key, frame number). Virtual links call these
-functions. Real links use eBPF programs that make the same decisions."""
+"""Random losses, delays and other impairments of frames, which depend only on a key (made from the
+seed) and the frame's number. Virtual links call these functions. Real links use eBPF programs that
+make the same decisions."""
 
 from agglab.testbed.impairments.decisions import Decider, FrameDecision, decider, deciders, flip
 from agglab.testbed.impairments.rng import (

@@ -1,9 +1,10 @@
-"""Decides what happens to frame k of a direction under each impairment (native/decisions.c).
+"""Decides what happens to frame k of a direction under each impairment, by calling
+native/decisions.c.
 
-Every decision depends only on (key, k). Gilbert-Elliott also keeps the state that it has reached,
-which follows from the same two numbers. Frames must be asked for in ascending order. Each
-impairment decides on every frame that arrives, even if another impairment has dropped it, so that
-none changes the decisions of another. The decision for a frame also applies to its duplicates.
+Every decision depends only on (key, k). Gilbert-Elliott also keeps its current state, which follows
+from the key and the frames before. Frames must be asked for in ascending order. Each impairment
+decides on every frame that arrives, even if another impairment has dropped it, so that none changes
+the decisions of another. The decision for a frame also applies to its duplicates.
 """
 
 from __future__ import annotations
@@ -76,8 +77,8 @@ class _Decision(ctypes.Structure):
 
 
 class Decider:
-    """The decisions of one impairment. key: the key of its random numbers. address: the address of
-    its `struct decider`, which exists as long as this object."""
+    """Makes the decisions of one impairment. key: the key of its random numbers. address: the
+    address of its `struct decider`, which exists as long as this object."""
 
     def __init__(self, impairment: Impairment, key: int) -> None:
         kind, settings = KINDS[type(impairment)]
@@ -109,7 +110,8 @@ def deciders(
     impairments: Sequence[Impairment], seed: int, link: str, direction: str
 ) -> list[Decider]:
     """Returns one decider for each impairment of a direction, in their order. The first uses the
-    direction's own key. The n-th, counted from 0, uses the key of part `n`."""
+    direction's own key. The n-th, counted from 0, uses the key whose `part` (see `direction_key`)
+    is n."""
     parts = ["", *(str(n) for n in range(1, len(impairments)))]
     keys = (direction_key(seed, link, direction, part) for part in parts)
     return [Decider(each, key) for each, key in zip(impairments, keys, strict=False)]
@@ -128,7 +130,7 @@ def flip(frame: bytes, bit: int) -> bytes:
 
 
 def _numbers(impairment: Impairment) -> list[int]:
-    """Returns the numbers that a list names, without those that no frame can have."""
+    """Returns the frame numbers that an impairment lists, without those that no frame can have."""
     if not isinstance(impairment, DropList):
         return []
     return [number for number in impairment.numbers if number < NUMBERS]

@@ -1,4 +1,5 @@
-"""Seeded random numbers by index. The same key and frame number always give the same 64 bits.
+"""Random numbers that follow from a key and an index. The same key and frame number always give the
+same 64 bits.
 
 The key of a direction is the BLAKE2b-64 digest, read as big endian, of the text
 `"<seed>/<link>/<direction>"`. The numbers depend on nothing else, so another host, another link or

@@ -11,8 +11,8 @@ How a run uses it:
         network.check()                                   # raises NodeFailed if a switch died
         statistics = network.statistics()
 
-Every error a user can cause or cure is a MachineLacks or a NodeFailed: one line, and for the latter
-the command and the last lines of its log.
+An error that a user can cause or cure is raised as MachineLacks or NodeFailed. Its message is one
+line. NodeFailed also has the command and the last lines of its log.
 """
 
 from agglab.testbed.errors import MachineLacks, NodeFailed

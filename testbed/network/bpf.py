@@ -62,8 +62,8 @@ class Assembler:
         self._emit(0x07 | ALU_OPS[op], dst, imm=value)
 
     def load_imm64(self, dst: int, value: int, pseudo: int = 0) -> None:
-        """Emits dst = a 64-bit constant. With PSEUDO_MAP_FD, `value` is the descriptor of a map,
-        and dst receives that map."""
+        """Emits `dst = value` for a 64-bit constant. With PSEUDO_MAP_FD, `value` is the descriptor
+        of a map, and dst receives that map."""
         self._emit(0x18, dst, pseudo, imm=_signed32(value))
         self._emit(0, imm=_signed32(value >> 32))
 
@@ -74,8 +74,8 @@ class Assembler:
         self._emit(0x63 | size, base, src, offset)
 
     def fetch_add(self, base: int, offset: int, src: int) -> None:
-        """Emits an atomic addition. The old value of `src` is added to the word at *(u64 *)(base +
-        offset), and `src` receives the word's old value."""
+        """Emits an atomic addition. The value of `src` is added to the word at *(u64 *)(base +
+        offset), and `src` receives the value that the word had before."""
         self._emit(0xDB, base, src, offset, imm=0x01)
 
     def jump(self, condition: str, dst: int, src: int, label: str) -> None:
@@ -134,7 +134,7 @@ def _update(descriptor: int, key: bytes, value: bytes) -> None:
 
 
 class NumberSet:
-    """A hash map that serves as a set of 64-bit numbers."""
+    """A hash map of the kernel that is used as a set of 64-bit numbers."""
 
     def __init__(self, numbers: Collection[int]) -> None:
         attributes = struct.pack("<IIII", BPF_MAP_TYPE_HASH, 8, 8, max(1, len(numbers)))
@@ -147,10 +147,11 @@ class NumberSet:
 
 
 class ArrayMap:
-    """An array map of `entries` values of `value_bytes` (a multiple of 8) each, all zero.
+    """An array map of the kernel, with `entries` values of `value_bytes` (a multiple of 8) each,
+    all zero.
 
-    kind: the type of the map. With BPF_MAP_TYPE_PERCPU_ARRAY, each processor has values of its own,
-    which only programs can use.
+    kind: the type of the map. With BPF_MAP_TYPE_PERCPU_ARRAY, each processor has separate values,
+    which only eBPF programs can use.
     """
 
     def __init__(self, value_bytes: int, entries: int = 1, kind: int = BPF_MAP_TYPE_ARRAY) -> None:
@@ -164,7 +165,7 @@ class ArrayMap:
         _update(self.descriptor, bytes(4), value)
 
     def read(self, count: int) -> bytes:
-        """Returns the first `count` values, one after the other."""
+        """Returns the first `count` values."""
         value = ctypes.create_string_buffer(self.value_bytes)
         key = ctypes.c_uint32()
         attributes = struct.pack(

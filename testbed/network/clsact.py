@@ -24,8 +24,8 @@ PRIORITY, ETH_P_ALL = 1, 3
 
 
 class Classifier:
-    """A program that runs on every frame that an interface receives, from construction until
-    `close`.
+    """An eBPF program that the kernel runs on every frame that an interface receives, from
+    construction until `close`.
 
     program: its descriptor. The interface is looked up in the caller's network namespace. Raises
     OSError if the kernel has no clsact or no cls_bpf.

@@ -3,9 +3,9 @@ arrive.
 
 The program runs as XDP in skb mode on the interface that receives the frames. A frame has then used
 the link's rate and queue, like a frame lost on a wire, and no socket has seen it yet. clsact
-ingress is too late, because packet sockets, which P4 switches and tcpdump read, get their copy
-before it. Only where frames are duplicated does a second program run at clsact ingress. It makes
-the copies.
+ingress is too late, because it runs after packet sockets, from which P4 switches and tcpdump read,
+have received their copy of the frame. If frames are to be duplicated, a second program at clsact
+ingress makes the copies.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from agglab.topologies import DropList, GilbertElliott, Impairment
 
 
 def refused(*impairments: Impairment) -> OSError | None:
-    """Returns why this kernel does not run such programs, or None if it does. Rootless containers
-    and user namespaces may not be allowed to. This is tried on the loopback interface of the
-    caller's namespace."""
+    """Returns why this kernel refuses the eBPF programs of impairments, or None if it accepts them.
+    Rootless containers and user namespaces may not be allowed to load programs. Loading is tried on
+    the loopback interface of the caller's namespace."""
     rules = tuple(Rule(each, 0) for each in impairments)
     try:
         ImpairedDirection("lo", DirectionRules("probe", "probe", rules, ())).close()
@@ -37,10 +37,10 @@ def refused(*impairments: Impairment) -> OSError | None:
 
 @dataclass(frozen=True)
 class Counts:
-    """The counts of one direction. seen: frames that arrived. dropped, corrupted: how many of
-    these. lost: frames lost because the link was down. numbers: the numbers k of the first dropped
-    frames, ascending. copied: copies made. unsent: frames dropped before they were sent, and not on
-    the way; unsent_bytes: their bytes."""
+    """The counts of one direction of a link. seen: frames that arrived. dropped, corrupted: how
+    many of the arrived frames were dropped or corrupted. lost: frames lost because the link was
+    down. numbers: the numbers k of the first dropped frames, ascending. copied: copies made.
+    unsent: frames that were dropped before they were sent; unsent_bytes: their bytes."""
 
     seen: int
     dropped: int = 0
@@ -59,7 +59,7 @@ def _load(stack: contextlib.ExitStack, code: bytes, kind: int) -> int:
 
 
 class ImpairedDirection:
-    """The program of one direction, attached from construction until `close`.
+    """The eBPF program of one direction of a link, attached from construction until `close`.
 
     It must be constructed in the receiving interface's network namespace.
     """

@@ -1,5 +1,5 @@
-"""Generates the eBPF program of one direction, which makes the decisions of `testbed/impairments/`
-in the kernel.
+"""Generates the eBPF program of one direction of a link, which makes the decisions of
+`testbed/impairments/` in the kernel.
 
 The registers hold: r6 the frame's context, r7 the counters, r8 the frame's number k, and r9 whether
 the frame is dropped. r0 to r5 are free for any use. Every rule decides on every frame, so that no
@@ -7,8 +7,9 @@ rule changes another's state.
 
 XDP cannot copy a frame to its receivers. It stores how many copies are due. `copier` runs after the
 packet sockets on the same processor, and makes the kernel receive the frame that many more times.
-On its way a copy has a group address as its source, which no other frame has. XDP recognizes the
-copy by that address and restores the original one. It neither counts the copy nor decides on it.
+Until it is received again, a copy has a multicast address as its source, which no other frame has.
+XDP recognizes the copy by that address and restores the original one. It neither counts the copy
+nor decides on it.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ class Maps:
 
 
 def program(rules: DirectionRules, maps: Maps) -> bytes:
-    """Returns the code of the direction's program. eBPF must be able to make all its impairments,
-    or an AssertionError is raised."""
+    """Returns the code of the direction's program. Raises AssertionError if one of the impairments
+    cannot be made with eBPF."""
     a = bpf.Assembler()
     a.alu(R6, "=", R1)
     _point_at(a, maps.counters, "out")
@@ -139,8 +140,8 @@ def _source_byte(a: bpf.Assembler, helper: int) -> None:
 
 
 def _receive_again(a: bpf.Assembler, label: str) -> None:
-    """Emits code that makes the kernel receive the frame again. The copy is counted first, because
-    another processor may see it before this one continues."""
+    """Emits code that makes the kernel receive the frame again. The counter of copies is increased
+    before this, because another processor may see the copy before this one continues."""
     a.alu_imm(R1, "=", 1)
     a.fetch_add(R7, COPIED, R1)
     a.alu(R1, "=", R6)
@@ -177,7 +178,8 @@ def _let_copies_pass(a: bpf.Assembler) -> None:
 
 @dataclass(frozen=True)
 class _Place:
-    """One rule while it is being translated. Labels contain its index among the rules."""
+    """A rule of a direction while its code is being emitted. Its labels contain its index among the
+    rules."""
 
     a: bpf.Assembler
     rules: DirectionRules
@@ -189,12 +191,12 @@ class _Place:
         return f"{name} {self.place}"
 
     def skip_unless_on(self) -> None:
-        """Emits a jump to the end of the rule that is taken if the rule's fault is not active."""
+        """Emits a jump to the end of the rule, which is taken if the rule's fault is not active."""
         if self.rule.fault is not None:
             _jump_unless_on(self.a, self.rules, self.maps, self.rule.fault, self.label("end"))
 
     def skip_unless_below(self, limit: int) -> None:
-        """Emits a jump to the end of the rule that is taken unless the draw in r2 is below the
+        """Emits a jump to the end of the rule, which is taken if the draw in r2 is not below the
         threshold."""
         if limit < ALWAYS:
             self.a.load_imm64(R3, limit)
@@ -239,8 +241,8 @@ def _listed(at: _Place) -> None:
 
 
 def _gilbert_elliott(at: _Place) -> None:
-    """Emits the rule. It stores the state of frame k together with its number. The states of a
-    fault advance even while the fault is not active."""
+    """Emits the rule for Gilbert-Elliott loss. The rule stores the state of frame k together with
+    its number. The states of a fault advance even while the fault is not active."""
     a, kind = at.a, at.rule.impairment
     assert isinstance(kind, GilbertElliott)
     _point_at(a, at.maps.states[at.place], at.label("end"))
@@ -329,8 +331,8 @@ def _skip_at_or_above(a: bpf.Assembler, limit: int, label: str) -> None:
 
 
 def _corrupt(at: _Place) -> None:
-    """Emits the rule. It inverts bit draw(2k + 1) mod (8 * frame bytes); bit 0 is the highest of
-    the first byte."""
+    """Emits the rule for corruption. The rule inverts bit draw(2k + 1) mod (8 * frame bytes); bit 0
+    is the highest of the first byte."""
     a, kind = at.a, at.rule.impairment
     assert isinstance(kind, Corrupt)
     at.skip_unless_on()
@@ -383,7 +385,7 @@ EBPF_KINDS = (*_DROPPING, Corrupt, Duplicate)
 
 
 def _lose_if_down(a: bpf.Assembler, rules: DirectionRules, maps: Maps) -> None:
-    """Emits code that drops every frame while the link is down. These frames do not count as
+    """Emits code that drops every frame while the link is down. These frames are not counted as
     dropped by a rule."""
     for number in rules.downs:
         _jump_unless_on(a, rules, maps, number, f"up {number}")
@@ -416,7 +418,7 @@ def _jump_unless_on(
 
 def _point_at(a: bpf.Assembler, array: int, missing: str) -> None:
     """Emits code that sets r0 to the address of a map's only value. missing: the label to which the
-    verifier requires a jump for the case that there is none."""
+    code jumps if there is no value; the kernel's verifier requires this jump."""
     a.alu_imm(R1, "=", 0)
     a.store(FRAME, -4, R1, W)
     a.load_imm64(R1, array, bpf.PSEUDO_MAP_FD)
@@ -427,8 +429,8 @@ def _point_at(a: bpf.Assembler, array: int, missing: str) -> None:
 
 
 def _draw(a: bpf.Assembler, key: int, times: int = 1, plus: int = 0) -> None:
-    """Emits r2 = output times * k + plus of splitmix64 from the state `key`, as in rng.splitmix64.
-    r3 is overwritten."""
+    """Emits r2 = output number (times * k + plus) of splitmix64 with the state `key`, as in
+    rng.splitmix64. r3 is overwritten."""
     a.alu(R2, "=", R8)
     if times != 1:
         a.alu_imm(R2, "*", times)

@@ -1,5 +1,5 @@
-"""Makes settings of interfaces that `ip` cannot make, in the calling thread's namespace: readiness,
-offloads, IPv6, processors."""
+"""Changes settings of interfaces that `ip` cannot change: readiness, offloads, IPv6, and the
+processor that handles received frames. It works on the namespace of the calling thread."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SYSCTLS = {
 
 
 def wait_until_running(interfaces: Iterable[str]) -> None:
-    """Waits until each interface has its queue. interfaces: that end of each cable that was set up
+    """Waits until each interface has its queue. interfaces: for each cable, the end that was set up
     first.
 
     The second end of a cable gets its queue when it is set up, but the first end gets it later from
@@ -59,8 +59,8 @@ def _flags(any_socket: socket.socket, interface: str) -> int:
 
 
 def set_sysctls() -> None:
-    """Sets SYSCTLS. A setting that this kernel does not have is skipped, because it is then not
-    needed either."""
+    """Sets the kernel settings in SYSCTLS. A setting that this kernel does not have is skipped,
+    because it is not needed there."""
     for name, value in SYSCTLS.items():
         path = Path("/proc/sys/net") / name
         if path.exists():
@@ -68,7 +68,8 @@ def set_sysctls() -> None:
 
 
 def offloads_off(interfaces: Iterable[str], commands: Sequence[int] = OFFLOAD_COMMANDS) -> None:
-    """Switches off these offloads of each interface. Raises OSError if the kernel refuses."""
+    """Switches off offloads of each interface. commands: the requests to the kernel that do so.
+    Raises OSError if the kernel refuses."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         for interface in interfaces:
             for command in commands:
@@ -80,9 +81,9 @@ def offloads_off(interfaces: Iterable[str], commands: Sequence[int] = OFFLOAD_CO
 def handled_by_one_processor(interfaces: Iterable[str], scratch: Path) -> None:
     """Makes one processor handle everything that each interface receives (receive packet steering).
 
-    Otherwise any processor may empty a queue of waiting frames into its own backlog. Frames in a
-    backlog that is delayed are then overtaken by frames that another processor took later. Steering
-    needs root outside of user namespaces, and CONFIG_RPS; without them nothing is changed.
+    Without this, any processor may empty a queue of waiting frames into its own backlog. Frames in
+    a backlog that is delayed are then overtaken by frames that another processor took later.
+    Steering needs root outside of user namespaces, and CONFIG_RPS; without them nothing is changed.
     """
     interfaces = sorted(interfaces)
     if not interfaces:

@@ -1,5 +1,5 @@
-"""Runs a function in network, mount and pid namespaces of its own. However it ends, the kernel
-removes everything.
+"""Runs a function in new network, mount and pid namespaces. However the function ends, the kernel
+removes everything in them.
 
 There are four processes. Each is the child of the one before it in this list, and the kernel kills
 it when that one dies:
@@ -14,7 +14,7 @@ run.
 
 The mount namespace is private: mounts made in it are not visible outside. Only the scratch
 directory is outside the namespaces (testbed/scratch.py), and `outer` holds the lock on it. Without
-root, `gate` first becomes root of a user namespace of its own.
+root, `gate` first becomes root of a new user namespace.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ def isolated(run: Callable[[Path], int]) -> int:
     `run`.
 
     scratch: a private directory with a short path (for Unix sockets), which is removed afterwards.
-    Ctrl-C, SIGTERM and SIGHUP reach `run` once, as KeyboardInterrupt. Such a signal more than
-    PATIENCE_S seconds later kills it. Returns INTERRUPTED for an uncaught KeyboardInterrupt, and
-    128 + n if signal n killed the run. It must be called from the main thread while no other thread
-    matters, because the run is a fork.
+    Ctrl-C, SIGTERM and SIGHUP reach `run` once, as KeyboardInterrupt. If another of these signals
+    arrives more than PATIENCE_S seconds later, it kills `run`. Returns INTERRUPTED for an uncaught
+    KeyboardInterrupt, and 128 + n if signal n killed the run. It must be called from the main
+    thread. Other threads do not exist in the forked child.
     """
     with scratch_folder() as scratch:
         return _supervise(lambda: _gate(lambda: _init(lambda: _run(run, scratch))))
@@ -79,8 +79,8 @@ def _supervise(child: Callable[[], NoReturn], orphans: bool = False) -> int:
 
 
 def _heeded() -> list[signal.Signals]:
-    """Returns the signals to handle. SIGHUP stays ignored under nohup. SIGINT is handled even if it
-    was ignored, because shells ignore it for any `command &`."""
+    """Returns the signals to handle. SIGHUP is not handled if it is ignored (nohup). SIGINT is
+    handled even if it was ignored, because shells ignore it for any `command &`."""
     hup_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     return [number for number in SIGNALS if not (number is signal.SIGHUP and hup_ignored)]
 
@@ -97,8 +97,8 @@ def _child(body: Callable[[], NoReturn], parent: int) -> NoReturn:
 
 
 class _Relay:
-    """A signal handler that passes the first signal on as SIGTERM, and signals more than PATIENCE_S
-    seconds later as SIGKILL."""
+    """A signal handler that passes signals on to a process: the first one as SIGTERM, and those
+    that arrive more than PATIENCE_S seconds later as SIGKILL."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
@@ -152,7 +152,7 @@ def _run(run: Callable[[Path], int], scratch: Path) -> NoReturn:
 
 class _InterruptOnce:
     """A signal handler that turns the first signal into KeyboardInterrupt and ignores later ones,
-    which must not break the clean-up.
+    so that they do not interrupt the clean-up.
 
     With SIG_IGN instead of this handler, Python would complain about signals that arrived just
     before.

@@ -1,5 +1,5 @@
-"""Reads the counters of links: those of interfaces through `ip`, those of queues through `tc`, and
-the others from eBPF."""
+"""Reads the counters of links: those of interfaces with `ip`, those of queues with `tc`, and the
+others from the maps of eBPF programs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NO_QUEUE = {"drops": 0, "packets": 0, "bytes": 0}
 
 @dataclass(frozen=True)
 class Sent:
-    """Frames that were put on a link, and their bytes."""
+    """How many frames were put on a link, and how many bytes they have."""
 
     packets: int
     bytes: int
@@ -38,9 +38,9 @@ def read_directions(
     native switches have counted, by direction name.
 
     buffered: names of links whose interfaces count a buffer of several frames as one packet. For
-    frames that hosts sent there, the queue's count is taken, which counts single frames.
-    by_switches: what switches sent there, by direction name. It is needed because before Linux
-    6.19, a queue does not count the frames in a packet socket's buffer.
+    frames that hosts sent on these links, the count of the queue is used, which counts single
+    frames. by_switches: what switches sent on these links, by direction name. It is needed because
+    before Linux 6.19, a queue does not count the frames in a packet socket's buffer.
     """
     nodes = {node: _read_node(pid) for node, pid in pids.items()}
     result = []
@@ -59,8 +59,8 @@ def read_directions(
 def sent_by_switches(
     topology: Topology, buffered: Container[str], switches: Sequence[SwitchStatistics]
 ) -> dict[str, Sent]:
-    """Returns what native switches sent on the buffered links, by direction name, as they counted
-    it themselves."""
+    """Returns by direction name what native switches sent on the buffered links. The switches
+    counted this themselves."""
     details = {switch.name: switch.details for switch in switches}
     found = {}
     for link in topology.links:
@@ -88,7 +88,8 @@ def carried_bytes(
 
 
 def _sent_bytes(table: str) -> dict[str, int]:
-    """Returns the bytes sent by each interface, the ninth number of its line."""
+    """Returns the bytes sent by each interface. table: the content of /proc/PID/net/dev, in which
+    this is the ninth number of a line."""
     lines = (line.partition(":") for line in table.splitlines()[2:])
     return {name.strip(): int(numbers.split()[8]) for name, _, numbers in lines}
 
@@ -96,8 +97,8 @@ def _sent_bytes(table: str) -> dict[str, int]:
 def port_counts(
     drops: Mapping[str, PortDrop], switches: Sequence[SwitchStatistics]
 ) -> dict[str, Counts]:
-    """Returns by direction what switches lost at their ports. Frames that were lost before they
-    were sent are also counted as sent, as if they had been lost at the far end."""
+    """Returns by direction which frames switches lost at their ports. Frames that were lost before
+    they were sent are also counted as sent, as if they had been lost at the far end."""
     details = {switch.name: switch.details for switch in switches}
     counts = {}
     for direction, drop in drops.items():
@@ -133,8 +134,8 @@ def _direction(
 
 
 def _read_node(pid: int) -> dict[str, dict[str, Any]]:
-    """Returns the counters of each interface: {"rx", "tx": counters of `ip -s`, "queue_drops",
-    "queue": those of its root queue}."""
+    """Returns the counters of each interface of a node: {"rx", "tx": counters of `ip -s`,
+    "queue_drops", "queue": counters of its root queue}."""
     with network_namespace(pid):
         devices = _json("ip", "-s", "-j", "link", "show", "type", "veth")
         queues = _json("tc", "-s", "-j", "qdisc", "show")

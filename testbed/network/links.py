@@ -37,7 +37,7 @@ Delay: TypeAlias = "Jitter | Reorder"
 
 def interface_mac(topology: Topology, end: LinkEnd) -> str:
     """Returns the MAC address of an interface. For a host this is the host's own. For port p of
-    switch number s (from 1) it is 02:01:<s>:<p>, with two bytes each."""
+    switch number s (from 1) it is 02:01:<s>:<p>, where <s> and <p> are two bytes each."""
     number = topology.switch_number(end.node)
     if number is None:
         return topology.host(end.node).mac
@@ -67,8 +67,8 @@ def _create_line(topology: Topology, pids: Mapping[str, int], link: Link, buffer
 
 
 def node_lines(topology: Topology, node: str) -> list[str]:
-    """Returns `ip -batch` lines to run inside a node. They set addresses and static neighbors, and
-    set everything up."""
+    """Returns lines for `ip -batch` to run inside a node. The lines set addresses and static
+    neighbors, and set all interfaces up."""
     lines = ["link set dev lo up"]
     for port in topology.ports(node):
         lines.append(f"link set dev {LinkEnd(node, port).interface} up")
@@ -90,8 +90,8 @@ def _host_lines(topology: Topology, name: str) -> list[str]:
 
 
 def first_ends(topology: Topology, order: Sequence[str]) -> dict[str, list[str]]:
-    """Returns by node which ends of cables are set up before their other ends, if nodes are set up
-    in that order."""
+    """Returns by node the ends of cables that are set up before the cables' other ends. order: the
+    order in which nodes are set up."""
     ends: dict[str, list[str]] = {node: [] for node in order}
     for link in topology.links:
         first = min((link.a, link.b), key=lambda end: order.index(end.node))
@@ -101,7 +101,8 @@ def first_ends(topology: Topology, order: Sequence[str]) -> dict[str, list[str]]
 
 @dataclass(frozen=True)
 class Sender:
-    """The shaping of the frames that an interface sends. at_times: delays that faults may add."""
+    """What shapes the frames that an interface sends: rate, queue and delay. at_times: delays that
+    faults may add."""
 
     interface: str
     direction: Direction
@@ -110,7 +111,7 @@ class Sender:
 
     @property
     def delayed(self) -> bool:
-        """Whether the interface has netem, at its root."""
+        """Whether the interface has netem, which makes delays, as its root queueing discipline."""
         return bool(self.direction.delay_us or delays(self.direction) or self.at_times)
 
     @property
@@ -118,8 +119,8 @@ class Sender:
         return "parent 20:1" if self.delayed else "root"
 
     def lines(self) -> list[str]:
-        """Returns `tc -batch` lines: delay (handle 20:), token bucket (1:), and the queue in front
-        of it (10:).
+        """Returns `tc -batch` lines that set up the delay (handle 20:), the token bucket (1:), and
+        the bucket's queue (10:).
 
         A delay before the rate has the same effect as one after it. A netem after a bucket would be
         the bucket's queue, so the time that a frame waits there would count as delay.
@@ -129,9 +130,9 @@ class Sender:
         return shape + ([] if rate_bps is None else self._rate("add", rate_bps))
 
     def rate_lines(self, rate_bps: int | None) -> list[str]:
-        """Returns lines that set another rate, also if the interface had none; None restores its
-        own rate. No queued frame is lost, with one exception: an interface without a rate of its
-        own loses its bucket again."""
+        """Returns lines that set another rate, also if the interface had none; None restores the
+        rate of the topology. No queued frame is lost, with one exception: if the topology gives the
+        interface no rate, restoring removes the bucket with its queue."""
         own_bps = self.direction.rate_bps
         if own_bps is not None:
             return self._rate("change", own_bps if rate_bps is None else rate_bps)
@@ -140,8 +141,8 @@ class Sender:
         return self._rate("add", rate_bps)
 
     def _rate(self, verb: str, rate_bps: int) -> list[str]:
-        """Returns lines that set the rate. A bucket that is changed passes its limit, in bytes, to
-        the fifo below it, so the queue is set again."""
+        """Returns lines that set the rate. When a bucket is changed, the kernel gives its limit, in
+        bytes, to the fifo below it. Therefore the lines set the queue again."""
         burst = burst_bytes(rate_bps, self.frame_bytes)
         # The limit is of the queue TBF brings along, which the child replaces.
         bucket = f"tbf rate {rate_bps}bit burst {burst} limit {burst}"
@@ -153,8 +154,8 @@ class Sender:
         ]
 
     def delay_lines(self, added: Sequence[Delay]) -> list[str]:
-        """Returns lines that set the interface's own delays plus those delays of `at_times` that
-        are in `added`."""
+        """Returns lines that set the interface's constant delays plus those delays of `at_times`
+        that are in `added`."""
         return [self._netem("change", added)]
 
     def _netem(self, verb: str, added: Sequence[Delay]) -> str:
@@ -193,7 +194,8 @@ def senders(
 
 
 def delays(direction: Direction) -> tuple[Delay, ...]:
-    """Returns the delays that netem makes. It uses random numbers of its own."""
+    """Returns the impairments of a direction that netem makes because they are delays. netem's
+    random numbers do not follow from the scenario's seed."""
     return tuple(each for each in direction.impairments if isinstance(each, DELAYS))
 
 

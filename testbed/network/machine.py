@@ -70,7 +70,7 @@ def lacks(topology: Topology, faults: Sequence[Fault] = ()) -> list[MachineLacks
 
 @dataclass(frozen=True)
 class Needs:
-    """What a run will use of the kernel. ebpf: what eBPF is used for, except constant loss, which a
+    """What a run will use of the kernel. ebpf: the uses of eBPF, except for constant loss, which a
     switch can also make. copies: those uses of eBPF that duplicate frames. impossible: what no
     kernel offers."""
 
@@ -148,8 +148,8 @@ def _importable(module: str) -> bool:
 
 
 def _probed_in_child(needs: Needs) -> list[Lack]:
-    """Returns what a forked child cannot do in namespaces of its own, after it has tried everything
-    once. When the child ends, nothing is left."""
+    """Returns what a forked child, which tries everything once, cannot do in new namespaces. When
+    the child ends, nothing is left."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:

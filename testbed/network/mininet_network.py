@@ -35,14 +35,14 @@ from agglab.topologies.graph import Impairment
 
 
 class MininetNetwork(BuiltOnEntry):
-    """A complete network. A context manager, which must be used inside `isolated`.
+    """The complete network of a run. It is a context manager that must be used inside `isolated`.
 
-    topology: what is built; all hosts and switches are in network namespaces of their own. seed:
-    the scenario's seed, from which losses derive. scratch: the folder that `isolated` passes on.
-    logs: the folder for the programs' logs. pcap_dir: the folder for switches' captures, or None.
-    faults: those that may begin; frames are counted for them from the start. buffered: names of the
-    links that carry several frames as one buffer (testbed/buffers.py). Each of them has a rate, and
-    a native switch at one end at least.
+    topology: what is built; each host and each switch has a separate network namespace. seed: the
+    scenario's seed, from which losses derive. scratch: the folder that `isolated` passes on. logs:
+    the folder for the programs' logs. pcap_dir: the folder for switches' captures, or None. faults:
+    the faults that may begin during the run; frames are counted for them from the start. buffered:
+    names of the links that carry several frames as one buffer (testbed/buffers.py). Each of these
+    links has a rate, and a native switch at one end or both.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class MininetNetwork(BuiltOnEntry):
 
     def stop_switch(self, name: str) -> None:
         """Kills a switch's program, which loses its registers and entries. `check` does not report
-        this."""
+        a switch that was stopped in this way."""
         switch = self._switches.pop(name)
         switch.close()
         switch.process.signal_group(signal.SIGKILL)
@@ -208,12 +208,13 @@ class MininetNetwork(BuiltOnEntry):
         ]
 
     def queues(self) -> Queues:
-        """Returns an object that repeatedly reads what waits in front of links. It must be closed
-        after use."""
+        """Returns an object that reads, as often as it is asked, how many frames wait in front of
+        links. It must be closed after use."""
         return Queues(self.topology, self._pids())
 
     def _cpu_s(self) -> dict[str, float]:
-        """Returns processor time by name. A restarted program has the same name as before."""
+        """Returns the processor time used so far, by name of the program. A restarted program has
+        the same name as before."""
         times: dict[str, float] = {}
         for process in self._processes:
             times[process.name] = times.get(process.name, 0.0) + process.cpu_s()
@@ -250,8 +251,8 @@ class MininetNetwork(BuiltOnEntry):
                 interfaces.offloads_off(own)
 
     def _impair_links(self) -> None:
-        """Applies impairments by eBPF. Where eBPF is not allowed, switches make the losses at their
-        ports."""
+        """Applies impairments by eBPF. If eBPF is not allowed, switches make the losses at their
+        ports instead."""
         with network_namespace(next(iter(self._pids().values()))):
             by_port = impaired.refused() is not None
         switches = {switch.name for switch in self.topology.switches}
@@ -270,7 +271,8 @@ class MininetNetwork(BuiltOnEntry):
         self._stack.callback(program.close)
 
     def _delay(self, direction: str, fault: int, delay: links.Delay | None) -> None:
-        """Sets the delay that a fault adds to a direction from now on; None if it adds none."""
+        """Sets the delay that a fault adds to a direction from now on; None if the fault adds no
+        delay any more."""
         delaying = self._delaying.setdefault(direction, {})
         delaying.pop(fault, None)
         if delay is not None:
@@ -294,7 +296,7 @@ class MininetNetwork(BuiltOnEntry):
         _batch("ip", links.node_lines(self.topology, node))
 
     def _delayed_to(self, node: str) -> list[str]:
-        """Returns the interfaces of a node whose frames netem has delayed."""
+        """Returns the interfaces of a node that receive frames which netem has delayed."""
         return [
             receiver.interface
             for link in self.topology.links
@@ -316,7 +318,7 @@ def _refuse_drops(setting: SwitchSetting, target: Target) -> None:
 
 
 def _delays_at_times(faults: Sequence[Fault]) -> dict[str, list[links.Delay]]:
-    """Returns by direction name what faults may add to its delay."""
+    """Returns by direction name the delays that faults may add to it."""
     found: dict[str, list[links.Delay]] = {}
     for fault in faults:
         if isinstance(fault.action, Impair) and isinstance(fault.action.impairment, links.DELAYS):

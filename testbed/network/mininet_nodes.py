@@ -1,4 +1,5 @@
-"""Mininet's classes without the work in the kernel, which the network does in batches.
+"""Replaces Mininet's classes by ones that only hold data. The kernel's part of the work is done by
+the network, in batches.
 
 This module must be imported instead of `mininet`. It keeps Mininet from changing the machine's
 settings and from printing.
@@ -41,15 +42,15 @@ class BatchedLink(Link):
 
 
 class P4Switch(Switch):
-    """A switch in a namespace of its own; the network starts its program."""
+    """A switch in a separate namespace. The network starts its program."""
 
     def start(self, controllers: object) -> None:
         return None
 
 
 def build_mininet(topology: Topology) -> Mininet:
-    """Returns a Mininet with all nodes, each with a shell in its own namespace. Their links exist
-    only in Mininet's data."""
+    """Returns a Mininet object with all nodes, each with a shell in its own namespace. The links
+    exist only in Mininet's data."""
     net = Mininet(topo=None, build=False, host=Host, switch=P4Switch, controller=None)
     try:
         for host in topology.hosts:
@@ -83,7 +84,7 @@ def _add_link(net: Mininet, topology: Topology, link: TopologyLink) -> None:
 
 
 def stop_nodes(net: Mininet) -> None:
-    """Ends every node's shell, which removes its namespace and interfaces."""
+    """Ends every node's shell, which removes the node's namespace and interfaces."""
     nodes: list[Node] = [*net.hosts, *net.switches]
     for node in nodes:
         node.terminate()

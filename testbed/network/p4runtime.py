@@ -1,4 +1,4 @@
-"""A P4Runtime client with the functions that a run needs; its errors contain the server's
+"""A P4Runtime client with the functions that a run needs. Its error messages contain the server's
 reasons."""
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ CHANNEL_OPTIONS = (
 
 
 class P4RuntimeError(ControlError):
-    """An error for a server that refused a request or did not answer. The message is one line with
-    the request, the code and the server's reason."""
+    """Raised if a server refused a request or did not answer. The message is one line with the
+    request, the code and the server's reason."""
 
 
 class P4RuntimeClient:
-    """The primary controller of one switch. address: in gRPC's notation, such as
+    """A connection to one switch as its primary controller. address: in gRPC's notation, such as
     `unix:/run/x.sock`."""
 
     def __init__(self, address: str, device_id: int, p4info: Path) -> None:
@@ -101,7 +101,7 @@ class P4RuntimeClient:
         self.change(NO_ENTRIES, entries)
 
     def change(self, old: Entries, new: Entries) -> None:
-        """Changes the entries from `old` to `new` by writing the differences at once."""
+        """Changes the entries from `old` to `new`. It writes all differences in one request."""
         request = pb.WriteRequest(device_id=self._device_id, election_id=self._election_id)
         for kind, group, replicas in group_changes(old, new):
             multicast = _replication(request, kind).multicast_group_entry
@@ -123,7 +123,7 @@ class P4RuntimeClient:
             self._explain("write", lambda: self._stub.Write(request, timeout=CALL_TIMEOUT_S))
 
     def read_counter(self, counter: str) -> dict[int, tuple[int, int]]:
-        """Returns (packets, bytes) by index of an indirect counter. It is named as in
+        """Returns (packets, bytes) by index of an indirect counter. The counter is named as in
         TableEntry."""
         request = pb.ReadRequest(device_id=self._device_id)
         request.entities.add().counter_entry.counter_id = self._names.counter(counter)
@@ -193,8 +193,8 @@ def _reasons(error: Any) -> Iterator[str]:
 
 
 class Names:
-    """The objects of a P4Info. They are found by full name, by alias, or by the last part of a name
-    if only one object has it."""
+    """The names of the objects of a P4Info. An object is found by its full name, by its alias, or
+    by the last part of its name if no other object shares that part."""
 
     def __init__(self, info: Any) -> None:
         self._info = info

@@ -1,5 +1,5 @@
-"""Reads how many frames were dropped because another process's packet sockets had no room for them,
-as the kernel counts them."""
+"""Reads from the kernel how many frames were dropped because another process's packet sockets had
+no room for them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _take_drops(found: socket.socket) -> int:
 
 
 def _sockets(pid: int) -> Iterator[socket.socket]:
-    """Yields the other process's sockets as sockets of this process."""
+    """Yields the other process's sockets, duplicated into this process."""
     process = os.pidfd_open(pid)
     try:
         for entry in Path(f"/proc/{pid}/fd").iterdir():

@@ -1,4 +1,4 @@
-"""A program running in a node's namespace."""
+"""Runs programs in the namespaces of nodes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ NICENESS = -10
 
 
 class NodeProcess:
-    """A node's program. It runs in a session of its own, so that Ctrl-C does not reach it.
+    """A program that runs in a node's namespace. It has a separate session, so that Ctrl-C does not
+    reach it.
 
     Both of its output streams go to `log`.
     """
@@ -87,7 +88,7 @@ class NodeProcess:
 
 
 def put_first(pid: int) -> None:
-    """Gives NICENESS to a process that leads a session of its own. Does nothing where that is not
+    """Gives a process that leads a session the niceness NICENESS. Does nothing if that is not
     allowed.
 
     With autogroups (sched(7)) the scheduler weighs sessions, and a process's niceness counts only

@@ -1,6 +1,6 @@
 """Reads quickly how many frames wait in front of links. It asks rtnetlink for the queueing
-disciplines of each node's interfaces, over sockets that stay open. `tc -s qdisc show` reports the
-same, but starts a program."""
+disciplines of each node's interfaces, over sockets that stay open. `tc -s qdisc show` would report
+the same numbers, but is slower because a program has to be started."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ REQUEST = HEADER.pack(
 
 
 class Queues:
-    """The queues of all directions of a network. pids: a process of each node."""
+    """Reads the queues of all directions of a network. pids: a process of each node."""
 
     def __init__(self, topology: Topology, pids: Mapping[str, int]) -> None:
         self._sockets: dict[str, socket.socket] = {}
@@ -48,7 +48,7 @@ class Queues:
 
     def look(self, now_ns: int) -> dict[str, Row]:
         """Returns for each direction a row of series.tracks.LINK: the bytes that have left the
-        queue so far, the drops so far, and what waits now."""
+        queue so far, the drops so far, and what waits in the queue now."""
         found: dict[str, Row] = {}
         for node, own in self._sockets.items():
             own.send(REQUEST)
@@ -64,7 +64,7 @@ class Queues:
 
 def _root_queues(own: socket.socket) -> Iterator[tuple[int, Row]]:
     """Yields (interface's index, (bytes sent, drops, waiting packets, waiting bytes)) for each root
-    qdisc."""
+    queueing discipline (qdisc) of a node."""
     while True:
         answer = own.recv(ANSWER_BYTES)
         at = 0
@@ -92,7 +92,7 @@ def _numbers(answer: bytes, begin: int, end: int) -> Row:
 
 
 def _attributes(answer: bytes, begin: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Yields (kind, begin, end) of each attribute's payload."""
+    """Yields for each netlink attribute its kind, and where its payload begins and ends."""
     while begin + 4 <= end:
         length, kind = struct.unpack_from(ATTRIBUTE, answer, begin)
         yield kind & 0x3FFF, begin + 4, begin + length

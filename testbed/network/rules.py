@@ -1,7 +1,8 @@
-"""Determines which impairments a direction has in a run. Each has its key, and may be switched on
-and off by a fault.
+"""Determines which impairments a direction has in a run. Each impairment has a key for its random
+numbers, and a fault may switch it on and off.
 
-The same list serves every way to apply them: eBPF (`impaired.py`) and the switch's own ports.
+The same list is used by both ways to apply impairments: eBPF (`impaired.py`) and the ports of
+switches.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ class Rule:
 @dataclass(frozen=True)
 class PortDrop:
     """A loss that the native switch makes at a port if there is no eBPF. It drops frames that
-    arrive there or, if `outgoing`, frames to be sent there, before they are queued."""
+    arrive at the port. If `outgoing` is set, it drops frames to be sent from the port, before they
+    are queued."""
 
     switch: str
     port: int
@@ -44,14 +46,14 @@ class PortDrop:
 
     @property
     def statistics(self) -> str:
-        """The name of this loss in the switch's statistics."""
+        """The key under which the switch's statistics count this loss."""
         return "drop_out" if self.outgoing else "drop_in"
 
 
 @dataclass(frozen=True)
 class DirectionRules:
-    """Everything that can happen to a direction's frames where they arrive. downs: the numbers of
-    the faults that take its link down."""
+    """Everything that can happen to the frames of a direction where they arrive. downs: the numbers
+    of the faults that take the direction's link down."""
 
     link: str
     direction: str
@@ -60,12 +62,12 @@ class DirectionRules:
 
     @property
     def only_loss(self) -> bool:
-        """Whether a switch's port can apply all rules, because they are constant Bernoulli loss."""
+        """Whether all rules are constant Bernoulli loss, which a switch can make at its ports."""
         return not self.faults and all(isinstance(rule.impairment, Drop) for rule in self.rules)
 
     def at_port(self, sender: LinkEnd, receiver: LinkEnd, switches: Container[str]) -> PortDrop:
-        """Returns the only rule as a drop at a switch: the one where the frames arrive or, if that
-        is a host, the one that sends them."""
+        """Returns the direction's only rule as a drop at a port of a switch. This is the switch
+        where the frames arrive or, if they arrive at a host, the one that sends them."""
         (rule,) = self.rules
         assert isinstance(rule.impairment, Drop)
         end = receiver if receiver.node in switches else sender

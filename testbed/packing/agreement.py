@@ -20,7 +20,7 @@ them, because it depends on the machine."""
 
 
 def virtual_differences(packed: Path, again: Path) -> Iterator[str]:
-    """Yields a line for each file that differs."""
+    """Yields a line for each file of a virtual run that differs."""
     names = {_inside(path, folder) for folder in (packed, again) for path in _compared(folder)}
     for name in sorted(names):
         first, second = packed / name, again / name
@@ -46,7 +46,7 @@ def _first_difference(a: bytes, b: bytes) -> str:
 
 
 def real_differences(packed: Path, again: Path, within: float) -> Iterator[str]:
-    """Yields a line for each value that does not agree. Raises NoResults."""
+    """Yields a line for each value of a real run that does not agree. Raises NoResults."""
     found = compare(read(packed), read(again))
     for label in found.unmatched:
         yield f"{label}: is in only one of the two results"
@@ -77,8 +77,8 @@ def _of_pair(pair: Pair, within: float) -> Iterator[str]:
 
 
 def _agree(times: Times, within: float) -> bool:
-    """Returns whether the times agree. They also agree if neither run has rounds; the flags say
-    whether that was right."""
+    """Returns whether the times agree within the tolerance. They also agree if neither run has
+    rounds; the flags of metrics.json tell whether that is right."""
     if times.difference is None:
         return len(times.a) == len(times.b) == 0 or times.same
     return 1 / (1 + within) <= times.difference.ratio <= 1 + within

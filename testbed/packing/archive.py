@@ -48,7 +48,7 @@ pack."""
 
 
 class BadPack(Exception):
-    """An error for a file that is not a pack, or whose listing does not match its content. The
+    """Raised for a file that is not a pack, or whose listing does not match its content. The
     message is one line."""
 
 
@@ -152,8 +152,8 @@ def _listed(
 def _write(
     archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path, described: Mapping[str, Any]
 ) -> None:
-    """Writes a member to a file. It never writes more bytes than were listed, however large the
-    member is when unpacked."""
+    """Writes a member to a file. It never writes more bytes than the listing states, however large
+    the member is when unpacked."""
     size, digest, written = described["bytes"], hashlib.sha256(), 0
     path.parent.mkdir(parents=True, exist_ok=True)
     with archive.open(member) as source, path.open("xb") as file:

@@ -42,7 +42,8 @@ def pack_main(words: Sequence[str]) -> int:
 
 
 def repeat_main(words: Sequence[str]) -> int:
-    """Runs `agglab repeat` and returns its exit code. Raises what a run raises."""
+    """Runs `agglab repeat` and returns its exit code. Raises the exceptions of the runs that it
+    repeats."""
     options = _repeat_parser().parse_args(words)
     from agglab.testbed.run import run
 

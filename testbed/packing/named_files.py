@@ -1,4 +1,4 @@
-"""Handles the files that a scenario names when it is packed and unpacked. Scenarios in a pack may
+"""Handles, during packing and unpacking, the files that a scenario names. Scenarios in a pack may
 come from an untrusted source. Therefore the names in them are checked before any of these files is
 read as a program."""
 
@@ -22,12 +22,12 @@ OWN_BYTES_MAX = 2**24
 
 
 class CannotPack(Exception):
-    """An error for a result that cannot be packed. The message is one line."""
+    """Raised for a result that cannot be packed. The message is one line."""
 
 
 def scalars(node: Node, key: str = "") -> Iterator[tuple[str, str]]:
-    """Yields (last word of the key, text) for every value. For a value of a sweep's axis, this is
-    the last word of the axis' path."""
+    """Yields (last word of the key, text) for every value. For a value of a sweep's axis, the word
+    is the last one of the path that the axis sweeps."""
     if isinstance(node, Scalar):
         yield key, node.text
     elif isinstance(node, Items):
@@ -56,8 +56,8 @@ def _last(path: str) -> str:
 
 
 def code_in(root: Node) -> list[str]:
-    """Returns the values that name Python code of the pack's author. Only a user who trusts the
-    author should run it."""
+    """Returns the values that name Python code which comes with the pack. Only a user who trusts
+    the pack's author should run it."""
     known = set(systems.names())
     found = [
         text
@@ -81,7 +81,8 @@ def _is_own(text: str) -> bool:
 
 
 class OwnFiles:
-    """Collects the files that a scenario names. files: their contents, by path in the pack."""
+    """Collects the files that a scenario names. files: their contents, by their path in the
+    pack."""
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
@@ -103,7 +104,8 @@ class OwnFiles:
         return f"{inside}{colon}{wanted}"
 
     def _folder(self, file: Path) -> str:
-        """Returns the pack's folder for this file. All files of one folder share it."""
+        """Returns the folder in the pack for this file. All files of one folder are put into the
+        same folder of the pack."""
         return self._folders.setdefault(file.parent, f"{OWN}/{len(self._folders)}")
 
     def _add_all(self, folder: Path, inside: str, patterns: tuple[str, ...]) -> None:

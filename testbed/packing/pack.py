@@ -40,8 +40,9 @@ runs/<n>/metrics.json what was measured, runs/<n>/report.html the report.
 
 
 def pack(folders: Sequence[Path], out: Path, within: float) -> list[str]:
-    """Writes the pack `out` and returns remarks for the user, one line each. within: how far the
-    median times of real runs may differ from these and still agree, as a share.
+    """Writes the pack `out` and returns remarks for the user, one line each. within: the largest
+    relative difference at which the median times of a repeated real run still agree with the packed
+    ones.
 
     Raises NoResults, CannotPack or OSError.
     """
@@ -70,7 +71,7 @@ def pack(folders: Sequence[Path], out: Path, within: float) -> list[str]:
 
 
 def _check(files: Mapping[str, bytes]) -> None:
-    """Raises CannotPack for files that a reader would not accept."""
+    """Raises CannotPack for files that `agglab repeat` would refuse."""
     for name, content in files.items():
         if len(name) > archive.NAME_MAX or not archive.NAME.fullmatch(name):
             raise CannotPack(f"{name}: a pack cannot hold a file of this name")
@@ -110,8 +111,8 @@ def _run(folder: Path, place: str, within: float) -> tuple[dict[str, Any], dict[
 
 def is_virtual(metrics: Mapping[str, Any]) -> bool:
     """Returns whether all runs of a result were in virtual time, where every repetition gives the
-    same result. Only such runs account for every frame. This cannot be known of a run that was
-    aborted, which counts as real."""
+    same result. A run is known to be virtual if its metrics say that every frame is accounted for.
+    An aborted run has no such metrics and counts as real."""
     balanced = [lookup(run.metrics, "accounts.balanced") for run in runs_of(metrics)]
     return bool(balanced) and None not in balanced
 
@@ -133,8 +134,8 @@ def _commit(runs: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _patch(runs: Sequence[Mapping[str, Any]]) -> bytes:
-    """Returns the changes to the commit that produced the runs, if they are still known; else an
-    empty text."""
+    """Returns the uncommitted changes to the source with which the runs were made, as a patch, if
+    they are still known; otherwise an empty text."""
     here = code_sha256()
     modified = [r for r in runs if (r["git"] or {}).get("modified") and r["code_sha256"] == here]
     if not modified or (git_facts() or {}).get("commit") != modified[0]["git"].get("commit"):

@@ -41,7 +41,7 @@ def repeat(pack: Path, results: Path, trusted: bool, run: Run, out: TextIO) -> i
     `agglab.testbed.run.run`. Returns PASSED if all runs agree, FAILED if one does not, or the exit
     code of a run that was aborted.
 
-    Raises BadPack, NoResults, and what `load` and `run` raise.
+    Raises BadPack, NoResults, and the exceptions of `load` and `run`.
     """
     with tempfile.TemporaryDirectory(prefix="agglab-pack-") as scratch:
         listing = archive.extract(pack, Path(scratch))

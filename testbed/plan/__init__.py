@@ -1,6 +1,7 @@
-"""Plans what every program is filled with, from a topology: pure values, no kernel.
+"""Computes from a topology the entries with which every switch's program is filled. It only
+computes values and does not touch the kernel.
 
-forwarding(topology) -> entries by switch      # plain forwarding, which is part of every program
+forwarding(topology) -> entries by switch # plain forwarding, which is part of every program
 aggregation_tree(wiring, hosts, index) -> Tree # for systems that sum in switches
 """
 

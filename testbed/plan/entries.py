@@ -1,4 +1,5 @@
-"""The entries of a switch as plain values: table entries, multicast groups and clone sessions."""
+"""Defines the entries of a switch as values without behavior: table entries, multicast groups and
+clone sessions."""
 
 from __future__ import annotations
 
@@ -9,13 +10,13 @@ from typing import NamedTuple
 
 @dataclass(frozen=True)
 class TableEntry:
-    """A table entry. Table, action, match fields and parameters have their P4Info name, or a last
-    part of it that no other object has.
+    """A table entry. Table, action, match fields and parameters are given by their name in P4Info,
+    or by the last part of that name if no other object shares it.
 
     match: the value of each field: a number (exact), (value, prefix length) (lpm), (value, mask)
     (ternary) or (low, high) (range). Values are unsigned. priority: for ternary and range matches;
-    the largest wins. default: whether the entry is the table's action if nothing matches; it then
-    has no match.
+    the entry with the largest one wins. default: whether the entry sets the table's default action,
+    for packets that nothing matches; `match` is then empty.
     """
 
     table: str
@@ -27,8 +28,8 @@ class TableEntry:
 
 
 class Replica(NamedTuple):
-    """A copy of a packet. port: where it leaves. instance: its number in the program
-    (egress_rid)."""
+    """One copy of a packet that a group or session makes. port: where the copy leaves. instance:
+    the number by which the P4 program tells copies apart (egress_rid)."""
 
     port: int
     instance: int = 1
@@ -36,8 +37,8 @@ class Replica(NamedTuple):
 
 @dataclass(frozen=True)
 class CloneSession:
-    """A clone session: the copies of packets that are cloned to it. max_bytes: the length to which
-    each copy is cut; 0 for no limit."""
+    """A clone session. replicas: the copies that are made of each packet cloned to the session.
+    max_bytes: the length to which each copy is cut; 0 for no limit."""
 
     replicas: tuple[Replica, ...]
     max_bytes: int = 0

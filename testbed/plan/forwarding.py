@@ -1,7 +1,8 @@
 """Computes the entries that every program needs: where frames for each host go, where unknown ones
 are flooded, and which source addresses may enter through a port.
 
-They are for the control block of p4/include/forwarding.p4, whatever else a program does.
+The entries belong to the control block of p4/include/forwarding.p4, and do not depend on what else
+a program does.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ def forwarding(topology: Topology) -> dict[str, Entries]:
 
 
 def flooding_groups(wiring: Wiring, switch: str) -> dict[int, tuple[Replica, ...]]:
-    """Returns the only multicast group, which has the ports to which the switch floods."""
+    """Returns the multicast group with the ports to which the switch floods. A forwarding program
+    has no other group."""
     return {FLOOD_GROUP: tuple(map(Replica, wiring.flooding[switch]))}
 
 

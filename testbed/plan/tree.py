@@ -15,8 +15,9 @@ Port = int
 
 @dataclass(frozen=True)
 class Branch:
-    """One switch's part in a job. children: (port, node) in the order of their bits, where a node
-    is a worker's host or a lower switch. parent: (port, switch); None at the root."""
+    """A switch that sums for a job, and its place in the job's tree. children: (port, node) in the
+    order of their bits, where a node is a worker's host or a lower switch. parent: (port, switch);
+    None at the root."""
 
     switch: str
     children: tuple[tuple[Port, str], ...]
@@ -25,8 +26,8 @@ class Branch:
 
 @dataclass(frozen=True)
 class Tree:
-    """The switches that sum one job. branches: each switch's part, by switch; the root comes
-    first."""
+    """The switches that sum one job. branches: the Branch of each switch, by the switch's name; the
+    root comes first."""
 
     root: str
     branches: Mapping[str, Branch]
@@ -58,7 +59,7 @@ class Wiring:
         return [(port, node) for port, node in self.ports[switch].items() if node in self.ports]
 
     def port_to(self, switch: str, node: str) -> Port:
-        """Returns the switch's port whose cable ends at `node`."""
+        """Returns the port of the switch whose cable ends at `node`."""
         return next(port for port, other in self.ports[switch].items() if other == node)
 
     def ways(self, start: str) -> dict[str, str]:
@@ -101,8 +102,9 @@ class Wiring:
 
     @cached_property
     def flooding(self) -> dict[str, tuple[Port, ...]]:
-        """The ports to which each switch floods. These are the ports of all its hosts, and those
-        cables to switches that belong to one tree, so that there are no loops."""
+        """The ports to which each switch floods. These are the ports of all its hosts, and the
+        ports of cables to other switches that belong to one spanning tree, so that there are no
+        loops."""
         tree: dict[str, set[str]] = {switch: set() for switch in self.switches}
         reached: set[str] = set()
         for switch in self.switches:

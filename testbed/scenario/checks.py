@@ -1,4 +1,4 @@
-"""Checks a whole scenario: finds values that are possible each by itself but not together."""
+"""Checks a whole scenario: finds values that are each possible alone but cannot be combined."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SHAPE_KEYS = tuple(item.name for item in fields(Shape) if item.name != "kind")
 
 
 def check(scenario: Scenario, reader: Reader) -> Topology | None:
-    """Appends to `reader.problems` everything that follows from the keys that were read without
+    """Appends to `reader.problems` the problems of combinations of keys that were each read without
     error. Returns the network as `graph.bare` makes it, if it can be built.
 
     A mistake in one section does not hide those in others: a check is skipped only if a key that it
@@ -60,7 +60,7 @@ def check(scenario: Scenario, reader: Reader) -> Topology | None:
 
 
 def _keys(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
-    """Yields problems of the keys for the whole network."""
+    """Yields problems of the keys that concern the whole network."""
     if trust("switch.target", "backend"):
         yield from _target(scenario)
     if trust("links.mtu"):
@@ -102,7 +102,7 @@ def _abilities(scenario: Scenario, reader: Reader) -> Iterator[Finding]:
 
 
 def _keys_of_kind(path: str, workload: Workload, reader: Reader) -> Iterator[Finding]:
-    """Yields keys that only other kinds of workload have."""
+    """Yields the given keys of a workload that only other kinds of workload have."""
     if not reader.trust()(f"{path}.kind"):
         return
     for name in workloads.KINDS[workload.kind].unread:
@@ -132,7 +132,7 @@ def own_program(
     scenario: Scenario, sources: Mapping[str, Source], scenario_folder: Path
 ) -> tuple[Path | None, tuple[str, str] | None]:
     """Returns the P4 source that replaces the system's only program, if the scenario names one. If
-    it cannot be used, returns None, and a pair of what is wrong and what is allowed."""
+    it cannot be used, returns None, and a pair of texts: what is wrong and what is allowed."""
     own = scenario.switch.program
     if own is None:
         return None, None
@@ -171,7 +171,7 @@ def _target(scenario: Scenario) -> Iterator[Finding]:
 
 
 def _bridge(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
-    """Yields the keys that need a P4 program although the target runs none."""
+    """Yields the keys that need a P4 program, if the target is `bridge`, which runs none."""
     if scenario.switch.target != "bridge" or not trust("switch.target"):
         return
     switch = scenario.switch
@@ -187,8 +187,8 @@ def _bridge(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
 
 
 def _queues(scenario: Scenario) -> Iterator[Finding]:
-    """Yields queues that are too small for a frame of the MTU, because nothing would ever leave
-    them."""
+    """Yields queues that are smaller than a frame of the MTU. Such a frame could never be sent
+    through them."""
     frame_bytes = scenario.links.mtu_bytes + ETHERNET_BYTES
     stated = [("links.queue", scenario.links.queue_bytes)]
     for i, override in enumerate(scenario.links.overrides):
@@ -249,7 +249,7 @@ def _warmup(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
 
 
 def _jobs(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
-    """Yields problems of jobs that can be found without a network."""
+    """Yields problems of jobs that can be found without building the network."""
     if not trust("jobs"):
         return
     if len(scenario.jobs) > MAX_JOBS:
@@ -299,8 +299,8 @@ def _servers(known: Known, graph: Topology) -> Iterator[Finding]:
 
 
 def _nobody(known: Known, graph: Topology, i: int) -> Finding:
-    """Returns the problem of a job without workers: no host matches its patterns, or the hosts that
-    match are reserved for servers."""
+    """Returns the problem of job `i` if it has no workers: either no host matches its patterns, or
+    the hosts that match are reserved for servers."""
     serving = known.system.reserved_hosts(known.scenario, graph)
     names = [host.name for host in graph.hosts if host.name not in serving]
     if not names:

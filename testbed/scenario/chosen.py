@@ -1,5 +1,5 @@
-"""Finds the system that a scenario's document chooses, and removes keys that were meant for another
-system.
+"""Finds the system that a scenario's YAML document chooses, and removes keys that were meant for
+another system.
 
 A document has layers, and each layer may change keys of those before it: the file, `--set`, a point
 of the sweep, and a contender's own keys.
@@ -18,7 +18,7 @@ OF_A_PROGRAM = ("switch.program", "switch.entries")
 
 
 def stated(root: Node) -> Node | None:
-    """Returns the node that names the system."""
+    """Returns the node of the document that states the system's name."""
     return root.get("system") if isinstance(root, Mapping) else None
 
 
@@ -36,11 +36,12 @@ def find(name: str, home: Path) -> System | str:
 
 
 def left_out(layers: Sequence[Node], home: Path) -> Node:
-    """Returns the last layer without what was meant for another system. A later layer may choose
-    another system than those before it. Then these may state keys that the new system does not
-    read, the program of the previous system, and a section for a user's own system.
+    """Returns the last of the documents in `layers` without the keys that were meant for another
+    system. A later layer may choose another system than those before it. Then the earlier layers
+    may state keys that the new system does not read, the program of the previous system, and a
+    section for a user's own system.
 
-    layers: the document with the first layer alone, then each time with one more layer applied.
+    layers: the documents that result from the first layer alone, from the first two, and so on.
     """
     root, nodes = layers[-1], [stated(layer) for layer in layers]
     above = next(i for i, node in enumerate(nodes) if node is nodes[-1])

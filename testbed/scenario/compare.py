@@ -1,5 +1,5 @@
-"""Reads `compare:`, the contenders on one network. Each contender is a scenario of its own: its
-keys replace those of the scenario's document before this is read."""
+"""Reads `compare:`, the contenders on one network. Each contender is a complete scenario: its keys
+replace those of the scenario's document before the result is read."""
 
 from __future__ import annotations
 
@@ -98,7 +98,8 @@ def _allowed(own: Node, path: str, problems: list[Problem]) -> Node:
 
 
 def _refused(own: Node) -> Iterator[tuple[Sequence[str], str, str]]:
-    """Yields the path of each forbidden key, what is wrong with it, and what is allowed."""
+    """Yields for each key that a contender must not state its path, what is wrong with it, and what
+    is allowed."""
     for key in OF_THE_SCENARIO:
         yield (key,), "belongs to the whole scenario, not to one contender", "remove it here"
     for key in FIXED:
@@ -114,7 +115,7 @@ def _refused(own: Node) -> Iterator[tuple[Sequence[str], str, str]]:
 
 
 def unfair(scenario: Scenario, place: Callable[[str], Where]) -> Iterator[Problem]:
-    """Yields the problems of what the scenario must not state beside its contenders. place: a
+    """Yields the problems of keys that the scenario must not state outside its contenders. place: a
     function that returns where a key is in the file."""
     for i, job in enumerate(scenario.jobs if scenario.compare else ()):
         if job.end_s is not None:
@@ -134,8 +135,8 @@ def unfair(scenario: Scenario, place: Callable[[str], Where]) -> Iterator[Proble
 
 
 def together(found: Mapping[str, Sequence[Problem]]) -> Iterator[Problem]:
-    """Yields the problems of all contenders. Problems that every contender has belong to the
-    scenario; the others name their contender."""
+    """Yields the problems of all contenders. A problem that every contender has is reported for the
+    scenario. The others name their contender."""
     of_all = set.intersection(*(set(problems) for problems in found.values()))
     for name, problems in found.items():
         for problem in problems:
@@ -147,8 +148,8 @@ def together(found: Mapping[str, Sequence[Problem]]) -> Iterator[Problem]:
 def unlike(
     contenders: Sequence[Contender], networks: Sequence[tuple[Topology, Sequence[Job]]]
 ) -> Iterator[Problem]:
-    """Yields the problems of networks or workers that differ between contenders although no key
-    says so. networks: each contender's graph and jobs."""
+    """Yields a problem for each difference between the contenders' networks or workers that no key
+    of theirs explains. networks: each contender's graph and jobs."""
     first, (graph, jobs) = contenders[0], networks[0]
     for other, (its_graph, its_jobs) in zip(contenders[1:], networks[1:], strict=True):
         where, path = other.own.where, f"compare.{other.name}"

@@ -1,8 +1,8 @@
 """Finds what links do to frames during the whole run.
 
-Two places can state it: `links.loss` with its overrides, and the entries of `faults` that are
-impairments without times. Both have the same meaning, and a direction has at most one impairment of
-a kind.
+Two places in a scenario can state such an impairment: `links.loss` with its overrides, and the
+entries of `faults` that are impairments without times. Both have the same meaning, and a direction
+has at most one impairment of a kind.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Stated:
 
 
 def is_constant(entry: FaultEntry) -> bool:
-    """Returns whether the entry is an impairment for the whole run. Otherwise it is a Fault that
-    begins and may end."""
+    """Returns whether the entry is an impairment for the whole run. An entry that is not is a
+    Fault, which begins and may end."""
     always = not entry.at_s and entry.at_chunk is None and duration_s(entry) is None
     return KINDS[entry.kind].impairment is not None and always
 
@@ -49,8 +49,8 @@ def impairments(scenario: Scenario, link: str, direction: str) -> tuple[Impairme
 def doubled(
     scenario: Scenario, graph: Topology, trust: Trust, sound: Collection[int]
 ) -> Iterator[Finding]:
-    """Yields the problems of entries in `faults` that state what another key already states. sound:
-    the numbers of the entries that have no other problem."""
+    """Yields a problem for each entry of `faults` that states an impairment which another key
+    already states. sound: the numbers of the entries that have no other problem."""
     told = set()
     ways = [(link.name, way) for link in graph.links for way, _, _, _ in link.directions()]
     for link, way in ways:
@@ -70,8 +70,8 @@ def _stated(
     trust: Trust = EVERYTHING,
     sound: Collection[int] | None = None,
 ) -> Iterator[Stated]:
-    """Yields the impairments that the file states for one direction. A loss of 0 in `links` states
-    none."""
+    """Yields the impairments that the file states for one direction. A loss of 0 in `links` is not
+    an impairment."""
     path, loss = stated(scenario.links, "loss", link, direction, trust)
     if loss is None or loss > 0:
         yield Stated(LOSS, path, None if loss is None else _loss(loss))

@@ -39,7 +39,8 @@ def _all_keys() -> Iterator[tuple[str, Key, Any]]:
 
 
 def fault_table() -> str:
-    """Returns a row for each kind of fault: where it happens, its own keys, meaning."""
+    """Returns a row for each kind of fault: where it happens, the keys that only it has, and its
+    meaning."""
     rows = ["| kind | where | keys | what happens |", "|---|---|---|---|"]
     for name, kind in KINDS.items():
         own = ", ".join(f"`{each}`" for each in (*kind.needs, *kind.may))
@@ -69,7 +70,8 @@ def metric_table() -> str:
 
 
 def _meaning(said: Mapping[str, Sequence[str]]) -> str:
-    """Returns the text on a metric's meaning. said: the systems for which each meaning holds."""
+    """Returns the text on a metric's meaning. said: each meaning, with the systems for which it
+    holds."""
     if len(said) == 1:
         return next(iter(said))
     return "; ".join(f"{', '.join(names)}: {meaning}" for meaning, names in said.items())

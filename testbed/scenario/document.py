@@ -1,5 +1,5 @@
-"""Parses YAML text to a small tree that keeps line numbers. Size, depth and alias expansion are
-limited.
+"""Parses YAML text into a tree of Scalar, Items and Mapping, which keep their line numbers. Size,
+depth and alias expansion are limited.
 
 Scalars remain text in this tree. The key to which a scalar belongs decides what it means
 (`kinds.py`). Therefore YAML's own guesses (`on` is true, `1:30` is 90, `1e6` is text) have no
@@ -116,8 +116,8 @@ def overlaid(node: Node, over: Node) -> Node:
 
 
 def nodes_at(node: Node, words: Sequence[str]) -> list[Node]:
-    """Returns the nodes that the tree has at a path of keys; `jobs[]` stands for every item of a
-    list."""
+    """Returns the nodes of the tree at the path of keys in `words`; `jobs[]` stands for every item
+    of a list."""
     if not words:
         return [node]
     key = words[0].removesuffix("[]")
@@ -130,7 +130,7 @@ def nodes_at(node: Node, words: Sequence[str]) -> list[Node]:
 
 def changed(node: Node, words: Sequence[str], change: Callable[[Node], Node | None]) -> Node:
     """Returns a copy of the tree in which `change` is applied to each node that `nodes_at` finds.
-    If it returns None, the node is removed."""
+    If `change` returns None, the node is removed."""
     if isinstance(node, Items):
         return replace(node, items=tuple(changed(item, words, change) for item in node.items))
     if not isinstance(node, Mapping):
@@ -146,7 +146,7 @@ def changed(node: Node, words: Sequence[str], change: Callable[[Node], Node | No
 
 
 def without(node: Node, words: Sequence[str], these: Sequence[Node]) -> Node:
-    """Returns a copy of the tree from which these nodes at the path are removed."""
+    """Returns a copy of the tree without those nodes at the path that are in `these`."""
     return changed(node, words, lambda old: None if any(old is gone for gone in these) else old)
 
 
@@ -171,8 +171,8 @@ class _Writer:
         return yaml.MappingNode(MAPPING, pairs, flow_style=not pairs)
 
     def _scalar(self, scalar: Scalar) -> yaml.ScalarNode:
-        """Returns a plain scalar with the tag that YAML would guess, so that it is written plain
-        again."""
+        """Returns a plain scalar with the tag that YAML would guess from its text, so that PyYAML
+        writes it without quotes."""
         if scalar.quoted:
             return yaml.ScalarNode(STRING, scalar.text, style="'")
         tag = self._resolver.resolve(yaml.ScalarNode, scalar.text, (True, False))

@@ -1,4 +1,5 @@
-"""Problems of a scenario as data; each prints as one line."""
+"""Problems of a scenario, as the classes Problem and ScenarioError. Each problem prints as one
+line."""
 
 from __future__ import annotations
 
@@ -35,13 +36,13 @@ class Problem:
 
 
 def twice(name: Where, path: str, first: Where) -> Problem:
-    """Returns the problem of a key that was already given at `first`."""
+    """Returns the problem of a key that is given twice. first: where it was given first."""
     line = "" if first.line is None else f", first in line {first.line}"
     return Problem(name, path, f"is given twice{line}")
 
 
 class ScenarioError(Exception):
-    """An error: the scenario cannot be run. Every problem that was found is in `problems`."""
+    """Raised if the scenario cannot be run. Every problem that was found is in `problems`."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         assert problems
@@ -56,7 +57,7 @@ def one_line(text: str, limit: int = 400) -> str:
 
 
 def quote(text: str, limit: int = 60) -> str:
-    """Returns a user's text in quotes, as messages show it."""
+    """Returns a text of the user in quotes, for use in messages."""
     return "'" + one_line(text, limit) + "'"
 
 

@@ -1,4 +1,4 @@
-"""Reads `expect:`, which states what a run must measure to pass."""
+"""Reads the section `expect:`, which states what a run must measure to pass."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from agglab.testbed.systems.base import System
 
 @dataclass(frozen=True)
 class Subject:
-    """What expectations may be about: the metrics of a system's run, their growth in a sweep, and
-    their ratios in a comparison."""
+    """The metrics that expectations may name: the metrics of a system's run, their growth in a
+    sweep, and their ratios in a comparison."""
 
     system: System
     swept: bool = False
@@ -99,8 +99,8 @@ def _read_failure(
 
 
 def _unknown(metric: str, subject: Subject) -> tuple[str, str] | None:
-    """Returns why no run of this subject could meet the expectation, and what is allowed; None if a
-    run could."""
+    """Returns why no run of this subject could meet an expectation of this metric, and what is
+    allowed; None if a run could meet it."""
     system, contest = subject.system, subject.contest
     if metric.startswith(RATIO) and not contest.contenders:
         return f"{quote(metric)} needs `compare`", "a metric of a single run"
@@ -195,7 +195,7 @@ def _expectation(metric: str, node: Node, kind: str) -> Expectation:
 
 
 def _words(node: Node) -> tuple[str, ...]:
-    """Returns the words of `at`."""
+    """Returns the values that the key `at` of an expectation lists."""
     items = node.items if isinstance(node, Items) else (node,)
     if not items or not all(isinstance(item, Scalar) for item in items):
         raise ValueError(f"'{AT}' is not a list of values of swept keys")

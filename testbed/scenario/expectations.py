@@ -1,4 +1,5 @@
-"""Holds the expectations of `expect:`, which state what a run must measure to pass."""
+"""Defines the expectations of the section `expect:`, which state what a run must measure to
+pass."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Checks the names inside the paths of `expect:`. The run must have each worker, job, switch and
-link that they name.
+"""Checks the names inside the paths of `expect:`. A path may name a worker, job, switch or link
+only if the run has it.
 
 For example, `workers.9.sent` is a metric, but a run with four workers does not have it.
 """
@@ -50,7 +50,7 @@ def unknown_names(known: Known) -> Iterator[Finding]:
 
 def _failing_worker(expectation: Expectation, known: Known) -> tuple[str, str] | None:
     """Checks `failure: {worker: host, job: name}`. If a job is named, the host must have an agent
-    of that job."""
+    of the job."""
     if known.graph is None:
         return None
     if not (known.all_hosts_known and known.job_names_known):
@@ -118,7 +118,8 @@ def _unknown(words: Sequence[str], known: Names) -> tuple[str, str] | None:
 
 
 def _unknown_below(words: Sequence[str], known: Known) -> tuple[str, str] | None:
-    """Checks the second name of `links.h1-s1.h1->s1...` and `switches.s1.jobs.a.new`."""
+    """Checks the second name of a metric's path that has two, as in `links.h1-s1.h1->s1...` and
+    `switches.s1.jobs.a.new`."""
     if words[0] == "links" and known.graph is not None:
         (link,) = (link for link in known.graph.links if link.name == words[1])
         return _unless_in([name for name, _, _, _ in link.directions()], words[2], "direction")

@@ -1,4 +1,5 @@
-"""The kinds of faults: the keys of each, and what an entry of `faults` becomes.
+"""The kinds of faults (KINDS): the keys of each kind, and the fault or impairment that an entry of
+`faults` becomes.
 
 The table in docs/scenarios.md is written from KINDS. An entry without times whose kind is an
 impairment affects its links for the whole run. Any other entry is a Fault, which has a beginning
@@ -59,7 +60,7 @@ class Where:
 class FaultKind:
     """A kind of fault. target: the key that says where the fault happens. needs, may: keys that an
     entry of this kind must have or may have. lasts: whether an entry can state the fault's end.
-    endless_s: for how many seconds a fault without a stated end holds its target.
+    endless_s: for how many seconds a fault without a stated end keeps other faults from its target.
 
     A kind has either `action` or `impairment`. `action` creates the fault of an entry at one
     target. `impairment` says what happens to the frames of a link, for a time or for the whole run.

@@ -1,5 +1,5 @@
-"""Turns `faults:` entries into frozen values: finds what is wrong with them, and what each entry
-matches."""
+"""Turns the entries of `faults:` into values of the class Fault. It finds what is wrong with the
+entries, and what each of them matches."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from agglab.topologies import Topology
 
 def expand(scenario: Scenario, graph: Topology, jobs: Sequence[Job]) -> list[faults.Fault]:
     """Returns every fault of a checked scenario, in the scenario's order and numbered from 0. An
-    entry is one fault at each of its targets."""
+    entry becomes one fault for each of its targets."""
     found = (
         (action, entry)
         for entry in scenario.faults
@@ -138,7 +138,7 @@ def _time_problems(entry: FaultEntry, known: Known, path: str) -> Iterator[Findi
 
 
 def _too_late(at_s: float, known: Known, path: str) -> Iterator[Finding]:
-    """Yields a problem if the run is certainly over at that time."""
+    """Yields a problem if a fault begins when the run is certainly over."""
     jobs, trust = known.jobs, known.trust
     numbers = range(len(known.scenario.jobs))
     ends_known = trust("jobs", *(f"jobs[{i}].end" for i in numbers))
@@ -156,7 +156,8 @@ def _too_late(at_s: float, known: Known, path: str) -> Iterator[Finding]:
 
 
 def latest_end_s(scenario: Scenario, jobs: Sequence[Job]) -> float:
-    """Returns the time, in seconds, at which timeouts end the last job at the latest."""
+    """Returns the time, in seconds, at which the last job has ended at the latest, because of its
+    timeouts."""
     if scenario.timeouts.round_s is None:
         return float("inf")
     return max(job.start_s + job.rounds * scenario.timeouts.round_s for job in jobs)
@@ -188,7 +189,8 @@ Span = tuple[float, float, int]
 
 
 def _overlaps(entries: Numbered, graph: Topology, jobs: Sequence[Job]) -> Iterator[Finding]:
-    """Yields faults that begin on a target before the same fault has ended there."""
+    """Yields faults that begin on a target before another fault with the same claim (see
+    faults.Claim) has ended there."""
     spans: dict[faults.Claim, list[Span]] = {}
     for i, entry in entries:
         if entry.at_chunk is not None or is_constant(entry):
@@ -253,7 +255,8 @@ def _actions(entry: FaultEntry, graph: Topology, jobs: Sequence[Job]) -> Iterato
 
 
 def _is_stranger(host: str, jobs: Sequence[Job]) -> bool:
-    """Returns whether there is a job to attack in which the host does not take part."""
+    """Returns whether there is a job to which the host does not belong, so that the host can attack
+    it."""
     return any(host not in job.hosts for job in jobs)
 
 

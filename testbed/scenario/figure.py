@@ -1,5 +1,5 @@
-"""Declares `figure:`, which says what a sweep should show, like a figure from the literature, and
-the source of that figure."""
+"""Declares the section `figure:`, which says what a sweep should show, like a figure from the
+literature, and the source of that figure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class MarkSection:
 @dataclass(frozen=True)
 class Figure:
     """The figures that are drawn for a sweep. y: the metrics, each of which has its own figure.
-    long: settings in the form that `--set` takes."""
+    long: settings of the long version, in the form that `--set` takes."""
 
     title: str = key(
         "title", Text(), "", "the title of a sweep's figure; without one, no figure is drawn"

@@ -18,8 +18,8 @@ OVER_TIME = tuple(f"{metric.kind}.{metric.name}" for metric in SERIES)
 def problems(
     figure: Figure, axes: tuple[Axis, ...], contenders: Sequence[str], system: System
 ) -> Iterator[tuple[str, str, str]]:
-    """Yields what is wrong with the figure of a sweep over `axes`, as (path of the key, problem,
-    what is allowed)."""
+    """Yields each thing that is wrong with the figure of a sweep over `axes`, as (path of the key,
+    problem, what is allowed)."""
     if not figure.title:
         yield "figure", "has no title", "title: text"
     paths = [axis.path for axis in axes]

@@ -1,4 +1,5 @@
-"""The kinds of findings (testbed/findings.py), which `expect: findings:` may list."""
+"""The kinds of findings (testbed/findings.py), which `findings:` in the section `expect:` may
+list."""
 
 FINDING_KINDS = {
     "sent-again": "workers sent packets again although no loss, delay or fault explains it",

@@ -21,8 +21,8 @@ NUMBERS = tuple(
 
 
 def bare(shape: Shape) -> Topology:
-    """Returns nodes and links without rates. Raises ValueError with one line for an impossible
-    shape."""
+    """Returns the topology with nodes and links, but without rates. Raises ValueError with one line
+    for an impossible shape."""
     if shape.kind == "custom":
         cables = [cable.partition("-") for cable in shape.links]
         return fabrics.custom(shape.switches, [(a, b) for a, _, b in cables])

@@ -1,5 +1,4 @@
-"""Lists a scenario's jobs as they run, with their hosts by rank and what each worker does in a
-round."""
+"""Lists the jobs of a scenario, with their hosts by rank and what each worker does in a round."""
 
 from __future__ import annotations
 

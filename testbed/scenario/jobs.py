@@ -1,4 +1,4 @@
-"""Describes one job of a scenario. A scenario without `jobs` has one job."""
+"""Defines Job, one job of a scenario. A scenario without `jobs` has one job."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Job:
     number: its number on the wire. hosts: the hosts of its workers, by rank. servers: hosts of its
     servers, if the system has any. share: its weight where something is divided among jobs. work:
     what each worker does in a round. rounds, warmup, worker, give_up_s, on_failure, restarts_max:
-    from its `workload`.
+    the values in its `workload`.
 
-    The system chooses the next three (`resolved.resolve`). They are 0 until then, and also if the
-    system has no such number. window: packets that a worker keeps in flight. first_slot, slots: the
-    switches' slots that the job may use.
+    The system chooses `window`, `first_slot` and `slots` (see `resolved.resolve`). Before that, and
+    for systems that do not use them, they are 0. window: packets that a worker keeps in flight.
+    first_slot, slots: the switches' slots that the job may use.
     """
 
     name: str
@@ -74,8 +74,8 @@ def stated(scenario: Scenario) -> Sequence[JobSection]:
 
 
 def inherited(scenario: Scenario, given: Sequence[frozenset[str]]) -> Scenario:
-    """Returns the scenario with each job's workload completed from the scenario's own `workload`.
-    given: the fields that each job states itself."""
+    """Returns the scenario in which each job's workload takes the keys that the job does not state
+    from the scenario's own `workload`. given: the fields that each job states."""
     own = scenario.workload
     jobs = []
     for job, names in zip(scenario.jobs, given, strict=True):

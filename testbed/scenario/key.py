@@ -1,4 +1,4 @@
-"""Declares from which YAML keys the fields of a dataclass are read."""
+"""Provides `key`, which declares from which YAML key a field of a dataclass is read."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _DIGITS_MAX = 40
 
 
 class Wrong(ValueError):
-    """An error for a text that is not of this kind. The message says why."""
+    """Raised for a text that is not of the kind that reads it. The message says why."""
 
 
 class Kind(ABC):
@@ -34,16 +34,16 @@ class Kind(ABC):
 
     @abstractmethod
     def read(self, scalar: Scalar) -> Any:
-        """Returns the value. Raises Wrong."""
+        """Returns the value. Raises Wrong if the text is not of this kind."""
 
     def write(self, value: Any) -> Any:
-        """Returns the value as a resolved scenario has it (a YAML scalar)."""
+        """Returns the value in the form that it has in a resolved scenario (a YAML scalar)."""
         return value
 
 
 def integer(text: str) -> int | None:
-    """Returns an integer such as `1_000` or `-4`. Also accepts `1e6` and `2.0`, which are whole
-    numbers. Returns None for other texts."""
+    """Returns an integer such as `1_000` or `-4`. Texts such as `1e6` and `2.0` are accepted too,
+    because their values are whole. Returns None for other texts."""
     if len(text) > _DIGITS_MAX:
         return None
     if _INTEGER.fullmatch(text):
@@ -141,8 +141,9 @@ class Quantity(Kind):
         return self._similar(unit, text)
 
     def _similar(self, unit: str, text: str) -> float:
-        """Returns the factor of a unit whose spelling is similar to a known one and clear:
-        `100Mbit`, `100 mbit/s`, `5µs`. Units of sizes differ by case, so they must be exact."""
+        """Returns the factor of a unit whose spelling differs from a known one, but is clear:
+        `100Mbit`, `100 mbit/s`, `5µs`. Units of sizes differ only by case, so their spelling must
+        be exact."""
         plain = unit.replace("µ", "u")
         plain = plain if self.units is SIZE_UNITS else plain.lower().removesuffix("/s")
         if plain not in self.units:
@@ -283,7 +284,8 @@ class Text(Kind):
 
 @dataclass(frozen=True)
 class AutoOr(Kind):
-    """The word `auto`, or a value of another kind. `auto` is read as None, until it is resolved."""
+    """The word `auto`, or a value of another kind. `auto` is read as None, which `resolved.resolve`
+    replaces."""
 
     kind: Kind
     meaning: str

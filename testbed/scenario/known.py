@@ -1,5 +1,5 @@
-"""Holds what is known about a scenario that may contain mistakes. This is enough to look for other
-mistakes."""
+"""Defines Known, which holds what is known about a scenario although it may contain mistakes. With
+it, checks can look for further mistakes."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class Known:
         return tuple(job for job in self.jobs if self.hosts_known(job))
 
     def hosts_known(self, job: Job) -> bool:
-        """Returns whether the job's hosts are known. They are not if its patterns match nothing,
-        which is reported as a separate mistake."""
+        """Returns whether the job's hosts are known. They are unknown if the job's patterns match
+        nothing, which is reported as a separate mistake."""
         path = f"jobs[{self.jobs.index(job)}].workers"
         return self.trust("jobs") and self.trust.whole(path) and bool(job.hosts)
 

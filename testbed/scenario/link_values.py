@@ -22,9 +22,9 @@ def matches(pattern: str | None, link: str, direction: str) -> bool:
 def stated(
     links: Links, key: str, link: str, direction: str, trust: Trust = EVERYTHING
 ) -> tuple[str, Any]:
-    """Returns a direction's value of a key, after the path that states it. This is the last
-    override that states the value or, if there is none, the section itself. The value is None if it
-    was not read without error."""
+    """Returns the path that states a direction's value of a key, and the value. The path is that of
+    the last override that states the value or, if there is none, the section itself. The value is
+    None if it was not read without error."""
     found = f"links.{key}", getattr(links, FIELDS[key]) if trust(f"links.{key}") else None
     for i, override in enumerate(links.overrides):
         path = f"links.overrides[{i}]"

@@ -1,5 +1,5 @@
-"""Loads a scenario file as runs: a single run, or one run for each point of its sweep and each
-contender."""
+"""Loads a scenario file as runs: one run for each point of its sweep and each contender, or a
+single run if it has neither."""
 
 from __future__ import annotations
 
@@ -57,8 +57,9 @@ POINTS_MAX = 4096
 
 @dataclass(frozen=True)
 class Point:
-    """One run. settings: the swept keys with their values as written; empty without a sweep.
-    resolved: the run's whole scenario. contender: its name; empty if nothing is compared."""
+    """One run of a scenario file. settings: the swept keys with their values as written; empty
+    without a sweep. resolved: the complete scenario of the run. contender: the contender's name;
+    empty if nothing is compared."""
 
     settings: sweep.Settings
     resolved: ResolvedScenario
@@ -99,7 +100,7 @@ class Suite:
 
 
 def _at_nowhere(base: Scenario, place: Callable[[str], Where]) -> Iterator[Problem]:
-    """Yields the problems of expectations whose `at` has a value of no swept key."""
+    """Yields a problem for each expectation whose `at` has a value that no swept key takes."""
     values = [value.text for axis in base.sweep for value in axis.values]
     for expectation in base.expect:
         for value in expectation.at:
@@ -110,7 +111,8 @@ def _at_nowhere(base: Scenario, place: Callable[[str], Where]) -> Iterator[Probl
 
 
 def find(name_or_path: str) -> Path:
-    """Returns the file that a user means by a path or by the name of a file in scenarios/."""
+    """Returns the scenario file that a user means by a path, or by the name of a file in
+    scenarios/."""
     path = Path(name_or_path)
     is_path = "/" in name_or_path or path.suffix in (".yaml", ".yml")
     name = path.stem if is_path else name_or_path
@@ -133,7 +135,8 @@ def load(path: Path, settings: Iterable[str] = (), folder: Path | None = None) -
     """Reads and checks the scenario at `path` with `key=value` settings. Raises ScenarioError with
     all problems.
 
-    folder: the folder from which relative paths in the scenario start; its own folder if None.
+    folder: the folder from which relative paths in the scenario start; the scenario's folder if
+    None.
     """
     home = folder or path.resolve().parent
     layers = [read_file(path)]
@@ -175,8 +178,8 @@ def load(path: Path, settings: Iterable[str] = (), folder: Path | None = None) -
 
 
 def name_of(path: Path) -> str:
-    """Returns the name of a scenario that states none: the name of its file, with `-` for
-    characters that names cannot have."""
+    """Returns the name of a scenario that does not state one: the name of its file, with `-`
+    instead of characters that names cannot have."""
     plain = re.sub(r"[^A-Za-z0-9._-]", "-", path.stem).lstrip("._-")
     return plain[:NAME_MAX] or "scenario"
 
@@ -210,7 +213,8 @@ def with_settings(root: Node, settings: Iterable[str]) -> Node:
 
 
 def _relocated(node: Node, where: Where) -> Node:
-    """Returns the node without line numbers, which mean nothing on a command line."""
+    """Returns the node with `where` as the position of all its parts, because the line numbers of a
+    setting mean nothing on a command line."""
     if isinstance(node, Scalar):
         return Scalar(node.text, node.quoted, where)
     if isinstance(node, Mapping):
@@ -268,8 +272,8 @@ def _point(
     path: Path,
     home: Path,
 ) -> tuple[Point | None, list[Problem]]:
-    """Returns one run and its problems. layers: the document with the first layer alone, then each
-    time with one more layer applied."""
+    """Returns one run and its problems. layers: the documents that result from the first layer
+    alone, from the first two, and so on."""
     reader = _reader(chosen.left_out(layers, home), home, contender)
     scenario = _completed(reader.scenario(), reader, home)
     bare = checks.check(scenario, reader)
@@ -288,8 +292,8 @@ def _point(
 
 
 def _reader(root: Node, home: Path, contender: str = "") -> Reader:
-    """Returns a reader that knows the system's keys. If the system does not exist, this is the
-    reader's first problem."""
+    """Returns a reader that knows the system's keys. If the system does not exist, the reader's
+    first problem says so."""
     stated = chosen.stated(root)
     spec = chosen.name_in(stated)
     system = chosen.find(spec, home)
@@ -385,7 +389,8 @@ def _with_models(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
 
 
 def _nearest_module(spec: str, folder: Path) -> str:
-    """Returns a hint at the worker module that was probably meant, if there is no such file."""
+    """Returns a hint that names the worker module that was probably meant, if the stated file does
+    not exist."""
     module = spec.rpartition(":")[0]
     if os.path.isfile(module):
         return ""
@@ -432,7 +437,7 @@ def _with_entries(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
 
 
 def _single(scenario: Scenario, path: Path) -> Scenario:
-    """Returns one run as a scenario of its own, without sweep, contenders, figure, growth or
+    """Returns one run as a separate scenario, without sweep, contenders, figure, growth or
     ratios."""
     own = tuple(e for e in scenario.expect if not e.metric.startswith((GROWTH, RATIO)))
     name = scenario.name or name_of(path)

@@ -1,7 +1,7 @@
-"""The paths of metrics.json, which may be used in `expect:`. The table in docs/results.md is
-written from them.
+"""The paths of the metrics in metrics.json, which `expect:` may use, and their meanings. The table
+in docs/results.md is written from them.
 
-`*` stands for one name: a worker's rank, a switch, a link, a direction or a process.
+In a path, `*` stands for one name: a worker's rank, a switch, a link, a direction or a process.
 """
 
 from __future__ import annotations
@@ -188,8 +188,8 @@ class Contest:
         return tuple(words[1 : 1 + named]), ".".join(words[1 + named :])
 
     def concerns(self, metric: str) -> bool:
-        """Returns whether the metric is about this run. It is if its path names this run's
-        contender, or no contender at all."""
+        """Returns whether the metric is about this run. That is the case if the metric's path names
+        this run's contender, or no contender."""
         names, _ = self.about(metric)
         return not names or self.own in names
 
@@ -233,8 +233,8 @@ def type_of(pattern: str) -> str:
 
 @cache
 def of_job(system: System) -> Mapping[str, str]:
-    """Returns the meaning of each metric of a job, by path. They are also at the top level if there
-    is only one job."""
+    """Returns the meaning of each metric of a job, by path. If there is only one job, its metrics
+    are also at the top level."""
     own = {
         f"workers.*.{name}": f"{counter.meaning} ({counter.unit})"
         for name, counter in system.host_counters.items()

@@ -1,5 +1,5 @@
-"""Reads the tree of a document into the frozen values of `schema.py`, and collects every
-problem."""
+"""Reads the tree of a YAML document into the immutable dataclasses of `schema.py`, and collects
+every problem."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ SWEEP_VALUES_MAX = 4096
 
 class Reader:
     """Reads one document. places: the position of each key that is present. system: the system
-    whose own keys are allowed. contender: the one whose run the document describes, if several are
-    compared."""
+    whose own keys are allowed. contender: the contender whose run the document describes, if
+    several are compared."""
 
     def __init__(self, root: Node, system: System | None = None, contender: str = "") -> None:
         self.root = root
@@ -57,7 +57,7 @@ class Reader:
         return self.places.get(path, self.root.where)
 
     def trust(self) -> Trust:
-        """Returns which keys have been read without error so far."""
+        """Returns the Trust that knows which keys have been read without error so far."""
         own = (problem.path for problem in self.problems if problem not in self._elsewhere)
         return Trust(self._doubted.union(own))
 
@@ -71,8 +71,8 @@ class Reader:
         self.problems.append(Problem(where, path, what, allowed))
 
     def _section(self, cls: type[T], node: Node, path: str) -> T:
-        """Reads `cls` from a mapping. A key that is wrong keeps its default, so that reading can
-        continue."""
+        """Reads an instance of `cls` from a mapping. A key with a wrong value gets its default, so
+        that reading can continue."""
         if not isinstance(node, Mapping):
             self.problem(node.where, path, "is not a mapping", ", ".join(_names(cls)))
             return cls()
@@ -191,13 +191,13 @@ class Reader:
 
 
 def _names_of(sections: Sequence[Node]) -> tuple[str, ...]:
-    """Returns the keys of those sections that are mappings."""
+    """Returns the keys of these sections whose values are mappings."""
     mappings = (node for node in sections if isinstance(node, Mapping))
     return tuple(name.text for node in mappings for name, _ in node.entries)
 
 
 def _elsewhere(name: str) -> str:
-    """Returns `, did you mean 'links.loss'?` for a key that stands in the wrong section."""
+    """Returns `, did you mean 'links.loss'?` for a key that is given in the wrong section."""
     paths = [path for path, _, _ in keys() if path.rpartition(".")[2] == name and "[" not in path]
     return f", did you mean {' or '.join(map(quote, paths))}?" if paths else ""
 
@@ -207,5 +207,5 @@ def _names(cls: Any) -> list[str]:
 
 
 def _read(cls: Any) -> list[Field[Any]]:
-    """Returns the fields that are keys of the section."""
+    """Returns those fields of the section's class that are read from keys."""
     return [item for item in fields(cls) if item.metadata.get("special") != "options"]

@@ -126,7 +126,8 @@ class Graph:
 
 @dataclass(frozen=True)
 class LinkOverride:
-    """Other values for the links whose name matches; later entries win over earlier ones."""
+    """Other values for the links whose name matches a pattern. If several overrides match, the
+    later ones take precedence."""
 
     match: str = key(
         "match",
@@ -455,7 +456,7 @@ class Workload:
 
 @dataclass(frozen=True)
 class JobSection:
-    """One job of several."""
+    """The section of one job in a scenario that has several."""
 
     name: str = key("name", JOB_NAME, "", "`job1`, `job2` ... if absent")
     workers: tuple[str, ...] = keys_list(
@@ -529,7 +530,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Axis:
-    """One swept key: its dotted path, and its values as written."""
+    """One swept key of a sweep: the key's dotted path, and its values as written."""
 
     path: str
     values: tuple[Any, ...]
@@ -546,7 +547,7 @@ class Contender:
 
 @dataclass(frozen=True)
 class Scenario:
-    """Everything that one run needs, as passive data. `agglab.testbed.scenario.load` builds it."""
+    """Everything that one run needs, as values only. `agglab.testbed.scenario.load` builds it."""
 
     name: str = key(
         "name",

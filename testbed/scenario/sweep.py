@@ -1,4 +1,4 @@
-"""Combines the problems of a sweep's points."""
+"""Combines the problems of all points of a sweep, so that each is reported once."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def together(found: Sequence[tuple[Settings, Sequence[Problem]]]) -> Iterator[Pr
 
 
 def _alike(problem: Problem, having: Mapping[Problem, Collection[int]]) -> list[Problem]:
-    """Returns this problem, and others at the same position that other points have instead. A
-    further problem of a point that is already included is left out."""
+    """Returns this problem, and the problems that other points have at the same position. Each
+    point is included with one problem only."""
     alike, points = [problem], set(having[problem])
     for other, its_points in having.items():
         same_place = (other.where, other.path) == (problem.where, problem.path)

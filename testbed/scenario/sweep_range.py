@@ -21,7 +21,7 @@ _NUMBER = re.compile(r"([0-9][0-9_]*(?:\.[0-9]+)?)\s*([A-Za-z%/]*)")
 
 
 class RangeError(ValueError):
-    """An error: a range is wrong. The message is one line."""
+    """Raised for a wrong range. The message is one line."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class _Ends:
 
 
 def values(node: Mapping) -> tuple[Scalar, ...]:
-    """Returns the values of a range, in the form that a list of values has. If both ends are whole
-    numbers, all values are whole numbers, and each occurs once. Raises RangeError."""
+    """Returns the values of a range, in the form that a list of values has. Each value occurs once.
+    With `count`, values are rounded to whole numbers if both ends are whole. Raises RangeError."""
     given = _given(node)
     ends = _ends(given)
     numbers = _stepped(ends, given) if "count" not in given else _counted(ends, given)

@@ -1,4 +1,5 @@
-"""Records which keys of a scenario hold what their author meant."""
+"""Records which keys of a scenario were read correctly, so that their values are what the author
+meant."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ from collections.abc import Iterable
 class Trust:
     """The keys of a scenario that were not found wrong while reading.
 
-    A key that could not be read has its default, from which nothing must be concluded.
+    A key that could not be read has its default. The author did not choose that value, so checks
+    must not use it.
     """
 
     def __init__(self, doubted: Iterable[str] = ()) -> None:

@@ -1,4 +1,4 @@
-"""Writes a resolved scenario as YAML that loads to the same scenario again."""
+"""Writes a resolved scenario as YAML from which the same scenario can be loaded again."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def to_yaml(resolved: ResolvedScenario) -> str:
 
 
 def suite_to_yaml(suite: Suite) -> str:
-    """Returns a single run as resolved. Several runs are returned as written, because each of them
-    resolves `auto` by itself."""
+    """Returns a suite as YAML. A single run is written with all values resolved. A suite of several
+    runs is written as its file states it, because each run resolves `auto` separately."""
     if suite.axes or suite.contenders:
         return written(suite.document)
     return to_yaml(suite.points[0].resolved)
 
 
 def _tree(scenario: Scenario, programs: Collection[Path], read: Collection[str]) -> dict[str, Any]:
-    """Returns the scenario as a tree for YAML. programs: where the P4 sources were found. read: the
-    keys among SHARED_KEYS that the system reads."""
+    """Returns the scenario as a tree for YAML. programs: the paths at which the P4 sources were
+    found. read: the keys among SHARED_KEYS that the system reads."""
     tree = _section(scenario)
     if len(programs) == 1:  # otherwise they are the system's own, and there is nothing to choose
         (program,) = programs
@@ -56,7 +56,7 @@ def _tree(scenario: Scenario, programs: Collection[Path], read: Collection[str])
 
 
 def _leave_out(tree: dict[str, Any], path: str) -> None:
-    """Removes a key that the system does not read, wherever it is."""
+    """Removes a key that the system does not read, in every section where it can be stated."""
     section, _, key = path.rpartition(".")
     places = tree["jobs"] if section == "jobs[]" else [tree[section]]
     if section == "workload":
@@ -85,8 +85,8 @@ def _dump(tree: dict[str, Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Returns the value without keys that have no value, and with fractions as numbers that read
-    back the same."""
+    """Returns the value without keys that are not set. Fractions become numbers that read back the
+    same."""
     if isinstance(value, dict):
         return {k: _plain(v) for k, v in value.items() if v is not None}
     return [_plain(v) for v in value] if isinstance(value, list) else value

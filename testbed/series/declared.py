@@ -1,4 +1,4 @@
-"""Declares every metric over time, for series.csv, docs/results.md and reports."""
+"""Declares every metric over time (SeriesMetric), for series.csv, docs/results.md and reports."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Latencies of chunks: from a packet's first transmission until its answer, as latency.csv and as
-percentiles in metrics.json.
+"""Latencies of chunks, each from a packet's first transmission until its answer. They are written
+to latency.csv and, as percentiles, to metrics.json. The columns of latency.csv are:
 
     job,agent,from_ns,to_ns,count
 """

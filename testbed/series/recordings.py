@@ -17,8 +17,8 @@ Agents = Mapping[tuple[int, int], "WorkerId"]
 
 
 def samples(folder: Path, agents: Agents, stride: int) -> dict[WorkerId, list[NDArray[np.int64]]]:
-    """Returns for each agent the rows of each run of its program, in order. stride: only every row
-    of this number is kept."""
+    """Returns for each agent the rows of each run of its program, in order. stride: if it is n,
+    only every n-th row is kept."""
     found: dict[WorkerId, list[NDArray[np.int64]]] = {}
     for (job, rank), worker in agents.items():
         files = _files(folder, job, rank, SAMPLES_SUFFIX)

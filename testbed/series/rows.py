@@ -30,8 +30,8 @@ NO_ROWS: Ints = np.zeros(0, np.int64)
 
 
 class Series(NamedTuple):
-    """The values of one metric of one thing over time. times_ns: ascending. values: one for each
-    time; NaN if there is none."""
+    """The values of one metric over time, for one worker, link, switch or job. times_ns: ascending.
+    values: one for each time; NaN if there is none."""
 
     kind: str
     name: str
@@ -66,14 +66,15 @@ def _since(series: Series, start_ns: int) -> Series:
 
 
 def _rate(times_ns: Ints, counts: Ints, start_ns: int) -> Numbers:
-    """Returns bits per second since the previous row; the first row has none. If `start_ns` is
-    later than the previous row, the time is counted from it, because nothing is sent before."""
+    """Returns for each row the bits per second since the previous row; NaN for the first row. If
+    `start_ns` is later than the previous row, the time is counted from `start_ns`, because nothing
+    is sent before it."""
     spans_ns = _between(np.maximum(times_ns, start_ns))
     return BITS * _between(counts) / np.maximum(spans_ns, 1) * NS_PER_S
 
 
 def _between(counts: Ints) -> Numbers:
-    """Returns what was added since the previous row; NaN for the first row."""
+    """Returns for each row what was counted since the previous row; NaN for the first row."""
     return np.diff(counts.astype(np.float64), prepend=np.nan)
 
 
@@ -166,8 +167,8 @@ def _switches(record: Record, graph: Topology, start_ns: int) -> Iterator[Series
 
 def sent_rates(record: Record, job: int) -> tuple[Ints, Numbers]:
     """Returns the moments at which a job is sampled, and for each the bits per second that all its
-    agents sent in the interval before it. The first moment has none. Both are empty if nothing was
-    recorded."""
+    agents sent in the interval before it. There is no rate for the first moment. Both are empty if
+    nothing was recorded."""
     agents = _agents(record, job)
     moments = _moments(agents, record.every_ns)
     return moments, _sent_rates(agents, moments, record.every_ns)
@@ -194,8 +195,9 @@ def _sent_rates(agents: Sequence[Mapping[str, Ints]], moments: Ints, every_ns: i
 
 
 def _jobs(record: Record, jobs: Mapping[int, str]) -> Iterator[Series]:
-    """Yields the jobs' series at moments of their own. A count between two samples of an agent is
-    interpolated linearly. A current state is that of the agent's last sample."""
+    """Yields the jobs' series, at moments that are chosen for each job. A count between two samples
+    of an agent is interpolated linearly. A value that is not a count is that of the agent's last
+    sample."""
     for number, name in jobs.items():
         agents = _agents(record, number)
         if not agents:

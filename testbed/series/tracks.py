@@ -2,7 +2,7 @@
 
 A track has a row of whole numbers for each moment. When tracks have become too long, every second
 row is removed, and samples are taken half as often from then on. In this way a run of any length
-keeps about as many rows. Counts only grow, so no rate is lost.
+keeps about as many rows. Counts only grow, so rates over the longer intervals are still exact.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ Row = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Record:
-    """All samples of a run. Rows are int64 of shape (moments, columns), with the columns above.
+    """All samples of a run. Rows are int64 arrays of shape (moments, columns); constants such as
+    LINK name the columns.
 
     workers: the rows of each run of an agent's program, in order. links: by direction. switches: by
     name. latencies: counts of hosts.histogram, by agent. every_ns: the final interval between rows.
@@ -46,7 +47,8 @@ class Tracks:
     """Takes a sample at every multiple of `every_ns`. The interval grows when there are too many
     samples.
 
-    look: a function that returns the rows of a moment by name; each row begins with its time.
+    look: a function that returns the rows of a moment by name. Each row begins with the time of the
+    moment.
     """
 
     def __init__(self, every_ns: int, look: Callable[[int], Mapping[Any, Row]]) -> None:

@@ -1,4 +1,5 @@
-"""The cases on which every system is measured: one network, and a workload of each kind."""
+"""The cases on which every system is measured. Each is a workload of some kind, and all use the
+same network."""
 
 from __future__ import annotations
 
@@ -24,9 +25,9 @@ LOSS = "1%"
 
 @dataclass(frozen=True)
 class Case:
-    """One table. kind: the kind of the workload. settings: the keys that are added to SCENARIO, in
-    the form of `--set`. about: what the table shows. in_tensors: whether bytes are shown as
-    multiples of a worker's tensor."""
+    """A case, which becomes one table. kind: the kind of the workload. settings: the keys that are
+    added to SCENARIO, in the form of `--set`. about: what the table shows. in_tensors: whether
+    bytes are shown as multiples of a worker's tensor."""
 
     kind: str
     title: str
@@ -39,7 +40,7 @@ class Case:
 
     @property
     def asked(self) -> list[str]:
-        """All keys that distinguish the case from others."""
+        """All keys that distinguish the case from the other cases."""
         return [f"workload.kind={self.kind}", *self.settings]
 
 

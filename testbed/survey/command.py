@@ -1,4 +1,4 @@
-"""Implements `agglab systems --measure`."""
+"""Implements `agglab systems --measure`, which runs every system on every case."""
 
 from __future__ import annotations
 

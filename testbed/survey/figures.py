@@ -1,5 +1,5 @@
-"""Extracts the numbers of one row from a run's metrics.json. A number that a run does not have is
-None."""
+"""Extracts the numbers of one row from a run's metrics.json. A number that the metrics do not
+contain is None."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Figures:
     are those of a round.
 
     times_bound: the time divided by the link bound. up_bytes, down_bytes: the bytes of the worker's
-    link that carried most in this direction. tensor_bytes: the size of one worker's tensor.
-    register_bits: the size of the registers of the switch that has most. error: the largest
-    distance of a float from a float64 sum. broken: why the run did not end as it should, in one
-    line; empty if it did.
+    link that carried the most in the direction from or to the worker. tensor_bytes: the size of one
+    worker's tensor. register_bits: the size of the registers of the switch that has most. error:
+    the largest distance of a float from a float64 sum. broken: why the run did not end as it
+    should, in one line; empty if it did.
     """
 
     time_s: float | None = None
@@ -80,6 +80,7 @@ VALUE_BYTES = 4
 
 
 def _largest(jobs: Sequence[Metrics], path: str) -> float | None:
-    """Returns the largest value at this path among the jobs that have one; None if none has."""
+    """Returns the largest value at this path among the jobs that have a value there; None if no job
+    has one."""
     found = [value for job in jobs if (value := lookup(job, path)) is not None]
     return max(found, default=None)

@@ -32,8 +32,9 @@ Tell = Callable[[str], None]
 @dataclass(frozen=True)
 class Row:
     """The results of a system, or of one of its variants, on a case: without losses and with LOSS.
-    variant: the variant's name, with the dtype if the system does not support that of the case.
-    lines: the number of lines of code that its switches run; None if it could not be determined."""
+    variant: the variant's name. If the system does not support the dtype of the case, the name
+    includes the dtype that was used. lines: the number of lines of code that its switches run; None
+    if it could not be determined."""
 
     system: System
     variant: str
@@ -109,7 +110,7 @@ def measure(
 
 
 def _does(system: System, case: Case) -> bool:
-    """Returns whether the system supports the case's kind of workload, with some dtype."""
+    """Returns whether the system supports the case's kind of workload with at least one dtype."""
     able = system.abilities
     return case.kind in able.workloads and not set(able.dtypes).isdisjoint(KINDS[case.kind].dtypes)
 

@@ -1,5 +1,5 @@
 """Writes tables as Markdown. They are shown on a terminal, or written to docs/systems/README.md
-together with its text."""
+together with the text of that page."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ COLUMNS: dict[str, tuple[str, Callable[[Case, Row], object]]] = {
 
 
 def page(systems: Sequence[System], tables: Sequence[Table], scenario: str) -> str:
-    """Returns the text of docs/systems/README.md. systems: those among which the reader can choose.
-    scenario: the scenario on which all tables are based, as YAML."""
+    """Returns the text of docs/systems/README.md. systems: the systems that the page lists for its
+    reader to choose from. scenario: the scenario on which all tables are based, as YAML."""
     return head(systems, scenario) + "".join(map(section, tables))
 
 
@@ -178,7 +178,8 @@ def _ms(time_s: float | None) -> str | None:
 
 
 def _size(case: Case, run: Figures, size_bytes: float | None) -> object:
-    """Returns a multiple of the tensor's size if the case shows tensors, else the bytes."""
+    """Returns the bytes as a multiple of the tensor's size if the case shows tensors, otherwise as
+    bytes."""
     if size_bytes is None:
         return None
     return size_bytes / run.tensor_bytes if case.in_tensors else f"{size_bytes / 1e3:.1f} kB"

@@ -1,5 +1,5 @@
-"""Virtual time: the compiled program, the protocol's workers and links, driven by a clock of
-events.
+"""Virtual time: runs the compiled program, the protocol's workers and the links in a simulation,
+driven by a clock of events.
 
     with VirtualBackend(topology, seed, built(jsons)) as backend:   # a testbed.backend.Backend
         ...

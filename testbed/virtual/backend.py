@@ -105,8 +105,8 @@ class VirtualBackend:
         return self.clock.now_ns
 
     def wait(self, until_ns: int) -> list[Event]:
-        """Lets time pass. Returns events as soon as there are any, or none at `until_ns`. Raises
-        NeverEnds if the limit of the run is reached."""
+        """Lets virtual time pass. Returns events as soon as there are any, or an empty sequence at
+        `until_ns`. Raises NeverEnds if the limit of the run is reached."""
         if not self._events:
             limit_ns = until_ns if self._limit_ns is None else min(until_ns, self._limit_ns)
             self._go_on(limit_ns)
@@ -152,8 +152,8 @@ class VirtualBackend:
         return Record(workers, links, switches, counts, self._tracks.every_ns)
 
     def progress(self) -> list[Event]:
-        """Returns the progress of every worker that is in a round. It is not part of the run's
-        events."""
+        """Returns the progress of every worker that is in a round. The progress does not count as
+        events of the run."""
         found = (node.progress() for node in self._workers.values())
         return [event for event in found if event]
 
@@ -210,8 +210,7 @@ class VirtualBackend:
         self._workers[worker].kill()
 
     def _disturb(self, what: object, job: int | None, on: bool) -> None:
-        """Records that a fault that keeps a node from answering in time begins (`on`) or is
-        over."""
+        """Records that a fault which keeps a node from answering in time begins (`on`) or ends."""
         under_way = self._disturbing.pop(what, None)
         if under_way is not None:
             self._causes.end(under_way)
@@ -287,6 +286,6 @@ class VirtualBackend:
         return {name: direction.carried_bytes() for name, direction in self._directions.items()}
 
     def usage(self) -> Usage:
-        """Returns the constant NOTHING, because nodes in virtual time have no processes of their
-        own."""
+        """Returns the constant NOTHING, because nodes in virtual time are not separate
+        processes."""
         return usage.NOTHING

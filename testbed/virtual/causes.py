@@ -1,24 +1,26 @@
 """Finds out why packets are sent again in virtual time, where everything that happens to a frame is
 known.
 
-An agent sends a packet again because it has received no answer. There are three cases.
+An agent sends a packet again because it has received no answer. Each retransmission belongs to one
+of three cases: explained, consequence or unexplained.
 
 The retransmission is explained if a packet of the same chunk (slot and tag), or of the chunk before
 it on the slot, was lost, changed or held up anywhere. It is also explained if a fault stopped or
 slowed a node that should have answered, at some time since the first transmission.
 
-It is a consequence if that happened to another packet of the job, or if another packet was sent
-again for that reason. This must have been after the first transmission or, before it, within the
-time that the agent has waited since. The reason is that workers that repair a loss are out of step
-for a moment, and packets that are late then look as if they were lost. Workers that compute between
-two sums are out of step after they have computed as well, so the computing time is added.
+It is a consequence if another packet of the job was lost, changed or held up, or was sent again for
+that reason. This must have happened after the first transmission, or before it by no more than the
+time that the agent has waited since. The reason for this case is that workers that repair a loss
+are out of step for a moment, and packets that are late then look as if they were lost. Workers that
+compute between two sums are out of step after they have computed as well, so the computing time is
+added.
 
-Otherwise it is unexplained: it is due to the program or to the worker's timers.
+Otherwise it is unexplained, and is due to the program or to the worker's timers.
 
 Between hosts, where switches only forward, a packet waits for its peer's answer. Its retransmission
 is explained if any packet between these two hosts was lost, changed or held up since the first
-transmission. If the peer gathers what all agents send, any packet of the job counts, since then or
-for as long before.
+transmission. If the peer gathers what all agents send, trouble with any packet of the job explains
+it. That trouble may also have come before the first transmission, by no more than the time since.
 """
 
 from __future__ import annotations
@@ -57,7 +59,7 @@ class Disturbance:
 
 @dataclass
 class Causes:
-    """Collects what happens to frames and nodes, and uses it to judge packets that are sent
+    """Collects what happens to frames and nodes, and determines from this why packets were sent
     again."""
 
     clock: Clock
@@ -74,9 +76,9 @@ class Causes:
     _examples: list[str] = field(default_factory=list)
 
     def agent(self, ip: bytes, port: int, job: int, computing_ns: int = 0) -> None:
-        """Records that frames from and to this address belong to this job, whatever packets its
-        system sends. computing_ns: how long the job's agents compute between two sums of a round.
-        """
+        """Records that frames from and to this address belong to this job. This works for the
+        packets of any system. computing_ns: how long the job's agents compute between two sums of a
+        round."""
         self._jobs[ip, port.to_bytes(2, "big")] = job
         self._computing_ns[job] = computing_ns
 
@@ -93,13 +95,13 @@ class Causes:
 
     def _job_of(self, frame: bytes, stated: int) -> int:
         """Returns the job of a frame. stated: the job that a header of hosts/wire.py states. It is
-        used between switches, where the addresses are those of no agent."""
+        used for frames between switches, whose addresses belong to no agent."""
         sender = self._jobs.get((frame[SOURCE], frame[SOURCE_PORT]), stated)
         return self._jobs.get((frame[TARGET], frame[TARGET_PORT]), sender)
 
     def begin(self, job: int | None) -> Disturbance:
-        """Records that from now on a fault stops or slows a worker of a job or, if the job is None,
-        a switch or link that all jobs share."""
+        """Records that from now on a fault stops or slows a worker of the job. If the job is None,
+        the fault concerns a switch or link that all jobs share."""
         made = Disturbance(job, self.clock.now_ns)
         self._disturbances.append(made)
         return made
@@ -130,7 +132,8 @@ class Causes:
             self._examples.append(f"{what}: {waited_ns / 1e6:.3f} ms after its first transmission")
 
     def _last_trouble_ns(self, job: int) -> int:
-        """Returns when a packet of the job was last lost, or sent again because of a loss."""
+        """Returns the time at which a packet of the job was last lost, or sent again because of a
+        loss."""
         never = -FOREVER_NS
         return max(self._last_hit_ns.get(job, never), self._last_mended_ns.get(job, never))
 

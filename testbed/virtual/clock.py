@@ -26,11 +26,12 @@ IS_OVER, WAS_STOPPED, HAS_MORE, STANDS_STILL = range(4)
 
 
 class NeverEnds(RuntimeError):
-    """An error: virtual time has passed the limit that was set for it, or stands still."""
+    """Raised if virtual time has passed the limit that was set for it, or does not advance any
+    more."""
 
 
 class _State(ctypes.Structure):
-    """The beginning of `struct clock`."""
+    """The first fields of `struct clock`."""
 
     _fields_ = [
         ("now_ns", ctypes.c_int64),
@@ -41,10 +42,10 @@ class _State(ctypes.Structure):
 
 class Clock:
     """A clock that carries out actions at given times. Actions that are due at the same time are
-    carried out in the order in which they were asked for.
+    carried out in the order in which they were requested.
 
-    Links, switches and hosts in C act on the same clock. They ask Python through the functions that
-    `answer` sets.
+    Links, switches and hosts that are written in C use the same clock. To call Python, they ask
+    questions, for which `answer` sets functions.
     """
 
     def __init__(self) -> None:
@@ -82,14 +83,14 @@ class Clock:
         self.library.clock_ask_at(self.address, time_ns, number)
 
     def answer(self, question: int, subject: int, answer: Answer) -> None:
-        """Sets the function that is called when C asks this question about an object of Python.
+        """Sets the function that is called when C code asks this question about a Python object.
         subject: the object's id; 0 for all objects."""
         self._answers[question, subject] = answer
 
     def run(self, until_ns: int, stop: Callable[[], bool]) -> bool:
         """Carries out actions up to `until_ns`, or until `stop()` is true after an action of
-        Python. Returns whether `stop()` ended it. Raises NeverEnds if actions ask for others at the
-        same moment without end."""
+        Python. Returns whether it ended because of `stop()`. Raises NeverEnds if actions endlessly
+        request further actions at the same moment."""
         self._stop = stop
         self._state.at_once = 0
         reason = HAS_MORE
@@ -110,7 +111,7 @@ class Clock:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing will happen unless another action is asked for."""
+        """Whether nothing will happen unless another action is requested."""
         return not self._state.waiting
 
     def _asked(self, question: int, subject: int, number: int, data: int, size: int) -> None:

@@ -14,7 +14,7 @@ from agglab.testbed.virtual import native
 
 @dataclass(frozen=True)
 class Address:
-    """The addresses and the UDP port of one end of a conversation."""
+    """The addresses and the UDP port of one end of an exchange of datagrams."""
 
     mac: str
     ip: str
@@ -48,7 +48,8 @@ def _settings(address: Address) -> _Address:
 
 
 class Framing:
-    """The conversion of one host's traffic with one other end, in both directions."""
+    """The conversion between datagrams and frames for one host's traffic with one other end, in
+    both directions."""
 
     def __init__(self, own: Address, other: Address) -> None:
         self._settings = FramingSettings.of(own, other)
@@ -63,7 +64,7 @@ class Framing:
 
     def payload(self, frame: bytes) -> bytes | None:
         """Returns the datagram in a frame that has the form in which hosts send frames; None for
-        all other frames. Those may still hold a datagram (reception.py)."""
+        all other frames. Other frames may still hold a datagram (reception.py)."""
         size = ctypes.c_uint32()
         found = self._library.framing_payload(self._address, frame, len(frame), ctypes.byref(size))
         return frame[LOWER_HEADER_BYTES : LOWER_HEADER_BYTES + size.value] if found else None

@@ -1,4 +1,5 @@
-"""A host in virtual time: the sockets of its agents at the end of a link (native/host.c)."""
+"""Implements a host in virtual time: the sockets of its agents at the end of a link
+(native/host.c)."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ class _Counts(ctypes.Structure):
 
 
 class Socket:
-    """An agent's UDP socket. own: its address. peers: the addresses with which it communicates,
-    which are known by their indexes."""
+    """An agent's UDP socket. own: its address. peers: the addresses with which it communicates.
+    Other code refers to them by their index in `peers`."""
 
     def __init__(self, own: Address, peers: Sequence[Address], agent: AgentNode) -> None:
         self.agent = agent
@@ -36,7 +37,7 @@ class Socket:
         return self._first + peer * ctypes.sizeof(FramingSettings)
 
     def peer(self, ip: bytes, port: int) -> int | None:
-        """Returns the index of a peer; None if the address is not a peer's."""
+        """Returns the index of the peer with this address; None if there is no such peer."""
         return self._by_source.get((ip, port))
 
 
@@ -105,7 +106,7 @@ class HostNode:
 
     def _receive_other(self, frame: bytes) -> None:
         """Handles a frame that does not have the form in which hosts send frames. A socket receives
-        what the kernel would give it; anything else is ignored."""
+        the datagram that the kernel would pass to it. All other frames are ignored."""
         heard = self._reception.receive(frame, self._clock.now_ns)
         if isinstance(heard, Datagram):
             source, own = heard.ports
@@ -120,8 +121,8 @@ class HostNode:
                 found.agent.network_error()
 
     def _give(self, agent: AgentNode, peer: int, payload: bytes) -> None:
-        """Passes a datagram to an agent's socket. The socket is gone if the agent's program has
-        ended."""
+        """Passes a datagram to an agent's socket. There is no socket any more if the agent's
+        program has ended."""
         if agent.alive:
             self._counts.used += 1
             agent.receive(peer, payload)

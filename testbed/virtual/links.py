@@ -1,5 +1,5 @@
-"""One direction of a link in virtual time: a queue, a rate, a delay, and what impairments do at
-its end (native/link.c)."""
+"""Implements one direction of a link in virtual time: a queue, a rate, a delay, and the impairments
+at its end (native/link.c)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _Settings(ctypes.Structure):
 
 
 class _Look(ctypes.Structure):
-    """The fields of `struct look`."""
+    """The fields of `struct look` of native/link.h."""
 
     _fields_ = [
         (name, ctypes.c_uint64) for name in ("carried_bytes", "waiting_packets", "waiting_bytes")
@@ -93,26 +93,27 @@ class LinkDirection:
         self._library.link_tap(self.address)
 
     def send(self, frame: bytes) -> None:
-        """Puts a frame at the end of the queue, or loses it if the queue is full."""
+        """Appends a frame to the queue, or drops it if the queue is full."""
         self._library.link_send_copy(self.address, frame, len(frame))
 
     def take_down(self) -> None:
-        """Makes the direction lose all frames until `bring_up`. Frames that are sent still use the
-        link's time."""
+        """Makes the direction lose all frames until `bring_up`. Frames that are sent meanwhile
+        still take transmission time."""
         self._library.link_down(self.address, 1)
 
     def bring_up(self) -> None:
-        """Makes frames arrive again."""
+        """Ends the effect of `take_down`, so that frames arrive again."""
         self._library.link_down(self.address, -1)
 
     def change_rate(self, rate_bps: int | None) -> None:
         """Changes the rate for frames whose transmission has not begun. The current frame keeps its
-        rate. None restores the link's own rate."""
+        rate. None restores the rate of the topology."""
         rate = self._direction.rate_bps if rate_bps is None else rate_bps
         self._library.link_change_rate(self.address, rate or 0)
 
     def impair(self, number: int, decider: Decider) -> None:
-        """Begins an impairment of the fault with this number. Lower numbers decide first."""
+        """Begins an impairment that the fault with this number makes. If several faults have
+        impairments here, the one with the lowest number decides first."""
         self._begun[number] = decider
         self._reconsider()
 
@@ -137,8 +138,8 @@ class LinkDirection:
         return self._look().carried_bytes
 
     def look(self) -> Row:
-        """Returns a row of series.tracks.LINK, with what has been counted so far and what waits
-        now."""
+        """Returns a row of series.tracks.LINK, with what has been counted so far and what waits in
+        the queue now."""
         seen, refused = self._look(), self._counts.refused
         carried, packets, waiting = seen.carried_bytes, seen.waiting_packets, seen.waiting_bytes
         return self._clock.now_ns, carried, refused, packets, waiting

@@ -69,9 +69,9 @@ class Packet:
 @dataclass
 class _Fragments:
     """The fragments of one datagram that have arrived. parts: their contents by offset, none of
-    which overlap. runs: the begin and end of parts that arrived one after the other. markings:
-    which values of `marked` the fragments have; all must have the same (RFC 3168, 5.3). total: the
-    datagram's length, once the last fragment has arrived."""
+    which overlap. runs: begin and end of each range of parts that adjoin and arrived in order.
+    markings: which values of `marked` the fragments have; all must have the same (RFC 3168, 5.3).
+    total: the datagram's length, once the last fragment has arrived."""
 
     since_ns: int
     markings: set[bool] = field(default_factory=set)
@@ -81,7 +81,8 @@ class _Fragments:
 
 
 class Reception:
-    """What one host receives. mac, ip: the host's own addresses."""
+    """What one host's network stack does with the frames that it receives. mac, ip: the host's own
+    addresses."""
 
     def __init__(self, mac: str, ip: str) -> None:
         self._mac = bytes.fromhex(mac.replace(":", ""))
@@ -89,8 +90,8 @@ class Reception:
         self._waiting: dict[tuple[bytes, int, int], _Fragments] = {}
 
     def receive(self, frame: bytes, now_ns: int) -> Datagram | NetworkError | None:
-        """Returns what a socket receives because of this frame, or None if the kernel drops or
-        keeps the frame."""
+        """Returns what a socket receives because of this frame. Returns None if the kernel drops
+        the frame, or keeps it because it is a fragment."""
         if not self._is_for_us(frame):
             return None
         packet = _ipv4(_without_tags(frame))
@@ -110,7 +111,7 @@ class Reception:
         return len(frame) > 14 and (frame[:6] == self._mac or bool(frame[0] & GROUP_BIT))
 
     def _put_together(self, packet: Packet, now_ns: int) -> Packet | None:
-        """Returns the whole datagram if this was its last missing fragment, else None.
+        """Returns the whole packet if this was its last missing fragment; otherwise None.
 
         A fragment that lies within a run is ignored. If a fragment overlaps others in another way,
         or contradicts the datagram's end, all of the datagram's fragments are dropped.
@@ -143,7 +144,7 @@ class Reception:
 
     def _icmp(self, packet: Packet) -> NetworkError | None:
         """Returns the error that a connected socket gets from an ICMP message about a datagram that
-        this host sent; None if it gets none."""
+        this host sent; None if the socket gets no error."""
         message = packet.body
         if len(message) < 8 or not is_zero_sum(message):
             return None
@@ -184,8 +185,8 @@ def _ipv4(data: bytes | None) -> Packet | None:
 
 
 def _options_are_taken(options: bytes) -> bool:
-    """Returns whether the kernel accepts the options. They must be well formed. None may be a
-    source route (refused by default) or label the packet (no label is known)."""
+    """Returns whether the kernel accepts the options. They must be well formed. A source route is
+    not accepted (Linux refuses it by default), nor a security label (none is known)."""
     at, routes = 0, 0
     while at < len(options) and options[at] != END:
         kind = options[at]
@@ -228,8 +229,8 @@ def _datagram(packet: Packet) -> Datagram | None:
 
 
 def _agrees_on_the_end(known: _Fragments, end: int, more: bool) -> bool:
-    """Returns whether the datagram's end can be where this fragment and those before it put it.
-    Only the last fragment states the end. more: whether this is not the last fragment."""
+    """Returns whether this fragment agrees with those before it on where the datagram ends. Only
+    the last fragment states the end. more: whether this is not the last fragment."""
     if end + 20 > IPV4_MAX_BYTES or (known.total is not None and end > known.total):
         return False
     if not more:

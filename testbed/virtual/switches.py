@@ -1,4 +1,4 @@
-"""A switch in virtual time: an instance of the compiled program, connected to its links
+"""Implements a switch in virtual time: an instance of the compiled program, connected to its links
 (native/switch.c)."""
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ Place = tuple[str, tuple[Key, ...], str, list[str]]
 
 
 class CompiledProgram:
-    """A compiled program that any number of switches run. Names are found by their last part."""
+    """A compiled program that any number of switches run. Its tables, counters and registers are
+    found by the last part of their names."""
 
     def __init__(self, json: Path) -> None:
         self.program = Program.read(json)
@@ -60,7 +61,7 @@ class CompiledProgram:
         return pipeline.tables.add_encoded(self._encode(pipeline, entry))
 
     def _encode(self, pipeline: Pipeline, entry: TableEntry) -> Encoded:
-        """Returns an entry in the form that the program takes. Results are kept, because many
+        """Returns an entry in the form that the program takes. The results are cached, because many
         switches have the same entries."""
         content = (*entry.match.items(), None, *entry.parameters.items())
         known = (entry.table, entry.action, entry.priority, content)
@@ -91,7 +92,8 @@ def built(jsons: Mapping[str, Path]) -> dict[str, CompiledProgram]:
 
 
 def _match(key: Key, given: Mapping[str, int | tuple[int, int]]) -> Match:
-    """Returns the value of an entry for a key. If the entry has none, it matches anything."""
+    """Returns what an entry matches for one key of the table. If the entry does not state the key,
+    any value matches."""
     value = next((v for name, v in given.items() if is_called(key.name, name)), None)
     if value is None:
         value = (0, (1 << key.bits) - 1 if key.kind == "range" else 0)
@@ -116,7 +118,7 @@ class _Functions(ctypes.Structure):
 class SwitchNode:
     """One switch. Each frame takes `delay_ns` to pass through it, one after the other.
 
-    A program that is stopped loses everything it holds. What it had counted is kept.
+    A program that is stopped loses its registers and entries. Its counts so far are kept.
     """
 
     def __init__(
@@ -165,8 +167,8 @@ class SwitchNode:
         self._library.switch_watch(self.address, 1)
 
     def _run(self, pipeline: Pipeline | None) -> None:
-        """Makes this instance of the program process the frames that arrive. If there is none,
-        frames are dropped."""
+        """Makes this instance of the program process the frames that arrive. If `pipeline` is None,
+        arriving frames are dropped."""
         self._pipeline = pipeline
         if pipeline is None:
             self._library.switch_start(self.address, None, None)
@@ -202,7 +204,7 @@ class SwitchNode:
         pipeline.tables.delete(table, handle)
 
     def stop(self) -> None:
-        """Stops the switch as if its process were killed."""
+        """Stops the switch as if its process had been killed."""
         if self._pipeline is not None:
             self._put_aside(self._pipeline)
         self.close()
@@ -278,8 +280,8 @@ class SwitchNode:
         )
 
     def statistics(self) -> SwitchStatistics:
-        """Returns the statistics: drops by reason, and in `stopped` the frames that arrived while
-        no program ran."""
+        """Returns the statistics of the switch: drops by reason, and under `stopped` the frames
+        that arrived while no program ran."""
         drops = dict(self._drops)
         for reason, count in (self._pipeline.drops() if self._pipeline else {}).items():
             drops[reason] = drops.get(reason, 0) + count

@@ -1,10 +1,10 @@
 """Runs an agent's program in virtual time: drives hosts.agent_core as hosts.agent does on real
 links.
 
-What a real agent does with a socket and a control connection happens here at once. A datagram is
-taken when it arrives, and a command when it is given. Sending and computing take no time. If the
-endpoint's step is in C, native/host.c drives it through a round, until something is asked for that
-only Python does.
+What a real agent does with a socket and a control connection happens here without delay. A datagram
+is taken at the moment when it arrives, and a command at the moment when it is given. Sending and
+computing take no time. If the endpoint's step is written in C, native/host.c drives the endpoint
+through a round until something is needed that only Python can do.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Opened = Callable[["AgentNode"], None]
 
 
 class VirtualSession:
-    """A session of an agent. In virtual time, nothing keeps its datagrams from being sent."""
+    """A session of an agent. In virtual time, its datagrams can always be sent at once."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
@@ -77,8 +77,8 @@ class AgentNode:
 
     send(peer, datagram): sends a datagram. report(event): is called with every event. keep(round,
     received): is called with the arrays of a round that ended. again(peer, repeat): is called for
-    every packet that is sent again. opened(agent): is called when the agent has other `peers`,
-    which is at its start and with each session.
+    every packet that is sent again. opened(agent): is called when the agent's `peers` have changed,
+    which happens at its start and with each session.
     """
 
     _session: VirtualSession
@@ -129,21 +129,21 @@ class AgentNode:
 
     def send_from(self, host: int, framing: int) -> None:
         """Sets the host from which datagrams to the endpoint's only peer are sent. host, framing:
-        the addresses of a `struct host` and a `struct framing`. From then on C may drive the
-        endpoint, if it has a step in C."""
+        the addresses of a `struct host` and a `struct framing`. From then on, native/host.c may
+        drive the endpoint, if the endpoint has a step in C."""
         endpoint = self._session.endpoint
         if isinstance(endpoint, HasNativeEndpoint):
             self._native = endpoint.native(self._session.inbox)
             self._library.agent_drive(self.address, ctypes.byref(self._native), host, framing)
 
     def _driven(self) -> HasNativeEndpoint:
-        """Returns the endpoint, which C drives."""
+        """Returns the endpoint, for calls while C code drives it."""
         endpoint = self._session.endpoint
         assert isinstance(endpoint, HasNativeEndpoint)
         return endpoint
 
     def _reconsider(self) -> None:
-        """Decides whether C drives the endpoint from now on."""
+        """Decides whether C code drives the endpoint from now on."""
         core = self._core
         plain = core.round is not None and not (core.slow_s or core.marks or core.broken_off)
         self._state.driven = self._native is not None and plain and self._looks
@@ -172,8 +172,8 @@ class AgentNode:
             self._reconsider()
 
     def pause(self, paused: bool) -> None:
-        """Suspends the worker, or lets it continue. When it continues, it takes what has arrived
-        meanwhile."""
+        """Suspends the worker, or lets it continue. When it continues, it takes the datagrams that
+        have arrived meanwhile."""
         if not self.alive or paused == self._paused:
             return
         self._paused = paused
@@ -215,7 +215,7 @@ class AgentNode:
 
     @property
     def latencies(self) -> NDArray[np.int64]:
-        """The latencies of all its sessions, as counts of hosts.histogram."""
+        """The latencies of all sessions of the agent, as counts of hosts.histogram."""
         return self._core.latencies
 
     @property
@@ -231,7 +231,7 @@ class AgentNode:
         return self._thrown_away + len(self._arrived)
 
     def progress(self) -> Event | None:
-        """Returns the round's progress; None between rounds."""
+        """Returns the progress of the current round; None between rounds."""
         return None if self._core.round is None or not self.alive else self._core.progress()
 
     # What the core asks for.
@@ -268,8 +268,8 @@ class AgentNode:
     # A round.
 
     def receive(self, peer: int, datagram: bytes) -> None:
-        """Takes a datagram that has arrived at the agent's socket. If the agent does not listen,
-        the datagram stays there."""
+        """Takes a datagram that has arrived at the agent's socket. If the agent does not read at
+        the moment, the datagram stays in the socket."""
         assert self.alive, "a socket ends with its program"
         if not self._looks:
             self._arrived.append((peer, datagram))
@@ -280,7 +280,7 @@ class AgentNode:
 
     @property
     def _looks(self) -> bool:
-        """Whether the agent takes what arrives."""
+        """Whether the agent reads the datagrams that arrive at present."""
         return self._in_use and not (self._paused or self._clock.now_ns < self._busy_until_ns)
 
     def network_error(self) -> None:
@@ -289,7 +289,8 @@ class AgentNode:
         self._session.network_errors += 1
 
     def _look(self, _: object) -> None:
-        """Takes the datagrams that have gathered, unless there is still a reason to leave them."""
+        """Takes the datagrams that have gathered in the socket, unless the agent still has a reason
+        not to read them."""
         self._take_gathered()
         self._reconsider()
 
@@ -309,8 +310,8 @@ class AgentNode:
 
     @property
     def _in_use(self) -> bool:
-        """Whether the worker is in a round, or answers others between rounds. After a round that
-        failed, it does not answer."""
+        """Whether the worker is in a round, or answers other agents between rounds. After a round
+        that failed, it does not answer."""
         core = self._core
         listens = self._session.endpoint.listens and not core.broken_off
         return self.alive and (core.round is not None or listens)

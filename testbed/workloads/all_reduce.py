@@ -26,9 +26,9 @@ def tensor(
     seed: int, job: Job, rank: int, number: int, start: int = 0, count: int | None = None
 ) -> npt.NDArray[Any]:
     """Returns elements of a worker's input in this round. seed: the scenario's seed. rank: the
-    worker's rank. start, count: the first element and the number of elements; all that follow if
-    `count` is None. For a script, whose input is not known, the elements are zeros, because the
-    network's load does not depend on the values."""
+    worker's rank. start, count: the first element and the number of elements; if `count` is None,
+    all elements from `start` on. For a script, whose input is not known, the elements are zeros,
+    because the network's load does not depend on the values."""
     work = job.work
     count = work.elements - start if count is None else count
     if isinstance(work, Torch):

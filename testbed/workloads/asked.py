@@ -1,5 +1,5 @@
 """Divides the work of a round into all-reduces. A round is one all-reduce, or several consecutive
-ones, and each is a job of its own for the system."""
+ones, and the system plans each as if it were a separate job."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def round_bytes(resolved: ResolvedScenario, job: ActiveJob, number: int) -> Mapp
 
 
 def bounds(resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
-    """Returns the bounds of a whole round (see System.bounds). The round takes no less time than it
-    would if each bucket took its bound."""
+    """Returns the bounds of a whole round (see System.bounds). The time of the round is bounded as
+    if each bucket took exactly its bound."""
     found, work = [resolved.system.bounds(resolved, each) for each in active(job)], job.job.work
     if not isinstance(work, Iterated):
         return found[0]

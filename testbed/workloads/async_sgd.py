@@ -109,7 +109,7 @@ class AsynchronousTraining(Workload):
 
 
 def _of_all(path: str, values: Sequence[Any]) -> Any:
-    """Returns a job's value of one metric from the values of its runs."""
+    """Combines the values that one metric has in the runs of a job into the job's value."""
     if path == "training.curve":
         return values[0] if values else []
     if path == "training.delay.counts":
@@ -176,7 +176,8 @@ def judge(
 
 
 def _opened(work: AsyncSgd, one: Received) -> NDArray[np.void] | None:
-    """Returns a worker's result by its fields; None if it does not have the form of a result."""
+    """Returns the fields of a worker's result; None if the array does not have the form of a
+    result."""
     room = work.result.itemsize // 8
     if one.result is None or (one.result.dtype, one.result.shape) != (np.dtype("i8"), (room,)):
         return None
@@ -186,8 +187,9 @@ def _opened(work: AsyncSgd, one: Received) -> NDArray[np.void] | None:
 
 
 class _History:
-    """A log that was replayed. models: the model of each version; for a version inside a group, the
-    model before the group. mistake: what was expected and what was found, if the log is wrong."""
+    """The result of replaying a server's log. models: the model of each version; for a version
+    inside a group, the model before the group. mistake: what was expected and what was found, if
+    the log is wrong."""
 
     def __init__(
         self,
@@ -240,7 +242,7 @@ class _History:
 
     def _diverge(self, bounds: TrainingBounds, replicated: int, version: int) -> None:
         """Computes how far the replica's model is from the server's at this version, as the norm of
-        their difference. It is a mistake if this is more than the system promises."""
+        their difference. If this is more than the system promises, it is recorded as a mistake."""
         if bounds.divergence is None or replicated < 0:
             return
         if replicated not in self._ends:
@@ -260,8 +262,8 @@ def lost_with_server(
     runs: Sequence[NDArray[np.void]],
     history: _History,
 ) -> tuple[int, float]:
-    """Returns how many updates a server had confirmed to workers before it died although its
-    replica did not have them, and their norm in units.
+    """Returns how many updates a server had confirmed to workers before it died without its replica
+    having received them, and their norm in units.
 
     No log has these updates. They are computed again from the workers' accounts in the order of
     their versions, up to the first version that is missing. runs: the run of each member.
@@ -389,7 +391,7 @@ def _measures(
 
 
 def _counts(delays: Sequence[int]) -> list[int]:
-    """Returns how many delays are 0, 1, 2 and so on."""
+    """Returns how many of the delays are 0, how many are 1, and so on."""
     found = Counter(delays)
     return [found[delay] for delay in range(max(delays, default=-1) + 1)]
 
@@ -397,8 +399,8 @@ def _counts(delays: Sequence[int]) -> list[int]:
 def loss_curve(
     work: AsyncSgd, held_out: NDArray[np.void], began_ns: int, history: _History
 ) -> list[tuple[float, float]]:
-    """Returns (seconds since the run began, loss from then on) of some models, among them the first
-    and the last."""
+    """Returns (seconds since the run began, loss of the model from then on) for some of the models,
+    among them the first and the last."""
     log = history.log
     versions = sorted({int(version) for version in log["version"]})
     shown = versions[:: max(1, len(versions) // CURVE_POINTS)]

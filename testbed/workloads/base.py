@@ -1,5 +1,5 @@
 """The interface of a kind of workload. The code that checks scenarios imports the modules of all
-kinds. These modules use nothing of scenarios but their values."""
+kinds. Therefore these modules import nothing of the scenario package, except for type checking."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 class Workload(ABC):
     """One kind of workload.
 
-    keys: the fields of the scenario's section that only some kinds have. free: those of these
-    fields in which contenders may differ, because inputs do not depend on them. unread: the other
-    fields that this kind does not have.
+    keys: those fields of the section `workload` that this kind has and some others do not. free:
+    those of these fields in which contenders may differ, because inputs do not depend on them.
+    unread: those fields that most kinds have and this kind does not.
 
     metrics: the meanings of the metrics that only its jobs have, by path. clocks: the values of
-    `backend` with which it runs. made_of: the kind that a system must support for this kind, if
-    that is another one. unpredictable: why the scenario does not say what is reduced and how often,
-    with {} for the job's name; empty if the scenario says so. dtypes: the types that its tensors
-    may have. round_s: the least time after which a round may be given up.
+    `backend` with which it runs. made_of: the kind that a system must support to run this kind, if
+    it is a different one. unpredictable: why the scenario does not say what is reduced and how
+    often, with {} for the job's name; empty if the scenario says so. dtypes: the types that its
+    tensors may have. round_s: the least time after which a round may be given up.
     """
 
     kind: str
@@ -52,7 +52,7 @@ class Workload(ABC):
         return work
 
     def facts(self, work: Work) -> Mapping[str, Any]:
-        """Returns what identifies the inputs besides the scenario and its seed, for
+        """Returns facts that identify the inputs in addition to the scenario and its seed, for
         manifest.json."""
         return {}
 
@@ -62,8 +62,8 @@ class Workload(ABC):
         return iter(())
 
     def depends_on_time(self, work: Work) -> bool:
-        """Returns whether right results depend on when packets arrive, so that no two runs on real
-        links have the same."""
+        """Returns whether right results depend on when packets arrive, so that runs on real links
+        usually differ."""
         return False
 
     @abstractmethod
@@ -81,13 +81,14 @@ class Workload(ABC):
     def summary(
         self, work: Work, times_s: Sequence[float], verdicts: Sequence[Verdict]
     ) -> Mapping[str, Any]:
-        """Returns the `metrics` of a job as nested sections. verdicts: those of its rounds.
-        times_s: the times of its rounds, without those for warming up."""
+        """Returns the `metrics` of a job as nested sections. times_s: the times of its rounds,
+        without warm-up rounds. verdicts: the verdicts on its rounds."""
         return {}
 
 
 def library_facts() -> Mapping[str, Any]:
-    """Returns `Workload.facts` for inputs that come from the text of Python's own library."""
+    """Returns `Workload.facts` for inputs that are taken from the source text of Python's standard
+    library."""
     text = library_text()
     return {
         "text_sha256": text.sha256,

@@ -72,8 +72,8 @@ def _fits(result: npt.NDArray[Any] | None, length: int) -> bool:
 
 def _counts(work: Calls, keys: Mapping[int, InputKey], results: Results) -> Iterator[Wrong]:
     """Yields wrong results of the word count: each member must have received, for each of its
-    words, how often all members together have the word. This counts word by word, while the workers
-    count key by key."""
+    words, how often all members together have the word. This check counts word by word, while the
+    workers count key by key."""
     text = library_text()
     words = {rank: [text.vocabulary[n] for n in work.part(key)] for rank, key in keys.items()}
     everybody = Counter(word for own in words.values() for word in own)
@@ -85,7 +85,7 @@ def _counts(work: Calls, keys: Mapping[int, InputKey], results: Results) -> Iter
 
 
 def hash_of(word: bytes) -> int:
-    """Returns the hash by which the keys of words are sorted. It is computed independently of
+    """Returns the hash by which the keys of words are sorted. This code is independent of that in
     hosts/workloads/library_text.py."""
     return int(hashlib.blake2b(word, digest_size=8).hexdigest(), 16)
 

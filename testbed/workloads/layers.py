@@ -1,4 +1,5 @@
-"""Implements `layers`: training without its arithmetic, verified bucket by bucket."""
+"""Implements `layers`: the communication of training, without its arithmetic. Results are verified
+bucket by bucket."""
 
 from __future__ import annotations
 
@@ -46,8 +47,8 @@ class LayersWorkload(AllReduce):
     }
 
     def work(self, section: Section, workers: int) -> Layers:
-        """Returns the work for links with the rate that they stand for. `on_links` then adapts it
-        to the real rate."""
+        """Returns the work for links with the rate that the scenario's links represent. `on_links`
+        then adapts the work to the real rate."""
         try:
             model = models.read(section.model)
         except ModelError:
@@ -73,8 +74,8 @@ class LayersWorkload(AllReduce):
         )
 
     def on_links(self, work: Work, slowest_bps: int) -> Layers:
-        """Returns the work for links that are slower than those they stand for. Passes take longer
-        in the same proportion."""
+        """Returns the work for links that are slower than the links that they represent. The
+        forward and backward passes take longer in the same proportion."""
         assert isinstance(work, Layers)
         slower = work.link_bps / slowest_bps if work.link_bps else 1.0
         return replace(

@@ -36,7 +36,7 @@ SPARSE = "sparse"
 
 
 class ModelError(ValueError):
-    """An error for a model that cannot be read. The message is one line."""
+    """Raised if a model cannot be read. The message is one line."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,8 @@ class Layer:
 @dataclass(frozen=True)
 class Model:
     """A model as a table of layers. samples: the samples of one worker in an iteration.
-    p100_samples_per_s: None if it is not known."""
+    p100_samples_per_s: how many samples a Tesla P100 trains in a second; None if it is not
+    known."""
 
     title: str
     source: str
@@ -69,7 +70,7 @@ class Model:
     def computing_s(self, accelerator: str) -> float:
         """Returns how long one worker computes in an iteration, in seconds. If it is known how many
         samples a P100 trains in a second, that speed is scaled by the ratio of the peaks. Otherwise
-        USUAL_SHARE of the peak is assumed."""
+        the accelerator is assumed to reach the fraction USUAL_SHARE of its peak."""
         flops = self._flop / (PEAK_FLOPS[accelerator] * USUAL_SHARE)
         if self.p100_samples_per_s is None:
             return self.samples * flops
@@ -83,8 +84,8 @@ class Model:
         return sum(layer.mflop for layer in self.layers) * 1e6 * (1 + BACKWARD)
 
     def passes_s(self, accelerator: str) -> list[tuple[float, float]]:
-        """Returns the seconds of the forward and the backward pass of each layer. They have the
-        same ratios as the layers' operations."""
+        """Returns the seconds of the forward and the backward pass of each layer. The times of
+        layers are proportional to their numbers of operations."""
         whole_s = self.computing_s(accelerator)
         each_s = [whole_s * layer.mflop * 1e6 / self._flop for layer in self.layers]
         return [(s, BACKWARD * s) for s in each_s]

@@ -1,4 +1,5 @@
-"""The workload of keys and values: each worker has its own keys, and therefore its own result."""
+"""Implements the workload of keys and values: each worker has its own keys, and therefore its own
+result."""
 
 from __future__ import annotations
 

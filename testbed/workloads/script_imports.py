@@ -1,5 +1,5 @@
-"""Finds modules that a training script imports and this machine does not have. The script is read,
-not run."""
+"""Finds modules that a training script imports and that this machine does not have. The script is
+read, but not run."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def lacks(script: Path) -> Iterator[tuple[str, str]]:
 
 def imported(script: Path) -> list[str]:
     """Returns the top-level names of modules that the script imports in statements at its own
-    level. Imports within a function or a `try` are left out, because the script may do without
-    them. Returns none for a file that is not Python; running it reports the error."""
+    level. Imports within a function or a `try` are left out, because the script may work without
+    them. Returns no names for a file that is not Python; running it reports the error."""
     try:
         tree = ast.parse(script.read_bytes(), str(script))
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -119,13 +119,13 @@ class SynchronousTraining(Workload):
 
 
 def _timed(told: Sequence[Mapping[str, Any]], name: str, step_s: float) -> list[list[float]]:
-    """Returns the first round's list of (step, value) as [seconds, value]."""
+    """Returns the first round's list of (step, value) as a list of [seconds, value]."""
     return [[step * step_s, value] for step, value in told[0][name]] if told else []
 
 
 def _unlike(work: Sgd, received: Mapping[int, Received]) -> list[Wrong]:
-    """Returns what is wrong with members that have not left sums of the whole training, or that
-    have other sums than the first member."""
+    """Returns what is wrong if members have not left the sums of the whole training, or have other
+    sums than the first member."""
     wrong: list[Wrong] = []
     first: Array | None = None
     for rank, one in received.items():
@@ -180,7 +180,7 @@ def _step(
 
 
 def _measures(work: Sgd, models: Sequence[Array], held_out: Array) -> Mapping[str, Any]:
-    """Returns the loss and the accuracy of some models as (step, value)."""
+    """Returns the loss and the accuracy of some of the models, each as (step, value)."""
     last = len(models) - 1
     chosen = sorted({round(last * point / CURVE_POINTS) for point in range(CURVE_POINTS + 1)})
     judged = [(step, *work.judged(models[step], held_out)) for step in chosen]

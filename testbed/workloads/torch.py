@@ -130,8 +130,8 @@ class Training:
         return sorted(int(number) for what, _, number in names if what == RESULT)
 
     def curve(self, name: str) -> list[tuple[float, float]]:
-        """Returns (seconds since the training began, value) of each report that has a number with
-        this name."""
+        """Returns (seconds since the training began, value) for each report that contains a number
+        with this name."""
         began_ns = self.told["began_ns"]
         return [
             ((one["t_ns"] - began_ns) / NS_PER_S, float(one[name]))
@@ -140,7 +140,7 @@ class Training:
         ]
 
     def steps_s(self) -> list[float]:
-        """Returns the seconds from each report of a step to the next."""
+        """Returns the times between consecutive reports of steps, in seconds."""
         times = [one["t_ns"] for one in self.reports if one.get("step") is not None]
         return [(b - a) / NS_PER_S for a, b in pairwise(times)]
 
@@ -155,8 +155,8 @@ def opened(one: Received) -> Training | None:
 
 
 def _unlike_results(trainings: Mapping[int, Training]) -> Iterator[Wrong]:
-    """Yields each reduction whose result at some rank differs from that at the first rank, and each
-    rank that made another number of reductions."""
+    """Yields each reduction whose result at some rank differs from that at the first rank. Also
+    yields each rank that made another number of reductions than the first."""
     first, *others = trainings
     ours = trainings[first].reductions
     for rank in others:
@@ -175,7 +175,7 @@ def _described(row: np.void) -> str:
 
 
 def _unlike_parameters(trainings: Mapping[int, Training]) -> Iterator[Wrong]:
-    """Yields each rank that reports other parameters of its model than the first rank."""
+    """Yields each rank that reports other model parameters than the first rank."""
     found = {
         rank: [one["parameters"] for one in training.reports if one.get("parameters") is not None]
         for rank, training in trainings.items()
@@ -275,9 +275,9 @@ def _rank_alone(training: Training) -> dict[str, Any]:
 
 
 def summary(runs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Returns the section `training` of a job. Numbers are means of its trainings, and all other
-    values are those of the first training. The metrics of metrics.json that assume rounds of one
-    size are set to None."""
+    """Returns the section `training` of a job. Numbers are means over the job's training runs, and
+    all other values are those of the first training run. The metrics of metrics.json that assume
+    rounds of one size are set to None."""
     if not runs:
         return {}
     training: dict[str, Any] = {}

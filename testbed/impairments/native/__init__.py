@@ -1,5 +1,6 @@
-"""The decisions of impairments in C (decisions.c). Virtual time builds them into its own library.
-Code that needs single decisions uses `load`. This module imports nothing but `common`."""
+"""The C code that decides what impairments do to frames (decisions.c). Virtual time builds it into
+its own library. Code that needs single decisions uses `load`. This module imports nothing but
+`common`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The kinds of switch that a scenario can choose. Each starts a program, and a Control writes its
-entries."""
+"""The kinds of switch that a scenario can choose (targets). Each Target starts a program, and its
+Control writes the program's entries."""
 
 from collections.abc import Mapping
 from pathlib import Path

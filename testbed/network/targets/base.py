@@ -42,24 +42,24 @@ class Control(Protocol):
     """A session that controls and queries one switch. All methods except `answers` and `close`
     raise ControlError.
 
-    Counters and registers are named as in TableEntry. A name that the program lacks raises
-    ValueError.
+    Counters and registers are named as in TableEntry. ValueError is raised for a name that the
+    program does not have.
     """
 
     @property
     def interface(self) -> str:
-        """The protocol of the session: P4Runtime or Thrift."""
+        """The name of the session's protocol: P4Runtime or Thrift."""
 
     def answers(self, within_s: float) -> bool:
-        """Returns whether the switch answers within that time. The switch may have just been
-        started."""
+        """Returns whether the switch answers within `within_s` seconds. The switch may have just
+        been started."""
 
     def begin(self) -> None:
         """Takes control of the switch and ensures that it has its program, without entries."""
 
     def reset(self) -> None:
-        """Loads the program again. Then there are no entries and no groups, and registers and
-        counters are zero."""
+        """Loads the program again. Afterwards, there are no entries and no groups, and registers
+        and counters are zero."""
 
     def change(self, old: Entries, new: Entries) -> None:
         """Changes the entries from `old` to `new` by writing the differences."""
@@ -68,7 +68,7 @@ class Control(Protocol):
         """Returns (packets, bytes) by index of an indirect counter."""
 
     def read_register(self, register: str, indices: Iterable[int]) -> list[int]:
-        """Returns the unsigned contents of these cells."""
+        """Returns the contents of these cells of a register, as unsigned numbers."""
 
     def close(self) -> None:
         """Ends the session; the switch continues to run."""
@@ -85,8 +85,8 @@ class Target(Protocol):
         """Returns a session with the switch, which may not answer yet."""
 
     def likely_cause(self, log_tail: list[str]) -> str:
-        """Returns a guess why the switch did not start, from the last lines of its log; empty if
-        there is none."""
+        """Returns the likely cause why the switch did not start, judging by the last lines of its
+        log; empty if they suggest none."""
 
     def statistics(self, setting: SwitchSetting, process: NodeProcess) -> SwitchStatistics:
         """Returns what the switch counted so far."""
@@ -121,8 +121,8 @@ class RunningSwitch:
 
     def replace(self, entries: Entries) -> None:
         """Makes these the only entries. Only differences are written, so entries that stay the same
-        keep working meanwhile. Registers keep their values. Raises NodeFailed if the switch
-        refuses."""
+        keep working meanwhile. Registers keep their values. Raises NodeFailed if the switch refuses
+        the changes."""
         self._ask(lambda: self._control.change(self._filled, entries))
         self._filled = entries
 
@@ -135,12 +135,14 @@ class RunningSwitch:
     def read_counter(self, counter: str) -> dict[int, tuple[int, int]]:
         """Returns (packets, bytes) by index of an indirect counter.
 
-        counter: its name in P4Info, or a last part of it that only this counter has.
+        counter: the counter's name in P4Info, or the last part of the name if no other counter
+        shares that part.
         """
         return self._ask(lambda: self._control.read_counter(counter))
 
     def read_register(self, register: str, indices: Iterable[int]) -> list[int]:
-        """Returns the unsigned contents of these cells. The register is named like a counter."""
+        """Returns the contents of these cells of a register, as unsigned numbers. The register is
+        named like a counter in `read_counter`."""
         return self._ask(lambda: self._control.read_register(register, indices))
 
     def statistics(self) -> SwitchStatistics:
@@ -157,8 +159,8 @@ class RunningSwitch:
 def start_switch(
     setting: SwitchSetting, target: Target, process: NodeProcess, timeout_s: float
 ) -> RunningSwitch:
-    """Waits until the started program answers, and gives it its pipeline. Raises NodeFailed if that
-    fails."""
+    """Waits until the started program answers, and gives it its pipeline (the compiled P4 program).
+    Raises NodeFailed if that fails."""
     control = target.control(setting)
     try:
         _await_answer(target, process, control, timeout_s)
@@ -189,8 +191,8 @@ def _failed(target: Target, process: NodeProcess, what: str, otherwise: str = ""
 
 
 def _likely_cause(process: NodeProcess, target: Target | None, said: list[str]) -> str:
-    """Returns the target's guess from the last lines, or that the program was killed; empty if
-    there is neither."""
+    """Returns the cause that the target suspects from the log's last lines, or that the program was
+    killed; empty if neither is known."""
     guess = "" if target is None else target.likely_cause(said)
     if not guess and process.poll() == -signal.SIGKILL:
         return "somebody killed it, or the kernel did because memory ran out"
@@ -200,8 +202,9 @@ def _likely_cause(process: NodeProcess, target: Target | None, said: list[str]) 
 def ask(
     process: NodeProcess, question: Callable[[], Result], target: Target | None = None
 ) -> Result:
-    """Returns the answer to a control request. A refusal raises NodeFailed with the switch's
-    message and, if the switch has just been started, with the target's guess at the cause."""
+    """Returns the answer to a control request. If the switch refuses, raises NodeFailed with the
+    switch's message. If `target` is given because the switch has just been started, the error also
+    has the cause that the target suspects."""
     try:
         return question()
     except ControlError as refused:
@@ -218,8 +221,8 @@ def unix_path(setting: SwitchSetting, kind: str) -> Path:
 
 
 def grpc_address(setting: SwitchSetting) -> str:
-    """Returns where the switch serves P4Runtime: a Unix socket, which works across network
-    namespaces."""
+    """Returns the address at which the switch serves P4Runtime. It is a Unix socket, which works
+    across network namespaces."""
     return f"unix:{unix_path(setting, 'grpc')}"
 
 

@@ -54,8 +54,8 @@ LIKELY_CAUSES = {
 
 
 def installed() -> str:
-    """Returns GRPC or THRIFT, whichever is on PATH. Raises MachineLacks with the name of what is
-    missing."""
+    """Returns GRPC or THRIFT, whichever program is on PATH, and GRPC if both are. Raises
+    MachineLacks with the name of the missing program."""
     if shutil.which(GRPC):
         return GRPC
     if not shutil.which(THRIFT):

@@ -1,6 +1,6 @@
-"""The `bridge` target: the kernel's own bridge instead of a switch, for systems whose switches only
-forward. It runs no program. From the entries it uses only the port of each MAC address, and it
-sends nothing to unknown addresses."""
+"""The `bridge` target: the Linux kernel's bridge instead of a P4 switch, for systems whose switches
+only forward. It runs no P4 program. From the entries it uses only the port of each MAC address, and
+it sends nothing to unknown addresses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ watched and killed as a switch can."""
 
 @dataclass(frozen=True)
 class BridgeTarget:
-    """The bridge. It does not use the program, which is compiled for other targets, nor `log`."""
+    """The kernel's bridge as a target. It ignores `log` and the program, which is compiled only
+    because other targets need it."""
 
     program_json: Path
     p4info: Path
@@ -46,8 +47,8 @@ class BridgeTarget:
         return ""
 
     def statistics(self, setting: SwitchSetting, process: NodeProcess) -> SwitchStatistics:
-        """Returns the statistics. The kernel forwards in the sender's processor time, and links
-        count what their queues refuse."""
+        """Returns the statistics, which contain little: the kernel forwards in the sender's
+        processor time, and links count what their queues refuse."""
         return SwitchStatistics(setting.name, 0.0, 0, {})
 
 
@@ -124,7 +125,7 @@ class BridgeControl:
 
 
 def _places(entries: Entries) -> Iterable[tuple[str, int]]:
-    """Yields (MAC address, port) of the entries that say where a host is."""
+    """Yields (MAC address, port) of the entries that say at which port a host is."""
     for entry in entries.tables:
         if entry.table == "macs":
             number = entry.match["dst"]

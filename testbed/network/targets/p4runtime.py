@@ -1,4 +1,4 @@
-"""Controls a switch of any kind over P4Runtime."""
+"""Controls a switch of any target over P4Runtime."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ class P4RuntimeControl(P4RuntimeClient):
         self._program_json = program_json
 
     def begin(self) -> None:
-        """Wins the mastership election and gives the switch its pipeline."""
+        """Wins the mastership election and gives the switch its pipeline (the compiled P4
+        program)."""
         self.become_primary()
         self.reset()
 

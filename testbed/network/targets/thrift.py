@@ -156,8 +156,8 @@ def _is_open(port: int) -> bool:
 
 
 class ProgramNames:
-    """The objects of BMv2 JSON. They are found by full name, or by the last part of a name if only
-    one object has it."""
+    """The names of the objects in BMv2 JSON. An object is found by its full name, or by the last
+    part of its name if no other object shares that part."""
 
     def __init__(self, program: Mapping[str, Any]) -> None:
         types = {each["name"]: each["fields"] for each in program["header_types"]}
@@ -177,7 +177,7 @@ class ProgramNames:
 
     def entry(self, entry: TableEntry) -> tuple[str, str, str, str]:
         """Returns table, match, action and arguments in the form of simple_switch_CLI. Raises
-        ValueError with the name of what the program does not have."""
+        ValueError if the program lacks one of them; the message has its name."""
         table = self._tables[full_name(self._tables, entry.table, "table")]
         action = full_name(table["actions"], entry.action, f"action of table {entry.table}")
         action_id = table["action_ids"][table["actions"].index(action)]
