@@ -1,9 +1,9 @@
 """Tries many random schedules of faults on all processors. A failing schedule is made small and
 written to a file, which fails in the same way when it is run.
 
-Each seed stands for a walk or for a scenario. A walk moves a small world of switches and workers
-step by step and compares them with models. A scenario runs in virtual time, with the real timers,
-faults and recovery.
+A seed stands for a scenario or, if the system has models of its protocol, every second seed stands
+for a walk. A walk moves a small world of switches and workers step by step and compares them with
+the models. A scenario runs in virtual time, with the real timers, faults and recovery.
 """
 
 from __future__ import annotations

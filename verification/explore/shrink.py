@@ -62,8 +62,7 @@ def listed(scenario: Scenario, dropped: Lost) -> Scenario:
 
 
 def sound(scenario: Scenario) -> bool:
-    """Whether the scenario is valid: its faults name existing objects, and their times are within
-    the run."""
+    """Whether the scenario is valid: its faults name existing objects and possible times."""
     try:
         graph = bare(scenario.topology)
     except ValueError:

@@ -21,7 +21,7 @@ FAVOURS = (0.0, 0.25, 1.0, 1.0, 4.0)
 
 
 class Wrong(Exception):
-    """Raised if a world has found a fault. kind: a word or two that distinguish kinds of failures.
+    """Raised if a world has found a fault. kind: one or two words that tell kinds of faults apart.
     """
 
     def __init__(self, kind: str, text: str) -> None:
@@ -43,7 +43,7 @@ class World(Protocol):
     """A list that receives descriptions of what happens, or None if nobody needs them."""
 
     def begin(self) -> None:
-        """Starts the programs of the world."""
+        """Starts the world, before the first step."""
 
     def do(self, step: Step) -> None: ...
 
