@@ -146,8 +146,8 @@ class Machine:
         self._waiting.append(other)
 
     def _only_listed(self, target: Packet, source: Packet, asked: Copy, kind: int) -> None:
-        """Sets the metadata of `target` to 0, except for the fields of a list, which are copied
-        from `source`."""
+        """Sets all metadata of `target` to 0, except the fields of the requested list, which are
+        copied from `source`, and `instance_type`, which becomes `kind`."""
         empty = self._fresh(target.port, target.frame, target.length_bytes)
         target.metadata, target.standard = empty.metadata, empty.standard
         target.standard.fields["packet_length"] = 0

@@ -214,8 +214,8 @@ def to_bits(value: Any, kind: types.Type) -> tuple[int, int]:
 
 
 def from_bits(kind: types.Type, bits: int, number: int) -> tuple[Any, int]:
-    """Reads a value of a type without varbit from the front of `bits` bits. Returns (value,
-    remaining bits)."""
+    """Reads a value of a type without varbit from the lowest `bits` bits of `number`, beginning
+    with the highest of these. Returns (value, number of bits that remain)."""
     kind = scalar(kind)
     if isinstance(kind, (types.Struct, types.Header)):
         fields = {}
