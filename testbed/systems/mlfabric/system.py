@@ -210,7 +210,7 @@ class Mlfabric(BetweenHosts):
         return TrainingBounds(keys.bound or None, divergence)
 
     def memory_bytes(self, resolved: ResolvedScenario) -> int:
-        """Returns the memory that copies of the model and cells need."""
+        """Returns the memory for all copies of the models and for the cells of switches."""
         models = sum((len(job.hosts) + 2) * job.elements for job in resolved.jobs)
         return base_wire.VALUE_BYTES * (models + resolved.slots * resolved.lanes)
 

@@ -84,9 +84,9 @@ class Ring(BetweenHosts):
     def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
-        """Returns the least and the most bytes that a host sent beyond the prediction: data that
-        was sent again, and acknowledgements beyond the predicted ones. There may also be fewer
-        acknowledgements than predicted."""
+        """Returns the bytes that a host sent beyond the prediction: data that was sent again, and
+        the difference between the sent and the predicted acknowledgements, which may be negative.
+        """
         flows = [flow for flow in _acknowledgements(resolved, job) if flow.source == host]
         predicted = sum(flow.bytes for flow in flows) * job.job.rounds
         data = counts["retransmitted"] * wire.frame_bytes(resolved.lanes)
