@@ -175,8 +175,7 @@ class ResolvedScenario:
 
     @property
     def virtual(self) -> bool:
-        """Whether the scenario runs in virtual time. In that case, its switch target is not used.
-        """
+        """Whether the scenario runs in virtual time. In that case, its switch target is not used."""
         return self.scenario.backend == "virtual"
 
     @property
@@ -457,8 +456,8 @@ class System(ABC):
     # A scenario. Checks are asked while there may be mistakes, of which `trust` knows.
 
     def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
-        """Yields the problems of the system's keys that no key has alone, such as values that
-        contradict each other."""
+        """Yields the problems of the system's keys in combination, such as values that contradict
+        each other."""
         return iter(())
 
     def server_patterns(self, scenario: Scenario) -> Sequence[str]:

@@ -145,8 +145,8 @@ def fragments(
 
 
 def mapped(source: End, to: End, payload: bytes, over: Transport = OVER_UDP) -> bytes:
-    """Returns an IPv6 packet with a datagram between IPv4-mapped addresses. Its UDP checksum is
-    that of IPv4, because the two address prefixes add 0 in one's complement."""
+    """Returns an IPv6 packet with a datagram or segment between IPv4-mapped addresses. Its checksum
+    is the same as over IPv4, because the two address prefixes add 0 in one's complement."""
     whole, addresses = over.segment(source, to, payload), (MAPPED + source.ip, MAPPED + to.ip)
     return IPV6.pack(6 << 28, len(whole), over.protocol, 64, *addresses) + whole
 

@@ -26,9 +26,9 @@ computed. More losses are practically impossible."""
 class Load:
     """What a round without loss puts on the links of a job's tree. sent: bytes by direction.
     chunks: the number of chunks that switches sum. steps: the largest number of chunks that are
-    summed one after the other in one slot. value_bytes: the bytes of a value on the slowest link if
-    they are not those of its type. frame_bytes: the length of the shortest frame that carries a
-    chunk, if some are shorter than those with a chunk's sums."""
+    summed one after the other in one slot. value_bytes: the bytes of a value on the slowest link,
+    if they are not those of the value's type. frame_bytes: the length of the shortest frame that
+    carries a chunk, if some of these frames are shorter than those with a chunk's sums."""
 
     sent: Mapping[str, int]
     chunks: int
@@ -75,7 +75,7 @@ def _lossy_s(graph: Topology, tree: Tree, crossing_s: Mapping[str, float], trips
 
 
 def _edges(graph: Topology, tree: Tree) -> Iterator[tuple[str, tuple[Direction, Direction]]]:
-    """Yields the node below, and both directions, of every link of a job's tree."""
+    """Yields, for every link of a job's tree, the node below it and both of its directions."""
     for branch in tree.branches.values():
         ports = graph.ports(branch.switch)
         for port, node in branch.children:
@@ -104,14 +104,14 @@ def _trip_s(graph: Topology, tree: Tree, frame_bytes: int) -> float:
 
 
 def _worst_losses(graph: Topology, tree: Tree) -> float:
-    """Returns the mean number of losses of a chunk on the path, up and down, of the worker with
-    most losses."""
+    """Returns the mean number of losses that a chunk has on the way up from a worker and back down,
+    for the worker with most losses."""
     edges = dict(_edges(graph, tree))
     counts = np.arange(COUNTED)
 
     def below(node: str) -> NDArray[np.float64]:
-        """Returns the probability of each number of losses between this node and the unluckiest
-        worker."""
+        """Returns the probability of each number of losses between this node and the worker below
+        it with most losses."""
         branch = tree.branches.get(node)
         if branch is None:
             return (counts == 0).astype(np.float64)
