@@ -175,7 +175,8 @@ class ResolvedScenario:
 
     @property
     def virtual(self) -> bool:
-        """Whether the scenario runs in virtual time. In that case, its switch target is not used."""
+        """Whether the scenario runs in virtual time. In that case, its switch target is not
+        used."""
         return self.scenario.backend == "virtual"
 
     @property

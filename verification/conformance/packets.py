@@ -64,7 +64,7 @@ def cases() -> list[Case]:
 
 
 def run_case(case: Case, pairs: Sequence[Pair]) -> Found:
-    """Returns the findings of the case on every pair."""
+    """Runs the case on every pair and returns the findings."""
     commands = parse(case.script.read_text(errors="replace")) if case.script else []
     with tempfile.TemporaryDirectory(prefix="agglab-conformance-") as folder:
         outcomes = {pair: _outcome(case, commands, pair, Path(folder)) for pair in pairs}

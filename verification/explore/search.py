@@ -35,7 +35,8 @@ PROGRESS_S = 5.0
 
 @dataclass(frozen=True)
 class Subject:
-    """What is searched: a system, on a P4 program that aggregates as the system's own program does."""
+    """What is searched: a system, on a P4 program that aggregates as the system's own program
+    does."""
 
     system: str
     program: Path

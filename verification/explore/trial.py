@@ -65,7 +65,8 @@ class Silent:
 
 
 def attempt(scenario: Scenario, compiled: CompiledProgram) -> Trial:
-    """Runs a checked scenario whose numbers of lanes and slots are those of the compiled program."""
+    """Runs a checked scenario whose numbers of lanes and slots are those of the compiled
+    program."""
     resolved, silent = resolve(scenario), cast(Any, Silent())
     graph, seed = resolved.graph, resolved.seed
     programs = {switch.name: compiled for switch in graph.switches}

@@ -21,7 +21,8 @@ FAVOURS = (0.0, 0.25, 1.0, 1.0, 4.0)
 
 
 class Wrong(Exception):
-    """Raised if a world has found a fault. kind: one or two words that tell kinds of faults apart."""
+    """Raised if a world has found a fault. kind: one or two words that tell kinds of faults
+    apart."""
 
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(f"{kind}: {text}")

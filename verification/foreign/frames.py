@@ -1,4 +1,5 @@
-"""The frames that the stranger sends, drawn from a seed. It sends one frame of each kind in turn."""
+"""The frames that the stranger sends, drawn from a seed. It sends one frame of each kind in
+turn."""
 
 from __future__ import annotations
 

@@ -46,7 +46,8 @@ class Packet:
         return 8 * len(self.frame) - self.at_bit
 
     def ahead(self, bits: int) -> int:
-        """Returns the next `bits` bits as an unsigned number. At least that many bits must be left."""
+        """Returns the next `bits` bits as an unsigned number. At least that many bits must be
+        left."""
         below = self.bits_left() - bits
         return int.from_bytes(self.frame, "big") >> below & (1 << bits) - 1
 

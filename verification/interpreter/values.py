@@ -14,7 +14,8 @@ from agglab.compiler import types
 
 
 class UnknownConstruct(Exception):
-    """Raised for a construct that the interpreter does not know. The message names the construct."""
+    """Raised for a construct that the interpreter does not know. The message names the
+    construct."""
 
 
 @dataclass
@@ -36,7 +37,8 @@ class Header:
     union: Union | None = field(default=None, repr=False, compare=False)
 
     def set_valid(self) -> None:
-        """Makes the header valid. If it is a member of a union, the other members become invalid."""
+        """Makes the header valid. If it is a member of a union, the other members become
+        invalid."""
         if self.union is not None:
             for other in self.union.members.values():
                 other.valid = False

@@ -139,7 +139,8 @@ def scenario(workspace: Workspace, names: Sequence[str], hint: str = "") -> Foun
 
 
 def _why(results: Path, done: Ended) -> str:
-    """Returns the reason that a failed run wrote into its results or, without one, its exit code."""
+    """Returns the reason that a failed run wrote into its results or, without one, its exit
+    code."""
     try:
         metrics = json.loads((results / "latest" / "metrics.json").read_text(encoding="utf-8"))
         return _shortened(metrics["reason"] or f"exit code {done.code}")

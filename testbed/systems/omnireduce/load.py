@@ -1,4 +1,5 @@
-"""Computes how many bytes a round of OmniReduce puts on the links, from the tensors of its workers."""
+"""Computes how many bytes a round of OmniReduce puts on the links, from the tensors of its
+workers."""
 
 from __future__ import annotations
 

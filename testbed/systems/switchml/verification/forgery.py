@@ -65,8 +65,8 @@ def contribution(
 
 
 def body(chance: Random, kind: int, lanes: int) -> bytes:
-    """Returns a random body. Values are either chosen so that their sums carry from lane to lane,
-    or are any bytes. Shapes either differ in one byte, or are any bytes."""
+    """Returns a random body. Values are either words that carry when they are summed, or any bytes.
+    The two shapes of an OPENING are mostly equal, with one byte that is not 0."""
     size = packets.body_bytes(kind, lanes)
     if kind == OPENING and chance.random() < 0.7:
         shape = bytearray(size // 2)
@@ -98,7 +98,7 @@ def corrupted(chance: Random, frame: bytes, lanes: int) -> bytes:
 
 def _checked_end(chance: Random, frame: bytearray, lanes: int) -> int:
     """Returns where the data that a UDP checksum covers is taken to end: according to the packet's
-    length, according to its kind, or before the end of the body."""
+    length, according to its kind, or before the body."""
     if len(frame) > BODY_AT and chance.random() < 0.5:
         if chance.random() < 0.3:
             return BODY_AT
@@ -176,8 +176,8 @@ def _in_ipv6(chance: Random, frame: bytearray) -> None:
 
 
 def _plain(chance: Random, frame: bytearray) -> None:
-    """Changes the frame to a packet between two hosts that has nothing to do with aggregation.
-    Sometimes it is addressed to the switch itself, which routes it."""
+    """Changes the frame to a packet between two hosts that has nothing to do with aggregation. Its
+    MAC address is that of the receiving host, or of the switch, which then routes it."""
     frame[30:34] = bytes([10, 0, chance.randrange(3), chance.randrange(1, 4)])
     frame[:6] = chance.choice((bytes([2, 0, 0, 0, *frame[32:34]]), packets.AGGREGATOR_MAC))
     if frame[26:30] == packets.AGGREGATOR_IP:
