@@ -1,4 +1,5 @@
-"""The P4 programs of systems, compiled at sizes that their tests choose."""
+"""Finds the P4 program of a system and compiles it, with the numbers of lanes and slots that a test
+chooses."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ from agglab.testbed.systems.base import Source
 
 
 def source(system: str, lanes: int, slots: int) -> Source:
-    """Returns the name and the compile-time parameters of the one program that a system's switches
-    run."""
+    """Returns the name and the compile-time parameters of the P4 program that the system's switches
+    run. The system must have only one."""
     found = systems.find(system)
     own = ((found.name, found.options()),) if found.options else ()
     switch = Switch(lanes=lanes, slots=slots)
@@ -22,11 +23,11 @@ def source(system: str, lanes: int, slots: int) -> Source:
 
 
 def path(system: str) -> Path:
-    """Returns the system's P4 file, which does not depend on the sizes."""
+    """Returns the path of the system's P4 file, which is the same for all lanes and slots."""
     return P4_FOLDER / f"{source(system, lanes=1, slots=1).name}.p4"
 
 
 def compiled(system: str, lanes: int, slots: int, compiler: str = "agglab") -> Program:
-    """Compiles a system's program with one of the compilers of `switch.compiler`. Raises the same
-    errors as compile_program."""
+    """Compiles a system's program. compiler: a value of `switch.compiler`. Raises the same errors
+    as compile_program."""
     return compile_program(path(system), compiler, source(system, lanes, slots).parameters)

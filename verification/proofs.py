@@ -1,8 +1,10 @@
-"""A system's contribution to its own verification, besides the methods that the testbed calls.
+"""What a system contributes to its own verification, in addition to the methods that the testbed
+calls.
 
-It is in `testbed/systems/<name>/verification/`. If that is a package, which nothing of the testbed
-imports, it has an object `PROOFS` of class Proofs. A system without one is only tried by scenarios.
-The files `mutants/*.yaml` in the same folder are faults of that system (mutants/catalogue.py).
+It is in `testbed/systems/<name>/verification/`. If that folder is a package, the package has an
+object `PROOFS` of class Proofs, and no other part of the testbed imports it. A system without such
+a package is only tested with scenarios. The files `mutants/*.yaml` in the folder are faults of that
+system (see mutants/catalogue.py).
 """
 
 from __future__ import annotations
@@ -22,13 +24,14 @@ from agglab.verification.explore import walk
 
 @dataclass(frozen=True)
 class Proofs:
-    """The contribution of one system.
+    """What one system contributes.
 
-    walks: makes worlds for the compiled program, with models of the protocol, which `explore`
-    moves. exhaust: tries every order of events of small cases, given (P4 program, steps, where to
-    print), and raises walk.Wrong. script: makes, for a number of lanes, a packet test whose entries
-    and frames `fuzz` starts from. options: draws the system's own keys for `explore`, as an object
-    of the system's class `options`. Without it, schedules use the default values.
+    walks: makes worlds from the compiled program and from models of the protocol; `explore` moves
+    these worlds. exhaust: tries every order of events of small cases and raises walk.Wrong; it
+    takes (P4 program, steps, where to print). script: makes a packet test for a number of lanes,
+    whose entries and frames `fuzz` uses to start from. options: draws the system's own keys for
+    `explore`, as an object of the system's class `options`. Without it, schedules use the default
+    values.
     """
 
     walks: Callable[[CompiledProgram], walk.System[Any]] | None = None
@@ -38,12 +41,12 @@ class Proofs:
 
 
 def folder(system: str) -> Path:
-    """Returns the folder of a system's contribution, whether it exists or not."""
+    """Returns the folder of a system's contribution. The folder need not exist."""
     return Path(systems.__file__).parent / system / "verification"
 
 
 def of(system: str) -> Proofs:
-    """Returns the proofs of a system that comes with Agglab, by its name."""
+    """Returns the Proofs of a system that comes with Agglab, by the system's name."""
     if not (folder(system) / "__init__.py").is_file():
         return Proofs()
     found = importlib.import_module(f"{systems.__name__}.{system}.verification").PROOFS

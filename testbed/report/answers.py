@@ -1,6 +1,6 @@
-"""Answers in sentences what a reader wants to know first: what was asked, whether it held, what
-limited the run, and what to run next. The answers depend only on a run's metrics and its scenario.
-"""
+"""Answers in sentences what a reader of a report wants to know first: what the scenario asked for,
+whether the run passed, what limited it, and what to run next. The answers depend only on a run's
+metrics and its scenario."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Next:
 
 
 def was_asked(recorded: RecordedScenario) -> str:
-    """Returns one sentence about what the scenario asks for."""
+    """Returns one sentence about what the scenario asks the testbed to do."""
     workers = recorded.value("topology.workers")
     parts = [
         f"{recorded.value('workload.rounds', '1')} rounds of "
@@ -88,8 +88,8 @@ def what_limited(metrics: Metrics) -> str:
 
 
 def where_lost(found: Sequence[Loss]) -> str:
-    """Returns how many packets were lost, and where most of them were lost. The report's table has
-    all places."""
+    """Returns how many packets were lost, and where most of them were lost. All places are in
+    another table of the report."""
     if not found:
         return "Nowhere: no packet was lost."
     total = sum(loss.packets for loss in found)

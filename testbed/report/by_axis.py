@@ -25,8 +25,8 @@ untrusted source."""
 
 @dataclass(frozen=True)
 class Measure:
-    """What a figure shows over an axis. path: the metric. sample: the path of the list whose median
-    the metric is."""
+    """What a figure shows over an axis. path: the metric. sample: the path of the list of values
+    whose median is the metric, if it is a median."""
 
     name: str
     path: str
@@ -49,8 +49,8 @@ MEASURES = (
 
 @dataclass(frozen=True)
 class Figure:
-    """The content of one figure. file: the name of its file. lines: one line for the runs that
-    differ only in the axis."""
+    """The content of one figure. file: the name of its file. lines: the lines to draw. The runs of
+    one line differ only in the axis and the seed."""
 
     file: str
     title: str

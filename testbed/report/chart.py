@@ -34,7 +34,7 @@ MARK = 3  # the height of a bar's own mark, in pixels
 class Layout:
     """The positions of a chart's parts, in pixels from the top left. top: the upper edge of the
     plot. legend, reference: the vertical positions of the series' names and of the first reference
-    line's name. letters: the number of letters in a line of the title."""
+    line's name. letters: the most letters in a line of the title."""
 
     width: int
     height: int
@@ -60,7 +60,7 @@ NARROW = Layout(350, 340, left=58, top=92, legend=80, reference=62, letters=44, 
 @dataclass(frozen=True)
 class Series:
     """Named values of a bar chart: one for each category, or None where there is no value. bounds:
-    one for each value, drawn as a mark."""
+    a bound for each value, drawn as a mark."""
 
     name: str
     y: Sequence[float | None]
@@ -96,7 +96,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Mark:
-    """A moment on the x axis: a vertical line with a few words."""
+    """A labeled vertical line at a value of the x axis."""
 
     x: float
     text: str
@@ -275,8 +275,8 @@ def _finished(
 
 
 def _mark_name(canvas: Canvas, name: str, layout: Layout) -> None:
-    """Draws the label of the marks between the legend of the series and the bars, however long the
-    legend is."""
+    """Draws the label that explains the marks at bars, between the legend and the bars, however
+    long the legend is."""
     at = layout.top - 5 if layout is WIDE else layout.reference
     canvas.rectangle(layout.end - 160, at - 5, 28, MARK, INK)
     canvas.text(layout.end - 126, at, name, size=11)

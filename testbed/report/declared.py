@@ -56,7 +56,7 @@ def _list(value: Any) -> list[str]:
 @dataclass(frozen=True)
 class _Declared:
     """A figure that the section `figure` declares. section: the section's values as text. y: the
-    metric."""
+    metric to draw."""
 
     section: Mapping[str, Any]
     runs: Sequence[OfSeveral]
@@ -167,7 +167,8 @@ class _Declared:
 
 @dataclass(frozen=True)
 class _OverTime:
-    """A metric of series.csv over time, with a line for each run. named: `kind.metric`."""
+    """A figure of a metric of series.csv over time, for several runs. named: the metric, as
+    `kind.metric`."""
 
     section: Mapping[str, Any]
     runs: Sequence[OfSeveral]
@@ -184,8 +185,8 @@ class _OverTime:
 
     @cached_property
     def _tracks(self) -> list[Track]:
-        """A line for each job, worker, link or switch of each run. Of runs that differ only in the
-        seed, the first is drawn."""
+        """The lines: one for each job, worker, link or switch of each run. If several runs differ
+        only in the seed, only the first of them is drawn."""
         tracks = []
         for label, (run, *_) in self._shown.items():
             kind, _, metric = self.named.partition(".")

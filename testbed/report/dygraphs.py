@@ -1,6 +1,6 @@
 """Finds dygraphs (MIT license), the script that draws zoomable charts. This repository does not
-contain it. If it is installed on the machine that writes a report, it is put into the page, with
-the line that names its license. Otherwise charts are plain SVG."""
+contain dygraphs. If it is installed on the machine that writes a report, it is copied into the
+page, together with the line that names its license. Otherwise charts are plain SVG."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ INSTALL = "apt-get install libjs-dygraphs, or python -m pip install dygraphs"
 
 @dataclass(frozen=True)
 class Library:
-    """The parts of the library that go into a page."""
+    """The parts of dygraphs that are copied into a page."""
 
     script: str
     style: str
@@ -40,7 +40,7 @@ def folders() -> tuple[Path, ...]:
 
 
 def find(places: Sequence[Path]) -> Library | None:
-    """Returns the library from the first of these folders that has it; None if none does."""
+    """Returns dygraphs from the first of these folders that contains it; None if none does."""
     for folder in places:
         script = _first(folder, SCRIPTS)
         if script and "Dygraph" in script:
@@ -49,8 +49,8 @@ def find(places: Sequence[Path]) -> Library | None:
 
 
 def _first(folder: Path, names: Sequence[str]) -> str:
-    """Returns the first of these files that can be read and put between tags; an empty string if
-    there is none."""
+    """Returns the text of the first of these files that can be read and may stand between HTML
+    tags; an empty string if there is none."""
     for name in names:
         try:
             text = (folder / name).read_text(encoding="utf-8")

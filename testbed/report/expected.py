@@ -1,4 +1,4 @@
-"""Compares what was expected with what was measured."""
+"""Compares the expectations of a scenario's section `expect` with what was measured."""
 
 from __future__ import annotations
 

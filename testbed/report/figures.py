@@ -254,7 +254,7 @@ def _most(names: Iterable[str], sums: Mapping[str, float]) -> list[str]:
 
 
 def _of(kept: Sequence[str], names: Collection[str], what: str) -> str:
-    """Returns the words that a title adds if not all names are shown."""
+    """Returns the words for a title that say how many names are shown; empty if all are."""
     return (
         f" (the {len(kept)} of {len(names)} {what} with the most)" if len(kept) < len(names) else ""
     )

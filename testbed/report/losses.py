@@ -22,7 +22,7 @@ IN_SWITCHES = {
 @dataclass(frozen=True)
 class Loss:
     """The packets that were lost at one place for one reason. where: a direction (`h1->s1`), a
-    switch or a worker. of: how many packets passed there; None if that is not counted."""
+    switch or a worker. of: how many packets passed this place; None if that is not counted."""
 
     where: str
     packets: int

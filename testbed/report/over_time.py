@@ -94,8 +94,8 @@ def _chart(kind: str, metric: str, own: dict[str, list[Point]]) -> Chart | None:
 
 
 def _latencies(folder: Path) -> Chart | None:
-    """Returns a chart with the share of answers that took at most a given time, for each agent;
-    None without answers."""
+    """Returns a chart of the share of answers that took at most a given time, with a line for each
+    agent; None if no answers were measured."""
     counts: dict[str, list[Point]] = {}
     for job, agent, _, to_ns, count in _rows(folder / latency.NAME, latency.COLUMNS):
         end, number = _number(to_ns), _number(count)

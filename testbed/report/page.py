@@ -27,9 +27,9 @@ Metrics = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Content:
-    """The parts of a page. name: the scenario's name, and for one of several runs also the run's.
-    command: the arguments with which `agglab run` repeats the run. logs: files to which the page
-    links, relative to the folder. chosen: HTML of the chart for which the reader chooses the
+    """The parts of a page. name: the scenario's name; for one of several runs, also the name of the
+    run. command: the arguments with which `agglab run` repeats the run. logs: files to which the
+    page links, relative to the folder. chosen: HTML of the chart for which the reader chooses the
     metric."""
 
     name: str
@@ -170,8 +170,8 @@ def _counters(metrics: Metrics) -> list[str]:
 
 
 def _over_time(figures: Sequence[Figure], library: Library | None) -> list[str]:
-    """Returns a part of the page for each kind of thing that has figures over time. Only the part
-    of the jobs is open."""
+    """Returns a foldable part of the page for each kind of thing that has figures over time. At
+    first, only the part of the jobs is unfolded."""
     parts = []
     for kind in dict.fromkeys(figure.kind for figure in figures if figure.kind):
         own = "".join(_figure(figure, library) for figure in figures if figure.kind == kind)
@@ -303,7 +303,7 @@ def _runs(runs: Sequence[OfSeveral]) -> str:
 
 
 def _run(run: OfSeveral) -> dict[str, Any]:
-    """Returns the cells of one of several runs. A run that was aborted has only a reason."""
+    """Returns the table cells of one of several runs. A run that was aborted has only a reason."""
     metrics = run.metrics
     return {
         "verdict": "passed" if metrics["ok"] else "failed",

@@ -1,5 +1,5 @@
-"""Joins the runs of a sweep that differ only in the seed. Their median is one point of a line, and
-the interval of that median is the band at this point."""
+"""Joins the runs of a sweep that differ only in the seed. Their median is one point of a line. The
+confidence interval of that median is drawn as a band."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ Value = Callable[[OfSeveral], float | None]
 
 @dataclass(frozen=True)
 class Repeated:
-    """The runs at one value of an axis, on one line. They have the same settings except the
-    seed."""
+    """Runs that have the same settings except the seed, and are therefore one point of a line."""
 
     setting: str
     runs: tuple[OfSeveral, ...]

@@ -1,4 +1,4 @@
-"""The few SVG elements that charts need, as text. This module knows nothing about charts."""
+"""The few SVG elements of which charts consist, as text. This module knows nothing about charts."""
 
 from __future__ import annotations
 

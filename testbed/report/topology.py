@@ -34,8 +34,9 @@ class Way:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A node, and the link to the node above it. rate: the link's rate. ways: its two directions,
-    the outward one last. label: the node's name, or how many hosts the symbol stands for."""
+    """A node of the drawn tree, and the link to the node above it. rate: the link's rate. ways: the
+    link's two directions, the outward one last. label: the node's name or, for a symbol that stands
+    for several hosts, their number."""
 
     label: str
     is_switch: bool
@@ -155,8 +156,8 @@ def _places(root: Drawn) -> Iterator[tuple[int, Drawn | None, Drawn]]:
 def _link(
     canvas: Canvas, start: tuple[float, float], end: tuple[float, float], node: Drawn, most: int
 ) -> None:
-    """Draws a link: down from the node above it, and then across to the node. The more bytes it
-    carried, the thicker it is."""
+    """Draws a link: down from the node above it, and then across to the node. A link that carried
+    more bytes is drawn thicker."""
     colour = LOSING if any(way.lost for way in node.ways) else LINK
     carried = max((way.bytes for way in node.ways), default=0)
     thick = 1 + 4 * carried / most if most else 1.0

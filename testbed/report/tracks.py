@@ -15,8 +15,8 @@ NS_PER_S = 1e9
 
 
 def tracks(events: Sequence[Event], begin_ns: int) -> dict[Who, list[Piece]]:
-    """Returns for each worker a piece for each attempt at each round. A point has the seconds since
-    `begin_ns` and the chunks since the first round."""
+    """Returns for each worker the pieces of a line, one for each attempt at a round. A point has
+    the seconds since `begin_ns` and the number of chunks done since the first round began."""
     reader = _Reader(events, begin_ns)
     for event in events:
         reader.take(event)

@@ -1,4 +1,4 @@
-"""Zoomable charts: their data in the page, and the scripts that draw them."""
+"""Zoomable charts: their data in an HTML page, and the scripts that draw them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Finds systems by name. Each package of this folder has an object of a subclass of System as
-SYSTEM. This module imports a package only when its system is asked for."""
+"""Finds systems by name. Each package in this folder has an object `SYSTEM` of a subclass of
+System. This module imports a package only when its system is asked for."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def in_virtual_time(chosen: Iterable[str]) -> list[str]:
 
 @cache
 def find(spec: str) -> System:
-    """Returns the system with this name, or the system of `/path/to/mine.py:Mine`. Its module is
-    imported.
+    """Returns the system with the name `spec`. If `spec` is `/path/to/mine.py:Mine`, returns the
+    system of class Mine in that file. The system's module is imported.
 
     Raises UnknownSystem.
     """
@@ -52,7 +52,7 @@ def find(spec: str) -> System:
 
 
 def of(scenario: Scenario) -> System:
-    """Returns a checked scenario's system."""
+    """Returns the system of a checked scenario."""
     return find(scenario.system)
 
 

@@ -1,12 +1,13 @@
-"""Defines what the testbed asks of a system, which is one way of aggregating. A system makes
-declarations and gives answers.
+"""Defines what the testbed asks of a system. A system is one way of aggregating; it is described by
+declarations (class attributes) and answers (methods).
 
 A system is an object of a subclass of System and has no state: every answer follows from a resolved
-scenario. What changes during a run is in its Sessions. The values in this module are passive.
+scenario. What changes during a run is in the system's Sessions. The dataclasses in this module are
+passive values.
 
 The code that reads and checks scenarios asks systems about their keys, and therefore imports this
-module. Of `scenario`, this module imports only the values (schema, jobs, trust). The modules of a
-system may import all of it.
+module. To avoid a cycle, this module imports of `scenario` only the values (schema, jobs, trust).
+The modules of a system may import all of `scenario`.
 """
 
 from __future__ import annotations
@@ -55,10 +56,10 @@ ALL_REDUCES = ("allreduce", "sparse_allreduce", "embedding_allreduce", "layers",
 class Abilities:
     """What a scenario may ask of a system.
 
-    clocks: the values of `backend` that it supports. targets: those of `switch.target`.
-    has_servers: whether it has agents besides the workers. Their counts are then in metrics.json,
-    too. has_controller: whether tables change during a run. keys: those of SHARED_KEYS that it
-    reads. A scenario that gives one of the other keys is refused.
+    clocks: the values of `backend` that it supports. targets: the values of `switch.target` that it
+    supports. has_servers: whether it has agents besides the workers. In that case, metrics.json
+    also has their counts. has_controller: whether tables change during a run. keys: those of
+    SHARED_KEYS that it reads. A scenario that gives one of the other shared keys is refused.
     """
 
     workloads: tuple[str, ...] = ALL_REDUCES
@@ -87,9 +88,9 @@ SHARED_KEYS = (
 class Counter:
     """One counter of a switch's P4 program, in packets.
 
-    name: its name in the program. tally: the sum over all switches to which it is added:
-    `malformed` (`totals.malformed`), `forged` (`totals.forged`) or `stale` (packets that only a
-    delay explains). of_jobs: whether it counts each job's packets separately.
+    name: the counter's name in the program. tally: the total to which it is added, over all
+    switches: `malformed` (`totals.malformed`), `forged` (`totals.forged`) or `stale` (packets that
+    only a delay explains). of_jobs: whether it counts each job's packets separately.
     """
 
     name: str
@@ -119,8 +120,8 @@ class AttackKind:
 
 @dataclass(frozen=True)
 class ActiveJob:
-    """The current state of a job. index: its position in the run's list of jobs, which is also its
-    index in counters. members: the ranks of the workers that take part. share: the share that
+    """A job at some moment of a run. index: its position in the run's list of jobs, which is also
+    its index in counters. members: the ranks of the workers that take part. share: the share that
     Sessions gave it."""
 
     job: Job
@@ -174,7 +175,8 @@ class ResolvedScenario:
 
     @property
     def virtual(self) -> bool:
-        """Whether the scenario runs in virtual time, and therefore on no target."""
+        """Whether the scenario runs in virtual time. In that case, its switch target is not
+        used."""
         return self.scenario.backend == "virtual"
 
     @property
@@ -194,7 +196,7 @@ class ResolvedScenario:
         return self.scenario.switch.slots
 
     def whole(self, job: Job, share: Share = None) -> ActiveJob:
-        """Returns the job with all its workers."""
+        """Returns the job as an ActiveJob of which all workers are members."""
         return ActiveJob(job, self.jobs.index(job), tuple(range(len(job.hosts))), share)
 
     def chunks(self, job: Job) -> int:
@@ -207,7 +209,8 @@ class ResolvedScenario:
 
 @dataclass(frozen=True)
 class JobChoices:
-    """A system's values for a job's keys, as in Job; 0 if the system has no such number."""
+    """The values that a system chooses for keys of a job, named as in Job. A value is 0 if the
+    system has no such number."""
 
     window: int = 0
     first_slot: int = 0
@@ -216,8 +219,9 @@ class JobChoices:
 
 @dataclass(frozen=True)
 class Choices:
-    """A system's values for those keys of a scenario that it decides; 0 if it has no such number.
-    window: the value of `workload.window`. jobs: in the scenario's order."""
+    """The values that a system chooses for keys of a scenario. A value is 0 if the system has no
+    such number. window: the value of `workload.window`. jobs: the choices for each job, in the
+    scenario's order."""
 
     jobs: Sequence[JobChoices]
     lanes: int = 0
@@ -226,7 +230,7 @@ class Choices:
 
 @dataclass(frozen=True)
 class Source:
-    """A P4 program by its name in p4/ or its path, and its compile-time parameters (-D)."""
+    """A P4 program, given by its name in p4/ or its path, and its compile-time parameters (-D)."""
 
     name: str
     parameters: Mapping[str, int] = field(default_factory=dict)
@@ -237,7 +241,7 @@ EVERYWHERE = "switch"
 
 
 def everywhere(source: Source) -> Mapping[str, Source]:
-    """Returns the value of `System.sources` for a system whose switches run one program."""
+    """Returns what `System.sources` returns for a system whose switches all run this program."""
     return {EVERYWHERE: source}
 
 
@@ -245,11 +249,11 @@ def everywhere(source: Source) -> Mapping[str, Source]:
 class Agent:
     """One program on a host.
 
-    role: one of hosts.part.ROLES. rank: a worker's rank in the job; for other agents, a number of
-    their own above all ranks of workers. configuration: the configuration that hosts.agent reads,
+    role: one of hosts.part.ROLES. rank: a worker's rank in the job; for other agents, a unique
+    number above all ranks of workers. configuration: the configuration that hosts.agent reads,
     except `control` and `sums_dir`. session: settings of a new session that are only for this
-    agent, such as its current peers. listens: whether a worker also answers others between rounds.
-    Its counts of that time are requested when the job is over, like those of servers. spare:
+    agent, such as its current peers. listens: whether a worker also answers other agents between
+    rounds. The counts of these answers are requested when the job is over, as for servers. spare:
     whether the job continues if this agent has died.
     """
 
@@ -264,9 +268,9 @@ class Agent:
 
 @dataclass(frozen=True)
 class TrainingBounds:
-    """What a system promises about asynchronous training; None if it promises nothing. delay: the
-    largest age, in versions, of an update when it is committed. divergence: the largest Euclidean
-    distance of a replica from the model, in the units of the model."""
+    """Bounds that a system guarantees for asynchronous training; None where it guarantees nothing.
+    delay: the largest age, in versions, of an update when it is committed. divergence: the largest
+    Euclidean distance of a replica from the model, in the units of the model."""
 
     delay: int | None = None
     divergence: int | None = None
@@ -290,7 +294,8 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Again:
-    """The least and the most bytes that crossed a direction because something was sent again."""
+    """The least and the most bytes that a direction carried in addition because something was sent
+    again."""
 
     least: int
     most: int
@@ -298,7 +303,7 @@ class Again:
 
 @dataclass(frozen=True)
 class Truth:
-    """What a block of elements must become, computed from nothing but the inputs.
+    """The correct result for a block of elements, computed from nothing but the inputs.
 
     values: what callers must receive. allowed: how far from `values` each received value may be
     (float64); None if every bit must be right. sums: the integers that the switches must return, if
@@ -317,8 +322,8 @@ returns what the block must become."""
 
 @dataclass
 class MissingChunks:
-    """The chunks that one host or switch owes. never_sent: chunks whose values it never sent.
-    never_heard: chunks whose results it never received."""
+    """The chunks for which one host or switch is to blame. never_sent: chunks whose values it never
+    sent. never_heard: chunks whose results it never received."""
 
     never_sent: set[int] = field(default_factory=set)
     never_heard: set[int] = field(default_factory=set)
@@ -337,13 +342,13 @@ class MissingChunks:
 
 
 class Registers(Protocol):
-    """The part of a backend that a diagnosis reads."""
+    """What a diagnosis can read from a running backend."""
 
     def registers(self, switch: str, register: str, indices: list[int]) -> list[int] | None: ...
 
 
 class Readings(Registers, Protocol):
-    """The part of a backend that a controller can read. A method returns None for a switch that
+    """What a controller can read from a running backend. A method returns None for a switch that
     cannot be read now."""
 
     def counters(self, switch: str, counter: str) -> Cells | None: ...
@@ -362,9 +367,9 @@ switch that is not named keeps its entries."""
 class Controller(Protocol):
     """Changes tables while a job runs.
 
-    It uses neither clocks nor networks. It is given the time (ns since the scenario's times began
-    to count) and access to the switches. It returns the switches' new entries if these change. Only
-    differences are sent to a switch.
+    A controller uses neither clocks nor networks. Its methods are given the time (ns since the
+    scenario's times began to count) and access to the switches. They return the new entries of
+    switches if these change. Only differences from the old entries are sent to a switch.
     """
 
     @property
@@ -379,7 +384,7 @@ class Controller(Protocol):
     def begin_round(
         self, now_ns: int, number: int, job: ActiveJob, switches: Readings
     ) -> Changes | None:
-        """Returns the changes for an attempt at a round, before which it is called. At this time no
+        """Returns the changes before an attempt at a round begins. When this method is called, no
         packet of the job is in flight, and none will be before the changes are in place."""
 
     def step(self, now_ns: int, switches: Readings) -> Changes | None:
@@ -388,12 +393,13 @@ class Controller(Protocol):
 
 
 class NoSession(Exception):
-    """An error: no new session can begin. The message is one line that says why."""
+    """Raised if no new session can begin. The message is one line that says why."""
 
 
 class Sessions(Protocol):
-    """What jobs share during one run, and the sessions of each job. A job's `share` is the value
-    that `take` returned. The tables of switches and a session's keys follow from it."""
+    """What the jobs of one run share, such as slots, and the sessions of each job. A job's `share`
+    is the value that `take` returned. The tables of switches and the keys of a session depend on
+    it."""
 
     def join(self, job: Job) -> None:
         """Lets the job compete for shares from now on."""
@@ -411,11 +417,12 @@ class Sessions(Protocol):
         between two rounds."""
 
     def changed(self, job: Job) -> Mapping[str, Any]:
-        """Returns the event that reports the job's new share: the key `event`, and others."""
+        """Returns an event for the log that reports the job's new share: the key `event`, and
+        others."""
 
     def begin(self, job: Job) -> Mapping[str, Any]:
-        """Returns the keys of agents' configuration for a new session. In this session, no older
-        packet can be mistaken for a current one. Raises NoSession."""
+        """Returns the keys of agents' configuration for a new session. During this session, no
+        packet of an older session can be mistaken for a current one. Raises NoSession."""
 
 
 class System(ABC):
@@ -450,8 +457,8 @@ class System(ABC):
     # A scenario. Checks are asked while there may be mistakes, of which `trust` knows.
 
     def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
-        """Yields what is wrong with the system's keys in combination, although each of them alone
-        may be right."""
+        """Yields the problems of the system's keys in combination, such as values that contradict
+        each other."""
         return iter(())
 
     def server_patterns(self, scenario: Scenario) -> Sequence[str]:
@@ -472,7 +479,7 @@ class System(ABC):
 
     @abstractmethod
     def refused(self, graph: Topology, job: ActiveJob) -> str:
-        """Returns in one line why a job cannot run on this network; empty if it can."""
+        """Returns why a job cannot run on this network, in one line; empty if it can."""
 
     @abstractmethod
     def resolve(self, scenario: Scenario, slowest_bps: int) -> Choices:
@@ -505,12 +512,12 @@ class System(ABC):
 
     @abstractmethod
     def sources(self, scenario: Scenario) -> Mapping[str, Source]:
-        """Returns the P4 programs by the role of the switches that run each. If there is only one,
-        `everywhere` makes this value. The scenario need not be resolved."""
+        """Returns the P4 programs by the role of the switches that run them. A system with a single
+        program can return `everywhere(source)`. The scenario need not be resolved."""
 
     def role(self, graph: Topology, switch: str) -> str:
-        """Returns which of several programs a switch runs, as its role. It follows from the
-        switch's place in the network."""
+        """Returns the role of a switch, which determines the program that it runs. The role depends
+        only on the switch's place in the network."""
         return EVERYWHERE
 
     @abstractmethod
@@ -554,8 +561,7 @@ class System(ABC):
         return Again(0, counts["retransmitted"] * self.chunk_bits(resolved) // 8)
 
     def unpredictable(self, resolved: ResolvedScenario) -> str:
-        """Returns why it cannot be known what links should have carried; empty if it can be
-        known."""
+        """Returns why the bytes on the links cannot be predicted; empty if they can."""
         return ""
 
     @abstractmethod
@@ -571,8 +577,8 @@ class System(ABC):
         by the counter's key."""
 
     def returns_sums(self, dtype: str) -> bool:
-        """Returns whether endpoints return, besides the result, the integers that the switches
-        returned."""
+        """Returns whether endpoints return the integer sums of the switches in addition to the
+        result."""
         return False
 
     def block(self, resolved: ResolvedScenario) -> int:
@@ -598,8 +604,9 @@ class System(ABC):
         return ()
 
     def passes_within(self) -> tuple[str, ...]:
-        """Returns the keys of counters of packets that a program split in two and recirculated. For
-        each such packet, `arrivals` count one packet more."""
+        """Returns the keys of counters of packets that a switch split in two and recirculated. For
+        each such packet, the counters of `arrivals` count one packet more than the switch received.
+        """
         return ()
 
     def expected_frames(
@@ -625,15 +632,16 @@ class System(ABC):
         waiting: Mapping[str, Iterable[Waiting]],
         unserved: Mapping[str, Iterable[Waiting]],
     ) -> Mapping[str, MissingChunks]:
-        """Returns what each host or switch owes; the one that owes most comes first. waiting: what
-        the workers on each host wait for. unserved: what the servers on each host wait for."""
+        """Returns what each host or switch owes when a round does not end. The one that owes most
+        comes first. waiting: what the workers on each host wait for. unserved: what the servers on
+        each host wait for."""
         return {}
 
     def attack(
         self, key: str, resolved: ResolvedScenario, host: str
     ) -> Iterator[tuple[str, bytes]]:
-        """Yields (kind, frame) without end. The same key gives the same frames. host: the attacker,
-        whose victims are the jobs in which it does not take part. Without `attack_kinds`, yields
+        """Yields (kind, frame) without end. Equal keys give equal frames. host: the attacker, whose
+        victims are the jobs in which it does not take part. A system without `attack_kinds` yields
         nothing."""
         return iter(())
 

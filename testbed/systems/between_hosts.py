@@ -1,6 +1,6 @@
-"""The answers of every system whose agents send packets to each other while switches only forward:
-program, tables, sessions, bytes and bounds. Such a system only has to say who sends how much to
-whom, which agents there are, and in which order it adds."""
+"""Base class of every system whose agents send packets to each other while switches only forward.
+It defines the program, tables, sessions, bytes and bounds. A subclass only has to say who sends how
+much to whom, which agents there are, and in which order it adds."""
 
 from __future__ import annotations
 
@@ -88,14 +88,14 @@ class BetweenHosts(System):
 
     @abstractmethod
     def added(self, inputs: Sequence[Array], start: int, elements: int) -> Array:
-        """Returns a block of all workers' float32 values, added in the order in which this system
-        adds. start: the block's position in a tensor of `elements` elements."""
+        """Returns the sum of a block of all workers' float32 values, added in this system's order.
+        start: the block's position in a tensor of `elements` elements."""
 
     def forged(
         self, resolved: ResolvedScenario, job: ActiveJob, chance: Random, agent: Agent
     ) -> bytes:
-        """Returns the payload of an attack on an agent. By default it is random bytes. A system can
-        return what the agent would accept from a peer."""
+        """Returns a payload with which an outsider attacks an agent. The default is random bytes. A
+        subclass can return a payload that the agent would accept from a peer."""
         return chance.randbytes(self.header_bytes + wire.VALUE_BYTES * resolved.lanes)
 
     def attack(
@@ -209,7 +209,8 @@ class BetweenHosts(System):
 
 
 class NumberedSessions:
-    """Sessions (systems.base) of jobs that share nothing. They are distinguished by a number."""
+    """Sessions (systems.base) of jobs that share nothing. Each session has a number that tells its
+    packets from those of others."""
 
     def __init__(self) -> None:
         self._begun: dict[int, int] = {}
@@ -249,15 +250,16 @@ def one_after_another(inputs: Iterable[Array]) -> Array:
 
 
 def trip_s(graph: Topology, flow: Flow, frame_bytes: int) -> float:
-    """Returns the time of a round trip through empty queues. A frame of this size goes to the
-    target, and an acknowledgement comes back."""
+    """Returns the time of a round trip through empty queues: a frame of this size goes from the
+    flow's source to its target, and an acknowledgement comes back."""
     there = path_s(graph, flow.source, flow.target, frame_bytes)
     return there + path_s(graph, flow.target, flow.source, wire.LOWER_HEADER_BYTES)
 
 
 def lossy_crossing_s(graph: Topology, sizes: Mapping[str, int]) -> float:
-    """Returns the least expected time of a round with losses. sizes: the bytes that it puts on each
-    direction. Every frame crosses its link 1 / (1 - p) times on average."""
+    """Returns the least expected time of a round with losses, in seconds. sizes: the bytes that the
+    round puts on each direction. Every frame crosses a link with loss probability p 1 / (1 - p)
+    times on average."""
     ways = {name: way for link in graph.links for name, _, _, way in link.directions()}
     return max(
         (

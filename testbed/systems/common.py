@@ -1,5 +1,5 @@
-"""Answers that systems of all kinds share: agents' configuration, lanes, and the probability of
-loss."""
+"""Functions that systems of all kinds use for their answers: agents' configuration, lanes, and the
+probability of loss."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def agent_configuration(
 
 
 def _addresses(resolved: ResolvedScenario, job: Job) -> list[str]:
-    """Returns the addresses of the workers' hosts, for scripts that open connections of their own;
-    empty for other workloads."""
+    """Returns the addresses of the workers' hosts. Users' scripts need them to open connections.
+    Empty for workloads without a script."""
     if not isinstance(job.work, Torch):
         return []
     return [resolved.graph.host(name).ip for name in job.hosts]
@@ -86,18 +86,19 @@ def check_lanes(scenario: Scenario, trust: Trust, header_bytes: int) -> Iterator
 
 
 def independent_loss(way: Direction) -> float:
-    """Returns the probability that a frame is lost to constant independent losses. Bursts and lists
-    are not included."""
+    """Returns the probability that a direction loses a frame, from its constant independent losses.
+    Bursts and lists of lost frames are not included."""
     passed = [1 - i.probability for i in way.impairments if isinstance(i, Drop)]
     return min(1 - prod(passed), LOSS_MAX)
 
 
 def with_settings(agent: Agent, more: Mapping[str, Any]) -> Agent:
-    """Returns the same agent with more of its system's own settings."""
+    """Returns a copy of the agent with these additional settings of the system."""
     settings = {**agent.configuration["settings"], **more}
     return replace(agent, configuration={**agent.configuration, "settings": settings})
 
 
 def meanings(counters: Mapping[str, tuple[str, str]]) -> dict[str, HostCounter]:
-    """Returns an endpoint's own counters, for System.host_counters."""
+    """Returns the names and meanings of an endpoint's own counters, in the form of
+    System.host_counters."""
     return {name: HostCounter(unit, meaning) for name, (unit, meaning) in counters.items()}

@@ -1,7 +1,7 @@
-"""The answers of systems whose switches only forward: their program, counters and tables, and what
-crosses links.
+"""What is common to systems whose switches only forward: their program, counters and tables, and
+the bytes on links.
 
-Systems that sum in switches also use most of this, because each of their programs contains
+Systems that sum in switches also use most of this module, because each of their programs contains
 p4/include/forwarding.p4.
 """
 
@@ -49,8 +49,8 @@ FORWARDING_COUNTERS: dict[str, Counter] = {
 
 @dataclass(frozen=True)
 class Flow:
-    """What one host sends to another in a round without loss. bytes: those of whole Ethernet
-    frames."""
+    """What one host sends to another in a round without loss. bytes: the total length of the
+    Ethernet frames."""
 
     source: str
     target: str
@@ -98,8 +98,8 @@ def sent_again(graph: Topology, flows: Sequence[Flow], more: Mapping[str, int]) 
     """Returns the retransmitted bytes by direction (see System.sent_again).
 
     All bytes that a host sent beyond the prediction crossed its own link, unless its agents also
-    send to each other. Any part of them crossed each other direction of its flows. Switches
-    retransmit nothing.
+    send to each other. Each other direction on the paths of the host's flows may have carried any
+    part of these bytes. Switches retransmit nothing.
     """
     partly = {flow.source for flow in flows if flow.source == flow.target}
     most: dict[str, int] = {}
@@ -135,7 +135,7 @@ def path_s(graph: Topology, source: str, target: str, frame_bytes: int) -> float
 
 
 def rates(graph: Topology) -> Iterator[tuple[str, int]]:
-    """Yields (direction, rate) of all directions that have a rate."""
+    """Yields (direction, rate) of all directions whose rate is limited."""
     for link in graph.links:
         for name, _, _, way in link.directions():
             if way.rate_bps:

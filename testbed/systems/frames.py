@@ -94,8 +94,8 @@ def udp(source: End, to: End, payload: bytes) -> bytes:
 
 def tcp(source: End, to: End, payload: bytes) -> bytes:
     """Returns a TCP segment, with a checksum that covers IPv4's addresses. The payload must begin
-    with the numbers that no outsider knows: sequence (4 bytes), acknowledgement (4) and flags (1).
-    """
+    with the fields that no outsider can know for a connection: sequence number (4 bytes),
+    acknowledgement number (4) and flags (1)."""
     numbers, data = payload[:9].ljust(9, b"\0"), payload[9:]
     ports = struct.pack("!HH", source.port, to.port)
     head = ports + numbers[:8] + bytes([5 << 4, numbers[8]]) + struct.pack("!H", ONES)
@@ -105,7 +105,8 @@ def tcp(source: End, to: End, payload: bytes) -> bytes:
 
 
 def icmp(kind: int, code: int, rest: bytes, quoted: bytes) -> bytes:
-    """Returns an ICMP message about a packet. rest: the second word of its header."""
+    """Returns an ICMP message about a packet. rest: the second word of the ICMP header. quoted: the
+    beginning of that packet."""
     head, tail = bytes([kind, code]), rest + quoted
     checksum = ONES - word_sum(head + b"\0\0" + tail)
     return head + checksum.to_bytes(2, "big") + tail
@@ -113,8 +114,8 @@ def icmp(kind: int, code: int, rest: bytes, quoted: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class Transport:
-    """The protocol below agents' packets. segment: a function that builds a segment from (source,
-    target, payload)."""
+    """The protocol that carries agents' packets. segment: a function that builds a segment from
+    (source, target, payload)."""
 
     protocol: int
     header_bytes: int
@@ -144,15 +145,16 @@ def fragments(
 
 
 def mapped(source: End, to: End, payload: bytes, over: Transport = OVER_UDP) -> bytes:
-    """Returns a datagram over IPv6 between IPv4-mapped addresses. The sum of its pseudo header is
-    that of IPv4 plus those of the two prefixes, which are 0 in one's complement."""
+    """Returns an IPv6 packet with a datagram or segment between IPv4-mapped addresses. Its checksum
+    is the same as over IPv4, because the two address prefixes add 0 in one's complement."""
     whole, addresses = over.segment(source, to, payload), (MAPPED + source.ip, MAPPED + to.ip)
     return IPV6.pack(6 << 28, len(whole), over.protocol, 64, *addresses) + whole
 
 
 def in_snap(to: bytes, source: bytes, packet: bytes) -> bytes:
-    """Returns an IEEE 802.3 frame with LLC and SNAP. In it the type of the packet, IPv4, follows a
-    length. Hosts do not accept such a frame as IP."""
+    """Returns an IEEE 802.3 frame with LLC and SNAP, which has a length where other frames have a
+    type. The type, IPv4, follows after the SNAP header's beginning. Hosts do not accept such a
+    frame as IP."""
     body = SNAP + struct.pack("!H", IPV4_TYPE) + packet
     return ETHERNET.pack(to, source, len(body)) + body
 

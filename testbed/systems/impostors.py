@@ -2,9 +2,9 @@
 attack systems whose agents send packets to each other. None of these frames may change a sum or end
 a job.
 
-Kinds of frames take turns. Agents trust their peers' addresses, so most kinds have a peer's address
-as their source, in every encapsulation that a host removes. The switch at the attacker's own port
-has to recognize these frames.
+Kinds of frames take turns. Agents accept packets by their source address, so most kinds have a
+peer's address as their source, in every encapsulation that a host removes. The switch to which the
+attacker is attached has to recognize these frames.
 """
 
 from __future__ import annotations
@@ -49,9 +49,10 @@ Forge = Callable[[random.Random, Agent], bytes]
 
 @dataclass(frozen=True)
 class Aim:
-    """The circumstances of one turn. own: the attacker, with the peer's port. agent: an agent of
-    the victim. peer: one of the agent's peers. payload: what the agent would accept from the peer.
-    over: the transport of the payload."""
+    """The attacker, the victim and the payload for the frames that are built next. own: the
+    attacker's address, with the peer's port. agent: an agent of the victim. peer: one of the
+    agent's peers. payload: a payload that the agent would accept from the peer. over: the transport
+    protocol of the payload."""
 
     chance: random.Random
     own: End
@@ -66,7 +67,7 @@ Make = Callable[[Aim], list[bytes]]
 
 @dataclass(frozen=True)
 class Kind(AttackKind):
-    """A kind of attack. make: a function that returns the frames of one turn."""
+    """A kind of attack. make: a function that returns frames of this kind for an Aim."""
 
     make: Make
 

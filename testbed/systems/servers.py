@@ -1,5 +1,5 @@
-"""Common parts of systems whose workers push to servers: which hosts have servers, and who is cut
-off if a round does not end."""
+"""Common parts of systems whose workers push to servers: finds which hosts have servers, and which
+host is cut off if a round does not end."""
 
 from __future__ import annotations
 
@@ -87,7 +87,8 @@ class _Evidence:
             self._never_sent.setdefault((host, server), set()).add(chunk)
 
     def worker_is_silent(self, host: str) -> None:
-        """Records that a worker answers nothing, and therefore will not send what servers lack."""
+        """Records that a worker does not answer, and therefore will not send the values that
+        servers lack."""
         for (server, chunk), missing in self._missing.items():
             if host in missing:
                 self._never_sent.setdefault((host, server), set()).add(chunk)

@@ -14,8 +14,8 @@ than the run."""
 
 @dataclass(frozen=True)
 class Part:
-    """Some cells of one switch. under_way: a function that takes a cell's values in the
-    `registers`, and returns whether the cell holds an incomplete sum."""
+    """Some cells of one switch. under_way: a function that takes the values of a cell in each of
+    `registers` and returns whether the cell holds an incomplete sum."""
 
     registers: tuple[str, ...]
     cells: list[int]
@@ -33,13 +33,14 @@ class Part:
 
 
 def begun_by_some(register: str, cells: list[int], everybody: int) -> Part:
-    """Returns a Part for a register that says which contributions are in a sum, or how many.
-    everybody: the value for a complete sum."""
+    """Returns a Part for a register that says which contributions a sum contains, or how many.
+    everybody: the register's value for a complete sum."""
     return Part((register,), cells, lambda so_far: so_far not in (0, everybody))
 
 
 def slot_meter(parts: Mapping[str, Sequence[Part]]) -> SlotMeter | None:
-    """Returns a meter of these parts by switch. Returns None if there are no cells, or too many."""
+    """Returns a function that counts the incomplete sums in these parts, given by switch. Returns
+    None if there are no cells, or too many to count."""
     cells = [sum(len(part.cells) * len(part.registers) for part in own) for own in parts.values()]
     if not 0 < max(cells, default=0) <= CELLS_MAX:
         return None

@@ -1,8 +1,9 @@
-"""Conformance: the same programs, packets and scenarios on every pair of compiler and switch.
+"""Conformance: runs the same programs, packets and scenarios on every pair of a compiler and a
+switch, and compares the results.
 
-pairs (the pairs on this machine) -> packets (scripts, compared packet by packet and field by
-field), scenarios (integer sums, compared bit for bit) -> command (`python -m agglab.verification
-conformance`).
+`pairs` finds the pairs on this machine. `packets` runs packet tests and compares packets field by
+field. `scenarios` runs scenarios and compares integer sums bit for bit. `command` is the command
+`python -m agglab.verification conformance`.
 """
 
 from agglab.verification.conformance.command import main

@@ -1,5 +1,5 @@
-"""The command `conformance`: runs everything on every pair on this machine and reports
-differences."""
+"""The command `conformance`: runs programs, packet tests, scenarios and random programs on every
+pair of compiler and switch on this machine, and reports differences."""
 
 from __future__ import annotations
 
@@ -100,8 +100,8 @@ def main(words: Sequence[str]) -> int:
 
 
 def _unknown(only: Sequence[str]) -> str:
-    """Returns a line about the first name that is neither a program's nor a marked scenario's, or
-    an empty string."""
+    """Returns a line about the first name in `only` that is neither a program's nor that of a
+    scenario marked for conformance. Returns an empty string if there is no such name."""
     known = [case.program.stem for case in packets.cases()] + scenarios.marked()
     for name in only:
         if name not in known:

@@ -1,5 +1,5 @@
-"""One program and its packet test on every pair. Differences are reported packet by packet and
-field by field."""
+"""Runs a program and its packet test on every pair of compiler and switch, and reports differences
+packet by packet and field by field."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a case for one pair. frames: the packets that came out, by port. not_run: the
-    reason if a compiler or switch could not run, in which case there is nothing to compare."""
+    """What happened when a case ran on one pair. frames: the packets that came out, by port.
+    not_run: the reason if a compiler or switch could not run; then there is nothing to compare."""
 
     failures: list[str]
     frames: Mapping[int, list[bytes]] = field(default_factory=dict)
@@ -64,7 +64,7 @@ def cases() -> list[Case]:
 
 
 def run_case(case: Case, pairs: Sequence[Pair]) -> Found:
-    """Returns the findings of the case on every pair."""
+    """Runs the case on every pair and returns the findings."""
     commands = parse(case.script.read_text(errors="replace")) if case.script else []
     with tempfile.TemporaryDirectory(prefix="agglab-conformance-") as folder:
         outcomes = {pair: _outcome(case, commands, pair, Path(folder)) for pair in pairs}
@@ -141,6 +141,6 @@ def differences(
 
 
 def _masked(frame: bytes, written: str) -> str:
-    """Returns the frame's nibbles, with `*` where the script has one."""
+    """Returns the frame's hexadecimal digits, with `*` where the script has `*`."""
     stars = written.ljust(2 * len(frame))
     return "".join("*" if s == "*" else n for n, s in zip(frame.hex(), stars, strict=False))

@@ -1,4 +1,4 @@
-"""Pairs of a compiler and a switch: ours, and p4c and BMv2 if they are installed."""
+"""Pairs of a compiler and a switch: Agglab's own, and p4c and BMv2 if they are installed."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ them where they are installed."""
 
 
 class DoesNotCompile(Exception):
-    """A program that a compiler refuses. The text is the compiler's messages."""
+    """Raised if a compiler refuses a program. The text is the compiler's messages."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A pair: switch.compiler and switch.target of a scenario."""
+    """A compiler and a switch, as the keys switch.compiler and switch.target of a scenario name
+    them."""
 
     compiler: str
     switch: str
@@ -42,15 +43,15 @@ available on every machine. Only random programs are compared with it."""
 
 
 def absent() -> dict[str, str]:
-    """Returns the compilers and switches that are not on this machine -> what is missing of
-    them."""
+    """Returns the compilers and switches that are not on this machine, each with what is missing
+    for it."""
     lacking = {"p4c": [P4C] if shutil.which(P4C) is None else [], "bmv2": missing_tools()}
     return {name: ", ".join(tools) for name, tools in lacking.items() if tools}
 
 
 def broken() -> dict[str, str]:
-    """Returns the compilers and switches that are on this machine but do not run -> their
-    messages."""
+    """Returns the compilers and switches that are on this machine but do not run, each with its
+    error message."""
     missing = absent()
     found = {
         "p4c": "" if "p4c" in missing else peers.p4c_trouble(),
@@ -60,8 +61,9 @@ def broken() -> dict[str, str]:
 
 
 def present(without: Collection[str]) -> list[Pair]:
-    """Returns all pairs of a compiler and a switch that are installed, the reference first.
-    without: the compilers and switches to leave out because they do not run."""
+    """Returns all pairs of a compiler and a switch that are installed. The first is the reference
+    with which the others are compared. without: the compilers and switches to leave out because
+    they do not run."""
     missing = {*absent(), *without}
     compilers = [name for name in COMPILERS if name not in missing]
     switches = [name for name in SWITCHES if name not in missing]

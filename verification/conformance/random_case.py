@@ -1,4 +1,5 @@
-"""One random case on every pair: the outcome for each pair, and which outcomes differ."""
+"""Runs one random case (a program with packets) on every pair of compiler and switch, and finds
+which outcomes differ."""
 
 from __future__ import annotations
 
@@ -40,9 +41,9 @@ WITNESSES = [Expect(0, port, None) for port in range(PORTS)]
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a case for one pair: the frames of each port in any order, and the cells of
-    its arrays. If the case was refused or a compiler or switch could not run, it is the reason for
-    that."""
+    """What happened when a case ran on one pair: the frames that left each port, in any order, and
+    the cells of the program's counters and registers. If the program was refused, or a compiler or
+    switch could not run, only the reason is given."""
 
     frames: Mapping[int, tuple[bytes, ...]]
     cells: tuple[tuple[str, int, int], ...] = ()
@@ -95,8 +96,9 @@ def _compile(compiler: str, program: Path, folder: Path, flags: Sequence[str]) -
 
 
 def _interpret(program: Path, commands: list[Command], names: Path | Outcome | None) -> Outcome:
-    """Returns the outcome that the specification prescribes. names: the output of our compiler,
-    which contains the names that a script may use. Without it there is no outcome."""
+    """Returns the outcome that the P4 specification prescribes, as the interpreter computes it.
+    names: the output of our compiler, which contains the names that a script may use. There is no
+    outcome without `names`."""
     if not isinstance(names, Path):
         return Outcome({}, refused="does not compile: there are no names without our compiler")
     diagnostics = Diagnostics()
@@ -149,9 +151,9 @@ def _has_table(binder: Binder, command: Add) -> bool:
 
 
 def _cells(document: dict[str, Any], engine: Engine) -> tuple[tuple[str, int, int], ...]:
-    """Returns packets and bytes of every counter, and 0 and the value of each register. They are
-    only read if the script has commands, because BMv2's command line takes longer to start than all
-    packets take."""
+    """Returns packets and bytes of every counter cell, and 0 and the value of each register cell.
+    They are only read if the script has commands, because starting BMv2's command line takes longer
+    than processing all packets."""
     found = []
     for array in document["counter_arrays"]:
         for index in range(0 if array.get("is_direct") else array["size"]):

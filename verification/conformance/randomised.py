@@ -1,5 +1,5 @@
-"""Random programs by seed on every pair: shows progress, and makes programs that differ small and
-saves them."""
+"""Runs random programs, one for each seed, on every pair of compiler and switch. Shows progress.
+Programs on which pairs differ are made small and saved."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ def _show(tally: Counter[str], total: int, elapsed_s: float) -> None:
 def _verdicts(
     seeds: Sequence[int], pairs: Sequence[Pair], results: Path, workers: int, shrink_s: float
 ) -> Iterator[Verdict]:
-    """Yields verdicts as they become available. There are more processes than processors, because
-    BMv2 waits most of the time."""
+    """Yields verdicts as they become available. The caller starts more processes than there are
+    processors, because BMv2 waits most of the time."""
     judge = partial(judge_seed, pairs=pairs, results=results, shrink_s=shrink_s)
     with (
         tempfile.TemporaryDirectory(prefix="agglab-random-cache-") as cache,
@@ -110,8 +110,8 @@ def default_workers() -> int:
 
 
 def judge_seed(seed: int, pairs: Sequence[Pair], results: Path, shrink_s: float) -> Verdict:
-    """Runs the case of a seed and returns the verdict. A difference only counts if it occurs
-    twice."""
+    """Runs the case of a seed and returns the verdict. A difference only counts if it occurs again
+    in a second run, which waits longer for packets."""
     case = draw_case(seed)
     outcomes = _outcomes(case.program, case.script(), pairs)
     if len(groups(_judged(outcomes))) > 1:
@@ -130,9 +130,9 @@ def judge_seed(seed: int, pairs: Sequence[Pair], results: Path, shrink_s: float)
 
 
 def _judged(outcomes: dict[Pair, Outcome]) -> dict[Pair, Outcome]:
-    """Returns the outcomes that are compared. Compilers and switches that could not run are left
-    out. p4c is left out if it refuses the program or BMv2 refuses p4c's output, since such a fault
-    is p4c's own."""
+    """Returns the outcomes that are compared. Outcomes of compilers and switches that could not run
+    are left out. Those of p4c are left out if it refuses the program or if BMv2 refuses p4c's
+    output, because such a fault is not one of ours."""
     refused = {
         pair.compiler
         for pair, outcome in outcomes.items()
@@ -162,7 +162,7 @@ def _outcomes(
 
 
 def _save(case: Case, outcomes: dict[Pair, Outcome], results: Path, shrink_s: float) -> list[str]:
-    """Writes the whole case, and the case made as small as possible. Returns lines about the
+    """Writes the whole case, and a version of it made as small as possible. Returns lines about the
     differences."""
     folder = results / str(case.seed)
     folder.mkdir(parents=True, exist_ok=True)
@@ -186,8 +186,8 @@ def _save(case: Case, outcomes: dict[Pair, Outcome], results: Path, shrink_s: fl
 
 
 def _cheapest(first: Sequence[Pair], second: Sequence[Pair]) -> list[Pair]:
-    """Returns one pair of each group, with our switch if possible, because it takes less time than
-    BMv2."""
+    """Returns one pair from each of the two groups. A pair with our switch is preferred, because
+    our switch takes less time than BMv2."""
     return [min(part, key=lambda p: p.switch == "bmv2") for part in (first, second)]
 
 
@@ -198,8 +198,8 @@ def shrink(
     outcomes: dict[Pair, Outcome],
     shrink_s: float,
 ) -> tuple[str, str]:
-    """Returns (program, script), made as small as possible in shrink_s while the two pairs still
-    differ in the same way."""
+    """Returns (program, script), made as small as is possible within `shrink_s` seconds while the
+    two pairs still differ in the same way."""
     deadline = time.monotonic() + shrink_s
     refusals = [outcomes[pair].refused for pair in pairs]
 

@@ -1,5 +1,6 @@
-"""Scenarios with `conformance: true` on every pair, which must give the same integer sums, bit for
-bit. If right sums depend on when packets arrive, they only have to be right on every pair."""
+"""Runs scenarios with `conformance: true` on every pair of compiler and switch. All pairs must give
+the same integer sums, bit for bit. If the right sums depend on when packets arrive, each pair's
+sums only have to be right."""
 
 from __future__ import annotations
 
@@ -23,15 +24,15 @@ Sums = Mapping[tuple[str, int], str]
 
 
 class NotRun(Exception):
-    """A scenario that could not run because the machine lacks something. The text is the run's
-    message."""
+    """Raised if a scenario could not run because the machine lacks something. The text is the
+    message of the process that ran it."""
 
 
 @dataclass(frozen=True)
 class ScenarioResult:
-    """The result of one scenario on one pair. sums: None if they depend on when packets arrive.
-    time_s: the slowest job's median time of a round, None if no round ended. trouble: the run's
-    message if there is no result."""
+    """The result of one scenario on one pair. sums: a hash of the sums of each job and round; None
+    if right sums depend on when packets arrive. time_s: the slowest job's median time of a round;
+    None if no round ended. trouble: a message that says why there is no result."""
 
     sums: Sums | None
     right: bool
@@ -45,11 +46,12 @@ def marked() -> list[str]:
 
 
 def run_on(name: str, pair: Pair, results: Path) -> Mapping[str, ScenarioResult]:
-    """Runs a scenario in a process of its own, on real links, and returns the result of each of its
+    """Runs a scenario in a separate process, on real links, and returns the result of each of its
     runs.
 
-    The key of a run consists of the swept values and the contender; it is "" for a single run.
-    Raises NotRun if the machine lacks something, or if BMv2 does not start or ends too early.
+    The key of a run consists of the swept values and the contender. For a scenario with a single
+    run, it is "". Raises NotRun if the machine lacks something, or if BMv2 does not start or ends
+    too early.
     """
     suite = load(find(name))
     folders = _folders(suite)
@@ -74,7 +76,8 @@ def run_on(name: str, pair: Pair, results: Path) -> Mapping[str, ScenarioResult]
 
 
 def _folders(suite: Suite) -> dict[str, str]:
-    """Returns for each run the folder that it writes, relative to the folder of all runs."""
+    """Returns, for each run, the folder that it writes, relative to the folder of the whole
+    scenario's results."""
     found = {}
     for number, group in enumerate(suite.groups):
         place = f"{point_folder(number)}/" if suite.axes else ""
@@ -84,7 +87,7 @@ def _folders(suite: Suite) -> dict[str, str]:
 
 
 def _timed(suite: Suite) -> list[str]:
-    """Returns the runs whose right sums depend on when packets arrive."""
+    """Returns the runs in which the right sums depend on when packets arrive."""
     return [
         _label(point)
         for group in suite.groups
@@ -117,8 +120,7 @@ def _read(folder: Path, pair: Pair, said: str) -> ScenarioResult:
 def by_run(
     ran: Mapping[Pair, Mapping[str, ScenarioResult]],
 ) -> Mapping[str, Mapping[Pair, ScenarioResult]]:
-    """Returns the same results by run, so that the results of all pairs for one run are
-    together."""
+    """Returns the same results with the run as the outer key and the pair as the inner one."""
     first = next(iter(ran.values()))
     return {run: {pair: runs[run] for pair, runs in ran.items()} for run in first}
 

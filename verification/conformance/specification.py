@@ -1,4 +1,5 @@
-"""The interpreter of P4 source as a switch for packet tests (verification/interpreter)."""
+"""Makes the interpreter of P4 source (verification/interpreter) usable as a switch for packet
+tests."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ from agglab.verification.stf.script import StfError
 
 
 class Specification:
-    """An Engine that uses a Machine. It lacks meters, profiles and the writing of cells. Names are
-    full names."""
+    """An Engine that uses the interpreter's Machine. It lacks meters, action profiles and the
+    writing of cells. Names are full names."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -39,7 +40,7 @@ class Specification:
         return out
 
     def wait(self) -> None:
-        """Returns at once, since nothing takes time here."""
+        """Returns at once, since processing takes no time here."""
 
     def add(
         self, table: str, keys: list[Match], action: str, args: list[int], priority: int

@@ -1,4 +1,5 @@
-"""The command `explore`: tries random schedules of faults, and all interleavings of small cases."""
+"""The command `explore`: tries random schedules of faults, and all orders of events of small
+cases."""
 
 from __future__ import annotations
 

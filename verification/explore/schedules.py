@@ -50,8 +50,8 @@ LASTING_S = (0.001, 0.01, 0.05, 0.2, 0.8)
 
 
 def schedule(seed: int, system: str) -> Scenario:
-    """Returns the scenario of a seed, with all values chosen. A seed has the same network, jobs and
-    faults for every system; systems with servers have additional faults of servers."""
+    """Returns the scenario of a seed, with all values chosen. For one seed, the network, jobs and
+    faults are the same for every system. Systems with servers have additional faults of servers."""
     chance, tensors = Random(seed), Random(f"tensors {seed}")
     found = systems.find(system)
     shape = chance.choice(SHAPES)(chance)
@@ -87,7 +87,7 @@ def schedule(seed: int, system: str) -> Scenario:
 
 
 def _options(seed: int, system: str) -> Any:
-    """Draws the system's own keys."""
+    """Draws values for the keys that only this system has."""
     draw, usual = proofs.of(system).options, systems.find(system).options
     assert usual is not None
     return draw(Random(f"options {seed}")) if draw else usual()
@@ -132,9 +132,9 @@ def _sparse(chance: Random) -> dict[str, Any]:
 
 
 def _push_pull(chance: Random) -> dict[str, Any]:
-    """Draws the vocabulary of a push-and-pull workload. It has few keys, which all workers have, or
-    more keys than any worker draws. In half of the cases, the popular keys change after each one or
-    two rounds."""
+    """Draws the keys of a push-and-pull workload. The vocabulary is either so small that every
+    worker uses all of its keys, or larger than any worker's number of keys. In half of the cases,
+    the popular keys change after each one or two rounds."""
     return {
         "vocabulary": chance.choice((3, 12, 40, 200)),
         "exponent": chance.choice((0.0, 0.8, 1.3)),
@@ -143,8 +143,8 @@ def _push_pull(chance: Random) -> dict[str, Any]:
 
 
 def _async_sgd(chance: Random) -> dict[str, Any]:
-    """Draws a short training run of a model of few packets. Each update and each reading takes as
-    many packets."""
+    """Draws a short asynchronous training run of a model that fits into few packets. Each update,
+    and each reading of the model, takes as many packets as the model."""
     return {
         "features": chance.randint(2, 8),
         "classes": chance.randint(2, 3),
@@ -216,7 +216,7 @@ def _link(chance: Random, graph: Topology) -> str:
 
 
 def _lasting(chance: Random) -> float | None:
-    """Draws how long a fault lasts. Some faults last for ever, which is rare."""
+    """Draws how long a fault lasts. It rarely lasts for ever."""
     return None if chance.random() < 0.1 else chance.choice(LASTING_S)
 
 
@@ -229,9 +229,9 @@ def _impairment(**given: object) -> Maker:
 
 
 def _periodic(chance: Random, graph: Topology) -> FaultEntry:
-    """Draws a periodic fault that ends. Without an end, it could hit one packet in each of its
-    repetitions: workers that wait for the same answer repeat their packets in the same order and
-    equally often."""
+    """Draws a periodic fault that ends. If it did not end, each of its repetitions could hit the
+    same packet. The reason is that workers that wait for the same answer repeat their packets in
+    the same order and equally often."""
     entry = _impairment(every=(3, 7, 20), count=1, offset=(0, 2))(chance, graph)
     return replace(entry, for_s=entry.for_s or LASTING_S[-1])
 

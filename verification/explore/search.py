@@ -1,8 +1,9 @@
-"""Tries many random schedules on all processors. A failing schedule is made small and written to a
-file that fails in the same way.
+"""Tries many random schedules of faults on all processors. A failing schedule is made small and
+written to a file, which fails in the same way when it is run.
 
-A seed stands for a walk or for a scenario, in turn. A walk moves a small world step by step and
-compares it with models. A scenario runs in virtual time, with the real timers, faults and recovery.
+A seed stands for a scenario or, if the system has models of its protocol, every second seed stands
+for a walk. A walk moves a small world of switches and workers step by step and compares them with
+the models. A scenario runs in virtual time, with the real timers, faults and recovery.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ PROGRESS_S = 5.0
 
 @dataclass(frozen=True)
 class Subject:
-    """A system on a P4 program that aggregates as the system's own program does."""
+    """What is searched: a system, on a P4 program that aggregates as the system's own program
+    does."""
 
     system: str
     program: Path
@@ -67,7 +69,7 @@ _subject: Subject | None = None
 
 @dataclass(frozen=True)
 class Found:
-    """A seed whose schedule fails."""
+    """A seed whose schedule fails, and the finding."""
 
     seed: int
     finding: Finding
@@ -75,8 +77,8 @@ class Found:
 
 @dataclass(frozen=True)
 class Tally:
-    """The outcome of a search. declared: the number of jobs that ended with a failure that they
-    declared."""
+    """The counts of a search. declared: the number of jobs that ended with a failure that they
+    reported themselves."""
 
     schedules: int
     declared: int
@@ -132,7 +134,8 @@ def try_seed(seed: int, subject: Subject) -> Trial:
 
 
 def try_walk(chosen: Walk[Any], subject: Subject, told: list[str] | None = None) -> Trial:
-    """Takes the steps of a walk and judges it. told: receives a description of what happened."""
+    """Takes the steps of a walk and judges it. told: a list to which descriptions of the steps are
+    added."""
     wrong = walk.attempt(chosen, _walks(subject), told)
     finding = None if wrong is None else Finding(wrong.kind, wrong.text)
     return Trial(finding, actions=len(chosen.steps))
@@ -210,7 +213,7 @@ def explore(subject: Subject, seeds: range, folder: Path, out: TextIO) -> int:
 
 
 def _show(found: Found, subject: Subject, folder: Path, out: TextIO) -> None:
-    """Shows a failure, made small, and the command that fails in the same way."""
+    """Prints a failure, made small, and the command that repeats it."""
     if subject.is_walk(found.seed):
         small_walk, finding = minimal_walk(found.seed, found.finding, subject)
         path = write_walk(small_walk, f"walk-{found.seed}", folder)

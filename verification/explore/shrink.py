@@ -1,5 +1,5 @@
-"""Makes a failing schedule small, so that it still fails in the same way, by delta debugging of its
-parts."""
+"""Makes a failing scenario small by delta debugging: parts are left out as long as the scenario
+still fails in the same way."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ CHANCE = ("loss", "gilbert_elliott", "periodic")
 
 
 def shrink(scenario: Scenario, lost: Callable[[Scenario], Lost], fails: Fails) -> Scenario:
-    """Returns a scenario that fails in the same way, of which no simpler neighbor fails.
+    """Returns a scenario that fails in the same way, and for which no scenario that is one step
+    simpler fails.
 
-    The search first leaves random losses as they are, and then replaces them by lists of the frames
-    that were lost, which it shortens. lost: returns the frames that each direction lost in a run of
-    a scenario.
+    The search first keeps random losses as they are. It then replaces them by lists of the frames
+    that were lost, and shortens these lists. lost: a function that returns the frames that each
+    direction lost in a run of a scenario.
     """
     small = _descend(scenario, fails)
     exact = listed(small, lost(small))
@@ -37,8 +38,8 @@ def shrink(scenario: Scenario, lost: Callable[[Scenario], Lost], fails: Fails) -
 
 
 def _descend(scenario: Scenario, fails: Fails) -> Scenario:
-    """Replaces the scenario by the first simpler one that still fails, again and again, until none
-    does."""
+    """Replaces the scenario by the first simpler scenario that still fails, and repeats this until
+    no simpler scenario fails."""
     while True:
         simpler = next((each for each in _simpler(scenario) if sound(each) and fails(each)), None)
         if simpler is None:
@@ -47,7 +48,8 @@ def _descend(scenario: Scenario, fails: Fails) -> Scenario:
 
 
 def listed(scenario: Scenario, dropped: Lost) -> Scenario:
-    """Returns the scenario with its losses as exact lists, which can be made shorter."""
+    """Returns the scenario with its random losses replaced by lists of the frames that were lost.
+    Such lists can be shortened."""
     others = tuple(fault for fault in scenario.faults if fault.kind not in CHANCE)
     taken = {fault.link for fault in others if fault.kind == "drop_list"}
     lists = tuple(
@@ -60,7 +62,7 @@ def listed(scenario: Scenario, dropped: Lost) -> Scenario:
 
 
 def sound(scenario: Scenario) -> bool:
-    """Whether the scenario is valid: its faults name objects that exist and times that occur."""
+    """Whether the scenario is valid: its faults name existing objects and possible times."""
     try:
         graph = bare(scenario.topology)
     except ValueError:

@@ -1,5 +1,5 @@
-"""Runs one schedule in virtual time and judges it. No run may hang, return a wrong sum or fail,
-except where the schedule allows a failure; and each failure must name who is missing."""
+"""Runs one scenario in virtual time and judges it. A run must not hang or return a wrong sum. A job
+may fail only if the scenario's faults allow that, and the failure must name who is missing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EMPTYING = ("worker_restart", "switch_restart", "switch_reprogram")
 
 @dataclass(frozen=True)
 class Finding:
-    """A fault that was found. kind: hang, wrong sum, failure, nobody named, or error."""
+    """What was wrong in a run. kind: hang, wrong sum, failure, nobody named, or error."""
 
     kind: str
     text: str
@@ -37,9 +37,9 @@ class Finding:
 @dataclass(frozen=True)
 class Trial:
     """The outcome of one run. finding: None if nothing is wrong. failed: the number of jobs that
-    ended with a failure that they declared. actions: the number of events of the virtual clock.
-    dropped: the numbers of the frames that each direction lost to impairments, only if there is a
-    finding."""
+    ended with a failure that they reported themselves. actions: the number of events of the virtual
+    clock. dropped: the numbers of the frames that each direction lost to impairments; empty if
+    there is no finding."""
 
     finding: Finding | None
     failed: int = 0
@@ -48,7 +48,7 @@ class Trial:
 
 
 class Silent:
-    """A silent replacement of a run's progress display and event log."""
+    """A replacement for a run's progress display and event log that prints and writes nothing."""
 
     def begin_round(self, job: int, number: int, now_ns: int) -> None: ...
 
@@ -65,7 +65,8 @@ class Silent:
 
 
 def attempt(scenario: Scenario, compiled: CompiledProgram) -> Trial:
-    """Runs a checked scenario whose lanes and slots are those of the compiled program."""
+    """Runs a checked scenario whose numbers of lanes and slots are those of the compiled
+    program."""
     resolved, silent = resolve(scenario), cast(Any, Silent())
     graph, seed = resolved.graph, resolved.seed
     programs = {switch.name: compiled for switch in graph.switches}
@@ -77,7 +78,7 @@ def attempt(scenario: Scenario, compiled: CompiledProgram) -> Trial:
 
 
 def _conduct(run: Conductor, scenario: Scenario, graph: Topology) -> tuple[int, Finding | None]:
-    """Runs the jobs. Returns how many of them failed, and what is wrong."""
+    """Runs the jobs. Returns how many of them failed, and the first thing that is wrong, if any."""
     try:
         outcome = run.run()
     except NeverEnds as error:
@@ -106,8 +107,8 @@ def _findings(scenario: Scenario, graph: Topology, outcome: Outcome) -> Iterator
 
 
 def may_fail(scenario: Scenario, job: Job) -> bool:
-    """Whether the scenario has a fault that the job's on_failure does not cope with, or that leaves
-    no survivor."""
+    """Whether a failure of the job is allowed: some fault is not one with which the job's
+    `on_failure` must cope, or the faults leave no survivor."""
     killed = {entry.worker for entry in scenario.faults if entry.kind in KILLING}
     if job.on_failure == "survivors" and killed >= set(job.hosts):
         return True
@@ -115,9 +116,9 @@ def may_fail(scenario: Scenario, job: Job) -> bool:
 
 
 def _forgiven(entry: FaultEntry, on_failure: str) -> bool:
-    """Whether a job must cope with a fault. It must always cope with impairments, and with a link
-    or worker that comes back soon. With `restart` it must also cope with programs that start again,
-    and with `survivors` with lost workers."""
+    """Whether a job must cope with a fault. Every job must cope with impairments, and with a link
+    or worker that comes back soon. A job with `on_failure: restart` must also cope with programs
+    that start again, and one with `survivors` with lost workers."""
     if entry.kind in LASTING:
         return entry.for_s is not None
     if entry.kind == "worker_crash":

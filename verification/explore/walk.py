@@ -1,11 +1,10 @@
-"""A walk: a small world that a seed describes, moved by steps that the seed draws. The world
-belongs to a system; it consists, for example, of switches and workers. The world itself reports
-when something is wrong.
+"""Walks: a walk is a small world, set up from a seed, that is moved by randomly drawn steps. Each
+system defines its own worlds, which consist, for example, of switches and workers. A world raises
+Wrong when something is wrong.
 
-Each step is a kind and a number, from which the world draws the details. Any part of a walk is
-therefore a walk too, and a failing walk becomes smaller when steps are left out. In each walk, some
-kinds of steps are frequent and others are absent. Combinations that are rare on average are
-therefore frequent in some walks.
+Each step is a kind and a number, from which the world draws the details. Therefore, steps can be
+left out of a failing walk to make it smaller. In each walk, some kinds of steps are frequent and
+others are absent. Thus, combinations that are rare on average are frequent in some walks.
 """
 
 from __future__ import annotations
@@ -22,7 +21,8 @@ FAVOURS = (0.0, 0.25, 1.0, 1.0, 4.0)
 
 
 class Wrong(Exception):
-    """A fault that a world has found. kind: a word or two that tell failures apart."""
+    """Raised if a world has found a fault. kind: one or two words that tell kinds of faults
+    apart."""
 
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(f"{kind}: {text}")
@@ -37,18 +37,18 @@ class Step(NamedTuple):
 
 
 class World(Protocol):
-    """The world that a walk moves. Its methods raise Wrong."""
+    """The state that a walk changes step by step. The methods raise Wrong."""
 
     told: list[str] | None
     """A list that receives descriptions of what happens, or None if nobody needs them."""
 
     def begin(self) -> None:
-        """Starts everything."""
+        """Starts the world, before the first step."""
 
     def do(self, step: Step) -> None: ...
 
     def finish(self) -> None:
-        """Completes everything that was begun, without further faults from outside."""
+        """Completes everything that was begun, while nothing more goes wrong from outside."""
 
     def close(self) -> None: ...
 
@@ -57,8 +57,8 @@ S = TypeVar("S")
 
 
 class System(Protocol[S]):
-    """A way of aggregating, in the form that a search needs. S: a frozen dataclass of plain
-    values."""
+    """What a search needs of a system: how its worlds are drawn, built and simplified. S: the class
+    of a world's settings, a frozen dataclass of plain values."""
 
     def setting(self, chance: Random) -> S: ...
 
@@ -68,7 +68,7 @@ class System(Protocol[S]):
     def world(self, setting: S) -> World: ...
 
     def simpler(self, setting: S) -> Iterator[S]:
-        """Yields settings that are a little smaller."""
+        """Yields settings of slightly smaller worlds."""
 
     def from_values(self, values: Mapping[str, Any]) -> S:
         """Returns the setting that has these fields. Raises KeyError, TypeError or ValueError."""
@@ -95,8 +95,8 @@ def draw(seed: int, system: System[S]) -> Walk[S]:
 
 
 def attempt(walk: Walk[S], system: System[S], told: list[str] | None = None) -> Wrong | None:
-    """Takes the steps of a walk and returns what was wrong, or None. told: receives a description
-    of what happened."""
+    """Takes the steps of a walk and returns what was wrong, or None. told: a list to which the
+    world adds descriptions of what happens."""
     world = system.world(walk.setting)
     world.told = told
     try:
@@ -124,7 +124,8 @@ def place(error: BaseException) -> str:
 
 
 def shrink(walk: Walk[S], system: System[S], kind: str) -> Walk[S]:
-    """Returns a walk that is wrong in the same way and from which nothing more can be left out."""
+    """Returns a smaller walk that is wrong in the same way and from which no more steps can be left
+    out."""
 
     def fails(each: Walk[S]) -> bool:
         wrong = attempt(each, system)
@@ -154,14 +155,14 @@ def _fewer_steps(walk: Walk[S], fails: Callable[[Walk[S]], bool]) -> Walk[S]:
 
 
 def to_json(walk: Walk[Any]) -> str:
-    """Returns the text of a file that `explore --replay` takes."""
+    """Returns the walk as the text of a file that `explore --replay` reads."""
     content = {"setting": asdict(walk.setting), "steps": [list(step) for step in walk.steps]}
     return json.dumps(content, indent=1) + "\n"
 
 
 def from_json(text: str, make: Callable[[Mapping[str, Any]], S]) -> Walk[S]:
-    """Returns the walk in a text. Raises ValueError if the text is not a walk. make: returns a
-    setting, given its values."""
+    """Returns the walk that the text describes. Raises ValueError if the text describes none. make:
+    a function that returns a setting from its values."""
     try:
         content = json.loads(text)
         steps: Iterable[Any] = content["steps"]

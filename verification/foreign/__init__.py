@@ -1,4 +1,4 @@
-"""Foreign packets during a system's run. A host that has no part in the job, the stranger, sends
-noise and frames of other systems. It also sends old, cut or changed frames of the system, and the
-frames with which the system says that it could be attacked. No sum may change, no job may end, and
-every frame must be counted."""
+"""Tests how a system copes with foreign packets during a run. A host that has no part in the job,
+called the stranger, sends noise and frames of other systems. It also sends old, cut or changed
+frames of this system, and the frames that the system itself lists as possible attacks. No sum may
+change, no job may fail, and the switch must count every frame."""

@@ -1,4 +1,5 @@
-"""The frames that a stranger sends, drawn from a seed. The kinds of frame take turns."""
+"""The frames that the stranger sends, drawn from a seed. It sends one frame of each kind in
+turn."""
 
 from __future__ import annotations
 
@@ -16,10 +17,9 @@ PORTS = slice(HEADERS_BYTES - 8, HEADERS_BYTES - 4)
 
 @dataclass(frozen=True)
 class ForeignHost:
-    """A host that is not a member of the job, and the material for its frames. own: its address.
-    ends: the addresses in the system's frames. others, same: recorded frames of other systems, and
-    of another run of this system. attack: the frames that an outsider would send according to the
-    system itself."""
+    """The stranger, which is not a member of the job, and the material for its frames. own: its
+    address. ends: the addresses that occur in the system's frames. others, same: recorded frames of
+    other systems, and of another run of this system. attack: the frames of `System.attack`."""
 
     chance: Random
     own: End
@@ -71,12 +71,13 @@ def _spoofed(who: ForeignHost) -> bytes:
 
 
 def _other(who: ForeignHost) -> bytes:
-    """Returns a frame of another system, as it was sent there."""
+    """Returns a recorded frame of another system, unchanged."""
     return who.chance.choice(who.others)
 
 
 def _other_payload(who: ForeignHost) -> bytes:
-    """Returns a packet of another system with the source address of one of this system's agents."""
+    """Returns another system's payload in a packet whose source address is that of one of this
+    system's agents."""
     return _sent(who, who.chance.choice(who.ends), _other(who)[HEADERS_BYTES:])
 
 
@@ -85,7 +86,7 @@ def _old(who: ForeignHost) -> bytes:
 
 
 def _own_name(who: ForeignHost) -> bytes:
-    """Returns a packet of the system with the stranger's own source address."""
+    """Returns a payload of this system in a packet with the stranger's own source address."""
     return _sent(who, who.own, _old(who)[HEADERS_BYTES:])
 
 
@@ -95,7 +96,7 @@ def _cut(who: ForeignHost) -> bytes:
 
 
 def _changed(who: ForeignHost) -> bytes:
-    """Returns the frame with some of its bytes changed."""
+    """Returns a recorded or attack frame with up to four of its bytes changed."""
     frame = bytearray(who.chance.choice((_old, _other, _attack))(who))
     for _ in range(who.chance.randint(1, 4)):
         frame[who.chance.randrange(len(frame))] = who.chance.randrange(256)

@@ -20,8 +20,8 @@ ELEMENTS = 4000
 
 @cache
 def recorded(system: str) -> Sequence[bytes]:
-    """Returns frames of a run of this system, at most FRAMES_MAX. They are the same at each
-    call."""
+    """Returns at most FRAMES_MAX frames of a run of this system. Every call returns the same
+    frames."""
     frames = _sent_in(resolved(system, ELEMENTS, seed=1))
     return Random(f"recorded {system}").sample(frames, min(FRAMES_MAX, len(frames)))
 

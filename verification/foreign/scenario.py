@@ -1,5 +1,5 @@
-"""The run that the stranger disturbs: a rack with a job of four workers, hosts for servers, and the
-stranger, whose link is faster than theirs."""
+"""The scenario that the stranger disturbs: a rack with a job of four workers, hosts for servers,
+and the stranger, whose link is faster than the others."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def names() -> list[str]:
 
 
 def resolved(system: str, elements: int, seed: int, frames: int = 0) -> ResolvedScenario:
-    """Returns the scenario of a seed. Seeds also differ in the kind of workload, the dtype and the
-    variant of the system. frames: the number of frames that the stranger sends."""
+    """Returns the scenario of a seed. The seed also determines the kind of workload, the dtype and
+    the variant of the system. frames: the number of frames that the stranger sends."""
     found = systems.find(system)
     abilities, variants = found.abilities, list(found.variants.values())
     kind = KINDS[abilities.workloads[seed % len(abilities.workloads)]]

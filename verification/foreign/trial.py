@@ -1,4 +1,4 @@
-"""One run of a system with a stranger, and the judgment of it."""
+"""Runs a system while the stranger sends frames, and judges the run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ from agglab.verification.foreign.scenario import ELEMENTS_PER_FRAME, STRANGER, n
 @dataclass(frozen=True)
 class ForeignTrafficResult:
     """The result of a run. sent: the number of foreign frames of each kind. counted: the counters
-    of the switches, with the system's names. troubles: one line for everything that is wrong."""
+    of the switch, under the names that the system gives them. troubles: one line for each thing
+    that is wrong."""
 
     sent: Mapping[str, int]
     counted: Mapping[str, int]
@@ -36,7 +37,7 @@ class ForeignTrafficResult:
 
 
 class SystemUnderAttack:
-    """A system, except that its attack frames are those of the stranger."""
+    """A wrapper of a system that replaces the system's attack frames by those of the stranger."""
 
     def __init__(self, system: System, stranger: ForeignHost) -> None:
         self._system, self._stranger = system, stranger
@@ -51,15 +52,14 @@ class SystemUnderAttack:
 
 
 def build(system: str, frames: int, seed: int) -> None:
-    """Compiles the programs of an attempt down to native code, so that the attempt finds them in
+    """Compiles the programs that `attempt` needs to native code, so that `attempt` finds them in
     the cache."""
     programs = prepare(_disturbed(system, frames, seed)).programs
     built({node: program.json for node, program in programs.items()})
 
 
 def attempt(system: str, frames: int, seed: int) -> ForeignTrafficResult:
-    """Runs two rounds of the system. During the first round, a host outside the job sends so many
-    frames."""
+    """Runs two rounds of the system. During the first round, the stranger sends `frames` frames."""
     run = _disturbed(system, frames, seed)
     same = recorded(system)
     others = [frame for name in names() if name != system for frame in recorded(name)]
@@ -114,7 +114,7 @@ def _troubles(
 
 
 def _arrivals(run: ResolvedScenario) -> tuple[str, ...]:
-    """Returns counters of which exactly one counts each frame. For plain forwarding these are all
-    counters."""
+    """Returns the keys of counters, exactly one of which counts each frame. If switches only
+    forward, these are all counters."""
     plain = run.programs["s1"].path.stem == SOURCE.name
     return run.system.arrivals() or (tuple(run.system.counters) if plain else ())

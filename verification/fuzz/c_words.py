@@ -1,4 +1,5 @@
-"""The tokens of generated C, and the words that have a meaning there."""
+"""The tokens of the C code that Agglab generates from a P4 program, and the identifiers that
+already have a meaning in that code."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ OWN = re.compile(r"(?:[A-Za-z0-9_]*?_)?p4_[A-Za-z0-9_]*\Z")
 
 
 class TokenError(Exception):
-    """Text that is not a token of generated C."""
+    """Raised for text that is not a token of generated C."""
 
 
 def line_tokens(line: str) -> list[str]:
@@ -59,7 +60,7 @@ def line_tokens(line: str) -> list[str]:
 
 
 def runtime_words() -> list[str]:
-    """Returns all identifiers in the runtime's headers."""
+    """Returns all identifiers that occur in the runtime's headers."""
     found: set[str] = set()
     for path in RUNTIME.glob("*.h"):
         text = _STRINGS.sub(" ", _COMMENTS.sub(" ", path.read_text()))

@@ -58,12 +58,12 @@ purpose."""
 
 
 class Hang(Exception):
-    """An input that took longer than HANG_S."""
+    """Raised if an input takes longer than HANG_S seconds."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """The findings of a run of seeds of one kind, with a text for each."""
+    """The findings for some seeds of one kind of input. troubles: one text for each finding."""
 
     kind: str
     inputs: int
@@ -144,7 +144,8 @@ def _packets(pool: ProcessPoolExecutor, options: argparse.Namespace) -> int:
 
 
 def shares(found: Sequence[Subject], packets: int) -> Iterator[tuple[Subject, int]]:
-    """Yields the number of packets for each program, the largest first."""
+    """Yields each program with the number of packets that it is to receive. The first program
+    receives the largest number."""
     first = int(packets * AGGREGATION_SHARE)
     each, rest = divmod(packets - first, max(1, len(found) - 1))
     for number, subject in enumerate(found):
@@ -175,7 +176,7 @@ _targets: dict[str, Target] = {}
 
 
 def attempt(name: str, seed: int, numbers: Iterable[int], results: Path) -> Found:
-    """Tries inputs of a kind, one after the other. An input that fails is saved with the
+    """Tries inputs of one kind, one after the other. If an input fails, it is saved with the
     traceback."""
     signal.signal(signal.SIGALRM, _hangs)
     troubles, count = [], 0

@@ -1,5 +1,5 @@
-"""Foreign packets during a system's run, as inputs of the fuzzer. One input is a run of one
-system."""
+"""Foreign packets during a system's run, as a kind of input of the fuzzer. Each input is one run of
+one system."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ RUNS = RUNS_OF_EACH * len(systems.in_virtual_time(systems.built_in()))
 
 
 class ForeignTarget(Target):
-    """The target for frames of a stranger during a job: no sum changes, and each frame is
-    counted."""
+    """The target for runs in which a host outside the job, the stranger, sends frames. No sum may
+    change, and each frame must be counted."""
 
     name = "foreign"
 

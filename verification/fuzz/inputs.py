@@ -1,5 +1,5 @@
-"""The kinds of input with their fuzz targets. `survive(text)` of a target raises an exception when
-something is wrong."""
+"""The kinds of input, with a fuzz target for each. A target's method `survive(text)` raises an
+exception when something is wrong."""
 
 from __future__ import annotations
 
@@ -57,13 +57,14 @@ OPERATORS = OPERATOR_TEXT.split()
 
 
 class Target(ABC):
-    """The target for one kind of input. name: the name of the kind. A target is set up once in each
-    process."""
+    """The target for one kind of input. name: the name of the kind. Each process creates a target
+    once."""
 
     name: str
 
     def __init__(self, tests: Path) -> None:
-        """Keeps the folder of packet tests, whose programs and scripts the targets change."""
+        """Stores the folder of packet tests. The targets change the programs and scripts in it to
+        make inputs."""
         self.tests = tests
 
     @abstractmethod
@@ -76,12 +77,13 @@ class Target(ABC):
 
     @abstractmethod
     def survive(self, text: str) -> None:
-        """Uses the input. Raises an exception that should not have been raised."""
+        """Gives the input to the code under test. An exception that this method raises is a
+        finding."""
 
 
 def compiled(path: Path, text: str | None = None) -> str:
-    """Returns the JSON of a program, which must compile. text: the source to use in place of the
-    file's."""
+    """Returns the BMv2 JSON of a program, which must compile. text: source to compile in place of
+    the file's contents."""
     diagnostics = Diagnostics()
     if text is None:
         text = source_text(path, diagnostics)
@@ -99,8 +101,8 @@ def source_text(path: Path, diagnostics: Diagnostics) -> str:
 
 
 class JsonTarget(Target):
-    """The target for BMv2 JSON with changed members, which must be refused in one line or
-    translated to C that compiles."""
+    """The target for BMv2 JSON in which members were changed. The switch must refuse it with a
+    message of one line, or translate it to C that compiles."""
 
     name = "json"
     BUILT = 0.02  # of what is accepted: the C compiler takes its time
@@ -138,7 +140,8 @@ class JsonTarget(Target):
 
 
 def places(document: Json) -> list[tuple[Json, Any]]:
-    """Returns (container, key) of everything in a document except information about its origin."""
+    """Returns (container, key) of every value in a document except those that say from which source
+    it was made."""
     found: list[tuple[Json, Any]] = []
     pending = [document]
     while pending:
@@ -178,8 +181,8 @@ def change_json(rng: random.Random, document: Json) -> None:
 
 
 class SourceTarget(Target):
-    """The target for P4 with changed tokens, which must give diagnostics with places, or JSON that
-    our switch loads."""
+    """The target for P4 source in which tokens were changed. The compiler must report errors with
+    their places, or return JSON that our switch loads."""
 
     name = "p4"
 
@@ -190,7 +193,8 @@ class SourceTarget(Target):
         self.words = [*sorted(KEYWORDS), *TOKEN_TEXT.split()]
 
     def pieces(self, rng: random.Random) -> list[str]:
-        """Returns the tokens of a packet test or of a random program, including the libraries."""
+        """Returns the tokens of a packet test's program or of a random program, including those of
+        the libraries."""
         diagnostics = Diagnostics()
         if rng.random() < 0.2:
             seed = rng.randrange(50)
@@ -242,8 +246,8 @@ class SourceTarget(Target):
 
 
 class ScriptTarget(Target):
-    """The target for STF scripts with changed words, which run on the program to which they
-    belong."""
+    """The target for STF scripts in which words were changed. A script runs on the program to which
+    it belongs."""
 
     name = "stf"
     WORDS = SCRIPT_TEXT.split()
@@ -285,7 +289,7 @@ class ScriptTarget(Target):
 
 
 class ScenarioTarget(Target):
-    """The target for scenarios with changed lines and values."""
+    """The target for scenarios in which lines and values were changed."""
 
     name = "scenario"
     VALUES = VALUE_TEXT.split()

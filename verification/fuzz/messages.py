@@ -1,4 +1,5 @@
-"""Messages from other programs: P4Runtime requests, agents' lines, and the worker's datagrams."""
+"""Fuzz targets for messages from other programs: P4Runtime requests, lines that agents send, and
+datagrams that workers receive."""
 
 from __future__ import annotations
 
@@ -53,7 +54,8 @@ SHAPES = (b"", b"\0", b"\1", b"\x0a", b"\xff" * 2, b"\0\1", b"\x0a\0\0\1", b"\xf
 
 
 class RuntimeTarget(Target):
-    """The target for updates and queries, which a device must execute or refuse with a status."""
+    """The target for P4Runtime updates and queries. A device must execute each of them or refuse it
+    with a status."""
 
     name = "p4runtime"
 
@@ -119,7 +121,7 @@ def identifiers(info: Message) -> list[int]:
 
 
 def fill_message(rng: random.Random, message: Message, ids: list[int], depth: int) -> None:
-    """Fills some fields of a message. Most of the ids are ids that exist."""
+    """Fills some fields of a message at random. Most of the ids in it exist in the program."""
     chosen = [f for f in message.DESCRIPTOR.fields if rng.random() < (0.5 if depth else 0.15)]
     for field in chosen:
         for _ in range(rng.randrange(1, 4) if field.is_repeated else 1):
@@ -155,8 +157,8 @@ def scalar(rng: random.Random, field: FieldDescriptor, ids: list[int]) -> Any:
 
 
 def guide(rng: random.Random, entity: Any, info: Any) -> None:
-    """Makes a table entry almost right: with its table's fields, one of its actions and data for
-    that action."""
+    """Makes a table entry almost valid: with fields of its table, one of the table's actions, and
+    data for that action."""
     if not entity.HasField("table_entry") or not info.tables:
         return
     table = rng.choice(info.tables)
@@ -189,8 +191,8 @@ def guide(rng: random.Random, entity: Any, info: Any) -> None:
 
 
 class AgentTarget(Target):
-    """The target for messages of agents on the control socket, which must be read as events or
-    raise AgentFailed."""
+    """The target for messages that agents send on the control socket. They must be read as events
+    or lead to AgentFailed."""
 
     name = "agents"
 
@@ -225,8 +227,8 @@ class AgentTarget(Target):
 
 
 class DatagramTarget(Target):
-    """The target for UDP payloads that a worker receives, which it must read as a chunk or
-    ignore."""
+    """The target for UDP payloads that a worker receives. The worker must read each as a chunk or
+    ignore it."""
 
     name = "datagrams"
 

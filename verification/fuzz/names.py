@@ -1,9 +1,9 @@
-"""Hostile names: whatever a program's strings contain, they may only become identifiers, literals
-and comments in C.
+"""Fuzz targets for hostile names. Whatever the strings in a program contain, the generated C may
+contain them only as identifiers, literals and comments.
 
-A program is translated twice, with harmless names and with hostile names in the same places. The
-two texts must have the same tokens line by line. Only string literals may differ, and identifiers
-that come from names, which must map one to one.
+Each program is translated twice, with harmless names and with hostile names in the same places. The
+two texts must have the same tokens in each line. There are two exceptions: string literals may
+differ, and so may identifiers that are made from names. The latter must correspond one to one.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ PIECES = (
 
 
 def hostile(rng: random.Random) -> str:
-    """Returns a name that looks like something else, such as C code."""
+    """Returns a name that looks like something else, for example like C code."""
     if rng.random() < 0.15:
         return rng.choice(C_WORDS)
     text = "".join(rng.choice(PIECES) for _ in range(rng.choice((1, 1, 2, 3, 5))))
@@ -83,8 +83,8 @@ def same_tokens(plain: str, hostile_text: str) -> None:
 
 @dataclass
 class Renamed:
-    """The strings of a document that may be chosen freely, and a way to write the document with
-    others."""
+    """The strings of a document that may be replaced freely, and a method that writes the document
+    with other strings."""
 
     document: Json
     names: list[str]
@@ -104,8 +104,8 @@ class Renamed:
         return len(self.names) + len(self.texts)
 
     def written(self, given: list[str]) -> str:
-        """Returns the document as JSON with the given strings in place of its own, in order.
-        Strings for which none is given become harmless ones."""
+        """Returns the document as JSON, with the given strings in place of its strings, in order.
+        If fewer are given, harmless strings replace the rest."""
         chosen = {old: f"n{i}" for i, old in enumerate(self.names)}
         taken = set(chosen.values()) | RESERVED | TARGETS_OWN | _standard(self.document)
         for old, new in zip(self.names, given, strict=False):
@@ -140,7 +140,8 @@ def _declared(document: Json) -> Iterator[str]:
 
 
 def _standard(document: Json) -> set[str]:
-    """Returns the fields that the target finds by their names."""
+    """Returns the fields that the C translation finds by their names, so that these names must
+    stay."""
     found = {"egress_spec", "mcast_grp"}
     for alias, (_, field) in document.get("field_aliases", ()):
         found |= {alias, field}
@@ -185,7 +186,8 @@ def _replaced(value: Json, chosen: dict[str, str]) -> Json:
 
 
 class NamesTarget(Target):
-    """The target for a hundred hostile names in the JSON of a program, at every level of detail."""
+    """The target for batches of hostile names in the JSON of a program, translated at every level
+    of detail."""
 
     name = "names"
     BUILT = 0.02
@@ -221,14 +223,14 @@ class NamesTarget(Target):
 
 
 def variants(document: str) -> list[str]:
-    """Returns the C of a document at every level of detail."""
+    """Returns the C code of a document at every level of detail."""
     program = Program.parse(document)
     return [translate(program, detail, sources) for detail, sources in VARIANTS]
 
 
 def run_traced(document: str) -> None:
     """Compiles the program with the highest level of detail and sends a packet through it. Each
-    message must stay on its line."""
+    trace message must be one line of printable ASCII."""
     program = Program.parse(document)
     library = build_library(translate(program, Detail.TRACE, sources=True), quick=True)
     with Pipeline(program, library) as pipeline:
@@ -240,7 +242,7 @@ def run_traced(document: str) -> None:
 
 
 def p4_literal(text: str) -> str:
-    """Returns a name in the form that it has between the quotes of a P4 string."""
+    """Returns the text escaped as it must be between the quotes of a P4 string."""
     return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
@@ -298,9 +300,9 @@ V1Switch(P(), V(), I(), E(), C(), Dep()) main;
 
 
 class AnnotationTarget(Target):
-    """The target for hostile names in @name of P4 source. The compiler must refuse them with
-    diagnostics, or return JSON and P4Info that a device accepts. The C must then have the tokens of
-    the same program with harmless names."""
+    """The target for hostile names in `@name` annotations of P4 source. The compiler must refuse
+    them with diagnostics, or return JSON and P4Info that a device accepts. The generated C must
+    then have the same tokens as for harmless names."""
 
     name = "annotations"
 

@@ -1,4 +1,5 @@
-"""Malformed packets through programs built with sanitizers. The loop is in packets.c."""
+"""Sends malformed packets through programs that are built with sanitizers. The loop over packets is
+in packets.c."""
 
 from __future__ import annotations
 
@@ -50,7 +51,8 @@ LANES, SLOTS = 64, 8
 
 @dataclass(frozen=True)
 class Subject:
-    """A program for the packets: P4 source, and a script with packets and entries."""
+    """A program that processes packets: P4 source, and a script with entries and with packets to
+    start from."""
 
     name: str
     program: Path
@@ -60,7 +62,7 @@ class Subject:
 
 def subjects(tests: Path, folder: Path, seeds: range) -> list[Subject]:
     """Returns the programs of systems (the default system's first), those of packet tests, and
-    random ones, which are written to `folder`."""
+    random ones. The random ones are written to `folder`."""
     found = _of_systems()
     for name in TESTED:
         found.append(Subject(name, tests / f"{name}.p4", (tests / f"{name}.stf").read_text()))
@@ -86,8 +88,8 @@ def _of_systems() -> list[Subject]:
 
 
 def build(subject: Subject) -> tuple[Path, bytes]:
-    """Returns (the executable, its setup). Raises PipelineError, or StfError if the script does not
-    fit the program."""
+    """Returns the executable and the setup that it reads: entries, groups and packets. Raises
+    PipelineError, or StfError if the script does not fit the program."""
     diagnostics = Diagnostics()
     options = Options(includes=(str(P4_FOLDER / "include"),), defines=subject.defines)
     typed = compile_file(str(subject.program), options, diagnostics)
@@ -175,8 +177,8 @@ def _any_match(rng: random.Random, key: Key) -> Match:
 
 @dataclass(frozen=True)
 class Sent:
-    """The outcome of the packets of one subject. digest: the sum of all bytes that came out.
-    trouble: the sanitizer's report, or an empty string."""
+    """The outcome of the packets that one program processed. digest: the sum of all bytes that came
+    out. trouble: the sanitizer's report, or an empty string."""
 
     name: str
     packets: int
@@ -186,8 +188,8 @@ class Sent:
 
 
 def send(subject: Subject, folder: Path, seed: int, first: int, count: int) -> Sent:
-    """Sends `count` packets of a seed, beginning with number `first`. The setup and the findings
-    stay in `folder`."""
+    """Sends `count` packets of a seed through a program, beginning with packet number `first`. The
+    setup and the findings are written to `folder`."""
     try:
         executable, setup = build(subject)
     except (PipelineError, StfError) as error:

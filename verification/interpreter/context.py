@@ -11,19 +11,19 @@ from agglab.verification.interpreter import values
 
 
 class Exited(Exception):
-    """An executed `exit`: nothing more of this pipeline is executed."""
+    """Raised by an executed `exit`, to end the pipeline that is being executed."""
 
 
 class Returned(Exception):
-    """An executed `return`, with the value if it is in a function."""
+    """Raised by an executed `return`, with the returned value if it is in a function."""
 
     def __init__(self, value: Any = None) -> None:
         self.value = value
 
 
 class Rejected(Exception):
-    """The end of parsing by a rejection. error: a member of `error`. It is None for `transition
-    reject`, after which BMv2 continues as if nothing had happened."""
+    """Raised when a parser rejects a packet. error: a member of `error`, or None for `transition
+    reject`. In the latter case, BMv2 continues as if the packet had been accepted."""
 
     def __init__(self, error: ast.EnumMember | None) -> None:
         self.error = error
@@ -33,8 +33,8 @@ Handler = Callable[[ast.Call, CallInfo], Any]
 
 
 class Context:
-    """The shared state. variables: values by declaration, which are unique because P4 has no
-    recursion: each declaration stands for one variable at a time. instance: the parser or control
+    """The state that the interpreter's parts share. variables: values by declaration. As P4 has no
+    recursion, each declaration stands for one variable at a time. instance: the parser or control
     that is being executed. calls: the functions that execute each kind of call."""
 
     def __init__(self, program: TypedProgram) -> None:
@@ -46,11 +46,12 @@ class Context:
         self.errors = {member.name: member for member in program.error_codes}
 
     def default(self, kind: types.Type) -> Any:
-        """Returns the value of a variable of this type that was given none."""
+        """Returns the value of a variable of this type that has no initial value."""
         return values.default(kind, self.errors["NoError"])
 
     def object(self, name: ast.Expression) -> Instance:
-        """Returns the extern object, parser or control for which a name stands here."""
+        """Returns the extern object, parser or control that the name means in the current parser or
+        control."""
         declaration = self.program.decl_of[name]
         if isinstance(declaration, ast.Instantiation) and declaration in self.program.globals:
             return self.program.globals[declaration]

@@ -1,4 +1,5 @@
-"""Evaluates expressions, and finds the places to which a program can assign."""
+"""Evaluates expressions, and finds the places (variables or parts of them) to which a program can
+assign."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ from agglab.verification.interpreter.values import (
 
 @dataclass(frozen=True)
 class Place:
-    """The place where a value is kept. It can be read and written, even if it is a part of another
-    value."""
+    """The place where a value is kept. A place can be read and written, even if the value is only a
+    part of a variable."""
 
     read: Callable[[], Any]
     write: Callable[[Any], None]
@@ -85,7 +86,7 @@ class Expressions:
         return found
 
     def _look(self, expression: ast.Expression) -> Any:
-        """Returns the value without a copy, so that it may be a part of a variable."""
+        """Returns the value itself and not a copy. It may therefore be a part of a variable."""
         evaluate = self._evaluate.get(type(expression))
         if evaluate is None:
             raise UnknownConstruct(
@@ -194,7 +195,7 @@ class Expressions:
         return width
 
     def as_type(self, number: int, kind: types.Type) -> Any:
-        """Returns the value of a type that has these bits."""
+        """Returns the value of type `kind` that has the bits of `number`."""
         kind = scalar(kind)
         if isinstance(kind, types.Boolean):
             return bool(number)
@@ -267,8 +268,8 @@ class Expressions:
         return found
 
     def place(self, expression: ast.Expression) -> Place:
-        """Returns the place where an expression's value is kept. Indices in the expression are
-        evaluated once."""
+        """Returns the place where the value of an expression is kept. Indices in the expression are
+        evaluated only once."""
         if isinstance(expression, ast.NameExpression):
             declaration, variables = self.program.decl_of[expression], self.context.variables
             return Place(
@@ -315,4 +316,4 @@ class Expressions:
 
 
 class OutOfBounds(Exception):
-    """The use of `next` of a full stack, or of `last` of an empty one."""
+    """Raised for the use of `next` of a full stack, or of `last` of an empty one."""

@@ -27,8 +27,8 @@ MASK64 = (1 << 64) - 1
 
 
 class Externs:
-    """The part that executes calls of externs. registers, counters: cells by the object's full
-    name. A counter's cell is [packets, bytes]."""
+    """Executes calls of v1model's functions and objects. registers, counters: cells by the object's
+    full name. A counter's cell is [packets, bytes]."""
 
     packet: Packet
 
@@ -145,7 +145,8 @@ class Externs:
         return self.registers.setdefault(register.name, [0] * size)
 
     def _register_read(self, register: Instance, given: Arguments) -> None:
-        """Reads a cell. If the index is behind the end, the result variable keeps its value."""
+        """Reads a cell of a register. If the index is out of range, the result variable keeps its
+        value."""
         place = self.expressions.place(given["result"])
         cells, index = self._cells(register), self.expressions.number(given["index"])
         if index < len(cells):
@@ -166,7 +167,8 @@ class Externs:
             cells[index][1] += self.packet.length_bytes
 
     def _meter_execute_meter(self, meter: Instance, given: Arguments) -> None:
-        """Makes the result green for every packet, since the meter has no rates."""
+        """Stores the color green as the meter's result. The interpreter's meters have no rates, so
+        every packet is green."""
         self.expressions.number(given["index"])
         self.expressions.place(given["result"]).write(0)
 

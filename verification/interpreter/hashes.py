@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 
 def _words(data: bytes) -> Iterator[int]:
-    """Returns the data as numbers of 16 bits. A single last byte becomes the upper half of a
-    number."""
+    """Returns the data as 16-bit numbers, with the first byte in the upper half of a number. For an
+    odd length, the last byte is the upper half of the last number."""
     padded = data + bytes(len(data) % 2)
     return (int.from_bytes(padded[i : i + 2], "big") for i in range(0, len(padded), 2))
 

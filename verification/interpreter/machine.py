@@ -1,5 +1,5 @@
-"""A machine that runs one program on packets: v1model's pipeline, with copies of packets as in
-BMv2."""
+"""Runs one program on packets as v1model's pipeline does. Clones, multicast copies, resubmitted and
+recirculated packets behave as in BMv2."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ Replicas = Sequence[tuple[int, int]]
 
 
 class Machine:
-    """A switch that runs one program. groups, sessions: the copies by the number of a multicast
-    group or a clone session."""
+    """A switch that runs one program. groups, sessions: the copies to make for each multicast group
+    and for each clone session, by its number."""
 
     def __init__(self, program: TypedProgram) -> None:
         self.context = Context(program)
@@ -62,7 +62,7 @@ class Machine:
     # ---- the way of a packet
 
     def _fresh(self, port: int, frame: bytes, length_bytes: int) -> Packet:
-        """Returns a packet whose metadata is 0, except for its length."""
+        """Returns a packet whose metadata is 0, except for `packet_length`."""
         parser = self._parser.type
         assert isinstance(parser, types.Parser)
         headers, metadata, standard = (self.context.default(p.type) for p in parser.parameters[1:])
@@ -70,7 +70,8 @@ class Machine:
         return Packet(frame, port, length_bytes, headers, metadata, standard)
 
     def _through(self, packet: Packet) -> None:
-        """Runs the parser and ingress, and then does the work of the traffic manager."""
+        """Runs the parser, checksum verification and ingress. Then clones, resubmits, replicates or
+        drops the packet, or passes it to egress."""
         self._parse(packet)
         self._control(self._ingress, packet)
         if packet.clone is not None:
@@ -100,7 +101,8 @@ class Machine:
         self._control(self._verify, packet)
 
     def _leave(self, packet: Packet, port: int) -> None:
-        """Runs egress and the deparser."""
+        """Runs egress and the deparser, and sends the packet unless it was dropped or is
+        recirculated."""
         standard = packet.standard.fields
         standard["egress_port"], standard["egress_spec"] = port, 0
         self._control(self._egress, packet)
@@ -126,7 +128,8 @@ class Machine:
     # ---- copies
 
     def _clone_of_ingress(self, packet: Packet, asked: Copy) -> None:
-        """Makes a clone in ingress, which has the headers with which the packet came in."""
+        """Sends the clone that ingress requested, with the headers that the packet had when it came
+        in."""
         clone = self._fresh(packet.port, packet.frame, packet.length_bytes)
         clone.standard.fields["ingress_port"] = packet.port
         self._parse(clone)
@@ -136,14 +139,15 @@ class Machine:
     def _again(
         self, packet: Packet, frame: bytes, length_bytes: int, asked: Copy, kind: int
     ) -> None:
-        """Makes the packet come in once more."""
+        """Lets the packet enter the pipeline once more."""
         other = self._fresh(packet.port, frame, length_bytes)
         self._only_listed(other, packet, asked, kind)
         other.standard.fields["packet_length"] = len(frame)
         self._waiting.append(other)
 
     def _only_listed(self, target: Packet, source: Packet, asked: Copy, kind: int) -> None:
-        """Clears all metadata except the fields of a list, which are copied."""
+        """Sets all metadata of `target` to 0, except the fields of the requested list, which are
+        copied from `source`, and `instance_type`, which becomes `kind`."""
         empty = self._fresh(target.port, target.frame, target.length_bytes)
         target.metadata, target.standard = empty.metadata, empty.standard
         target.standard.fields["packet_length"] = 0
@@ -184,7 +188,7 @@ class Machine:
         self._block(control, packet, body)
 
     def _block(self, block: Instance, packet: Packet, body: Any) -> None:
-        """Runs a block on a packet, whose parts are the block's arguments."""
+        """Runs `body` for a parser or control, whose parameters are the parts of a packet."""
         self.parsers.packet = self.externs.packet = packet
         variables = self.context.variables
         for node, name in self._parameters(block):
@@ -193,8 +197,8 @@ class Machine:
         self._take_back(block, packet)
 
     def _take_back(self, block: Instance, packet: Packet) -> None:
-        """Stores the block's parameters in the packet again, because an assignment to a whole
-        parameter replaces its object."""
+        """Stores the values of the block's parameters in the packet again. An assignment to a whole
+        parameter has replaced the object that the packet refers to."""
         for node, name in self._parameters(block):
             setattr(packet, name, self.context.variables[node])
 

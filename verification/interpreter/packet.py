@@ -1,5 +1,5 @@
-"""One packet on its way through the switch: its bytes, its metadata, and the requests that the
-program made for it."""
+"""A packet on its way through the switch: its bytes, its metadata, and the program's requests to
+copy or truncate it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ NO_FIELDS = -1
 
 @dataclass
 class Copy:
-    """A requested copy: a clone to a session, or the packet itself once more. fields: the number of
-    the list of metadata that the copy keeps."""
+    """A requested clone, resubmission or recirculation. session: the clone session. fields: the
+    number of the list of metadata fields that the copy keeps."""
 
     session: int
     fields: int
@@ -23,8 +23,8 @@ class Copy:
 
 @dataclass
 class Packet:
-    """A packet. at_bit: the position of the parser. truncate_bytes: the length to which the packet
-    is cut when it leaves."""
+    """A packet. at_bit: the position of the parser in the frame. truncate_bytes: the length to
+    which the packet is cut when it leaves."""
 
     frame: bytes
     port: int
@@ -46,12 +46,13 @@ class Packet:
         return 8 * len(self.frame) - self.at_bit
 
     def ahead(self, bits: int) -> int:
-        """Returns the next bits as an unsigned number. There must be so many left."""
+        """Returns the next `bits` bits as an unsigned number. At least that many bits must be
+        left."""
         below = self.bits_left() - bits
         return int.from_bytes(self.frame, "big") >> below & (1 << bits) - 1
 
     def emit(self, bits: int, value: int) -> None:
-        """Adds bits to the packet that leaves."""
+        """Appends a value of `bits` bits to the packet that leaves."""
         self.out.append((bits, value))
 
     def emitted(self) -> bytes:

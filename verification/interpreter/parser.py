@@ -1,4 +1,4 @@
-"""Parsers: states, `packet_in`, and `select`."""
+"""Executes parsers: their states, methods of `packet_in`, and `select`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LENGTH_MAX_BITS = 2**31 - 1
 
 
 class Parsers:
-    """The part that runs parsers on the current packet."""
+    """Runs the parsers of a program on the current packet."""
 
     packet: Packet
 
@@ -33,7 +33,7 @@ class Parsers:
         context.calls[CallKind.PARSER_APPLY] = self._apply
 
     def run(self, instance: Instance) -> None:
-        """Runs state after state up to `accept`. Raises Rejected."""
+        """Runs state after state until `accept` is reached. Raises Rejected."""
         outer, self.context.instance = self.context.instance, instance
         declaration = instance.declaration
         assert isinstance(declaration, ast.ParserDeclaration)
@@ -53,7 +53,8 @@ class Parsers:
             self.context.instance = outer
 
     def _apply(self, call: ast.Call, info: CallInfo) -> None:
-        """Applies a parser inside a parser. If it rejects, its outputs are lost."""
+        """Executes a parser that another parser calls. If the called parser rejects, its outputs
+        are not copied."""
         instance = self._instance(call, info)
         given, outputs = self.statements.bind(info.arguments)
         self.statements.perform(given, outputs, lambda: self.run(instance))
@@ -74,8 +75,8 @@ class Parsers:
         return self._select(transition)
 
     def _select(self, transition: ast.Transition) -> str:
-        """Returns the state of the first case that matches. If none does, parsing ends without an
-        error, as on BMv2."""
+        """Returns the state of the first case that matches. If no case matches, parsing ends
+        without an error, as on BMv2."""
         keys = [self.expressions.value(each) for each in transition.subject]
         for case in transition.cases:
             sets = keysets(case.keyset, len(keys))
@@ -142,7 +143,7 @@ class Parsers:
             stack.next += 1
 
     def _stack(self, target: ast.Expression) -> Any:
-        """Returns the stack whose `next` is extracted, or None if the target is not one."""
+        """Returns the header stack if the target is its `next` element; otherwise None."""
         if not isinstance(target, ast.Member) or target.member != "next":
             return None
         is_stack = isinstance(self.program.type_of[target.base], types.Stack)

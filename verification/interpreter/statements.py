@@ -16,11 +16,11 @@ from agglab.verification.interpreter.values import Header, Stack, UnknownConstru
 
 
 class _Broken(Exception):
-    """An executed `break`."""
+    """Raised by an executed `break`, to end the loop."""
 
 
 class _Continued(Exception):
-    """An executed `continue`."""
+    """Raised by an executed `continue`, to begin the loop's next iteration."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Output:
 
 
 class Statements:
-    """The part that executes statements and declarations."""
+    """Executes statements and declarations."""
 
     def __init__(self, context: Context, expressions: Expressions) -> None:
         self.context = context
@@ -176,7 +176,7 @@ class Statements:
         return given, outputs
 
     def copy_out(self, outputs: Sequence[Output]) -> None:
-        """Copies results to their places, from left to right."""
+        """Copies the values of output parameters to their places, from left to right."""
         for each in outputs:
             each.place.write(self.context.variables[each.parameter])
 
@@ -186,8 +186,8 @@ class Statements:
         outputs: Sequence[Output],
         body: Callable[[], None],
     ) -> Any:
-        """Runs a body with these parameters and returns its result. After `exit`, outputs are
-        copied as well."""
+        """Executes a body with these parameter values and returns its result. Outputs are copied
+        even if the body executes `exit`."""
         self.context.variables.update(given)
         result = None
         try:
@@ -240,8 +240,8 @@ class Statements:
         return None
 
     def _stack_method(self, call: ast.Call, info: CallInfo) -> None:
-        """Executes push_front or pop_front. Elements to which none is moved become invalid (P4_16
-        section 8.18)."""
+        """Executes push_front or pop_front. Elements that receive no other element's value become
+        invalid (P4_16 section 8.18)."""
         assert info.receiver is not None
         stack = self.expressions.place(info.receiver).read()
         (count,) = (self.expressions.number(each.value) for each in info.arguments if each.value)

@@ -18,9 +18,9 @@ RANKED = {"ternary", "range", "optional"}
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """An entry. matches: a predicate for each key. rank: the largest rank wins, and among equal
-    ranks the first entry. arguments: those of the action's parameters for which data has no
-    values."""
+    """An entry of a table. matches: a predicate for each key. rank: the matching entry with the
+    largest rank is chosen, and the first of those with equal ranks. arguments: arguments of the
+    action that `data` does not contain."""
 
     matches: Sequence[Callable[[Any], bool]]
     rank: int
@@ -30,9 +30,9 @@ class Entry:
 
 
 class Tables:
-    """The part that applies tables. installed, defaults: the entries and default actions that a
-    controller has set, by the table's full name. A table has either a controller's entries or the
-    program's, not both."""
+    """Applies tables. installed, defaults: the entries and default actions that a controller has
+    set, by the table's full name. A table has either a controller's entries or the program's, not
+    both."""
 
     def __init__(self, context: Context, expressions: Expressions, statements: Statements) -> None:
         self.context = context
@@ -62,8 +62,8 @@ class Tables:
         return {"hit": entry is not None, "miss": entry is None, "action_run": action}
 
     def _default(self, table: ast.TableDeclaration) -> ast.ActionDeclaration:
-        """Executes the default action, which is NoAction if the table names none, and returns
-        it."""
+        """Executes the table's default action and returns it. The action is NoAction if the table
+        names none."""
         if given := self.defaults.get(self.context.instance.name_of(table)):
             self.statements.run_action(given.action, given.arguments, given.data)
             return given.action
@@ -88,7 +88,7 @@ class Tables:
         return best
 
     def _entries(self, table: ast.TableDeclaration) -> list[Entry]:
-        """Returns the entries in their order, with the ranks that their kinds of match require
+        """Returns the entries in their order, with the ranks that their match kinds prescribe
         (P4_16 section 14.2.1.4)."""
         if installed := self.installed.get(self.context.instance.name_of(table)):
             return installed
@@ -113,7 +113,7 @@ class Tables:
         return chosen is None or bool(self.expressions.value(chosen.value))
 
     def _prefix_bits(self, keyset: ast.Expression) -> int:
-        """Returns how many bits an entry of kind lpm compares."""
+        """Returns the prefix length of an lpm entry."""
         if isinstance(keyset, ast.Mask):
             return self.expressions.number(keyset.mask).bit_count()
         if isinstance(keyset, ast.DefaultKeyset):
@@ -142,7 +142,7 @@ class Tables:
 
 
 def keysets(keyset: ast.Expression, count: int) -> Sequence[ast.Expression]:
-    """Returns one set for each key. `_` alone stands for all keys."""
+    """Returns one keyset for each key of a table. A single `_` stands for all keys."""
     if isinstance(keyset, ast.ListExpression):
         return keyset.elements
     return [keyset] * count

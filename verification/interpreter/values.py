@@ -14,12 +14,13 @@ from agglab.compiler import types
 
 
 class UnknownConstruct(Exception):
-    """A construct that the interpreter does not know. The message names it."""
+    """Raised for a construct that the interpreter does not know. The message names the
+    construct."""
 
 
 @dataclass
 class Record:
-    """A struct."""
+    """The value of a struct."""
 
     type: types.StructLike
     fields: dict[str, Any]
@@ -27,7 +28,8 @@ class Record:
 
 @dataclass
 class Header:
-    """A header. union: the union of which it is a member, in which at most one member is valid."""
+    """The value of a header. union: the union of which it is a member, if any. At most one member
+    of a union is valid."""
 
     type: types.Header
     fields: dict[str, Any]
@@ -35,7 +37,8 @@ class Header:
     union: Union | None = field(default=None, repr=False, compare=False)
 
     def set_valid(self) -> None:
-        """Makes the header valid, and the other members of its union invalid."""
+        """Makes the header valid. If it is a member of a union, the other members become
+        invalid."""
         if self.union is not None:
             for other in self.union.members.values():
                 other.valid = False
@@ -44,7 +47,7 @@ class Header:
 
 @dataclass
 class Union:
-    """A header union."""
+    """The value of a header union."""
 
     type: types.HeaderUnion
     members: dict[str, Header]
@@ -52,7 +55,7 @@ class Union:
 
 @dataclass
 class Stack:
-    """A header stack. next: the index of the element for which `next` stands."""
+    """The value of a header stack. next: the index of the element that `next` means."""
 
     type: types.Stack
     elements: list[Any]
@@ -61,7 +64,7 @@ class Stack:
 
 @dataclass(frozen=True)
 class VariableBits:
-    """The value of a varbit, which includes its number of bits."""
+    """The value of a varbit, together with its number of bits."""
 
     bits: int = 0
     value: int = 0
@@ -72,30 +75,30 @@ COMPOUND = (Record, Header, Union, Stack)
 
 
 def wrap(value: int, bits: types.Bits) -> int:
-    """Returns a number modulo the range of its type."""
+    """Returns the number wrapped around to the range of its type."""
     value %= 1 << bits.width
     is_negative = bits.signed and value >> (bits.width - 1)
     return value - (1 << bits.width) if is_negative else value
 
 
 def saturate(value: int, bits: types.Bits) -> int:
-    """Returns the number of the type that is nearest."""
+    """Returns the number itself or, outside the type's range, the nearest end of the range."""
     low = -(1 << (bits.width - 1)) if bits.signed else 0
     return max(low, min(value, low + (1 << bits.width) - 1))
 
 
 def scalar(kind: types.Type) -> types.Type:
-    """Returns the type for which a new type or a serializable enum stands, and any other type
-    unchanged."""
+    """Returns the underlying type of a type made with `type` or of a serializable enum. Returns any
+    other type unchanged."""
     while isinstance(kind, (types.NewType, types.SerializableEnum)):
         kind = kind.underlying
     return kind
 
 
 def default(kind: types.Type, no_error: Any = None) -> Any:
-    """Returns the value of a variable that was given none: zeros, false and invalid headers, as
-    v1model gives to metadata. For other variables the language leaves it undefined, so nothing may
-    depend on it."""
+    """Returns the initial value of a variable without initializer: zeros, false and invalid
+    headers, as v1model gives to metadata. For other variables the language leaves the value
+    undefined, so no result may depend on it."""
     kind = scalar(kind)
     if isinstance(kind, (types.Bits, types.Integer)):
         return 0
@@ -144,8 +147,8 @@ def copy(value: Any) -> Any:
 
 
 def overwrite(target: Any, source: Any) -> None:
-    """Gives a struct, header, union or stack the value of another. Its parts remain the same
-    objects, since a place that was evaluated before may refer to one of them."""
+    """Copies the contents of one struct, header, union or stack into another. The objects inside
+    the target remain the same, since places that were evaluated before may refer to them."""
     if isinstance(target, Union):
         for name, member in target.members.items():
             _overwrite_fields(member.fields, source.members[name].fields)
@@ -188,8 +191,8 @@ def equal(left: Any, right: Any) -> bool:
 
 
 def to_bits(value: Any, kind: types.Type) -> tuple[int, int]:
-    """Returns (number of bits, the bits as an unsigned number) of a value as it is in a packet. The
-    first field has the most significant bits."""
+    """Returns the number of bits of a value and the bits as an unsigned number, as they are in a
+    packet. The first field has the most significant bits."""
     kind = scalar(kind)
     if isinstance(kind, types.Bits):
         return kind.width, value % (1 << kind.width)
@@ -211,8 +214,8 @@ def to_bits(value: Any, kind: types.Type) -> tuple[int, int]:
 
 
 def from_bits(kind: types.Type, bits: int, number: int) -> tuple[Any, int]:
-    """Returns (value, remaining bits) of a type without varbit whose value is at the beginning of a
-    run of bits."""
+    """Reads a value of a type without varbit from the lowest `bits` bits of `number`, beginning
+    with the highest of these. Returns (value, number of bits that remain)."""
     kind = scalar(kind)
     if isinstance(kind, (types.Struct, types.Header)):
         fields = {}

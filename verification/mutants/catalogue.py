@@ -61,7 +61,7 @@ KEYS = {
 
 
 class CatalogueError(ValueError):
-    """A catalogue that cannot be used. The message names the mutant."""
+    """Raised for a catalogue that cannot be used. The message names the mutant."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Mutant:
 
 @cache
 def read(folder: Path | None = None) -> tuple[Mutant, ...]:
-    """Returns all mutants, by file and in each file's order. folder: the folder of another
+    """Returns all mutants, file by file, in the order of each file. folder: the folder of another
     catalogue. Raises CatalogueError."""
     own = [proofs.folder(name) / "mutants" for name in systems.built_in()]
     found: dict[str, Mutant] = {}

@@ -29,8 +29,8 @@ CRASHED_IN = re.compile(r'File "[^"]*/(tests/[^"]+)", line \d+ in (test_\w+)')
 
 @dataclass(frozen=True)
 class Found:
-    """The answer of a check about a fault. by: the test, schedule or scenario that caught it, or
-    None. invalid: the reason why no check can judge the fault, if there is one."""
+    """What a check found out about a fault. by: the test, schedule or scenario that caught the
+    fault, or None. invalid: the reason why no check can judge the fault, if there is one."""
 
     by: str | None = None
     invalid: str | None = None
@@ -55,8 +55,8 @@ BUILDS = {
 
 
 def _compile_words(workspace: Workspace, file: str) -> Iterator[list[str]]:
-    """Yields the commands that compile a file. For a file that P4 programs include, they compile
-    all these programs."""
+    """Yields the commands that compile a file. If P4 programs include the file, the commands
+    compile all these programs."""
     suffix = Path(file).suffix
     if suffix == ".p4":
         out = workspace.folder / "build" / "mutant.json"
@@ -78,7 +78,8 @@ def programs_with(folder: Path, name: str) -> list[str]:
 
 
 def _read_by(source: Path) -> set[str]:
-    """Returns the names of the P4 files that a compiler reads for this one, including its own."""
+    """Returns the names of all P4 files that a compiler reads for this program, including the
+    program's own."""
     found = {source.name}
     for include in INCLUDE.findall(source.read_text(encoding="utf-8")):
         found |= _read_by(source.parent / include)
@@ -86,8 +87,8 @@ def _read_by(source: Path) -> set[str]:
 
 
 def unit(workspace: Workspace, tests: Sequence[str], hint: str = "") -> Found:
-    """Finds the first test that fails, hangs or crashes. hint: the test that caught the fault
-    before, if any, which is tried first and alone."""
+    """Finds the first test that fails, hangs or crashes. hint: the test that caught the fault in an
+    earlier run, if any. It is tried first and alone."""
     if NODE.fullmatch(hint) and (found := _tested(workspace, [hint])).by:
         return found
     return _tested(workspace, tests)
@@ -109,7 +110,7 @@ def _tested(workspace: Workspace, tests: Sequence[str]) -> Found:
 
 
 def explore(workspace: Workspace, system: str, schedules: int = SCHEDULES) -> Found:
-    """Finds the first seed whose schedule of that system fails."""
+    """Finds the first seed for which a schedule of faults makes the system fail."""
     words = ["-m", "agglab.verification.mutants.first_finding", system, str(schedules)]
     done = workspace.python(words, LIMITS_S[EXPLORE])
     if done.code is None:
@@ -124,8 +125,8 @@ def explore(workspace: Workspace, system: str, schedules: int = SCHEDULES) -> Fo
 
 
 def scenario(workspace: Workspace, names: Sequence[str], hint: str = "") -> Found:
-    """Finds the first scenario that does not pass in virtual time. The scenario that caught the
-    fault before is tried first."""
+    """Finds the first scenario that does not pass in virtual time. hint: what caught the fault in
+    an earlier run. If it was one of these scenarios, that scenario is tried first."""
     results = workspace.folder / "results"
     for name in sorted(names, key=lambda name: not hint.startswith(f"{name}: ")):
         setting = ["--set", "backend=virtual", "--results", str(results)]
@@ -138,7 +139,8 @@ def scenario(workspace: Workspace, names: Sequence[str], hint: str = "") -> Foun
 
 
 def _why(results: Path, done: Ended) -> str:
-    """Returns the reason that a failed run itself gave."""
+    """Returns the reason that a failed run wrote into its results or, without one, its exit
+    code."""
     try:
         metrics = json.loads((results / "latest" / "metrics.json").read_text(encoding="utf-8"))
         return _shortened(metrics["reason"] or f"exit code {done.code}")
@@ -170,7 +172,8 @@ class Selection:
 
 
 def run(check: str, workspace: Workspace, selection: Selection, hint: str = "") -> Found:
-    """Runs one check by its name. hint: the check's earlier answer about this fault."""
+    """Runs one check by its name. hint: what caught the fault in an earlier run of this check, or
+    an empty string."""
     if check == UNIT:
         return unit(workspace, selection.tests, hint)
     if check == EXPLORE:

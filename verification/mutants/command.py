@@ -25,7 +25,7 @@ TABLE = REPOSITORY / "docs" / "mutants.md"
 
 
 class Interrupted(BaseException):
-    """An interruption by Ctrl-C or SIGTERM. number: the signal's number."""
+    """Raised when Ctrl-C or SIGTERM interrupts the run. number: the signal's number."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -33,12 +33,12 @@ class Interrupted(BaseException):
 
 
 def main(words: Sequence[str]) -> int:
-    """Returns exit code 0 if every mutant was caught by every check that has to, and 1 if not or if
-    a check fails without a fault. Returns 2 for a wrong command line, and 3 if the machine lacks
-    something.
+    """Returns exit code 0 if every mutant was caught by every check that has to catch it. Returns 1
+    if some mutant was not, or if a check fails without a fault. Returns 2 for a wrong command line,
+    and 3 if the machine lacks something.
 
-    When signal n interrupts the run, returns 128 + n, and the table has the mutants that were tried
-    before.
+    If signal n interrupts the run, returns 128 + n; the table then has the mutants that were tried
+    before the signal.
     """
     options = _parser().parse_args(words)
     try:

@@ -1,8 +1,9 @@
-"""Prints the first of N schedules that fails, as a line of JSON.
+"""Finds the first of N schedules of faults that makes a system fail, and prints it as a line of
+JSON.
 
-`python -m agglab.verification.mutants.first_finding SYSTEM N` works in one process and does not
-make the schedule small, unlike `explore`. The reason is that many searches run side by side here,
-and a fault has to be found only once.
+`python -m agglab.verification.mutants.first_finding SYSTEM N` uses one process and does not make
+the schedule small, unlike `explore`. The reason is that many such searches run side by side, and
+each has to find its fault only once.
 """
 
 from __future__ import annotations

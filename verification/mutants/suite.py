@@ -1,4 +1,4 @@
-"""Runs the checks of all mutants, several mutants at a time, each in a workspace of its own."""
+"""Runs the checks of all mutants. Several mutants run at a time, each in a separate workspace."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NO_HINTS: Mapping[str, Mapping[str, str]] = {}
 
 @dataclass(frozen=True)
 class Result:
-    """The answers of the checks that had to catch a mutant."""
+    """What the checks found out about one mutant."""
 
     mutant: Mutant
     found: Mapping[str, Found] = field(default_factory=dict)
@@ -55,16 +55,19 @@ Keep = Callable[[Result], None]
 
 
 def ignore(result: Result) -> None:
-    """Ignores a result. It is for callers that wait for all mutants."""
+    """Does nothing with a result. Callers that only need the list of all results pass this function
+    as `keep`."""
 
 
 class ControlFailed(Exception):
-    """A check that fails without any fault, and therefore cannot catch one."""
+    """Raised if a check already fails on the unchanged code, and so could not show that it catches
+    a mutant."""
 
 
 class Suite:
-    """A run of the checks of many mutants. wanted: the checks to run. out: receives a line for each
-    mutant when it ends. hints: mutant -> check -> the check's earlier answer, which saves time."""
+    """Runs the checks of many mutants. wanted: the checks to run. out: receives a line for each
+    mutant when it ends. hints: for each mutant and check, what caught the mutant in an earlier run,
+    so that it can be tried first."""
 
     def __init__(
         self,
@@ -86,8 +89,9 @@ class Suite:
         """Runs the mutants and returns their results in the catalogue's order. Each result is
         passed to `keep` when it is available.
 
-        Raises ControlFailed and NoRepository. After any exception, including an interrupt, no
-        further mutant begins, running processes have been ended, and the copies have been removed.
+        Raises ControlFailed and NoRepository. If an exception or interrupt ends this method, no
+        further mutant begins, running processes have been ended, and the copies of the repository
+        have been removed.
         """
         with tempfile.TemporaryDirectory(prefix="mut-") as folder:
             root = Path(folder)
@@ -108,7 +112,7 @@ class Suite:
                     raise
 
     def _control(self, pool: ThreadPoolExecutor, mutants: Sequence[Mutant]) -> None:
-        """Runs each check that will be needed once without a fault. Raises ControlFailed."""
+        """Runs each needed check once on the unchanged code. Raises ControlFailed."""
         tests = list(dict.fromkeys(test for mutant in mutants for test in mutant.tests))
         judged = [mutant for mutant in mutants if SCENARIO in mutant.checks]
         scenarios = list(dict.fromkeys(name for mutant in judged for name in mutant.scenarios))

@@ -1,4 +1,5 @@
-"""The table in docs/mutants.md: which check caught which fault, from the last run of each."""
+"""Reads and writes the table in docs/mutants.md. For each fault, the table says which checks caught
+it in the last run."""
 
 from __future__ import annotations
 
@@ -79,14 +80,14 @@ def sentence(text: str) -> str:
 
 
 def hints(path: Path) -> dict[str, Cells]:
-    """Returns the checks' answers by mutant. When a mutant is tried again, the first test is chosen
-    from them."""
+    """Returns by mutant what caught it, according to the table. When a mutant is tried again, this
+    is tried first."""
     told = cells(path.read_text(encoding="utf-8")) if path.exists() else {}
     return {name: {**said, UNIT: f"{TESTS}{said[UNIT]}"} for name, said in told.items()}
 
 
 def cells(text: str) -> dict[str, Cells]:
-    """Returns a table's contents, by mutant."""
+    """Returns the cells of a table, by mutant."""
     found: dict[str, Cells] = {}
     for line in text.splitlines():
         if match := CODE.match(line):

@@ -18,11 +18,12 @@ from agglab.verification.mutants.catalogue import CatalogueError, Mutant
 
 
 class NoRepository(Exception):
-    """A folder without a repository to copy. The message is one line that says why."""
+    """Raised if a folder has no repository that can be copied. The message is one line that says
+    why."""
 
 
 class Stopped(Exception):
-    """The end of a workspace that was stopped. The results of commands that ran in it have no
+    """Raised in a workspace after `stop` was called. Results of commands that ran in it have no
     meaning."""
 
 
@@ -36,8 +37,8 @@ class Ended:
 
 
 def tracked(repository: Path) -> list[str]:
-    """Returns the paths of all files that git tracks or would track, whoever owns the repository.
-    Raises NoRepository."""
+    """Returns the paths of all files that git tracks, or would track if they were added. The
+    repository may belong to another user. Raises NoRepository."""
     command = ["git", "-c", f"safe.directory={repository}", "-C", str(repository), "ls-files", "-z"]
     options = ["--cached", "--others", "--exclude-standard"]
     try:
@@ -92,8 +93,8 @@ class Workspace:
         os.utime(path, (self._written_s, self._written_s))
 
     def python(self, words: Sequence[str], limit_s: float) -> Ended:
-        """Runs this interpreter in the copy. All processes that it started end with it. Raises
-        Stopped."""
+        """Runs the current Python interpreter in the copy. All processes that it started end with
+        it. Raises Stopped."""
         with self._begun(words) as process:
             try:
                 output, _ = process.communicate(timeout=limit_s)
@@ -113,8 +114,7 @@ class Workspace:
 
     @contextmanager
     def _begun(self, words: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
-        """Starts a process of this interpreter for the block. The process has ended after the
-        block."""
+        """Starts a Python process for the duration of the block, and ends it after the block."""
         with self._lock:
             if self._stopped:
                 raise Stopped

@@ -41,7 +41,7 @@ class Action:
 
 @dataclass
 class Control:
-    """The part of a control that has been drawn so far. Its declarations come before its apply
+    """The parts of a control that have been drawn so far. Its declarations come before its apply
     block."""
 
     scope: Scope
@@ -50,8 +50,8 @@ class Control:
 
 
 class Controls:
-    """A source of whole controls. top: text before the main controls. entries: lines of the
-    script."""
+    """Draws whole controls. top: program text that must come before the main controls. entries:
+    lines of the script."""
 
     def __init__(self, source: Source, statements: Statements, runtime_entries: bool) -> None:
         self.source, self.random = source, source.random
@@ -110,8 +110,8 @@ class Controls:
         return action
 
     def _bound(self, action: Action, scope: Scope) -> str | None:
-        """Draws arguments for the parameters with a direction. Returns None if there is no place
-        for one of them."""
+        """Draws arguments for those parameters of an action that have a direction. Returns None if
+        nothing in scope can be assigned for one of them."""
         given = []
         for direction, kind in action.parameters:
             if direction:
@@ -202,8 +202,8 @@ class Controls:
         return f"{action.name}({', '.join([bound] * bool(bound) + data)})"
 
     def _constant(self, kind: Kind) -> str:
-        """Draws data of an entry. It is never negative, since p4c loses the sign when it widens
-        data."""
+        """Draws data of an entry in the program. It is never negative, since p4c loses the sign
+        when it widens data."""
         if isinstance(kind, Bits) and kind.signed:
             return f"{kind.width}s{self.source.number(kind.width - 1)}"
         return self.statements.expressions.of(kind, Scope(()), 0)
@@ -230,7 +230,8 @@ class Controls:
         return [*lines, "}"] if len(seen) else []
 
     def _match(self, kind: str, shape: Kind) -> tuple[str, str]:
-        """Returns a match in two forms: (for an entry in the program, for the script)."""
+        """Draws a match. Returns it in the form of an entry in the program and in the form of the
+        script."""
         if shape == BOOL:
             value = self.random.randrange(2)
             return ("false", "true")[value], str(value)
@@ -273,7 +274,7 @@ class Controls:
             self.entries.append(f"add {table} {rank}{text} {action.name}({given})")
 
     def _script_value(self, kind: Kind) -> int:
-        """Draws data of an entry for the script. It is never negative, as in _constant."""
+        """Draws data of an entry in the script. It is never negative, as in _constant."""
         assert isinstance(kind, Bits)
         return self.source.number(kind.width - kind.signed)
 

@@ -21,10 +21,10 @@ SHIFT_COUNTS = (Bits(3), Bits(8), Bits(8))
 
 
 class Expressions:
-    """A source of the text of expressions. Every operand has parentheses of its own.
+    """Draws expressions and returns them as text. Every operand is in parentheses.
 
-    refused: whether to draw constructs that p4c refuses for BMv2: divisions of numbers known at run
-    time, and loops over a range.
+    refused: whether to draw constructs that p4c refuses for BMv2: divisions of numbers known only
+    at run time, and loops over a range.
     """
 
     def __init__(self, source: Source, widths: tuple[int, ...], refused: bool) -> None:
@@ -43,7 +43,8 @@ class Expressions:
         return self.struct(kind, scope, depth)
 
     def struct(self, kind: Struct, scope: Scope, depth: int) -> str:
-        """Draws a variable of the type, a list, or a list with names."""
+        """Draws an expression of a struct type: a variable, a list of values, or a list of named
+        values."""
         known = [] if kind.header else scope.of(kind)
         if known and self.source.chance(0.6):
             return self.random.choice(known)
@@ -142,8 +143,8 @@ class Expressions:
         )
 
     def call(self, function: Function, scope: Scope, depth: int) -> str | None:
-        """Draws a call, in which several arguments may be the same variable. Returns None if there
-        is no place for an output."""
+        """Draws a call of a function, in which several arguments may be the same variable. Returns
+        None if nothing in scope can be assigned for one of the outputs."""
         arguments = []
         for direction, kind in function.parameters:
             text = self.argument(direction, kind, scope, depth, slices=True)
@@ -155,8 +156,8 @@ class Expressions:
     def argument(
         self, direction: str, kind: Kind, scope: Scope, depth: int, slices: bool = False
     ) -> str | None:
-        """Draws an argument. slices: whether the place of an output may be a part of a number. At
-        an `exit`, p4c does not copy to such parts."""
+        """Draws an argument. slices: whether an output may be assigned to a part of a number. At an
+        `exit`, p4c does not copy outputs to such parts."""
         if direction == "in":
             return self.of(kind, scope, depth)
         places = scope.of(kind, writable=True)
@@ -186,7 +187,7 @@ class Expressions:
         return f"{name}[{low + shape.width - 1}:{low}]"
 
     def _slice_of(self, shape: Bits, scope: Scope, depth: int) -> str:
-        """Returns a slice of a computed value."""
+        """Draws a slice of a computed value."""
         wide = shape.width + self.random.randrange(9)
         low = self.random.randrange(wide - shape.width + 1)
         names = scope.numbers()
@@ -230,7 +231,7 @@ class Expressions:
         return self.comparison(scope, 0)
 
     def comparison(self, scope: Scope, depth: int) -> str:
-        """Returns a comparison of numbers, enums, structs or headers."""
+        """Draws a comparison of numbers, enums, structs or headers."""
         whole = [v for v in (*scope.variables, *scope.headers) if isinstance(v.kind, Struct)]
         if whole and self.source.chance(0.06):
             one = self.random.choice(whole)

@@ -1,4 +1,5 @@
-"""The types of random programs, the names in scope at a place, and the constants that recur."""
+"""The types of random programs, the names in scope at a point of a program, and the constants that
+are drawn often."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ class Bool:
 
 @dataclass(frozen=True)
 class Choice:
-    """An enum or `error`. A width means that it is a serializable enum."""
+    """An enum or `error`. If `width` is given, it is a serializable enum."""
 
     name: str
     members: tuple[str, ...]
@@ -41,7 +42,7 @@ Scalar = Bits | Bool | Choice
 
 @dataclass(frozen=True)
 class Struct:
-    """A struct or header type. members: in order, including nested structs."""
+    """A struct or header type. members: its fields in order, including nested structs."""
 
     name: str
     members: tuple[tuple[str, Scalar | Struct], ...]
@@ -103,8 +104,8 @@ class Function:
 
 @dataclass(frozen=True)
 class Scope:
-    """The names in scope at a place. plain: whether it is forbidden to change which headers are
-    valid."""
+    """The names in scope at a point of a program. plain: whether statements there must not change
+    which headers are valid."""
 
     variables: tuple[Variable, ...]
     headers: tuple[Variable, ...] = ()
@@ -115,7 +116,7 @@ class Scope:
         return replace(self, variables=(*self.variables, *new))
 
     def of(self, kind: Kind, writable: bool = False) -> list[str]:
-        """Returns the names of exactly this type."""
+        """Returns the names whose type is exactly this one."""
         return [v.text for v in self.variables if v.kind == kind and (v.writable or not writable)]
 
     def scalars(self, writable: bool = False) -> list[Variable]:
@@ -137,7 +138,7 @@ class Scope:
 
 @dataclass
 class Source:
-    """The source of all choices for one program."""
+    """The random numbers and fresh names from which one program is drawn."""
 
     random: random.Random
     counter: int = 0
@@ -154,7 +155,8 @@ class Source:
         return f"{stem}{self.counter}"
 
     def number(self, width: int) -> int:
-        """Draws a value of that many bits: one that recurs, an extreme, or any."""
+        """Draws a value of that many bits: a constant that recurs in the program, an extreme value,
+        or any value."""
         which = self.random.random()
         if which < 0.6:
             value = self.random.choice(self.pool)

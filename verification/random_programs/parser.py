@@ -1,4 +1,4 @@
-"""Random parsers: the states have an order, and each leads to a later one."""
+"""Random parsers. Their states have an order, and each state leads to a later one."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ PIECES = ("x", "y", "z", "s", "t", "union", "varbit", "advance", "ahead", "verif
 
 
 class Parsers:
-    """A source of one parser over headers h (always first), x, y, z, the stacks s and t, the union
-    u and the headers v of variable length. top: the text of sub-parsers and value sets."""
+    """Draws one parser, over these headers: h (always extracted first), x, y, z, the stacks s and
+    t, the union u, and the headers v of variable length. top: the text of sub-parsers and value
+    sets."""
 
     def __init__(self, source: Source, statements: Statements, types: dict[str, Struct]) -> None:
         self.source, self.random = source, source.random
@@ -57,8 +58,8 @@ class Parsers:
         return lines
 
     def _taken(self, variable: Variable) -> bool:
-        """Whether the variable, a part of it, or a variable that contains it is assigned
-        somewhere."""
+        """Whether the variable, a part of it, or a variable that contains it is already assigned in
+        some state."""
         text = variable.text
         return any(
             f"{n}.".startswith(f"{text}.") or f"{text}.".startswith(f"{n}.") for n in self.assigned
@@ -132,8 +133,8 @@ class Parsers:
         return self._regular("z", behind)
 
     def _s(self, behind: Lines) -> Lines:
-        """Draws a state that extracts elements of a stack in a loop, as long as the last element
-        says so. Beyond the stack's end this is the error StackOutOfBounds."""
+        """Draws a state that extracts elements of the stack s in a loop, which continues as long as
+        the last element asks for it. Going beyond the stack's end is the error StackOutOfBounds."""
         bit = self.random.randrange(8)
         lines = ["packet.extract(hdr.s.next);"]
         if self.source.chance(0.4):
@@ -162,8 +163,8 @@ class Parsers:
         return lines
 
     def _varbit(self, behind: Lines) -> Lines:
-        """Draws the extraction of a header of variable length. The length of its varbit may exceed
-        the field's width or not be whole bytes, which leads to an error."""
+        """Draws the extraction of a header of variable length. The length of its varbit field may
+        exceed the field's maximum or not be whole bytes. Both lead to an error."""
         eighths = self.random.choice(
             [
                 "((bit<32>)hdr.h.sel & 7) << 3",

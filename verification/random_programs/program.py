@@ -1,4 +1,4 @@
-"""A whole random case: the program's text, lines of a script, and packets."""
+"""A whole random case: a P4 program, lines of a script with its entries, and packets."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def draw_case(seed: int) -> Case:
 
 @dataclass
 class _Draw:
-    """A case that is being drawn."""
+    """The state while a case is being drawn."""
 
     seed: int
     types: dict[str, Struct] = field(default_factory=dict)
@@ -166,7 +166,7 @@ class _Draw:
         return [*lines, "}"]
 
     def _dumped(self) -> list[tuple[str, Scalar]]:
-        """Returns the metadata that a header can show."""
+        """Returns the metadata fields that can be copied into a header, to make them visible."""
         leaves = self.types["meta"].leaves("meta")
         return [(t, k) for t, k in leaves if k not in (COLOUR, ERROR)]
 
@@ -180,7 +180,8 @@ class _Draw:
         return found + [Variable(f"meta.{n}.i", self.types["inner"]) for n, _ in whole]
 
     def _base(self) -> list[Variable]:
-        """Returns the fields of h. Its number and the field for selects are not writable."""
+        """Returns the fields of h. The program may not write two of them: the packet's number and
+        the field for selects."""
         fixed = ("hdr.h.id", "hdr.h.sel")
         leaves = self.types["h"].leaves("hdr.h")
         found = [Variable(t, k, t not in fixed) for t, k in leaves]
@@ -358,8 +359,8 @@ class _Draw:
         return Case(self.seed, "\n".join(lines), tuple(commands), self._packets())
 
     def _packets(self) -> tuple[tuple[int, bytes], ...]:
-        """Draws packets that begin with the fields of h, with values that recur, followed by
-        similar bytes. Some packets are cut."""
+        """Draws packets. They begin with the fields of h, whose values are often constants of the
+        program, and continue with similar bytes. Some packets are cut."""
         packets = []
         for number in range(PACKETS):
             bits = 0

@@ -1,8 +1,8 @@
-"""Makes programs and scripts smaller while a test of them holds: lines and blocks are removed,
-blocks lose their conditions, and operands replace their expressions.
+"""Makes programs and scripts smaller while a test of them holds. Lines and blocks are removed,
+blocks lose their conditions, and expressions are replaced by one of their operands.
 
-The module knows only that braces and parentheses match in P4. A program that does not compile any
-more fails the test.
+The module knows nothing of P4 except that braces and parentheses match. A program that no longer
+compiles fails the test.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ OPERATOR = re.compile(r" (?:[-+*/%&|^]|<<|>>|==|!=|<=?|>=?|&&|\|\||\+\+|\|\+\||\
 
 
 def shrink_lines(text: str, test: Test) -> str:
-    """Leaves out lines, the largest parts first, while `test` holds. Braces stay balanced."""
+    """Removes lines, in large groups first, as long as `test` holds. Braces stay balanced."""
     lines = text.splitlines()
     size = max(1, len(lines) // 2)
     while size:
@@ -46,7 +46,8 @@ def shrink_program(text: str, test: Test) -> str:
 
 
 def _try_each(text: str, candidates: Callable[[str], Iterator[str]], test: Test) -> str:
-    """Takes the candidates for which the test holds. After each one, continues behind its place."""
+    """Replaces the text by each candidate for which the test holds. After a replacement, continues
+    behind the place of that replacement."""
     number, found = 0, True
     while found:
         found = False

@@ -23,7 +23,7 @@ Lines = list[str]
 
 @dataclass(frozen=True)
 class Place:
-    """The place of a statement: a control's block, an action, a function or a parser state.
+    """Where a statement is: in a control's block, an action, a function or a parser state.
 
     result: the type that `return` gives in a function.
     """
@@ -51,8 +51,7 @@ Maker = Callable[[Scope, Place, int], tuple[Lines, Scope]]
 
 
 class Statements:
-    """A source of statements over a scope. Each of its methods returns the lines and the scope
-    behind them."""
+    """Draws statements. Each method returns the lines and the scope after them."""
 
     def __init__(self, source: Source, expressions: Expressions) -> None:
         self.source, self.random = source, source.random
@@ -139,8 +138,8 @@ class Statements:
         return lines, scope.adding(new)
 
     def _whole(self, scope: Scope, place: Place, depth: int) -> tuple[Lines, Scope]:
-        """Draws the assignment of a struct from another one, or from a list, which may read the
-        struct that it replaces."""
+        """Draws an assignment of a whole struct. The value is another struct or a list, which may
+        read the struct that is assigned."""
         structs = [
             v
             for v in scope.variables
@@ -161,8 +160,8 @@ class Statements:
         return lines, scope.adding(new)
 
     def _computed_element(self, scope: Scope, place: Place, depth: int) -> tuple[Lines, Scope]:
-        """Draws a use of an element of `t`, all of whose elements are valid, at an index known at
-        run time."""
+        """Draws a statement that uses an element of the stack `t` at an index known only at run
+        time. All elements of `t` are valid."""
         if place.where not in ("control", "action") or "hdr.t[0].v" not in scope.of(Bits(8)):
             return self._assign(scope, place, depth)
         index, before = self.expression(Bits(2), scope, 1), []
@@ -189,7 +188,7 @@ class Statements:
     # ------------------------------------------------------------------ headers
 
     def fill(self, target: str, kind: Struct, scope: Scope) -> Lines:
-        """Draws values for all fields of a header that was just made valid."""
+        """Draws assignments to all fields of a header that was just made valid."""
         return [
             f"{path} = {self.expression(leaf, scope, 1)};" for path, leaf in kind.leaves(target)
         ]

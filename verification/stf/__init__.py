@@ -1,8 +1,9 @@
 """STF packet tests: runs a .stf script on a P4 program and compares packets with what the script
 expects.
 
-script (text as values) -> names (resolved in the program) -> engine (a switch) -> run, show.
-`python -m agglab.verification stf PROG.p4|PROG.json TEST.stf` and tests/packets both use it.
+`script` reads the text, `names` resolves its names in the program, `engine` is the switch, `run`
+executes the script, and `show` prints differences. `python -m agglab.verification stf
+PROG.p4|PROG.json TEST.stf` and tests/packets both use this package.
 
 May import: compiler, switch.
 """

@@ -44,10 +44,10 @@ def missing_tools() -> list[str]:
 class Bmv2:
     """One simple_switch process, which must be used as a context manager.
 
-    folder: an empty folder for its files. commands: the script, whose ports are opened. quiet_s:
-    the time without output after which all packets count as received. Raises StfError if the switch
-    does not start with this program or refuses a command. Raises CouldNotRun if it dies or its
-    command line does not start.
+    folder: an empty folder for its files. commands: the script; the switch opens the ports that it
+    uses. quiet_s: how long no packet must come out before all packets count as received. Raises
+    StfError if the switch does not start with this program or refuses a command. Raises CouldNotRun
+    if the switch dies or its command line does not start.
     """
 
     def __init__(
@@ -111,7 +111,8 @@ class Bmv2:
         self._inputs.send(port, frame)
 
     def received(self) -> list[tuple[int, bytes]]:
-        """Returns the packets since the last call, after no more have come for a while."""
+        """Waits until no more packets have come out for a while. Returns those that came out since
+        the last call."""
         self.wait()
         new = []
         for port in self._ports:
@@ -145,7 +146,8 @@ class Bmv2:
         return self._folder / f"port{port}_out.pcap"
 
     def _command(self, line: str) -> str:
-        """Runs a command after the packets sent before have passed through the switch."""
+        """Runs a command of simple_switch_CLI after the packets sent before it have passed through
+        the switch."""
         try:
             if self._cli is None:
                 self._cli = self._connect()
@@ -229,7 +231,7 @@ def _key(match: Match) -> str:
 
 
 def _free_port() -> int:
-    """Returns a free port below those that the kernel gives to other programs. Each of our
+    """Returns a free TCP port below those that the kernel gives to other programs. Each of our
     processes starts its search at a different port."""
     for port in range(FIRST_PORT + os.getpid() * PORT_STEP % PORT_COUNT, FIRST_EPHEMERAL_PORT):
         with socket.socket() as probe:

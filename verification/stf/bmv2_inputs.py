@@ -46,7 +46,7 @@ class Inputs:
         self._held = port
 
     def _read_on(self, port: int) -> None:
-        """Writes the port's next packet, or ends the port's file if there is none."""
+        """Writes the port's next packet to its file, or ends the file if there is none."""
         if self._records[port]:
             os.write(self._open[port], self._records[port].popleft())
         else:

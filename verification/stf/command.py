@@ -1,5 +1,5 @@
-"""The command `stf`: compiles the program if needed, runs one script on the library, and prints
-what failed."""
+"""The command `stf`: compiles the program if needed, runs one script on our switch, and prints what
+failed."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _json_of(args: argparse.Namespace, folder: Path) -> Path:
-    """Returns the program itself if it is JSON, otherwise our compiler's output for it."""
+    """Returns the given program if it is BMv2 JSON, otherwise our compiler's output for it."""
     program: Path = args.program
     if program.suffix == ".json":
         return program

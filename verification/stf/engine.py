@@ -1,5 +1,5 @@
-"""The interface of a switch for scripts (`Engine`), and our library as such a switch in virtual
-time."""
+"""The interface of a switch on which scripts run (`Engine`), and an implementation with our switch
+in virtual time (`Library`)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from agglab.verification.stf.script import StfError
 
 
 class Engine(Protocol):
-    """The interface that a script needs of a switch. Names are the JSON's full names. The larger
-    priority wins."""
+    """What a script needs of a switch. Names are the full names in the BMv2 JSON. The entry with
+    the larger priority wins."""
 
     def add(
         self, table: str, keys: list[Match], action: str, args: list[int], priority: int
@@ -38,7 +38,8 @@ class Engine(Protocol):
 
 
 class Library:
-    """An Engine that uses switch.Pipeline, with one packet in each millisecond of virtual time."""
+    """An Engine that uses switch.Pipeline. One packet is processed in each millisecond of virtual
+    time."""
 
     def __init__(self, pipeline: switch.Pipeline, trace: bool = False):
         self.pipeline = pipeline

@@ -1,5 +1,5 @@
-"""Resolves the names and values of a script in one program's BMv2 JSON: names by suffix, values by
-width."""
+"""Resolves the names and values of a script in a program's BMv2 JSON. A name may be the end of a
+full name. The width of a field determines the form of a value."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from agglab.verification.stf.script import Key, StfError
 
 @dataclass(frozen=True)
 class Match:
-    """One bound key. operand: the prefix length for lpm, the mask for ternary, the end for
-    range."""
+    """The value of one key of an entry. operand: the prefix length for lpm, the mask for ternary,
+    the end for range."""
 
     kind: str
     value: int
@@ -23,7 +23,7 @@ class Match:
 
 
 class Binder:
-    """A resolver of a script's names (by suffix) and values (by field width) in BMv2 JSON."""
+    """Resolves a script's names and values in one program's BMv2 JSON."""
 
     def __init__(self, program: dict[str, Any]):
         self.program = program
@@ -46,7 +46,7 @@ class Binder:
         return _by_suffix(name, self.profiles, "action profile", line)
 
     def profile_table(self, profile: str) -> dict[str, Any]:
-        """Returns a table of the profile, whose actions are those of the profile's members."""
+        """Returns a table that uses the profile. Its actions are those of the profile's members."""
         return next(t for t in self.tables.values() if t.get("action_profile") == profile)
 
     def metered_table(self, meter: str) -> str | None:
@@ -78,8 +78,8 @@ class Binder:
         return full, [given[n] for n, _ in wanted]
 
     def matches(self, table: dict[str, Any], keys: Iterable[Key], line: int) -> list[Match]:
-        """Returns the matches of a table's keys in their order. A key that the script leaves out
-        matches anything, or 0 if its match is exact."""
+        """Returns the matches for a table's keys, in the table's order. A key that the script
+        leaves out matches anything or, if its match is exact, 0."""
         columns = {k.get("name") or ".".join(k["target"]): k for k in table["key"]}
         written: dict[str, Key] = {}
         for key in keys:
@@ -97,8 +97,8 @@ class Binder:
 
 
 def _by_suffix(name: str, known: Iterable[str], what: str, line: int) -> str:
-    """Returns the full name itself, otherwise a name that ends in `.name`, otherwise one that ends
-    in `name`."""
+    """Returns the name itself if it is a full name. Otherwise returns a known name that ends in
+    `.name` or, without one, a known name that ends in `name`."""
     known = list(known)
     found = matching(known, name) or [each for each in known if each.endswith(name)]
     if len(found) == 1:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 
 class StfError(Exception):
-    """A script or command line that cannot be run. It is printed as `file:line: error: ...`, and
-    the exit code is 2."""
+    """Raised for a script or command line that cannot be run. The command prints it as `file:line:
+    error: ...` and returns exit code 2."""
 
     def __init__(self, message: str, line: int = 0):
         super().__init__(message)
@@ -30,8 +30,8 @@ class Packet:
 
 @dataclass(frozen=True)
 class Expect:
-    """An expected packet. nibbles: lower-case hexadecimal digits with `*` for any nibble, or None,
-    which accepts any packets on the port."""
+    """An expected packet. nibbles: lower-case hexadecimal digits, in which `*` stands for any
+    digit; None accepts any packets on the port."""
 
     line: int
     port: int
@@ -93,7 +93,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Group:
-    """A group of members of an action selector, over which packets are distributed."""
+    """A group of members of an action selector. The selector distributes packets over them."""
 
     line: int
     profile: str
@@ -130,7 +130,8 @@ class Check:
 
 @dataclass(frozen=True)
 class Direct:
-    """A command with the syntax of simple_switch_CLI: replication, mirroring or state."""
+    """A command in the syntax of simple_switch_CLI, for multicast groups, mirroring or the values
+    of cells."""
 
     line: int
     verb: str
@@ -140,8 +141,8 @@ class Direct:
 
 @dataclass(frozen=True)
 class SetMeter:
-    """The rates of a meter: (units in a microsecond, burst). index: the cell of an array, or the
-    name of an entry for a direct meter; None stands for all cells."""
+    """A command that sets the rates of a meter, as (units in a microsecond, burst). index: the cell
+    of a meter array or, for a direct meter, the name of an entry; None stands for all cells."""
 
     line: int
     name: str
@@ -251,8 +252,8 @@ def _parse_frame(line: int, verb: str, rest: str) -> Packet | Expect:
 
 
 def _parse_rates(line: int, verb: str, rest: str) -> SetMeter:
-    """Parses `meter_set_rates NAME INDEX RATE:BURST RATE:BURST`. A command for a whole array has no
-    index."""
+    """Parses `meter_set_rates NAME INDEX RATE:BURST RATE:BURST`. INDEX is missing if the command is
+    for a whole array."""
     one = r"(?P<index>\w+)\s+" if verb == "meter_set_rates" else ""
     found = re.fullmatch(rf"(?P<name>\S+)\s+{one}(?P<rates>(?:[\d.]+:\d+\s*)+)", rest.strip())
     if not found:

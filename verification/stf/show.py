@@ -1,4 +1,4 @@
-"""Shows a packet next to the expected one, with the bytes and fields that differ."""
+"""Prints a packet next to the expected one, with the bytes and fields that differ."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def _show(bits: str) -> str:
 
 
 def dissect(binder: Binder, frame: bytes) -> list[tuple[str, int]]:
-    """Returns (field, bits) in wire order, as far as the path of the program's parser is easily
-    followed."""
+    """Returns (field, bits) in the order on the wire. Ends where the path through the program's
+    parser can no longer be followed easily."""
     parser = binder.program["parsers"][0]
     states = {s["name"]: s for s in parser["parse_states"]}
     state: str | None = parser["init_state"]

@@ -103,6 +103,7 @@ class Worker:
         self._read, self._read_epoch = 0, self.post.epoch
         self._pull: Assembly | None = None
         self._pulling = self._is_over = False
+        self._last_version = 0
         self._kept = 0
         self._early: list[Message] = []
         self._compute(now_ns)
@@ -199,7 +200,7 @@ class Worker:
                 self._ended(now_ns, int(dropped["step"]), outcome)
                 self._go_on()
         elif message.kind == Kind.OVER:
-            self._over(now_ns)
+            self._over(now_ns, int(np.frombuffer(message.body, NUMBERS, 1)["version"][0]))
         else:
             self.post.refuse()
 
@@ -271,7 +272,9 @@ class Worker:
             return
         if self._pull is None:
             assembly = Assembly.of(message.body)
-            if assembly.transfer != self._transfers or assembly.since != self.store.version:
+            other = assembly.transfer != self._transfers or assembly.since != self.store.version
+            # A server that was started again has a model, too, but not the run's last one.
+            if other or (self._is_over and assembly.version != self._last_version):
                 self.post.is_late()
                 return
             self._pull = assembly
@@ -326,12 +329,12 @@ class Worker:
             self._ended(now_ns, step, async_sgd.LOST)
         self._go_on()
 
-    def _over(self, now_ns: int) -> None:
+    def _over(self, now_ns: int, version: int) -> None:
         """Notes that no more updates will be granted, and requests the last model and the log. Does
         nothing if this is known already."""
         if self._is_over:
             return
-        self._is_over, self._compute_ns = True, None
+        self._is_over, self._compute_ns, self._last_version = True, None, version
         for step, update in list(self._updates.items()):
             if update.grant is None:
                 self._ended(now_ns, step, async_sgd.OVER)

@@ -1,4 +1,4 @@
-"""The declarations and answers of ATP as a System."""
+"""The system ATP: the values and methods that the testbed asks of a System."""
 
 from __future__ import annotations
 

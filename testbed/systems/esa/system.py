@@ -1,4 +1,4 @@
-"""The declarations and answers of ESA as a System."""
+"""The system ESA: the values and methods that the testbed asks of a System."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The declarations and answers of Gloo as a System."""
+"""The system Gloo: the values and methods that the testbed asks of a System."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 
 class Gloo(BetweenHosts):
-    """The system Gloo. Its agents use a transport of their own, so it cannot run in virtual
-    time."""
+    """The system Gloo. Its agents use TCP connections that Gloo itself opens, so it cannot run in
+    virtual time."""
 
     name = "gloo"
     summary = "all-reduce of torch.distributed, a ring over TCP; switches only forward"
@@ -153,10 +153,10 @@ class Gloo(BetweenHosts):
     ) -> Mapping[str, MissingChunks]:
         """Returns what each host owes. An agent waits for [chunk, rank, is sure].
 
-        Each item means that something is missing between two workers, and either may be the cause.
-        If `is sure`, the other worker is silent or has closed its connection, and the pair counts
-        against both. Otherwise the other worker may itself be waiting. The worker in most counted
-        pairs comes first.
+        Each item means that something is missing between the agent and the worker of that rank, and
+        either may be the cause. If `is sure`, the other worker is silent or has closed its
+        connection, and the pair of workers counts against both. Otherwise the other worker may
+        itself be waiting. The worker in most counted pairs comes first.
         """
         owing: dict[str, MissingChunks] = {}
         found: Counter[str] = Counter()

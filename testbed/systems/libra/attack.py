@@ -1,5 +1,5 @@
-"""Frames with which an outsider attacks Libra: those of impostors, and some for switches that
-sum."""
+"""Frames with which an outsider attacks Libra: those of impostors.py, and additional ones that
+attack the sums in switches."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Computes what a round's pushes and pulls put on the links, from the keys of its workers.
+"""Computes how many bytes a round's pushes and pulls put on the links, from the keys that its
+workers have.
 
-It computes the hot keys independently of the servers. They are the keys that most workers pushed in
-the last sample.
+The hot keys are computed here without the servers' code. They are the keys that most workers pushed
+in the last round that was a sample.
 """
 
 from __future__ import annotations
@@ -47,8 +48,9 @@ class Setting:
 @dataclass(frozen=True)
 class Load:
     """The load of one round. groups: for each server, the number of groups of hot keys that are
-    pushed to it. pages: for each server, the number of packets in which workers learn its hot keys.
-    cold: for each member by rank, the number of pairs that it pushes to each server."""
+    pushed to it. pages: for each server, the number of packets in which it announces its hot keys.
+    cold: for each member by rank, the number of pairs with cold keys that it pushes to each server.
+    """
 
     groups: tuple[int, ...]
     pages: tuple[int, ...]
@@ -56,7 +58,7 @@ class Load:
 
     def chunks(self, rank: int, server: int, lanes: int) -> int:
         """Returns the number of packets with cold keys that a worker pushes to a server. It is at
-        least one, from which the server learns that there are no more."""
+        least one, because the last packet tells the server that no more follow."""
         return max(1, -(-self.cold[rank][server] // lanes))
 
     def least_requests(self, setting: Setting) -> int:
@@ -70,7 +72,7 @@ class Load:
 
 @lru_cache(maxsize=1024)
 def load(setting: Setting, number: int) -> Load:
-    """Returns the load of this round in a job whose session has not changed since its first
+    """Returns the load of round `number`, if the job's session has not changed since its first
     round."""
     hot = _hot(setting, number)
     cold = {}
@@ -145,9 +147,9 @@ def racks_of(graph: Topology, job: ActiveJob) -> dict[str, list[int]]:
 
 
 def addressed_worker(job: ActiveJob, ranks: list[int], server: str) -> int:
-    """Returns the worker at a switch to which a server sends what is for all workers there. The
-    packet must cross the switch, so this is a worker on another host than the server's, if there is
-    one."""
+    """Returns the worker to which a server addresses packets for all workers at a switch. Such a
+    packet must cross the switch, so the worker should not be on the server's host. If all these
+    workers are on that host, returns the first."""
     return next((rank for rank in ranks if job.job.hosts[rank] != server), ranks[0])
 
 
@@ -192,8 +194,8 @@ def _group_crossings(
     switch: str,
     ranks: list[int],
 ) -> Iterator[tuple[str, int]]:
-    """Yields what one switch's sums for one server put on each direction. They cross the links of
-    all workers at the switch, and once each link beyond it."""
+    """Yields (direction, bytes) for the sums that one switch computes for one server. They cross
+    the links of all workers at the switch, and each link beyond the switch once."""
     hosts, home, groups = job.job.hosts, job.job.servers[server], of.groups[server]
     if not groups:
         return
@@ -213,8 +215,8 @@ def _group_crossings(
 
 
 def through_switch(graph: Topology, host: str, server: str) -> list[str]:
-    """Returns the directions that a frame crosses if the switch of its sender sends it to a server.
-    This switch is crossed even if the server is on the sender's host."""
+    """Returns the directions that a frame crosses from a host through its switch to a server. The
+    frame goes to the switch even if the server is on the sender's host."""
     if host != server:
         return path(graph, host, server)
     switch = wiring_of(graph).attached[host][0]

@@ -1,5 +1,5 @@
-"""Libra's entries and counters of switches, and the places to which results for all workers at a
-switch are sent."""
+"""The table entries of switches for Libra, the number of slots that a job needs, and the worker to
+which a server sends results for all workers at a switch."""
 
 from __future__ import annotations
 
@@ -139,8 +139,8 @@ def _copied(
 @dataclass(frozen=True)
 class RackPeer:
     """The workers at one switch, as a server addresses them. positions: their positions among the
-    members. peer: the index of the server's peer to which it sends what is for all of them.
-    address: the address of that peer; None if the peer is a worker."""
+    job's members. peer: the index, among the server's peers, of the one to which the server sends
+    packets for all of them. address: the address of that peer; None if the peer is a worker."""
 
     positions: list[int]
     peer: int

@@ -1,4 +1,4 @@
-"""The declarations and answers of Libra as a System."""
+"""The system Libra: the values and methods that the testbed asks of a System."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ class Libra(BetweenHosts):
     def server_hosts(
         self, scenario: Scenario, graph: Topology, workers: Sequence[str]
     ) -> Sequence[str]:
-        """Returns the hosts that only run servers or, without any, the hosts of all workers. A job
-        that has lost a worker keeps its servers."""
+        """Returns the hosts that the scenario reserves for servers or, if there are none, the hosts
+        of all workers. A job that has lost a worker keeps its servers."""
         return self.reserved_hosts(scenario, graph) or workers
 
     def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
@@ -117,8 +117,8 @@ class Libra(BetweenHosts):
         return unreachable(graph, [host.name for host in graph.hosts])
 
     def lanes(self, scenario: Scenario) -> int:
-        """Returns how many keys with values a packet has. This is the number that the scenario
-        states, or the largest number that fits."""
+        """Returns how many pairs of a key and a value a packet has: the number that the scenario
+        states, or else the largest number that fits."""
         return scenario.switch.lanes or _lanes_that_fit(scenario)
 
     def frame_bytes(self, lanes: int) -> int:
@@ -126,7 +126,7 @@ class Libra(BetweenHosts):
 
     def chunks(self, scenario: Scenario, job: Job) -> int:
         """Returns the least number of requests that every worker has in each of the first two
-        rounds. The first of them may be a sample."""
+        rounds. The first round may be a sample."""
         members = tuple(range(len(job.hosts)))
         setting = Setting(scenario.seed, job, members, _keys(scenario), self.lanes(scenario))
         if not job.servers:
@@ -174,7 +174,8 @@ class Libra(BetweenHosts):
     # What should happen.
 
     def flows(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Flow]:
-        """Returns who sends to whom. The sizes are 0, because they differ from round to round."""
+        """Returns the pairs of hosts that send to each other. The sizes are 0, because they differ
+        from round to round."""
         pairs = [(worker, server) for worker in job.hosts for server in job.job.servers]
         return [Flow(*pair, 0) for pair in pairs] + [Flow(b, a, 0) for a, b in pairs]
 
@@ -184,7 +185,7 @@ class Libra(BetweenHosts):
         return crossed(resolved.graph, _setting(resolved, job), job, number)
 
     def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
-        """Returns the bounds of the round that has least to send."""
+        """Returns the bounds of the round in which the least is sent."""
         graph, setting = resolved.graph, _setting(resolved, job)
         rounds = [crossed(graph, setting, job, number) for number in range(job.job.rounds)]
         slowest_bps = min(rate for _, rate in rates(graph))
@@ -236,7 +237,7 @@ class Libra(BetweenHosts):
         return Choices(jobs, lanes, window)
 
     def sources(self, scenario: Scenario) -> Mapping[str, Source]:
-        """Returns the program. It has room for as many jobs as a switch can have."""
+        """Returns the P4 program. It has room for as many jobs as a switch can have."""
         lanes = self.lanes(scenario)
         slots = max(1, JOBS_MAX * slots_of(_keys(scenario).hot, lanes))
         return everywhere(Source("libra", {"LANES": lanes, "SLOTS": slots}))
@@ -273,8 +274,8 @@ class Libra(BetweenHosts):
         unserved: Mapping[str, Iterable[Waiting]],
     ) -> Mapping[str, MissingChunks]:
         """Returns what each host owes. A worker waits for [item, server, phase]. A server waits for
-        [0, rank] of each worker that has not pushed everything. There is one round at a time, so it
-        does not matter which of a worker's packets are missing."""
+        [0, rank] of each worker that has not pushed everything. As a job has only one round at a
+        time, it does not matter which of a worker's packets are missing."""
         asked = {
             host: [[0, server] for server in sorted({server for _, server, _ in entries})]
             for host, entries in waiting.items()
@@ -314,5 +315,5 @@ def _setting(resolved: ResolvedScenario, job: ActiveJob) -> Setting:
 
 
 def _most_pairs(of: Load) -> int:
-    """Returns the largest number of cold pairs that a worker pushes."""
+    """Returns the largest number of pairs with cold keys that a worker pushes."""
     return max(sum(pairs) for pairs in of.cold.values())

@@ -1,5 +1,5 @@
-"""The entries of switches for MLfabric. They name the workers whose packets a switch sums on their
-way to a server that is attached to it."""
+"""The table entries of switches for MLfabric. A switch sums the packets of several workers on the
+way to a server that is attached to it. The entries say which workers these are."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ JOBS_MAX = 16
 
 
 def server_port(job: int, index: int) -> int:
-    """Returns the UDP port of a server."""
+    """Returns the UDP port of the server with this index."""
     return SERVER_PORTS + PORTS_OF_JOB * job + index
 
 
@@ -35,13 +35,14 @@ def scheduler_port(job: int) -> int:
 
 
 def cells_of(slots: int, index: int, jobs: int) -> Cells:
-    """Returns the cells of a job. Every job has the same number of them."""
+    """Returns the cells of a job in the switches' registers. Every job has the same number of
+    cells."""
     cells = slots // jobs
     return index * cells, cells
 
 
 class CellSessions(NumberedSessions):
-    """Sessions (systems.base) of jobs whose cells are fixed from the start."""
+    """Sessions (systems.base) of jobs whose cells do not change during a run."""
 
     def __init__(self, resolved: ResolvedScenario) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The declarations and answers of MLfabric as a System."""
+"""The system MLfabric: the values and methods that the testbed asks of a System."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Mlfabric(BetweenHosts):
             yield from self._check_model(scenario)
 
     def _check_model(self, scenario: Scenario) -> Iterator[Finding]:
-        """Yields a problem if a request does not have a bit for every chunk of the model."""
+        """Yields a problem if the model has more chunks than a request has bits."""
         workload = scenario.workload
         most = wire.CHUNKS_MAX * self.lanes(scenario)
         if workload.kind == AsyncSgd.kind and workload.features * workload.classes > most:
@@ -210,7 +210,7 @@ class Mlfabric(BetweenHosts):
         return TrainingBounds(keys.bound or None, divergence)
 
     def memory_bytes(self, resolved: ResolvedScenario) -> int:
-        """Returns the memory of models and cells."""
+        """Returns the memory for all copies of the models and for the cells of switches."""
         models = sum((len(job.hosts) + 2) * job.elements for job in resolved.jobs)
         return base_wire.VALUE_BYTES * (models + resolved.slots * resolved.lanes)
 
@@ -248,9 +248,9 @@ class Mlfabric(BetweenHosts):
         waiting: Mapping[str, Iterable[Waiting]],
         unserved: Mapping[str, Iterable[Waiting]],
     ) -> Mapping[str, MissingChunks]:
-        """Returns what each host owes. A server waits for [group, rank, ...], the workers whose
-        values have not arrived. If no server waits for anybody, the worker that gave up cannot
-        reach the server and the scheduler, or they cannot reach it."""
+        """Returns what each host owes. A server waits for [group, rank, ...]: the ranks are those
+        of the workers whose values have not arrived. If no server waits for anybody, packets are
+        lost between the worker that gave up and the server or scheduler."""
         found: dict[str, MissingChunks] = {}
         for entries in unserved.values():
             for group, *places in entries:

@@ -1,5 +1,5 @@
-"""Computes what a round puts on the links, what is sent again, and the least time of a round of
-critical sections."""
+"""Computes how many bytes a round of NetRPC puts on the links, how many of them were sent again,
+and the least time of a round of critical sections."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class Place:
 
 @dataclass(frozen=True)
 class Traffic:
-    """The bytes of one worker in a round without loss. up, down: to the switch and from it. keyed:
-    to the server, and as many from it."""
+    """The bytes of one worker in a round without loss. up, down: the bytes to the switch and from
+    it. keyed: the bytes to the server, which sends as many back."""
 
     host: str
     up: int
@@ -113,8 +113,8 @@ def lock_s(at: Place, seed: int, number: int) -> float:
 
 
 def _crossing_s(at: Place, host: str) -> tuple[float, float, float]:
-    """Returns three times, in seconds. The first is the time of a call of a map to the root. The
-    others are those of an answer to the host without the call's argument and with it."""
+    """Returns three times, in seconds: that of a map's call to the root, that of an answer to the
+    host without the call's argument, and that of an answer with it."""
     ways = {name: way for link in at.graph.links for name, _, _, way in link.directions()}
 
     def crossed_s(directions: Iterable[str], size: int) -> float:
@@ -136,7 +136,7 @@ def keys_of(seed: int, job: ActiveJob, rank: int, number: int) -> NDArray[np.uin
 
 
 def fullest_bank(keys: NDArray[np.uint64]) -> int:
-    """Returns the largest number of keys that belong to the same pair of a packet."""
+    """Returns the largest number of these keys that belong to the same pair of a packet."""
     banks = (keys % np.uint64(wire.PAIRS)).astype(np.int64)
     return int(np.bincount(banks, minlength=1).max())
 
@@ -158,8 +158,8 @@ def sent_again(
     """Returns the retransmitted bytes by direction (see System.sent_again).
 
     A worker's own link carried everything that the worker sent again, unless part of it was for a
-    server on the same host. Other links carried at most that. An answer to a call that had already
-    been executed is never longer than the call.
+    server on the same host. Other links carried at most as much. An answer to a call that had
+    already been executed is never longer than the call.
     """
     answered = counters[at.tree.root].get("duplicate", {}).get(at.job.index, (0, 0))[1]
     again: dict[str, Again] = {}

@@ -1,7 +1,8 @@
-"""The entries of switches for NetRPC: who may call, which methods there are, and where answers go.
+"""The table entries of switches for NetRPC. They say who may call, which methods there are, and
+where answers go.
 
-A job's calls are executed at one switch, the root of its tree. The switches on the way forward
-them.
+A job's calls are executed at one switch, the root of its tree. The switches between a worker and
+the root only forward the calls.
 """
 
 from __future__ import annotations

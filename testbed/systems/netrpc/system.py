@@ -1,4 +1,4 @@
-"""The declarations and answers of NetRPC as a System."""
+"""The system NetRPC: the values and methods that the testbed asks of a System."""
 
 from __future__ import annotations
 
@@ -168,7 +168,8 @@ class NetRpc(Summing):
         return Load({}, 0, 0)  # how often a lock is asked for is a matter of chance
 
     def rounds(self, job: ActiveJob) -> Iterable[int]:
-        """Returns the rounds whose loads differ. Each round of calls has other keys."""
+        """Returns the numbers of the rounds whose loads differ. In a job of calls, the keys are
+        different in each round."""
         return range(job.job.rounds) if isinstance(job.job.work, Calls) else (0,)
 
     def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
@@ -188,8 +189,8 @@ class NetRpc(Summing):
     def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
-        """Returns the least and the most bytes of frames that were sent again. A frame has headers
-        alone, or an argument of any kind. A server answers with keys."""
+        """Returns the least and the most bytes of frames that were sent again. Such a frame has
+        only headers, or also an argument of any kind. An answer of a server has keys."""
         sizes = [wire.frame_bytes(kind, resolved.lanes) for kind in wire.Kind]
         answered = counts["answered_again"] * wire.frame_bytes(wire.Kind.KEYS, resolved.lanes)
         packets = counts["retransmitted"]
@@ -244,7 +245,7 @@ def _place(resolved: ResolvedScenario, job: ActiveJob) -> load.Place:
 
 
 def _unpredictable(resolved: ResolvedScenario, job: Job) -> str:
-    """Returns why it cannot be known what a job of calls sends; empty if it can be known."""
+    """Returns why the traffic of a job of calls cannot be predicted; empty if it can be."""
     work = job.work
     if not isinstance(work, Calls) or work.application != WORDCOUNT:
         return "it depends on chance how often a worker asks for a lock that another worker holds"

@@ -1,4 +1,5 @@
-"""Computes what a round puts on the links, from the tensors of its workers."""
+"""Computes how many bytes a round of OmniReduce puts on the links, from the tensors of its
+workers."""
 
 from __future__ import annotations
 
@@ -35,8 +36,8 @@ PIECE_BLOCKS = 4096
 
 @dataclass(frozen=True)
 class Room:
-    """How many entries fit behind an OPENING, behind headers alone, and behind values, in one
-    packet."""
+    """How many entries fit into one packet behind an OPENING, behind headers without values, and
+    behind values. An entry stands for a packet without values that is fused with this one."""
 
     opening: int
     bare: int
@@ -58,10 +59,10 @@ def room_of(graph: Topology, lanes: int) -> Room:
 def load(graph: Topology, seed: int, lanes: int, job: ActiveJob, number: int, sizes: Sizes) -> Load:
     """Returns the load of this round.
 
-    Every link carries an OPENING for each column in both directions. Upwards it also carries a
-    packet for each block that any worker has. The packet has the values of the workers below, or
-    headers alone if none of them has the block. Downwards it carries the values. What a worker
-    sends without values is fused as far as possible.
+    Every link carries an OPENING for each column in both directions. Upwards, it also carries a
+    packet for each block that any worker has. This packet has the values if a worker below the link
+    has the block, and only headers otherwise. Downwards, it carries the values. Packets that a
+    worker sends without values are fused with others as far as possible.
     """
     own = _own(seed, lanes, job, number)
     tree, room = tree_of(graph, job), room_of(graph, lanes)
@@ -79,15 +80,15 @@ def load(graph: Topology, seed: int, lanes: int, job: ActiveJob, number: int, si
 
 
 def saved(openings: int, blocks: int, sizes: Sizes) -> int:
-    """Returns how many bytes fusing saves for this many openings and headers."""
+    """Returns how many bytes are saved if this many openings and this many packets of headers alone
+    are fused with other packets."""
     return openings * (sizes.opening - ENTRY_BYTES) + blocks * (sizes.bare - ENTRY_BYTES)
 
 
 def most_entries(room: Room, columns: int, filled: int, bare: int) -> tuple[int, int]:
     """Returns how many of a worker's openings can be entries behind other packets, and how many of
-    the blocks for which it sends headers alone. columns: the number of its openings. filled: the
-    number of blocks whose values it sends. bare: the number of blocks for which it sends headers
-    alone."""
+    its packets of headers alone. columns: the number of its openings. filled: the number of blocks
+    whose values it sends. bare: the number of blocks for which it sends headers alone."""
     alone = max(0, bare - filled * room.values)
     return columns - -(-columns // (1 + room.opening)), bare - -(-alone // (1 + room.bare))
 

@@ -1,4 +1,4 @@
-"""The declarations and answers of OmniReduce as a System."""
+"""The system OmniReduce: the values and methods that the testbed asks of a System."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ class OmniReduce(Summing):
         return super().resolve(fitting, slowest_bps)
 
     def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
-        """Returns the entries. They include the group of the two copies into which a fused packet
-        is split."""
+        """Returns the table entries. They include the multicast group of the two copies that a
+        switch makes of a fused packet."""
         return {
             switch: replace(entries, groups={**entries.groups, APART_GROUP: APART})
             for switch, entries in super().tables(graph, jobs).items()
@@ -98,15 +98,15 @@ class OmniReduce(Summing):
         return load(graph, seed, lanes, job, number, self.sizes)
 
     def rounds(self, job: ActiveJob) -> Iterable[int]:
-        """Returns the rounds whose loads differ. Each round has other tensors."""
+        """Returns the numbers of the rounds whose loads differ. Each round has other tensors."""
         return range(job.job.rounds)
 
     def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
-        """Returns the least and the most additional bytes. Packets that were sent again have
-        values, or headers alone. Besides, fewer packets may have been fused than the prediction
-        assumes."""
+        """Returns the least and the most bytes that a host sent beyond the prediction. Packets that
+        were sent again have values or only headers. In addition, fewer packets may have been fused
+        than the prediction assumes."""
         room = room_of(resolved.graph, resolved.lanes)
         taken = sum(
             taken_for_saved(resolved.seed, resolved.lanes, room, job, number, self.sizes)[host]

@@ -1,5 +1,5 @@
-"""The payloads that an outsider forges: contributions and results in the format of
-docs/pooling.md."""
+"""The payloads that an outsider forges for systems whose jobs share all slots: contributions and
+results in the format of docs/pooling.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The answers of systems whose jobs share all slots. A system inherits them."""
+"""The class Pooling, which systems inherit whose jobs share all slots of a switch."""
 
 from __future__ import annotations
 
@@ -143,8 +143,8 @@ class Pooling(System):
         return common.lanes_of(scenario, wire.HEADER_BYTES)
 
     def resolve(self, scenario: Scenario, slowest_bps: int) -> Choices:
-        """Returns the choices. The window does not depend on the number of slots, because chunks
-        that find no slot go to the server."""
+        """Returns the values of keys that the system decides. The window does not depend on the
+        number of slots, because chunks that find no slot go to the server."""
         lanes = self.lanes(scenario)
         most = MAX_WINDOW
         if scenario.switch.target == "bmv2":
@@ -229,8 +229,8 @@ class Pooling(System):
         return load.unpredictable(resolved, self.keys_of(resolved.scenario))
 
     def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
-        """Returns the bounds. Chunks that do not fit the scale are left out, because they differ
-        from round to round. They take additional time."""
+        """Returns the bounds. Chunks that do not fit the scale take additional time, which is left
+        out because their number differs from round to round."""
         frame_bytes = wire.frame_bytes(resolved.lanes)
         chunks = chunks_of_round(job.job.elements, resolved.lanes)
         sizes = load.once(resolved.graph, job, chunks * frame_bytes)
@@ -279,7 +279,7 @@ class Pooling(System):
 
     def slot_meter(self, resolved: ResolvedScenario) -> SlotMeter | None:
         """Returns a meter of the slots in use. A slot is in use until its sum has left for the
-        server; in atp, until the answer has arrived."""
+        server. In the system `atp`, it is in use until the server's answer has arrived."""
         cells = list(range(resolved.scenario.switch.slots))
         part = Part(
             ("owners", "contributors"), cells, lambda owner, members: owner != 0 and members != 0

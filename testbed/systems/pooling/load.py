@@ -1,5 +1,5 @@
-"""Computes what a round puts on links if no two chunks need the same slot, and how long the round
-takes."""
+"""Computes how many bytes a round puts on the links if no two chunks need the same slot, and the
+least time of the round."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ def sent(
 ) -> dict[str, int]:
     """Returns the bytes by direction (see System.round_bytes).
 
-    Every chunk crosses each cable once upwards, as a sum above the switch that has summed it, and
-    once downwards. For a chunk that does not fit the scale, these packets only say so. Then each
-    worker's floats cross every cable to the server, and their sum crosses every cable downwards.
+    Every chunk crosses each cable once upwards and once downwards. Above the switch that sums it,
+    it is a sum. For a chunk that does not fit the scale, these packets only report that. Each
+    worker's floats of that chunk then cross every cable to the server, and their sum crosses every
+    cable downwards.
     """
     chunks = chunks_of_round(job.job.elements, resolved.lanes)
     again = unfit_chunks(resolved.seed, resolved.lanes, own.scale_log2, job, number)

@@ -1,4 +1,4 @@
-"""The entries of switches whose jobs share all slots."""
+"""The table entries of switches whose slots all jobs share."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _job_entries(
 
 
 def _evicted(graph: Topology, job: ActiveJob, branch: Branch) -> Iterator[TableEntry]:
-    """Yields the entries for sums of the job whose slot was taken away."""
+    """Yields the entries for the job's incomplete sums whose slot another chunk took away."""
     parameters = {"job_index": job.index, "parent": up_port(graph, job, branch)}
     yield TableEntry("evicted", {"job": job.job.number}, "forward_evicted", parameters)
 

@@ -27,9 +27,9 @@ def _integer_truth(inputs: Sequence[Array]) -> Truth:
 
 
 def _float_truth(inputs: Sequence[Array], lanes: int, scale_log2: int) -> Truth:
-    """Returns the truth for float32. Values that fit may be off by half a step at each worker, and
-    by the rounding of the result. Chunks that do not fit must be the float32 sum in the order of
-    the ranks, bit for bit; no integers are sent for them."""
+    """Returns the truth for float32. If a chunk fits the scale, its result may be off by half a
+    step for each worker, and by the rounding of the result. If it does not fit, its result must be
+    the float32 sum in the order of the ranks, bit for bit; no integers are sent for it."""
     as_floats = np.repeat(unfit(inputs, lanes, scale_log2), lanes)[: inputs[0].size]
     wide = [np.where(as_floats, 0.0, x.astype(np.float64)) for x in inputs]
     values = np.zeros(inputs[0].size)

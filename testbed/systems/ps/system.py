@@ -1,4 +1,4 @@
-"""The declarations and answers of the parameter server as a System."""
+"""The system of parameter servers: the values and methods that the testbed asks of a System."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ class ParameterServer(BetweenHosts):
     def server_hosts(
         self, scenario: Scenario, graph: Topology, workers: Sequence[str]
     ) -> Sequence[str]:
-        """Returns the hosts that only run servers or, without any, the hosts of all workers. A job
-        that has lost a worker keeps its servers."""
+        """Returns the hosts that the scenario reserves for servers or, if there are none, the hosts
+        of all workers. A job that has lost a worker keeps its servers."""
         return self.reserved_hosts(scenario, graph) or workers
 
     def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
@@ -130,8 +130,8 @@ class ParameterServer(BetweenHosts):
     def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
-        """Returns the bytes of pushes that a worker sent again, and of results for which a server
-        on the same host was asked again."""
+        """Returns the bytes that workers and servers on a host sent again: pushes of a worker, and
+        results that a worker requested again from a server."""
         frames = counts["retransmitted"] + counts["answered_again"]
         size = frames * wire.frame_bytes(resolved.lanes)
         return Again(size, size)
@@ -166,7 +166,7 @@ class ParameterServer(BetweenHosts):
         return 2 * resolved.window * self.frame_bytes(resolved.lanes) * max(1, workers)
 
     def added(self, inputs: Sequence[Array], start: int, elements: int) -> Array:
-        """Returns the sum in the order of the ranks."""
+        """Returns the workers' sum, added in the order of the ranks."""
         return one_after_another(inputs)
 
     def diagnose(

@@ -1,4 +1,4 @@
-"""The declarations and answers of the ring as a System."""
+"""The system of ring all-reduce: the values and methods that the testbed asks of a System."""
 
 from __future__ import annotations
 
@@ -76,16 +76,17 @@ class Ring(BetweenHosts):
         return [*self.least_flows(resolved, job), *_acknowledgements(resolved, job)]
 
     def least_flows(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Flow]:
-        """Returns the flows without acknowledgements. A whole batch may have only one, so there can
-        be almost none."""
+        """Returns the flows of data without acknowledgements. Since one acknowledgement may be
+        enough for a whole batch of packets, there can be almost none."""
         hosts, size = job.hosts, _packets(resolved, job) * wire.frame_bytes(resolved.lanes)
         return [Flow(a, b, size) for a, b in _neighbours(hosts)]
 
     def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
-        """Returns the bytes of data that was sent again, plus those of acknowledgements beyond the
-        predicted ones. There may be fewer acknowledgements than predicted."""
+        """Returns the bytes that a host sent beyond the prediction: data that was sent again, and
+        the difference between the sent and the predicted acknowledgements, which may be negative.
+        """
         flows = [flow for flow in _acknowledgements(resolved, job) if flow.source == host]
         predicted = sum(flow.bytes for flow in flows) * job.job.rounds
         data = counts["retransmitted"] * wire.frame_bytes(resolved.lanes)
@@ -102,9 +103,9 @@ class Ring(BetweenHosts):
         """Returns the retransmitted bytes by direction. It is known how many bytes a host sent, but
         not how many of them were acknowledgements.
 
-        Except on the host's own link, fewer acknowledgements than predicted may have crossed,
-        because a batch has one and none is repeated. In that case as much more of what the host
-        sent may have been data.
+        On directions other than the host's own link, fewer acknowledgements than predicted may have
+        crossed, because a batch has only one and it is never repeated. In that case,
+        correspondingly more of the bytes that the host sent may have been data.
         """
         graph, rounds = resolved.graph, job.job.rounds
         again = dict(super().sent_again(resolved, job, more, counters))
@@ -123,8 +124,8 @@ class Ring(BetweenHosts):
         return again
 
     def added(self, inputs: Sequence[Array], start: int, elements: int) -> Array:
-        """Returns the sum of each segment. Segment j is added around the ring, beginning with
-        worker j."""
+        """Returns the sum of each segment. Segment j is added around the ring, beginning with the
+        values of worker j."""
         workers, size = len(inputs), inputs[0].size
         total = np.empty(size, np.float32)
         for first in range(workers):
@@ -163,12 +164,14 @@ class Ring(BetweenHosts):
         waiting: Mapping[str, Iterable[Waiting]],
         unserved: Mapping[str, Iterable[Waiting]],
     ) -> Mapping[str, MissingChunks]:
-        """Returns what each host owes. An agent waits for [rank, first, last].
+        """Returns what each host owes. An agent waits for [rank, first, last]: a range of packets,
+        and the rank of the worker from which it expects them.
 
-        These are packets from the worker before it, which that worker may not have received itself.
-        Or they are acknowledgements from the worker behind it, to which it has sent. Missing
-        acknowledgements show between which two workers something is lost. So do missing packets
-        from a worker that answers nothing. The worker in most such pairs comes first.
+        If that worker is the one before the agent in the ring, data is missing, which that worker
+        may not have received itself. If it is the one behind the agent, acknowledgements of the
+        agent's data are missing. Missing acknowledgements show between which two workers something
+        is lost. So does missing data from a worker that does not answer at all. The worker in most
+        such pairs comes first.
         """
         owing: dict[str, MissingChunks] = {}
         pairs: set[tuple[str, str]] = set()

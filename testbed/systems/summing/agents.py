@@ -1,4 +1,4 @@
-"""The agents of a job, which are a worker on each of its hosts."""
+"""The agents of a job of a system that sums in slots: one worker on each of the job's hosts."""
 
 from __future__ import annotations
 

@@ -68,10 +68,10 @@ forwarded, or counts them among its `network_errors`."""
 
 @dataclass(frozen=True)
 class Aim:
-    """The circumstances of one turn. own: the attacker. worker: a worker of the victim. victim: the
-    attacked job. member_of: a job in which the attacker takes part; None if there is none. slots:
-    how many slots each job has, by its number. room: the length of the longest IPv4 packet. forge:
-    a function that builds payloads."""
+    """The attacker and the victim of the frames that are built next. own: the attacker's address.
+    worker: the address of a worker of the victim. victim: the attacked job. member_of: a job in
+    which the attacker takes part; None if there is none. slots: how many slots each job has, by its
+    number. room: the length of the longest IPv4 packet. forge: a function that builds payloads."""
 
     chance: random.Random
     own: End
@@ -104,7 +104,7 @@ class Aim:
         return self.forge(self, wire.RESULT, overhead)
 
     def aims(self) -> bool:
-        """Returns whether this turn targets what the victim is doing. It does so with the
+        """Returns whether a field gets a value that the victim is using now. It does with
         probability AIMED."""
         return self.chance.random() < AIMED
 
@@ -133,7 +133,7 @@ Make = Callable[[Aim], list[bytes]]
 
 @dataclass(frozen=True)
 class Kind(AttackKind):
-    """A kind of attack. make: a function that returns the frames of one turn."""
+    """A kind of attack. make: a function that returns frames of this kind for an Aim."""
 
     make: Make
 

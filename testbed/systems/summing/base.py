@@ -1,4 +1,4 @@
-"""The answers of systems whose switches sum in slots. A system inherits them."""
+"""The class Summing, which systems inherit whose switches sum in slots."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Summing(System):
         return self.load(resolved, job, number).sent
 
     def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
-        """Returns the bounds of the round that needs the least time."""
+        """Returns the bounds of the round that takes the least time."""
         tree = _tree(resolved, job)
         found = [
             bounds(resolved, job.job, tree, self.load(resolved, job, number), self.sizes)
@@ -132,8 +132,8 @@ class Summing(System):
     def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
-        """Returns the least and the most bytes of contributions that were sent again. Each of them
-        is an opening, or has values."""
+        """Returns the least and the most bytes of contributions that were sent again. A
+        contribution is an opening or has values."""
         sizes = self.sizes.opening, self.sizes.full(resolved.lanes)
         return Again(*(counts["retransmitted"] * size for size in sorted(sizes)))
 
@@ -153,9 +153,9 @@ class Summing(System):
         return trees.sent_again(_tree(resolved, job), job.index, more, counters, answers)
 
     def answers(self, resolved: ResolvedScenario, packets: int, size: int) -> Again:
-        """Returns the least and the most bytes that a switch sent because it received packets once
-        more. packets, size: the number and the bytes of the received packets, as the switch counted
-        them. By default each answer is as long as the packet that it answers."""
+        """Returns the least and the most bytes of a switch's repeated answers, which it sends when
+        it receives a packet again. packets, size: the number and the bytes of these packets, as the
+        switch counted them. By default each answer is as long as the packet that it answers."""
         return Again(size, size)
 
     def returns_sums(self, dtype: str) -> bool:

@@ -83,7 +83,7 @@ def _lossy_s(graph: Topology, tree: Tree, crossing_s: Mapping[str, float], trips
 
 
 def _edges(graph: Topology, tree: Tree) -> Iterator[tuple[str, Mapping[str, Direction]]]:
-    """Yields (the node below, both directions by name) of every link of a job's tree."""
+    """Yields, for every link of a job's tree, the node below it and both directions by name."""
     for branch in tree.branches.values():
         ports = graph.ports(branch.switch)
         for port, node in branch.children:
@@ -111,14 +111,14 @@ def _trip_s(graph: Topology, tree: Tree, frame_bytes: Callable[[str], int]) -> f
 
 
 def _worst_losses(graph: Topology, tree: Tree) -> float:
-    """Returns the mean number of losses of a chunk on the path, up and down, of the worker with
-    most losses."""
+    """Returns the mean number of losses that a chunk has on the way up from a worker and back down,
+    for the worker with most losses."""
     edges = dict(_edges(graph, tree))
     counts = np.arange(COUNTED)
 
     def below(node: str) -> NDArray[np.float64]:
-        """Returns the probability of each number of losses between this node and the unluckiest
-        worker."""
+        """Returns the probability of each number of losses between this node and the worker below
+        it with most losses."""
         branch = tree.branches.get(node)
         if branch is None:
             return (counts == 0).astype(np.float64)

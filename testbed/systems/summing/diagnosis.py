@@ -61,7 +61,8 @@ def _present(
 
 
 def _missing(tree: Tree, branch: Branch, entry: Waiting, present: Present) -> Iterator[str]:
-    """Yields the lowest nodes whose part is missing at the switch above them."""
+    """Yields the lowest nodes of the tree whose contribution is missing at the switch above
+    them."""
     bitmap = present[branch.switch, entry]
     for bit, (_, node) in enumerate(branch.children):
         if bitmap >> bit & 1:

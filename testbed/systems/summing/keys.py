@@ -68,9 +68,9 @@ def resolve(scenario: Scenario, slowest_bps: int, sizes: Sizes) -> Choices:
 
 
 def _window_at_most(scenario: Scenario) -> int:
-    """Returns how many chunks of one job may be in flight so that the target's queues hold them,
-    whatever other jobs run. Each chunk puts at most one packet into a port's queue, and its
-    retransmission another one."""
+    """Returns the largest number of chunks of one job that may be in flight without overflowing the
+    target's queues, whatever other jobs run. Each chunk puts at most two packets into a port's
+    queue: one and its retransmission."""
     if scenario.switch.target != "bmv2":
         return SLOTS_MAX
     return max(1, BMV2_IN_FLIGHT // max(1, len(scenario.jobs)))

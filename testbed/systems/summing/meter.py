@@ -1,4 +1,5 @@
-"""Counts the slots that a switch uses, if each job has slots of its own."""
+"""Counts the slots in use on a switch on which each job has slots of its own, separate from those
+of other jobs."""
 
 from __future__ import annotations
 
@@ -10,8 +11,9 @@ from agglab.testbed.systems.summing.trees import tree_of
 
 
 def slot_meter(resolved: ResolvedScenario) -> SlotMeter | None:
-    """Returns a meter. Returns None if the jobs' slots change during the run, or if there are too
-    many. Each slot has two cells, and at most one of them holds an incomplete sum."""
+    """Returns a function that counts the slots in use. Returns None if the jobs' slots change
+    during the run, or if there are too many. Each slot has two cells, and at most one of them holds
+    an incomplete sum."""
     parts: dict[str, list[Part]] = {}
     if resolved.scenario.switch.partition == "dynamic":
         return None

@@ -1,5 +1,5 @@
-"""Divides the slots among a scenario's jobs: finds which slots belong to which job in a static
-partition, and what is wrong with an impossible division."""
+"""Divides the slots among a scenario's jobs. In a static partition, finds which slots belong to
+which job, and says what is wrong with a division that is impossible."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ def ranges(scenario: Scenario) -> list[Range]:
 def slot_problems(
     scenario: Scenario, sure: Collection[int], total_known: bool
 ) -> Iterator[Finding]:
-    """Yields why the slots cannot be divided in this way. sure: the jobs whose `slots`,
-    `first_slot` and `share` were read without error. total_known: whether `switch.slots` was. If
-    something is not known, only what the other jobs state is checked."""
+    """Yields why the slots cannot be divided as the scenario states. sure: the jobs whose `slots`,
+    `first_slot` and `share` were read without error. total_known: whether `switch.slots` was read
+    without error. If one of these values is not known, only the values of the other jobs are
+    checked."""
     jobs = stated(scenario)
     if total_known and len(sure) == len(jobs):
         yield from partition(scenario, jobs)[1]
@@ -52,8 +53,8 @@ def windows_too_large(scenario: Scenario) -> Iterator[Finding]:
 def partition(
     scenario: Scenario, jobs: Sequence[JobSection]
 ) -> tuple[dict[int, Range], list[Finding]]:
-    """Returns each job's first slot and number of slots. If the division is impossible, also
-    returns what is wrong."""
+    """Returns each job's first slot and number of slots, and what is wrong if the division is
+    impossible."""
     total = scenario.switch.slots
     if len(jobs) > total:
         what = f"{len(jobs)} jobs need more slots than the switch has"

@@ -1,4 +1,4 @@
-"""The entries of a switch that sums in slots, for its hosts and jobs, as plain values."""
+"""The table entries and job trees of switches that sum in slots, as plain values."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ MAX_UDP_PORT = 65535
 
 @dataclass(frozen=True)
 class PlacedJob:
-    """One job as the switches know it.
+    """One job in the form that the plan of switches needs.
 
     number: its number on the wire. hosts: the names of its workers' hosts, in order of rank.
-    first_slot, slots: the job's own part of the slots, which is the same at every switch.
+    first_slot, slots: the job's part of the slots, which is the same at every switch.
     """
 
     number: int
@@ -49,11 +49,11 @@ class Plan:
 def plan(topology: Topology, jobs: Sequence[PlacedJob | None]) -> Plan:
     """Returns the trees of the jobs and the entries of every switch.
 
-    A job's index in `jobs` is its index in the program's counters, and chooses among roots that are
-    equally good. None reserves the index of a job that does not exist. Raises ValueError with the
+    A job's index in `jobs` is its index in the program's counters, and decides between roots that
+    are equally good. A None in `jobs` reserves an index without a job. Raises ValueError with the
     job's number for overlapping slots, an unknown host, a number whose UDP port does not exist, or
-    too many jobs. It is also raised for hosts without a path between them, and for more children at
-    a switch than the program has bits.
+    too many jobs. It is also raised if hosts have no path between them, or if a switch has more
+    children than the program has bits.
     """
     wiring = wiring_of(topology)
     trees = job_trees(topology, jobs)

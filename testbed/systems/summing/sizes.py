@@ -1,5 +1,6 @@
-"""The sizes of the packets of a system whose switches sum in slots. All packets have a header.
-Behind it are a chunk's values, the two shapes of an OPENING or, in some systems, nothing."""
+"""The sizes of the packets of a system whose switches sum in slots. Each packet has a header. What
+follows the header is a chunk's values, the two shapes of an OPENING or, in some systems, nothing.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Keeps track of which job has which slots. In a static partition these are the declared ones. In a
-dynamic one, the slots are divided again whenever the running jobs change. A job moves only between
-its rounds, and never to slots that another job still has."""
+"""Keeps track of which job has which slots. In a static partition, a job keeps the slots that the
+scenario gives it. In a dynamic partition, the slots are divided again whenever the set of running
+jobs changes. A job changes its slots only between its rounds, and never to slots that another job
+still has."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ class Slots:
         self._held: dict[int, Range] = {}
 
     def join(self, job: Job) -> None:
-        """Lets the job run from now on. It has no slots until it moves."""
+        """Adds the job to the running jobs. It has no slots until `move` gives it some."""
         self._running.append(job)
         self._running.sort(key=lambda other: other.number)
 
@@ -34,8 +35,8 @@ class Slots:
         return self._held.get(job.number)
 
     def move(self, job: Job) -> Range | None:
-        """Gives the job those slots of its part that are free, and returns them; None if there are
-        none yet. It is called between two rounds."""
+        """Gives the job the free slots of the part that it is due, and returns them; None if none
+        are free yet. It is called between two rounds."""
         if self._static is not None:
             self._held[job.number] = self._static[job.number]
         elif offered := self._offer(job):
@@ -43,8 +44,7 @@ class Slots:
         return self.held(job)
 
     def _offer(self, job: Job) -> Range | None:
-        """Returns the largest free piece of the job's part, without slots that other jobs still
-        have."""
+        """Returns the largest range of slots in the job's part that no other job still has."""
         first, count = due(self._running, self._total)[job.number]
         others = (held for number, held in self._held.items() if number != job.number)
         low, high = first, first + count
@@ -56,8 +56,8 @@ class Slots:
 
 
 def due(running: Sequence[Job], total: int) -> dict[int, Range]:
-    """Returns the part that each job has when all jobs have moved. The parts are in the order of
-    the jobs' numbers, and their sizes follow from the shares."""
+    """Returns the part of the slots that each job is due once all jobs have moved. The parts are in
+    the order of the jobs' numbers, and their sizes follow from the shares."""
     parts = divide(total, [job.share for job in running])
     first, ranges = 0, {}
     for job, count in zip(running, parts, strict=True):

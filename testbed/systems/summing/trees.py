@@ -45,9 +45,9 @@ def sent_again(
     counters: Mapping[str, Mapping[str, Cells]],
     answers: Answers,
 ) -> dict[str, Again]:
-    """Returns the retransmitted bytes by direction (see System.sent_again). Upwards, the worker or
-    switch that sent something again has counted it. Downwards, a switch counts only how much it
-    sent to all children together."""
+    """Returns the retransmitted bytes by direction (see System.sent_again). Bytes sent upwards are
+    counted by the worker or switch that sent them again. A switch counts the bytes that it sent
+    downwards only for all children together."""
 
     def repeated(switch: str, kind: str) -> Again:
         return answers(*counters[switch].get(kind, {}).get(index, (0, 0)))

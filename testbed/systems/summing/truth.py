@@ -67,9 +67,9 @@ def _float_truth(inputs: Sequence[Array], lanes: int, combine: Combine | None) -
 
 
 def _step_error(workers: int) -> float:
-    """Returns how far a worker's scaled value can be from its integer, in steps. This is half a
-    step. For a float32 just below 2^b (24 bits), it is what the limit 2^b - 1 removes, if that is
-    more."""
+    """Returns how far a worker's scaled value can be from its integer, in steps. Usually this is
+    half a step. A float32 just below 2^b (24 bits) may lose more, because integers are limited to
+    2^b - 1."""
     return max(0.5, 1 - 2.0 ** (quantise_bits(workers) - 24))
 
 

@@ -1,4 +1,4 @@
-"""The payloads that an outsider forges: contributions and results of this system's format."""
+"""The payloads that an outsider forges: contributions and results in SwitchML's format."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def settings(own: SwitchmlKeys, seed: int, job: int, rank: int) -> dict[str, Any
 
 
 def bits_of(own: SwitchmlKeys) -> int | None:
-    """Returns the most bits of an integer, or None for as many as the sum leaves room for."""
+    """Returns the largest number of bits of an integer; None if only the sum limits it."""
     return own.wire_bits if own.bits is None and own.wire_bits < FULL_BITS else own.bits
 
 

@@ -38,7 +38,7 @@ def even(lanes: int) -> int:
 
 
 def values_per_chunk(lanes: int, dtype: str) -> int:
-    """Returns how many values a packet carries."""
+    """Returns how many values of this dtype a packet carries."""
     return lanes * VALUE_BYTES // np.dtype(dtype).itemsize
 
 

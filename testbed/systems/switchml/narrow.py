@@ -1,7 +1,7 @@
-"""Floats that travel to the switch as integers of 16, 8 or 4 bits (docs/numbers.md): what a
-scenario may ask for, and the sizes of what is sent.
+"""Floats that travel to the switch as integers of 16, 8 or 4 bits (docs/numbers.md): checks of a
+scenario that uses them, and the sizes of their packets.
 
-Sums have twice as many bits. What they must be does not depend on how they travel: see
+Sums have twice as many bits. What the sums must be does not depend on these sizes: see
 fixed_point.py.
 """
 
@@ -23,19 +23,20 @@ from agglab.testbed.systems.switchml.fixed_point import DTYPE, FULL_BITS, keys_o
 
 
 def bits_of(scenario: Scenario) -> int | None:
-    """Returns the bits of a value in a contribution, or None if they are not narrow."""
+    """Returns the number of bits of a value in a contribution, or None if the contributions are not
+    narrow."""
     bits = keys_of(scenario).wire_bits
     return None if bits == FULL_BITS else bits
 
 
 def values_per_chunk(scenario: Scenario, lanes: int, dtype: str) -> int | None:
-    """Returns how many values a packet carries, or None if they are not narrow."""
+    """Returns how many values a packet carries, or None if the contributions are not narrow."""
     bits = bits_of(scenario)
     return wire.narrow_values(lanes, bits) if bits and dtype == DTYPE else None
 
 
 def check(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
-    """Yields what a scenario with narrow contributions cannot have."""
+    """Yields the problems of a scenario with narrow contributions."""
     bits = bits_of(scenario)
     if bits is None or not trust("switchml"):
         return
@@ -51,7 +52,7 @@ def check(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
 
 
 def _workers(scenario: Scenario, bits: int) -> Iterator[Finding]:
-    """Yields jobs whose sums might not fit into twice the bits."""
+    """Yields a problem for each job whose sums might not fit into twice the bits."""
     try:
         graph = bare(scenario.topology)
     except ValueError:
@@ -65,7 +66,7 @@ def _workers(scenario: Scenario, bits: int) -> Iterator[Finding]:
 
 
 def sent(tree: Tree, full_bytes: int, sizes: Sizes, lanes: int, chunks: int) -> Mapping[str, int]:
-    """Returns the bytes of a round by direction. full_bytes: those of a direction that carries
+    """Returns the bytes of a round by direction. full_bytes: the bytes of a direction that carries
     sums."""
     saved = chunks * (sizes.full(lanes) - narrow_frame_bytes(sizes, lanes))
     found = {}
@@ -95,7 +96,8 @@ def narrow_frame_bytes(sizes: Sizes, lanes: int) -> int:
 
 
 def answers(sizes: Sizes, lanes: int, packets: int, size: int) -> Again:
-    """Returns how many bytes a switch sent again in answer to this many packets and bytes. Each
-    contribution of a worker was answered by a longer packet, each opening by one as long."""
+    """Returns how many bytes a switch sent in answer to repeated packets, given their number and
+    bytes. The answer to a worker's contribution is longer than the contribution; the answer to an
+    opening is as long as the opening."""
     longer = sizes.full(lanes) - narrow_frame_bytes(sizes, lanes)
     return Again(size, size + packets * longer)

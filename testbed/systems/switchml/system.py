@@ -1,4 +1,4 @@
-"""The declarations and answers of SwitchML as a System."""
+"""The system SwitchML: the values and methods that the testbed asks of a System."""
 
 from __future__ import annotations
 
@@ -119,7 +119,8 @@ class SwitchML(Summing):
 
     def load(self, resolved: ResolvedScenario, job: ActiveJob, number: int) -> Load:
         """Returns the load. Every chunk crosses each link once in each direction, however many
-        workers are below the link. So does an OPENING; for floats, one for each slot in use."""
+        workers are below the link. So does each OPENING: one in all or, for floats, one for each
+        slot in use."""
         window, chunks = job.job.window, resolved.chunks(job.job)
         openings = min(chunks, window) if job.job.dtype == "float32" else 1
         size = chunks * self.sizes.full(resolved.lanes) + openings * self.sizes.opening

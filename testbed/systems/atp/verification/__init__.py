@@ -1,4 +1,5 @@
-"""ATP's part of the verification: mutants/, and keys for schedules of `explore`."""
+"""What ATP contributes to its verification: faults (mutants/), and random keys for the scenarios of
+`explore`."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ do not fit into integers."""
 
 
 def options(chance: Random) -> AtpKeys:
-    """Returns the keys for a schedule."""
+    """Draws the keys of the section `atp` for a scenario of `explore`."""
     return AtpKeys(
         pool=chance.choice((SHARED, SHARED, DIVIDED)),
         scale_log2=chance.choice(SCALES),

@@ -1,4 +1,5 @@
-"""ESA's part of the verification: mutants/, and keys for schedules of `explore`."""
+"""What ESA contributes to its verification: faults (mutants/), and random keys for the scenarios of
+`explore`."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ do not fit into integers."""
 
 
 def options(chance: Random) -> EsaKeys:
-    """Returns the keys for a schedule."""
+    """Draws the keys of the section `esa` for a scenario of `explore`."""
     count = chance.randint(0, 1)
     return EsaKeys(
         scale_log2=chance.choice(SCALES),

@@ -1,5 +1,6 @@
-"""Gloo's part of the verification: faults of its worker and of the prediction (mutants/). Gloo does
-not run in virtual time, so it has no schedules that could be searched."""
+"""What Gloo contributes to its verification: faults of its worker and of the predicted traffic
+(mutants/). Gloo does not run in virtual time, so `explore` cannot search schedules of faults for
+it."""
 
 from agglab.verification.proofs import Proofs
 

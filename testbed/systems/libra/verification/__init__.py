@@ -1,6 +1,6 @@
-"""Libra's part of the verification: faults of its program, its hosts and its prediction (mutants/).
-Its schedules are searched like those of every system. They have few or many hot keys, and often so
-frequent samples that a run has several lists of hot keys."""
+"""What Libra contributes to its verification: faults of its program, its hosts and the predicted
+traffic (mutants/), and random keys for the scenarios of `explore`. The scenarios have few or many
+hot keys, and often so frequent samples that the hot keys change several times in a run."""
 
 from agglab.testbed.systems.libra.keys import LibraKeys
 from agglab.verification.proofs import Proofs

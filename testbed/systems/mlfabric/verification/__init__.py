@@ -1,5 +1,6 @@
-"""MLfabric's part of the verification: the keys that `explore` draws. They are orders, bounds that
-short runs reach, groups, and how far the replica may fall behind."""
+"""What MLfabric contributes to its verification: faults (mutants/), and random keys for the
+scenarios of `explore`. These are the order of transfers, bounds on delay that short runs reach,
+groups, and how far the replica may fall behind."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from agglab.verification.proofs import Proofs
 
 
 def options(chance: Random) -> MlfabricKeys:
-    """Returns the keys for a schedule."""
+    """Draws the keys of the section `mlfabric` for a scenario of `explore`."""
     return MlfabricKeys(
         order=chance.choice(tuple(ORDERS)),
         bound=chance.choice((0, 1, 2, 4, 16)),

@@ -1,6 +1,6 @@
-"""NetRPC's part of the verification: faults of its program, its hosts and its prediction
-(mutants/). Its schedules are searched like those of every system. In some of them there are so few
-entries that servers keep most keys."""
+"""What NetRPC contributes to its verification: faults of its program, its hosts and the predicted
+traffic (mutants/), and random keys for the scenarios of `explore`. Some scenarios have so few
+entries in switches that servers keep most keys."""
 
 from agglab.testbed.systems.netrpc.keys import NetRpcKeys
 from agglab.verification.proofs import Proofs

@@ -1,5 +1,5 @@
-"""OmniReduce's part of the verification: faults of its program, its worker and its prediction
-(mutants/). Its schedules are searched like those of every system."""
+"""What OmniReduce contributes to its verification: faults of its program, its worker and the
+predicted traffic (mutants/)."""
 
 from agglab.verification.proofs import Proofs
 

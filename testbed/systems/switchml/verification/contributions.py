@@ -1,4 +1,5 @@
-"""A packet test from which fuzzing starts. Two workers are members of job 1 and contribute."""
+"""A packet test with which fuzzing starts. In it, two workers are members of job 1 and send
+contributions."""
 
 from __future__ import annotations
 

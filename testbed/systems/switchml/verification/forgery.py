@@ -65,8 +65,8 @@ def contribution(
 
 
 def body(chance: Random, kind: int, lanes: int) -> bytes:
-    """Returns a random body. Its values carry from lane to lane, or are any values. Its shapes
-    differ in one byte, or are any bytes."""
+    """Returns a random body. Values are either words that carry when they are summed, or any bytes.
+    The two shapes of an OPENING are mostly equal, with one byte that is not 0."""
     size = packets.body_bytes(kind, lanes)
     if kind == OPENING and chance.random() < 0.7:
         shape = bytearray(size // 2)
@@ -97,8 +97,8 @@ def corrupted(chance: Random, frame: bytes, lanes: int) -> bytes:
 
 
 def _checked_end(chance: Random, frame: bytearray, lanes: int) -> int:
-    """Returns where the data that the UDP checksum covers end: according to the packet's length or
-    kind, or before the body."""
+    """Returns where the data that a UDP checksum covers is taken to end: according to the packet's
+    length, according to its kind, or before the body."""
     if len(frame) > BODY_AT and chance.random() < 0.5:
         if chance.random() < 0.3:
             return BODY_AT
@@ -116,7 +116,7 @@ def _put(at: int, size: int, *values: int) -> Callable[[Random, bytearray], None
 
 
 def _more(at: int) -> Callable[[Random, bytearray], None]:
-    """Returns a change that makes a length slightly wrong."""
+    """Returns a function that makes the length field at this position slightly wrong."""
 
     def change(chance: Random, frame: bytearray) -> None:
         old = int.from_bytes(frame[at : at + 2], "big")
@@ -165,8 +165,8 @@ def _wrapped(chance: Random, frame: bytearray) -> None:
 
 
 def _in_ipv6(chance: Random, frame: bytearray) -> None:
-    """Changes the frame to IPv6, with addresses that hold the IPv4 ones. Sometimes one bit of them
-    is wrong."""
+    """Changes the frame to IPv6, with addresses that contain the IPv4 addresses. Sometimes one bit
+    of an address is wrong."""
     source, target = frame[26:30], frame[30:34]
     head = bytearray(b"\x60\0\0\0" + (len(frame) - 34).to_bytes(2, "big") + bytes([17, 64]))
     head += packets.MAPPED + source + packets.MAPPED + target
@@ -176,8 +176,8 @@ def _in_ipv6(chance: Random, frame: bytearray) -> None:
 
 
 def _plain(chance: Random, frame: bytearray) -> None:
-    """Changes the frame to ordinary traffic between two hosts, sometimes through the switch's own
-    address."""
+    """Changes the frame to a packet between two hosts that has nothing to do with aggregation. Its
+    MAC address is that of the receiving host, or of the switch, which then routes it."""
     frame[30:34] = bytes([10, 0, chance.randrange(3), chance.randrange(1, 4)])
     frame[:6] = chance.choice((bytes([2, 0, 0, 0, *frame[32:34]]), packets.AGGREGATOR_MAC))
     if frame[26:30] == packets.AGGREGATOR_IP:

@@ -21,7 +21,7 @@ Out = tuple[int, bytes]
 @dataclass(frozen=True)
 class Forwarding:
     """What one switch knows for forwarding. ports: the port of each MAC address. routes: the MAC
-    address and the port of each IPv4 address. flooded: the ports to which frames for unknown
+    address and the port of each IPv4 address. flooded: the ports to which frames for unknown MAC
     addresses are sent. owners: the IPv4 address of the host behind each port."""
 
     ports: Mapping[bytes, int]
@@ -30,7 +30,7 @@ class Forwarding:
     owners: Mapping[int, bytes]
 
     def forged(self, port: int, frame: bytes) -> bool:
-        """Returns whether a host has sent the frame with another's address."""
+        """Returns whether a host has sent the frame with another host's source address."""
         source, _, _ = addresses(frame)
         return bool(source) and source != self.owners.get(port, source)
 

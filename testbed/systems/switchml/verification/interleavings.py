@@ -1,10 +1,12 @@
-"""Follows every interleaving of loss, duplication and delay for two workers and a few chunks.
+"""Follows every order in which packets of two workers and a few chunks can be lost, duplicated and
+delayed.
 
-The network is a bag of packets. One step takes any packet out of it and delivers it, so any packet
-may be late and be overtaken. Or the step loses a packet, or adds a second copy of it. Or it makes a
-worker send again what it waits for, so timers may fire at any moment. All orders of such steps are
-followed to a stated depth. Switch and workers are the real ones, used as functions of their state.
-Equal states are followed once, and each has a count of the interleavings that lead to it.
+The network is a set of packets without an order. A step does one of four things. It delivers any of
+these packets, so packets may be late and be overtaken. It loses a packet. It adds a second copy of
+one. Or it makes a worker send again what it waits for, as a timer could at any moment. All
+sequences of such steps are followed to a stated depth. The switch and the workers are the real
+ones, used as functions of their state. Equal states are followed once, and each has a count of the
+sequences that lead to it.
 """
 
 from __future__ import annotations
@@ -62,7 +64,8 @@ has left in its set."""
 
 
 class InvariantViolated(Wrong):
-    """An error: a sum is wrong, or a round can no longer end. steps: the steps that led to it."""
+    """Raised if a sum is wrong or a round can no longer end. steps: the steps that led to this
+    state."""
 
     def __init__(self, what: str) -> None:
         super().__init__("interleaving", what)
@@ -89,7 +92,7 @@ class Packet:
 
 
 class Numbers:
-    """Gives each thing a number, and finds things by their numbers."""
+    """Numbers distinct objects, and finds an object by its number."""
 
     def __init__(self) -> None:
         self.things: list[object] = []
@@ -103,8 +106,8 @@ class Numbers:
 
 
 class Model:
-    """Switch and workers as functions from (state, packet) to (state, packets). Results are
-    kept."""
+    """The switch and the workers as functions from (state, packet) to (state, packets). Results
+    that were computed once are kept."""
 
     def __init__(self, pipeline: Pipeline, case: Case) -> None:
         self._case = case
@@ -164,8 +167,8 @@ class Model:
         return switch, workers, self.with_more(_without(bag, number), sent)
 
     def with_more(self, bag: Bag, numbers: Bag) -> Bag:
-        """Returns the bag with more packets, but of each packet no more copies than the case
-        allows."""
+        """Returns the packets of `bag` and these additional packets. There are never more copies of
+        a packet than the case allows."""
         more = [n for n in numbers if bag.count(n) < self._case.copies]
         return tuple(sorted([*bag, *more])) if more else bag
 
@@ -256,9 +259,10 @@ def steps(model: Model, state: State) -> Iterator[tuple[str, int, State]]:
 
 @dataclass(frozen=True)
 class Enumerated:
-    """What was followed. interleavings: the number of sequences of `depth` steps, or of fewer if
-    nothing more could happen; None if sequences of all lengths were followed. states: the number of
-    different states that they lead to. From each of these, the round can still end well."""
+    """The result of a search. interleavings: the number of sequences of `depth` steps, or of fewer
+    if nothing more could happen; None if sequences of all lengths were followed. states: the number
+    of different states that these sequences lead to. The round can still end correctly from each of
+    them."""
 
     depth: int
     interleavings: int | None
@@ -329,8 +333,8 @@ class Enumeration:
         return told[::-1]
 
     def _finish(self, start: State) -> None:
-        """Checks that the round can end from this state. From here on nothing is lost, and packets
-        whose results workers wait for are sent again."""
+        """Checks that the round can end from this state if nothing more is lost and workers send
+        again what they wait for."""
         model, state = self._model, start
         seen: list[State] = []
         told: list[str] = []

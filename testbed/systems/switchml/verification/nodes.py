@@ -1,4 +1,4 @@
-"""A real switch or worker and its model side by side. Any difference between them raises Wrong."""
+"""Runs a real switch or worker and its model side by side. If they differ, Wrong is raised."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ INDEX = re.compile(r"index (\d+)")
 
 
 class SwitchPair:
-    """A compiled program and its model. below: the ports that lead to hosts."""
+    """A compiled program and the model of the same switch. below: the ports that lead to hosts."""
 
     def __init__(
         self, name: str, compiled: CompiledProgram, model: SwitchModel, below: Collection[int]
@@ -92,8 +92,8 @@ class SwitchPair:
         return outs
 
     def _check_believed(self, outs: Sequence[Out]) -> None:
-        """Raises Wrong if a forwarded frame could be taken for one of the aggregator. This does not
-        depend on the model."""
+        """Raises Wrong if the switch forwards a frame that a worker could take for one of the
+        aggregator. This check does not use the model."""
         for out, copy in outs:
             if out in self._below and packets.AGGREGATOR_IP in packets.addresses(copy):
                 raise Wrong(
@@ -135,7 +135,7 @@ def _difference(outs: Sequence[Out], expected: Sequence[Out]) -> str:
 
 
 class WorkerPair:
-    """A worker of a job and its model."""
+    """A real worker of a job and its model."""
 
     def __init__(self, name: str, own: End, agreed: Job, timing: Timing) -> None:
         self.name, self.own, self._lanes = name, own, agreed.lanes

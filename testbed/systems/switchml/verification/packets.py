@@ -28,7 +28,7 @@ ONES = 0xFFFF
 
 @dataclass(frozen=True)
 class End:
-    """One end of UDP, which is a worker or the aggregator."""
+    """An address of UDP: that of a worker or of the aggregator."""
 
     mac: bytes
     ip: bytes
@@ -58,7 +58,7 @@ class Message:
 
 
 class Sort(enum.Enum):
-    """The classes into which a switch sorts frames."""
+    """The classes of frames that a switch distinguishes."""
 
     AGGREGATION = enum.auto()
     FORGED = enum.auto()
@@ -180,7 +180,8 @@ def make(sender: End, receiver: End, datagram: bytes, like: bytes = b"") -> byte
 
 
 def mend(frame: bytearray, end: int) -> None:
-    """Corrects the checksums, even if other fields are wrong. A computed 0 is written as 0xffff."""
+    """Corrects the checksums of a frame, even if other fields are wrong. A computed checksum of 0
+    is written as 0xffff."""
     frame[24:26] = b"\0\0"
     frame[24:26] = (ONES - ones_sum(frame[IP_AT:UDP_AT])).to_bytes(2, "big")
     frame[40:42] = b"\0\0"

@@ -23,8 +23,9 @@ class JobSetting:
 
     rounds: (elements, floats) of each round. past: how far the tags that earlier jobs left in the
     slots' cells are behind this job's first tag; 0 for an empty switch. give_up_ms: when its
-    workers give up. odd: how the last worker differs from the others until a new session begins: in
-    its window, or in what it reduces in its last round; empty if it does not differ.
+    workers give up. odd: in what the last worker differs from the others until a new session
+    begins: in its window, or in what it reduces in its last round. It is empty if the worker does
+    not differ.
     """
 
     number: int
