@@ -1,4 +1,4 @@
-"""Translates actions: a C function for each action, and a block for each primitive."""
+"""Translates actions to C. An action becomes a function, and a primitive becomes a block in it."""
 
 from __future__ import annotations
 

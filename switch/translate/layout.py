@@ -304,8 +304,8 @@ def place_registers(
     program: Program,
 ) -> tuple[dict[Register, RegisterPlace], list[int], list[int]]:
     """Returns the place of each register. Registers with equal numbers of cells form a group, in
-    which the cells with the same index lie together. Integers come first (largest alignment first), and then the
-    wide registers in the program's order."""
+    which the cells with the same index lie together. Integers come first (largest
+    alignment first), and then the wide registers in the program's order."""
     by_size: dict[int, list[Register]] = {}
     for register in program.registers.values():
         by_size.setdefault(register.size, []).append(register)
