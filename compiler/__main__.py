@@ -1,4 +1,5 @@
-"""The compiler's driver: the command `agglab-p4c`, and `python -m agglab.compiler`."""
+"""Compiles a P4 program as the command line says. This is the command `agglab-p4c`, and `python -m
+agglab.compiler`."""
 
 from __future__ import annotations
 
@@ -31,8 +32,8 @@ P4INFO_HEADING = "# proto-file: p4/config/v1/p4info.proto\n# proto-message: p4.c
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Returns the exit status: 0 for success, 1 for errors in the program or its files, 2 for wrong
-    usage."""
+    """Compiles as the arguments say. Returns the exit status: 0 for success, 1 for errors in the
+    program or its files, 2 for wrong usage."""
     parser = build_parser()
     try:
         given = parser.parse_args(complete(sys.argv[1:] if arguments is None else arguments))

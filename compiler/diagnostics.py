@@ -1,4 +1,4 @@
-"""Diagnostics as data, the list that gathers them, and the printer that shows them."""
+"""Collects the errors and warnings about a program (class Diagnostics), and prints them."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ class Diagnostic:
 
 @dataclass(slots=True)
 class Diagnostics:
-    """Everything reported so far. Each pair of place and message is kept only once.
+    """The errors and warnings reported so far. A message about the same place is kept only once.
 
-    disabled: the kinds of warnings to leave out. promoted: the kinds that count as errors.
+    disabled: the kinds of warnings to leave out. promoted: the kinds of warnings that count as
+    errors.
     """
 
     entries: list[Diagnostic] = field(default_factory=list)
@@ -121,8 +122,8 @@ def _read_lines(name: str) -> Sequence[str]:
 
 
 def _cropped(line: str, caret: str) -> list[str]:
-    """Returns the part of a long line around its caret, with marks where text is left out, and the
-    caret's line."""
+    """Returns the part of a long line around the place that its caret marks, with marks where text
+    is left out, and the caret's line for it."""
     if len(line) <= MAX_LINE_WIDTH:
         return [line, caret]
     start = max(0, len(caret) - len(caret.lstrip()) - MAX_LINE_WIDTH // 2)
@@ -132,7 +133,8 @@ def _cropped(line: str, caret: str) -> list[str]:
 
 
 def _caret(line: str, position: Position) -> str:
-    """Returns spaces and a run of carets. Tabs of the line stay tabs, so that the columns align."""
+    """Returns the line that marks a place: spaces, and a caret under each character of the place.
+    Tabs of the source line stay tabs, so that the columns align."""
     start = min(position.column - 1, len(line))
     indent = re.sub(r"[^\t]", " ", line[:start])
     return indent + "^" * max(1, min(position.length, len(line) - start))

@@ -1,4 +1,4 @@
-"""Arithmetic on compile-time values, as P4_16 defines it for each type."""
+"""Computes with compile-time values, as P4_16 defines it for each type."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_INTEGER_BITS = 1 << 17
 
 
 class FoldError(Exception):
-    """An operation without a result. The message says why."""
+    """Raised for an operation that has no result. The message says why."""
 
 
 def wrap(value: int, target: types.Type) -> int:
@@ -133,7 +133,8 @@ def slice_bits(value: int, high: int, low: int) -> int:
 def cast(
     value: Value, target: types.Type, enum_values: Mapping[ast.EnumMember, int]
 ) -> Value | None:
-    """Returns the value converted to a type, or None if that is not a scalar conversion."""
+    """Returns the value converted to a type, or None if this is not a conversion between
+    scalars."""
     while isinstance(target, types.NewType):
         target = target.underlying
     if isinstance(target, types.SerializableEnum):
@@ -152,7 +153,8 @@ def cast(
 def _to_enum(
     value: Value, target: types.SerializableEnum, enum_values: Mapping[ast.EnumMember, int]
 ) -> Value | None:
-    """Returns the enum's member with that number, or the number itself if no member has it."""
+    """Returns the enum's member whose number is `value`, or the number itself if no member has
+    it."""
     if isinstance(value, ast.EnumMember):
         return value
     if not isinstance(value, int):

@@ -1,4 +1,5 @@
-"""The front end with one function for each stage: text -> tokens -> tree -> typed program."""
+"""The front end: a function for each stage, from text to tokens, to the syntax tree and to the
+typed program."""
 
 from __future__ import annotations
 
@@ -64,8 +65,8 @@ def _on_deep_stack(work: Callable[[], T | None], file: str, diagnostics: Diagnos
 
 
 def with_deep_stack(work: Callable[[], T]) -> T:
-    """Calls `work` in a thread whose stack has room for the deepest tree that the parser accepts,
-    and returns its result."""
+    """Calls `work` and returns its result. Runs it in a thread whose stack has room for the deepest
+    tree that the parser accepts."""
     if getattr(_this_thread, "is_deep", False):
         return work()
     results: list[T] = []

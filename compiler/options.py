@@ -1,4 +1,4 @@
-"""The command line: the options of p4c-bm2-ss, and `--show`."""
+"""Reads the command line, which has the options of p4c-bm2-ss and `--show`."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ _EPILOG += ", ".join(WARNING_KINDS)
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A valid command line."""
+    """What a valid command line asks for."""
 
     program: str
     preprocessing: Options
@@ -87,7 +87,7 @@ class Request:
 
 
 class UsageError(Exception):
-    """An invalid command line. The message says why."""
+    """Raised for an invalid command line. The message says why."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -199,7 +199,7 @@ def _add_warnings(parser: argparse.ArgumentParser) -> None:
 
 
 def complete(arguments: Sequence[str]) -> list[str]:
-    """Returns the arguments, with a value for each flag that may be given without one (`--Werror`
+    """Returns the arguments with a value after each flag that may be given without one (`--Werror`
     means `--Werror=all`).
 
     Raises UsageError for flags that are not supported.
@@ -220,7 +220,8 @@ def complete(arguments: Sequence[str]) -> list[str]:
 def read(
     arguments: argparse.Namespace,
 ) -> Request:
-    """Returns the request that parsed arguments make. Raises UsageError."""
+    """Returns the request that parsed arguments make. Raises UsageError for what is not
+    supported."""
     if arguments.std == "p4-14" or arguments.p4v == "14":
         raise UsageError("P4_14 is not supported; translate the program to P4_16")
     if arguments.target not in ("bmv2", "simple_switch"):
@@ -255,8 +256,8 @@ def _preprocessor_flags(arguments: argparse.Namespace) -> tuple[str, ...]:
 
 
 def _json_file(arguments: argparse.Namespace) -> str | None:
-    """Returns the file of `-o`. If `-o` names a folder, the file is in it and is named after the
-    program."""
+    """Returns the file of `-o`. If `-o` names a folder, returns a file in it that is named after
+    the program."""
     name: str | None = arguments.json_file
     if name is None or not (name.endswith("/") or Path(name).is_dir()):
         return name

@@ -30,11 +30,11 @@ _PROGRAM = re.compile(r"[\w.+-]+: (?:fatal )?error: (?P<text>.*)")
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The command line's options for preprocessing, each in the order given.
+    """The options for preprocessing, each in the order given on the command line.
 
-    defines: `NAME` or `NAME=value`. undefines: `NAME`. includes: folders to search before ours.
-    preprocessed: whether the file is taken as it is. flags: further flags of the preprocessor's
-    own.
+    defines: `NAME` or `NAME=value`. undefines: `NAME`. includes: folders that are searched before
+    the compiler's own. preprocessed: whether the file needs no preprocessing. flags: other flags,
+    which the C preprocessor gets unchanged.
     """
 
     includes: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""The output of `--show`: the result of a stage as text."""
+"""Writes the result of a stage of the compiler as text, for `--show`."""
 
 from __future__ import annotations
 

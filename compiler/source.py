@@ -1,4 +1,5 @@
-"""How source text is read, and places in it, which every token and node carries."""
+"""Reads source text, and describes places in it. Every token and every node of the tree has such a
+place."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ MAX_TEXT_BYTES = 64 << 20
 
 
 class Position(NamedTuple):
-    """A run of `length` characters. line and column: counted from 1. file: its name as the user
-    gave it."""
+    """A place in a file: `length` characters on one line. line and column: counted from 1. file:
+    the file's name as the user gave it."""
 
     file: str
     line: int

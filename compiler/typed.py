@@ -1,4 +1,4 @@
-"""TypedProgram: the syntax tree with everything that the front end found out about it.
+"""The class TypedProgram: the syntax tree with everything that the front end found out about it.
 
 The tree itself is not rewritten. All maps have nodes as keys, which hash by identity. A back end
 walks over `program.tree` and looks up what it needs:

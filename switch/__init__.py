@@ -1,5 +1,5 @@
-"""BMv2 JSON as native code: `Pipeline` runs a program, and `Program` is the JSON after it was
-read."""
+"""The software switch as a library. `Program` is BMv2 JSON after it was read, and `Pipeline` runs a
+program as native code."""
 
 from agglab.switch.detail import Detail
 from agglab.switch.errors import PipelineError, ProgramError

@@ -1,4 +1,5 @@
-"""Counters and registers of an instance."""
+"""The classes Counters and Registers, which read and write the counters and registers of one
+running program."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from agglab.switch.tables import Tables, check_entry
 
 
 class Counters:
-    """The counters of an instance, including those of table entries; `pipeline.counters`."""
+    """The counters of one running program, including those of table entries. `pipeline.counters` is
+    an instance."""
 
     def __init__(self, instance: Instance, tables: Tables) -> None:
         self._instance = instance
@@ -65,7 +67,7 @@ class Counters:
 
 
 class Registers:
-    """The registers of an instance; `pipeline.registers`."""
+    """The registers of one running program. `pipeline.registers` is an instance."""
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance

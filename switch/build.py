@@ -1,4 +1,4 @@
-"""Compiles a program's C, into a library or into an executable with sanitizers."""
+"""Compiles the C text of a program, into a library or into an executable with sanitizers."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def build_program(source: str) -> Path:
 
 
 def build_fuzzer(source: str) -> Path:
-    """Returns the same as build_program, but slightly optimized."""
+    """Returns the same as build_program, but compiled with some optimization."""
     return build(source, (*FUZZED, *COMMON, *QUIET), "")
 
 

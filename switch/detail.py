@@ -1,4 +1,4 @@
-"""The levels of detail at which a compiled program logs what it does."""
+"""Defines the levels of detail at which a compiled program reports what it does."""
 
 from __future__ import annotations
 

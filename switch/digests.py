@@ -1,4 +1,4 @@
-"""The digests that an instance's packets have made."""
+"""The class Digests, which hands out the digests that a running program has made."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ LIST = struct.Struct("=H")
 
 
 class Digests:
-    """The digests of an instance that wait to be taken; `pipeline.digests`."""
+    """The digests of one running program that wait to be taken. `pipeline.digests` is an
+    instance."""
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
 
     def take(self) -> list[tuple[str, tuple[int, ...]]]:
-        """Returns the (name, fields) of the digests since the last call, in order. While 256 KiB
-        wait to be taken, further digests are dropped and counted as `digest`."""
+        """Returns the (name, fields) of the digests made since the last call, in order. While 256
+        KiB wait to be taken, further digests are dropped and counted under the reason `digest`."""
         if not self._instance.program.learn_lists:
             return []
         buffer = ctypes.create_string_buffer(DIGEST_ROOM)

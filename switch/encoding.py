@@ -1,5 +1,5 @@
-"""Encodes matches and arguments as the bytes that pipeline.h takes, after checks against the
-program."""
+"""Encodes matches and arguments as the bytes that the functions of pipeline.h take. Checks them
+against the program first."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def encode_field(table: Table, key: Key, match: Match) -> tuple[bytes, bytes]:
 
 
 def encode_number(where: str, name: str, kind: str, bits: int, match: Match) -> tuple[bytes, bytes]:
-    """Returns (value, mask) of a match, as bytes. Another kind of match is accepted if it has the
-    same meaning as one of the key's own kind."""
+    """Returns (value, mask) of a match, as bytes. The match may be of another kind than the key if
+    it has the same meaning as a match of the key's kind."""
     full, size = (1 << bits) - 1, (bits + 7) // 8
     value, mask = plain(name, kind, bits, match)
     for number in (value, mask):

@@ -1,4 +1,4 @@
-"""The errors that users of the switch library see."""
+"""Exceptions that the switch library raises, and whose messages are shown to the user."""
 
 from agglab.switch.printable import printable
 
@@ -6,15 +6,16 @@ MAX_MESSAGE = 2000
 
 
 class PipelineError(Exception):
-    """A wrong use of a pipeline, or a program that it cannot run. The message is one line that says
-    what is wrong, and where."""
+    """Raised for a wrong use of a pipeline, or for a program that the switch cannot run. The
+    message is one line that says what is wrong, and where."""
 
     def __init__(self, message: str) -> None:
         super().__init__(printable(message)[:MAX_MESSAGE])
 
 
 class ProgramError(PipelineError):
-    """BMv2 JSON that is malformed or not supported. The message starts with the node's path."""
+    """Raised for BMv2 JSON that is malformed or not supported. The message starts with the path of
+    the JSON node that is wrong."""
 
     def __init__(self, path: str, message: str) -> None:
         super().__init__(f"{path}: {message}" if path else message)

@@ -1,4 +1,5 @@
-"""Expressions of a program as a checked tree. Data is an integer of unbounded size."""
+"""The classes of a program's expressions, which form a type-checked tree. The numbers in them
+(Data) are integers of unbounded size."""
 
 from __future__ import annotations
 
@@ -9,24 +10,25 @@ from agglab.switch.storage import Field, Header, Register, Stack, Union, UnionSt
 
 @dataclass(frozen=True, eq=False)
 class Expression:
-    """A node of the tree. path: its place in the JSON."""
+    """The base class of the tree's nodes. path: the node's place in the JSON."""
 
     path: str
 
 
 @dataclass(frozen=True, eq=False)
 class Data(Expression):
-    """An integer."""
+    """The base class of expressions whose value is an integer."""
 
 
 @dataclass(frozen=True, eq=False)
 class Bool(Expression):
-    """A truth value."""
+    """The base class of expressions whose value is a truth value."""
 
 
 @dataclass(frozen=True, eq=False)
 class HeaderExpression(Expression):
-    """A header. All headers that it may stand for have the same type."""
+    """The base class of expressions that stand for a header. All headers that one expression may
+    stand for have the same type."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +38,7 @@ class Const(Data):
 
 @dataclass(frozen=True, eq=False)
 class Local(Data):
-    """The parameter `index` of the enclosing action."""
+    """Parameter number `index` of the action that contains the expression."""
 
     index: int
     bits: int
@@ -58,8 +60,8 @@ class FieldOf(Data):
 
 @dataclass(frozen=True, eq=False)
 class Lookahead(Data):
-    """Bits of the packet: `bits` of them, `offset` bits after what has been parsed (parsers
-    only)."""
+    """Bits of the packet that the parser has not reached yet: `bits` bits, from `offset` bits
+    behind the parser's position. Only the parser can use it."""
 
     offset: int
     bits: int
@@ -76,8 +78,8 @@ class StackCount(Data):
 
 @dataclass(frozen=True, eq=False)
 class Arithmetic(Data):
-    """`+ - * / % << >> & | ^`, or a cast (two_comp_mod, usat_cast, sat_cast), whose right operand
-    is the width."""
+    """An operation on two integers: `+ - * / % << >> & | ^`, or a cast (two_comp_mod, usat_cast,
+    sat_cast), whose right operand is the width."""
 
     op: str
     left: Data
@@ -113,7 +115,7 @@ class DataToBool(Bool):
 
 @dataclass(frozen=True, eq=False)
 class Compare(Bool):
-    """`== != < <= > >=` of data."""
+    """A comparison of two integers: `== != < <= > >=`."""
 
     op: str
     left: Data
@@ -122,7 +124,7 @@ class Compare(Bool):
 
 @dataclass(frozen=True, eq=False)
 class Logic(Bool):
-    """`and or == !=` of truth values."""
+    """An operation on two truth values: `and or == !=`."""
 
     op: str
     left: Bool
@@ -159,7 +161,7 @@ class SameHeader(Bool):
 
 @dataclass(frozen=True, eq=False)
 class SameVariable(Bool):
-    """Equality of two fields of variable width, as numbers."""
+    """Equality of two fields of variable width, which are compared as numbers."""
 
     left: FieldOf
     right: FieldOf
@@ -178,8 +180,8 @@ class HeaderRef(HeaderExpression):
 
 @dataclass(frozen=True, eq=False)
 class StackElement(HeaderExpression):
-    """The element of a stack at a computed index. An element outside the stack is read as 0, and
-    writes to it do nothing."""
+    """The element of a stack at a computed index. Reading an element outside the stack gives 0, and
+    writing to it does nothing."""
 
     stack: Stack
     index: Data
@@ -207,7 +209,7 @@ class ChooseHeader(HeaderExpression):
 
 @dataclass(frozen=True, eq=False)
 class UnionExpression(Expression):
-    """A header union."""
+    """The base class of expressions that stand for a header union."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,10 +1,10 @@
-"""Removes what a switch leaves at paths: its sockets, and the file for statistics if it is still
-empty.
+"""Removes the files that a switch leaves behind: its sockets, and the file for statistics if it is
+still empty.
 
 A switch that has dropped its privileges may not be allowed to remove what it made before. A
-separate process that keeps the privileges therefore removes it after the switch has ended, for
-whatever reason. It is told the paths before the switch drops its privileges, and accepts nothing
-afterwards.
+separate process that keeps the privileges therefore removes the files after the switch has ended,
+for whatever reason. This process is told the paths before the switch drops its privileges, and
+accepts no more paths afterwards.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from agglab.common.contexts import Closing
 
 
 class Leftovers(Closing):
-    """The sockets and files to remove at the end. apart: whether a separate process removes them,
-    which must be started before any thread."""
+    """The sockets and files to remove at the end. apart: whether a separate process removes them.
+    That process must be started before any thread."""
 
     def __init__(self, apart: bool) -> None:
         self._made: list[tuple[str, int, int]] = []
@@ -47,13 +47,13 @@ class Leftovers(Closing):
             self._made.append((os.path.abspath(path), found.st_dev, found.st_ino))
 
     def complete(self) -> None:
-        """Tells the separate process that nothing more will be added. After this call, privileges
+        """Tells the separate process that no more paths will be added. After this call, privileges
         may be dropped."""
         if self._child:
             _write_all(self._writer, json.dumps(self._made).encode() + b"\n")
 
     def close(self) -> None:
-        """Removes everything now."""
+        """Removes all added sockets and files now."""
         for made in self._made:
             with contextlib.suppress(PermissionError):
                 _remove(*made)

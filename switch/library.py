@@ -1,4 +1,4 @@
-"""The functions of runtime/pipeline.h, declared for ctypes."""
+"""Declares the functions of runtime/pipeline.h for ctypes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Rate(ctypes.Structure):
 
 @dataclass
 class Instance:
-    """A loaded program with its own state, which the parts of a Pipeline share."""
+    """A loaded program with separate state. All parts of a Pipeline use one such instance."""
 
     program: Program
     library: ctypes.CDLL
@@ -45,7 +45,8 @@ class Instance:
     """The `struct pipeline *`, as an integer address. It is 0 once the instance is closed."""
 
     def call(self, function: str, *arguments: Any) -> int:
-        """Returns the result of a function of pipeline.h whose first parameter is the pipeline."""
+        """Calls a function of pipeline.h whose first parameter is the pipeline, and returns the
+        function's result."""
         result: int = getattr(self.library, function)(self.handle, *arguments)
         return result
 
@@ -111,7 +112,7 @@ def load_library(path: Path) -> ctypes.CDLL:
 
 
 def check(result: int, what: str) -> None:
-    """Raises PipelineError for a negative errno."""
+    """Raises PipelineError if a function's result is a negative errno."""
     if result:
         reason = ERRORS.get(-result, errno.errorcode.get(-result))
         raise PipelineError(f"{what}: {reason}")

@@ -1,5 +1,5 @@
-"""The kinds of match of a key field, and the targets of entries in a table with an action profile.
-Values are unsigned and as wide as the field."""
+"""The classes of matches for a key field, and of targets that entries have in a table with an
+action profile. Values are unsigned and as wide as the field."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Exact:
 
 @dataclass(frozen=True)
 class Lpm:
-    """A match of fields whose top `prefix_len` bits equal those of `value`."""
+    """A match of fields whose highest `prefix_len` bits equal those of `value`."""
 
     value: int
     prefix_len: int
@@ -60,7 +60,7 @@ GROUP_BIT = 1 << 31
 
 
 def target_number(target: Member | Group) -> int:
-    """Returns the number that pipeline.h calls `target`."""
+    """Returns the number that stands for a member or group in calls of pipeline.h."""
     if not 0 <= target.number < GROUP_BIT:
         raise PipelineError(f"{target} does not exist")
     return target.number | (GROUP_BIT if isinstance(target, Group) else 0)

@@ -11,8 +11,9 @@ PERIOD_S = 0.02
 
 
 class MessageLog:
-    """A log of a program's messages. Its `set_pipeline` wraps that of the data plane, and takes the
-    last messages of a pipeline before it is replaced."""
+    """A log of a program's messages, which a thread writes. Call its
+    `set_pipeline` in place of the data plane's, so that the last messages of a replaced pipeline
+    are written, too."""
 
     def __init__(
         self, set_pipeline: Callable[[Pipeline | None], None], write: Callable[[str], None]

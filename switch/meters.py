@@ -1,4 +1,4 @@
-"""The meters of an instance and their rates."""
+"""The classes Meters, which reads and sets the meters of one running program, and MeterRates."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ class MeterRates:
 
 
 class Meters:
-    """The meters of an instance, including those of table entries; `pipeline.meters`."""
+    """The meters of one running program, including those of table entries. `pipeline.meters` is an
+    instance."""
 
     def __init__(self, instance: Instance, tables: Tables) -> None:
         self._instance = instance
@@ -42,14 +43,14 @@ class Meters:
         return meter
 
     def write(self, name: str, index: int, rates: MeterRates | None) -> None:
-        """Sets a meter, whose buckets are full at first. With None all packets are green, as at the
-        start."""
+        """Sets the rates of a meter, whose buckets are full at first. With None, the meter marks
+        all packets green, as before any rates were set."""
         meter = self._meter(name, index)
         result = self._instance.call("pl_meter_set", meter.index, index, encode_rates(rates))
         check(result, f"meter '{name}'")
 
     def read(self, name: str, index: int) -> MeterRates | None:
-        """Returns a meter's rates, or None if it has none."""
+        """Returns a meter's rates, or None if no rates are set."""
         meter = self._meter(name, index)
         rates, configured = (Rate * 2)(), U32()
         result = self._instance.call("pl_meter_read", meter.index, index, rates, configured)
@@ -63,7 +64,7 @@ class Meters:
         check_entry(result, found, "direct meters")
 
     def read_entry(self, table: str, handle: int) -> MeterRates | None:
-        """Returns the rates of a table entry's meter, or None if it has none."""
+        """Returns the rates of a table entry's meter, or None if no rates are set."""
         found = self._tables.find(table)
         rates, configured = (Rate * 2)(), U32()
         result = self._instance.call("pl_entry_meter_read", found.index, handle, rates, configured)

@@ -1,4 +1,5 @@
-"""The program that BMv2 JSON describes, as values that the reader creates for the translator."""
+"""The classes that describe a program. The reader of BMv2 JSON makes their instances, and the
+translator to C uses them."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ class Primitive:
 
 @dataclass(eq=False)
 class Action:
-    """An action. index: its position in the JSON (names may repeat, indexes do not)."""
+    """An action. index: its position in the JSON. Two actions may have the same name, but not the
+    same index."""
 
     name: str
     index: int
@@ -76,7 +78,7 @@ class ConstEntry:
 
 @dataclass(eq=False)
 class Profile:
-    """An action profile. It has a selector if groups of members can be made."""
+    """An action profile. It has a selector if the control plane can make groups of its members."""
 
     name: str
     index: int
@@ -87,7 +89,7 @@ class Profile:
     name."""
 
     def action(self, name: str) -> Action | None:
-        """Returns the action of that name, or None."""
+        """Returns the profile's action of that name, or None."""
         return next((a for a in self.actions if a.name == name), None)
 
 
@@ -139,7 +141,7 @@ class Table:
 
 @dataclass(eq=False)
 class Conditional:
-    """A branch of the control flow."""
+    """A branch in a control flow, which goes on at one of two nodes."""
 
     name: str
     condition: Bool
@@ -159,7 +161,8 @@ class ActionCall:
 
 @dataclass(eq=False)
 class Control:
-    """A control flow (`ingress`, `egress`): nodes by name. No packet reaches a node twice."""
+    """A control flow (`ingress` or `egress`). nodes: its tables, conditionals and action calls by
+    name. No packet reaches a node twice."""
 
     name: str
     first: str | None
@@ -193,7 +196,7 @@ class Meter:
 
 @dataclass(frozen=True)
 class LearnList:
-    """The fields of a digest."""
+    """The fields that one kind of digest consists of."""
 
     name: str
     index: int
@@ -238,7 +241,8 @@ class CalculationInput:
 
 @dataclass(eq=False)
 class Checksum:
-    """A calculation whose result is verified after parsing, written before deparsing, or both."""
+    """A calculation whose result is a header's checksum. The checksum is verified after parsing,
+    written before deparsing, or both."""
 
     name: str
     header: Header
@@ -251,7 +255,7 @@ class Checksum:
 
 @dataclass(frozen=True)
 class FieldList:
-    """The metadata that a clone, resubmitted or recirculated packet keeps."""
+    """The metadata that a copy keeps when a packet is cloned, resubmitted or recirculated."""
 
     id: int
     fields: tuple[tuple[Header, Field], ...]
@@ -274,8 +278,8 @@ class ParserOp:
 
 @dataclass(frozen=True)
 class Transition:
-    """A transition of a parser state. value, mask: the bytes compared with the key. value is None
-    if the masked key has to be in the value set."""
+    """A transition of a parser state. value, mask: the bytes with which the key is compared. value
+    is None if the masked key has to be in the value set."""
 
     value: bytes | None
     mask: bytes | None
@@ -306,7 +310,7 @@ class Parser:
 
 @dataclass(eq=False)
 class Deparser:
-    """The headers in the order in which they are sent, and the primitives that the deparser runs
+    """The deparser: the headers in the order in which they are sent, and the primitives that run
     before."""
 
     headers: tuple[Header, ...]

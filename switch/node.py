@@ -1,4 +1,5 @@
-"""A JSON value that knows its path, so that error messages can name it."""
+"""The class Node: a JSON value that knows its path in the document, so that error messages can name
+the path."""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ class Node:
         return {key: Node(value, prefix + key) for key, value in self.value.items()}
 
     def elements(self, count: int | None = None) -> list[Node]:
-        """Returns the elements of an array. With `count`, there must be exactly so many of them."""
+        """Returns the elements of an array. With `count`, refuses an array that has another number
+        of elements."""
         if not isinstance(self.value, list):
             raise self.error("must be an array")
         if count is not None and len(self.value) != count:

@@ -1,4 +1,4 @@
-"""The command line of simple_switch_grpc, read into `Options`."""
+"""Reads the switch's command line, which has the options of simple_switch_grpc, into `Options`."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ IGNORED_FLAGS = {
 
 
 class UsageError(Exception):
-    """A wrong command line. The message is one line."""
+    """Raised for a wrong command line. The message is one line."""
 
 
 @dataclass(frozen=True)
 class TlsFiles:
     """The files for TLS, in PEM form. cacert: the certificate of the authority that signs clients'
-    certificates. Without it, clients need no certificate."""
+    certificates, or None if clients need no certificate."""
 
     cert: Path
     key: Path
@@ -331,8 +331,8 @@ def _check(
 
 
 def _tls(wanted: argparse.Namespace) -> TlsFiles | None:
-    """Reads the options for TLS. Incomplete options are refused, because they would be less safe
-    than they look."""
+    """Reads the options for TLS. Incomplete options are refused, because a switch that ignored them
+    would be less safe than the user expects."""
     cert, key, cacert = (
         wanted.grpc_server_cert,
         wanted.grpc_server_key,

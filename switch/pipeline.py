@@ -1,5 +1,5 @@
-"""One instance of a compiled program (through ctypes): it processes packets, and has tables,
-counters and registers."""
+"""The class Pipeline: one running instance of a compiled program. It processes packets, and has
+tables, counters and registers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ __all__ = ["Entry", "Pipeline"]
 
 
 class Pipeline:
-    """A program loaded as native code, with tables, counters and registers of its own."""
+    """A program loaded as native code. Each instance has separate tables, counters and
+    registers."""
 
     library_path: Path
     """The shared object that exports the functions of runtime/pipeline.h."""
@@ -105,8 +106,8 @@ class Pipeline:
             self._instance.library.pl_unlock(self.handle)
 
     def process(self, port: int, frame: bytes, now_us: int = 0) -> list[tuple[int, bytes]]:
-        """Processes one packet, and returns the copies that are sent, as (port, frame) in BMv2's
-        order."""
+        """Processes one packet and returns the packets that the program sends. Each is given as
+        (port, frame), in BMv2's order."""
         if len(frame) > MAX_FRAME:
             raise PipelineError(f"a frame has at most {MAX_FRAME} bytes, not {len(frame)}")
         size = U64()

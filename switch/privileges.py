@@ -21,7 +21,7 @@ PR_SET_NO_NEW_PRIVS = 38  # linux/prctl.h
 
 
 class PrivilegeError(Exception):
-    """Privileges that cannot be given up as requested. The message is one line."""
+    """Raised if privileges cannot be given up as requested. The message is one line."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def account(name: str | None) -> Account | None:
 
 
 def _is_mapped(which: str, number: int) -> bool:
-    """Whether this user namespace has that id (user_namespaces(7))."""
+    """Whether this user namespace maps the user id or group id `number` (user_namespaces(7))."""
     lines = Path(f"/proc/self/{which}").read_text().splitlines()
     ranges = [tuple(map(int, line.split())) for line in lines]
     return any(first <= number < first + count for first, _, count in ranges)
@@ -72,7 +72,8 @@ def gain_no_more() -> None:
 
 
 def drop(to: Account) -> None:
-    """Changes to that user in all threads, with a separate cache of compiled programs."""
+    """Changes to that user in all threads. From then on, compiled programs are kept in a cache for
+    that user only."""
     runtime_texts()
     cache = _open_cache(to)
     try:

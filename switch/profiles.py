@@ -1,4 +1,5 @@
-"""The action profiles of an instance: members and groups."""
+"""The class Profiles, which manages the members and groups of action profiles of one running
+program."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ from agglab.switch.model import Action, Profile
 
 
 class Profiles:
-    """The members and groups of an instance; `pipeline.profiles`. Tables.add_indirect makes entries
-    that refer to them."""
+    """The members and groups of one running program. `pipeline.profiles` is an instance.
+    Tables.add_indirect makes entries that refer to them."""
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
@@ -47,7 +48,8 @@ class Profiles:
     def modify_member(
         self, profile: str, member: Member, action: str, args: Sequence[int] = ()
     ) -> None:
-        """Changes what a member does, also for the entries and groups that refer to it."""
+        """Changes the action that a member stands for. This affects all entries and groups that
+        refer to the member."""
         found = self._profile(profile)
         chosen = self._member_action(found, action)
         data = encode_action(chosen, args)
@@ -62,8 +64,9 @@ class Profiles:
         check(result, f"action profile '{profile}', {member}")
 
     def add_group(self, profile: str, members: Sequence[Member] = ()) -> Group:
-        """Adds a group of n members. Packets choose member number (hash % n), in ascending order of
-        their numbers. A member that is given k times is chosen k times as often."""
+        """Adds a group of n members. A packet chooses member number (hash % n), where members are
+        in ascending order of their numbers. A member that is given k times is chosen k times as
+        often."""
         found = self._profile(profile)
         number = U32()
         result = self._instance.call("pl_group_add", found.index, number)
@@ -79,7 +82,7 @@ class Profiles:
         return group
 
     def set_group(self, profile: str, group: Group, members: Sequence[Member]) -> None:
-        """Sets all members of a group. Entries of a group without members do nothing."""
+        """Replaces the members of a group. An entry whose group has no members does nothing."""
         found = self._profile(profile)
         numbers = (U32 * len(members))(*[target_number(m) for m in members])
         number = group.number

@@ -1,4 +1,4 @@
-"""Reads and validates BMv2 JSON: `Program.read` returns a value that the translator can trust."""
+"""Reads and validates BMv2 JSON. The translator can rely on what `Program.read` returns."""
 
 from __future__ import annotations
 
@@ -179,7 +179,8 @@ def read_program(root: Node) -> Program:
 
 
 def the_one(root: Node, key: str, name: str) -> Node:
-    """Returns the element of an array with the name that the target requires."""
+    """Returns the element called `name` of the array `key`. The switch requires that there is
+    one."""
     found = [n for n in root.list(key) if n["name"].text() == name]
     if len(found) != 1:
         raise Node(None, key).error(f"must have exactly one element called '{name}'")

@@ -1,4 +1,5 @@
-"""The multicast groups and clone sessions of an instance, which say where copies of a packet go."""
+"""The class Replication, which sets multicast groups and clone sessions. These say where copies of
+a packet go."""
 
 from __future__ import annotations
 
@@ -9,13 +10,15 @@ from agglab.switch.library import Instance, Replica, check
 
 
 class Replication:
-    """The multicast groups and clone sessions of an instance; `pipeline.replication`."""
+    """The multicast groups and clone sessions of one running program. `pipeline.replication` is an
+    instance."""
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
 
     def set_multicast_group(self, group: int, replicas: Sequence[tuple[int, int]]) -> None:
-        """Sets a group's copies as (port, rid). An empty list deletes the group."""
+        """Sets the copies that a multicast group makes, as (port, replication id). An empty list
+        deletes the group."""
         result = self._instance.call(
             "pl_multicast_group", group % (1 << 32), *self._replicas(replicas)
         )
@@ -24,8 +27,8 @@ class Replication:
     def set_clone_session(
         self, session: int, replicas: Sequence[tuple[int, int]], max_bytes: int = 0
     ) -> None:
-        """Sets a clone session's copies as (port, rid). An empty list deletes the session.
-        max_bytes: the length to which copies are cut, 0 for no limit."""
+        """Sets the copies that a clone session makes, as (port, replication id). An empty list
+        deletes the session. max_bytes: the length to which copies are cut, 0 for no limit."""
         result = self._instance.call(
             "pl_clone_session", session % (1 << 32), *self._replicas(replicas), max_bytes
         )

@@ -55,7 +55,7 @@ OPEN_TO_ALL = (
 
 
 class StartError(Exception):
-    """A switch that cannot start. It has an exit code and one line of text."""
+    """Raised if the switch cannot start. It has an exit code and one line of text."""
 
     def __init__(self, exit_code: int, message: str) -> None:
         super().__init__(message)
@@ -63,7 +63,7 @@ class StartError(Exception):
 
 
 class _Stopped(BaseException):
-    """A signal that came during the start."""
+    """Raised when a signal comes during the start."""
 
 
 def run(options: Options) -> int:
@@ -167,8 +167,8 @@ def _run(options: Options, stack: contextlib.ExitStack) -> None:
 
 @contextlib.contextmanager
 def _stopped_by_signals() -> Iterator[None]:
-    """Lets a signal end the block at once. The block may only hold long work that leaves nothing
-    behind."""
+    """Lets a signal end the `with` block at once. Only work that takes long and leaves nothing
+    behind may be in the block."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
     try:
         yield
@@ -231,15 +231,15 @@ def _load(options: Options, sources: _Sources, device: Any) -> None:
 
 
 def detail(options: Options) -> Detail:
-    """Returns the program's level of detail. A log at level debug has its log_msg, and a log at
-    level trace has everything."""
+    """Returns the level of detail at which the program reports. A log at level debug contains
+    log_msg, and a log at level trace contains everything."""
     if options.trace or options.log_level == "trace":
         return Detail.TRACE
     return Detail.LOG if options.log_level == "debug" else Detail.NOTHING
 
 
 def make_pipeline(options: Options, program: Program) -> Pipeline:
-    """Returns an instance with the limits that the command line sets."""
+    """Returns a pipeline that runs the program with the limits that the command line sets."""
     pipeline = Pipeline.of(program, options.seed, detail(options))
     pipeline.set_limits(options.drop_port, options.priority_queues)
     return pipeline

@@ -1,4 +1,4 @@
-"""The switch in place of BMv2 for other toolkits: `agglab.switch` that also listens at
+"""Runs the switch in place of BMv2 for other toolkits: like `agglab.switch`, but it also listens at
 --thrift-port.
 
 p4-utils considers a switch started when something listens at its Thrift port. This program does not
@@ -29,7 +29,8 @@ def thrift_port(words: Sequence[str]) -> int | None:
 
 
 def listen(port: int) -> None:
-    """Listens at that port of loopback, where p4-utils looks, as long as the process lives."""
+    """Listens at the port on the loopback address, where p4-utils looks, as long as the process
+    lives."""
     server = socket.create_server(("127.0.0.1", port))
     threading.Thread(target=_hang_up, args=(server,), daemon=True).start()
 

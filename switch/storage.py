@@ -1,4 +1,5 @@
-"""The storage of a program: fields of headers, stacks and unions, and registers."""
+"""The classes that describe a program's storage: fields of headers, headers, stacks, unions and
+registers."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ class Field:
 
 @dataclass
 class HeaderType:
-    """The layout of a header. At most one field is variable."""
+    """The layout of a header. At most one field has a variable width."""
 
     name: str
     index: int
@@ -55,8 +56,8 @@ class HeaderType:
 
 @dataclass(eq=False)
 class Header:
-    """A header instance. A header that is an element of a stack or a member of a union knows its
-    position there."""
+    """A header instance. If the header is an element of a stack or a member of a union, it knows
+    its position in that stack or union."""
 
     name: str
     index: int
@@ -81,7 +82,8 @@ class Stack:
 
 @dataclass(eq=False)
 class Union:
-    """A header union. A union that is an element of a union stack knows its position there."""
+    """A union of headers. If the union is an element of a union stack, it knows its position in
+    that stack."""
 
     name: str
     index: int

@@ -1,4 +1,4 @@
-"""The tables of an instance: entries and defaults."""
+"""The class Tables, which manages the entries and default entries of one running program."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Entry:
 
 class Encoded(NamedTuple):
     """An entry in a form that can be added to any instance of a program. words: the arguments of
-    pl_table_add. The handle in `entry` has no meaning."""
+    pl_table_add. The handle in `entry` is not used."""
 
     table: str
     entry: Entry
@@ -41,7 +41,7 @@ class Encoded(NamedTuple):
 
 
 class Tables:
-    """The entries and defaults of an instance; `pipeline.tables`."""
+    """The entries and default entries of one running program. `pipeline.tables` is an instance."""
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
@@ -84,7 +84,8 @@ class Tables:
         args: Sequence[int] = (),
         priority: int = 0,
     ) -> int:
-        """Adds an entry and returns its handle. The largest priority wins (ternary, range)."""
+        """Adds an entry and returns its handle. If several ternary or range entries match, the one
+        with the largest priority wins."""
         return self.add_encoded(self.encode(table, match, action, args, priority))
 
     def encode(
@@ -95,7 +96,8 @@ class Tables:
         args: Sequence[int] = (),
         priority: int = 0,
     ) -> Encoded:
-        """Returns a checked entry that any instance of the same program can add."""
+        """Checks an entry and returns it in a form that any instance of the same program can
+        add."""
         found = self.find(table)
         chosen = self._action(found, action)
         key, mask = encode_match(found, match)
@@ -136,7 +138,7 @@ class Tables:
         del self._entries[table][handle]
 
     def set_default(self, table: str, action: str, args: Sequence[int] = ()) -> None:
-        """Sets the action of a miss."""
+        """Sets the action that runs on a miss, when no entry matches."""
         found = self.find(table)
         chosen = self._action(found, action)
         data = encode_action(chosen, args)
@@ -145,7 +147,8 @@ class Tables:
         self._defaults[table] = (action, tuple(args))
 
     def default(self, table: str) -> tuple[str, tuple[int, ...]] | None:
-        """Returns the action and arguments of a miss, or None if the table has none."""
+        """Returns the action that runs on a miss and its arguments, or None if the table has
+        none."""
         return self._defaults.get(self.find(table).name)
 
     def entries(self, table: str) -> list[Entry]:
@@ -181,7 +184,8 @@ class Tables:
         )
 
     def set_default_indirect(self, table: str, target: Member | Group) -> None:
-        """Sets the member or group to which a miss leads."""
+        """Sets the member or group of an action profile that is used on a miss, when no entry
+        matches."""
         found = self.find(table)
         number = target_number(target)
         result = self._instance.call("pl_table_set_default_indirect", found.index, number)

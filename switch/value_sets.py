@@ -1,4 +1,4 @@
-"""The value sets of an instance's parser."""
+"""The class ValueSets, which sets the members of the value sets of a parser."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from agglab.switch.matches import Match
 
 
 class ValueSets:
-    """The members of value sets; `pipeline.value_sets`."""
+    """The members of the value sets of one running program. `pipeline.value_sets` is an
+    instance."""
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance

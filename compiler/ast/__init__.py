@@ -1,5 +1,5 @@
-"""The syntax tree of P4_16, with one class for each construct. The classes say nothing about
-meaning, and import only positions.
+"""The syntax tree of P4_16, with one class for each construct. The classes describe what is written
+and not what it means. Of the rest of the compiler, they use only source positions.
 
 Nodes compare and hash by identity, so that they can be keys of the maps in `typed.py`. A node's
 `position` is the place to which a diagnostic about the node points.

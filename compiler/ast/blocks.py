@@ -1,4 +1,5 @@
-"""The nodes of parsers, controls and tables with their parts, and of the whole program."""
+"""The classes of nodes for parsers, controls and tables with their parts, and for the whole
+program."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ from agglab.compiler.ast.node import Node
 
 @dataclass(eq=False, slots=True)
 class SelectCase(Node):
-    """One case of a `select`. keyset: one expression, or a parenthesized ListExpression for several
-    keys."""
+    """One case of a `select`. keyset: one expression, or a parenthesized ListExpression if the
+    select has several keys."""
 
     keyset: Expression
     target: StateRef
@@ -26,15 +27,15 @@ class SelectCase(Node):
 
 @dataclass(eq=False, slots=True)
 class StateRef(Node):
-    """The name of a state to go to, which may be "accept" or "reject"."""
+    """A reference by name to a parser state, or to "accept" or "reject"."""
 
     name: str
 
 
 @dataclass(eq=False, slots=True)
 class Transition(Node):
-    """`transition target;`, in which case subject is empty, or `transition select(subject) { cases
-    }`."""
+    """The transition of a parser state. It is `transition target;`, and then subject is empty, or
+    `transition select(subject) { cases }`, and then target is None."""
 
     target: StateRef | None
     subject: tuple[Expression, ...] = ()
@@ -43,7 +44,7 @@ class Transition(Node):
 
 @dataclass(eq=False, slots=True)
 class ParserState(Declaration):
-    """A state of a parser. transition: None where it is not written, which means `transition
+    """A state of a parser. transition: None if the state has none written, which means `transition
     reject`."""
 
     statements: tuple[Statement | Declaration, ...]
@@ -52,7 +53,7 @@ class ParserState(Declaration):
 
 @dataclass(eq=False, slots=True)
 class ValueSet(Declaration):
-    """`value_set<T>(size) name;`."""
+    """A parser value set: `value_set<T>(size) name;`."""
 
     type_ref: TypeRef
     size: Expression
@@ -78,7 +79,7 @@ class ControlDeclaration(Declaration):
 
 @dataclass(eq=False, slots=True)
 class KeyElement(Node):
-    """`expression : match_kind @annotations;`."""
+    """One key of a table: `expression : match_kind @annotations;`."""
 
     expression: Expression
     match_kind: NameExpression
@@ -87,7 +88,8 @@ class KeyElement(Node):
 
 @dataclass(eq=False, slots=True)
 class ActionRef(Node):
-    """`name` or `name(arguments)` in a table's action list, entries and default action.
+    """A reference to an action in a table's action list, entries or default action: `name` or
+    `name(arguments)`.
 
     arguments: None where the reference has no parentheses.
     """
@@ -100,9 +102,9 @@ class ActionRef(Node):
 
 @dataclass(eq=False, slots=True)
 class TableEntry(Node):
-    """`const priority=p: keyset : action @annotations;`.
+    """An entry of a table: `const priority=p: keyset : action @annotations;`.
 
-    keyset: one expression, or a parenthesized ListExpression for several keys.
+    keyset: one expression, or a parenthesized ListExpression if the table has several keys.
     """
 
     keyset: Expression

@@ -1,5 +1,5 @@
-"""The nodes of statements, and of all declarations except parsers and controls. They share a file
-because each kind can contain the other."""
+"""The classes of nodes for statements, and for all declarations except parsers and controls. They
+share a file because statements and declarations can contain each other."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from agglab.compiler.source import Position
 
 @dataclass(eq=False, slots=True)
 class Statement(Node):
-    """A statement. Declarations that may stand among statements derive from Declaration, not from
-    this."""
+    """The base class of statements. Declarations that may stand among statements derive from
+    Declaration, and not from this class."""
 
 
 @dataclass(eq=False, slots=True)
 class Assignment(Statement):
-    """`left operator= right`. operator: "" for plain `=`, otherwise `+`, `|+|`, `<<` and so on."""
+    """An assignment, `left operator= right`. operator: "" for plain `=`, otherwise `+`, `|+|`, `<<`
+    and so on."""
 
     left: Expression
     operator: str
@@ -86,7 +87,7 @@ class Switch(Statement):
 
 @dataclass(eq=False, slots=True)
 class For(Statement):
-    """`for (initial; condition; updates) body`."""
+    """A C-style loop: `for (initial; condition; updates) body`."""
 
     initial: tuple[Statement | Declaration, ...]
     condition: Expression
@@ -97,7 +98,7 @@ class For(Statement):
 
 @dataclass(eq=False, slots=True)
 class ForIn(Statement):
-    """`for (variable in collection) body`.
+    """A loop over the elements of a collection: `for (variable in collection) body`.
 
     collection: a Range, a list or an array.
     """
@@ -110,7 +111,8 @@ class ForIn(Statement):
 
 @dataclass(eq=False, slots=True)
 class Declaration(Node):
-    """A declaration of anything with a name. position: the place of the name."""
+    """The base class of declarations, each of which declares a name. position: the place of the
+    name."""
 
     name: str
     annotations: tuple[Annotation, ...]
@@ -135,7 +137,7 @@ class Parameter(Declaration):
 
 @dataclass(eq=False, slots=True)
 class TypeParameter(Declaration):
-    """`T` in `<T, U>`."""
+    """A type parameter, such as `T` in `<T, U>`."""
 
 
 @dataclass(eq=False, slots=True)
@@ -152,7 +154,8 @@ class Variable(Declaration):
 
 @dataclass(eq=False, slots=True)
 class Instantiation(Declaration):
-    """`Type(arguments) name;`. initializer: the bodies of abstract methods in `= { ... }`."""
+    """The declaration of an instance: `Type(arguments) name;`. initializer: the bodies of abstract
+    methods in `= { ... }`."""
 
     type_ref: TypeRef
     arguments: tuple[Argument, ...]
@@ -183,7 +186,8 @@ class EnumMember(Declaration):
 
 @dataclass(eq=False, slots=True)
 class EnumDeclaration(Declaration):
-    """An enum. underlying: the type of a serializable enum, None for a plain enum."""
+    """The declaration of an enum. underlying: the type of a serializable enum, None for a plain
+    enum."""
 
     underlying: TypeRef | None
     members: tuple[EnumMember, ...]
@@ -191,21 +195,24 @@ class EnumDeclaration(Declaration):
 
 @dataclass(eq=False, slots=True)
 class ErrorDeclaration(Declaration):
-    """One `error { ... }`, whose name is "error". All those of a program are merged."""
+    """One declaration `error { ... }`. Its node has the name "error". The members of all these
+    declarations in a program make one type."""
 
     members: tuple[EnumMember, ...]
 
 
 @dataclass(eq=False, slots=True)
 class MatchKindDeclaration(Declaration):
-    """One `match_kind { ... }`, whose name is "match_kind". All those of a program are merged."""
+    """One declaration `match_kind { ... }`. Its node has the name "match_kind". A program may have
+    several, which add up."""
 
     members: tuple[EnumMember, ...]
 
 
 @dataclass(eq=False, slots=True)
 class TypedefDeclaration(Declaration):
-    """`typedef T name` (new_type False) or `type T name` (new_type True)."""
+    """The declaration of another name for a type, `typedef T name` (new_type False), or of a new
+    type, `type T name` (new_type True)."""
 
     type_ref: TypeRef
     new_type: bool = False
@@ -213,7 +220,8 @@ class TypedefDeclaration(Declaration):
 
 @dataclass(eq=False, slots=True)
 class FunctionDeclaration(Declaration):
-    """A function or method. body: None for those of externs. A constructor has no return type."""
+    """A function or method. body: None for functions and methods of externs. A constructor has no
+    return type."""
 
     return_type: TypeRef | None
     type_parameters: tuple[TypeParameter, ...]
@@ -244,7 +252,7 @@ class PackageDeclaration(Declaration):
 
 @dataclass(eq=False, slots=True)
 class ParserTypeDeclaration(Declaration):
-    """`parser P<T>(...);`."""
+    """The declaration of a parser type: `parser P<T>(...);`."""
 
     type_parameters: tuple[TypeParameter, ...]
     parameters: tuple[Parameter, ...]
@@ -252,7 +260,7 @@ class ParserTypeDeclaration(Declaration):
 
 @dataclass(eq=False, slots=True)
 class ControlTypeDeclaration(Declaration):
-    """`control C<T>(...);`."""
+    """The declaration of a control type: `control C<T>(...);`."""
 
     type_parameters: tuple[TypeParameter, ...]
     parameters: tuple[Parameter, ...]

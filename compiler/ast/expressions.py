@@ -1,4 +1,5 @@
-"""The nodes of expressions, and of the types and annotations that contain expressions."""
+"""The classes of nodes for expressions, and for the types and annotations that contain
+expressions."""
 
 from __future__ import annotations
 
@@ -10,19 +11,21 @@ from agglab.compiler.source import Position
 
 @dataclass(eq=False, slots=True)
 class TypeRef(Node):
-    """A type as the source writes it."""
+    """The base class of types as the source writes them."""
 
 
 @dataclass(eq=False, slots=True)
 class BaseTypeRef(TypeRef):
-    """`bool`, `error`, `string`, `void`, `match_kind`, `int` (arbitrary precision)."""
+    """A type that is one keyword: `bool`, `error`, `string`, `void`, `match_kind`, or `int` (of
+    arbitrary precision)."""
 
     name: str
 
 
 @dataclass(eq=False, slots=True)
 class BitsTypeRef(TypeRef):
-    """`bit`, `bit<W>`, `int<W>` or `varbit<W>`. kind: the keyword. width: None means 1."""
+    """A type of bits: `bit`, `bit<W>`, `int<W>` or `varbit<W>`. kind: the keyword. width: None
+    means 1."""
 
     kind: str
     width: Expression | None
@@ -30,7 +33,7 @@ class BitsTypeRef(TypeRef):
 
 @dataclass(eq=False, slots=True)
 class NamedTypeRef(TypeRef):
-    """`Name` or `.Name`."""
+    """A type given by its name: `Name` or `.Name`."""
 
     name: str
     absolute: bool = False
@@ -38,7 +41,7 @@ class NamedTypeRef(TypeRef):
 
 @dataclass(eq=False, slots=True)
 class SpecializedTypeRef(TypeRef):
-    """`Base<A, B>`."""
+    """A generic type with its type arguments: `Base<A, B>`."""
 
     base: NamedTypeRef
     arguments: tuple[TypeRef, ...]
@@ -46,7 +49,7 @@ class SpecializedTypeRef(TypeRef):
 
 @dataclass(eq=False, slots=True)
 class StackTypeRef(TypeRef):
-    """`Element[size]`."""
+    """An array type, usually a header stack: `Element[size]`."""
 
     element: TypeRef
     size: Expression
@@ -54,26 +57,27 @@ class StackTypeRef(TypeRef):
 
 @dataclass(eq=False, slots=True)
 class TupleTypeRef(TypeRef):
-    """`tuple<A, B>`."""
+    """A tuple type: `tuple<A, B>`."""
 
     elements: tuple[TypeRef, ...]
 
 
 @dataclass(eq=False, slots=True)
 class ListTypeRef(TypeRef):
-    """`list<Element>`."""
+    """A list type: `list<Element>`."""
 
     element: TypeRef
 
 
 @dataclass(eq=False, slots=True)
 class DontCareTypeRef(TypeRef):
-    """`_` as a type argument."""
+    """The `_` in place of a type argument, which is left to inference."""
 
 
 @dataclass(eq=False, slots=True)
 class Annotation(Node):
-    """`@name`, `@name(...)` or `@name[...]`; `@pragma name ...` is an annotation as well.
+    """An annotation: `@name`, `@name(...)` or `@name[...]`. `@pragma name ...` is an annotation as
+    well.
 
     arguments: the body as an expression list, empty if the body is not one. pairs: the body as a
     list of `key = value`. text: the body's tokens, as written.
@@ -113,7 +117,7 @@ class StringLiteral(Expression):
 
 @dataclass(eq=False, slots=True)
 class NameExpression(Expression):
-    """`x` or `.x`, where x is not a type."""
+    """A name used as an expression, `x` or `.x`, where x is not a type."""
 
     name: str
     absolute: bool = False
@@ -121,20 +125,21 @@ class NameExpression(Expression):
 
 @dataclass(eq=False, slots=True)
 class TypeExpression(Expression):
-    """A type used as the base of a member: `Suits.Clubs`, `error.NoError`, `Inner.apply(...)`."""
+    """A type used as the base of a member, such as `Suits` in `Suits.Clubs`, `error` in
+    `error.NoError` or `Inner` in `Inner.apply(...)`."""
 
     type_ref: TypeRef
 
 
 @dataclass(eq=False, slots=True)
 class ThisExpression(Expression):
-    """`this`, in the functions of an extern instance's initializer."""
+    """The name `this`, in the functions of an extern instance's initializer."""
 
 
 @dataclass(eq=False, slots=True)
 class Member(Expression):
-    """`base.member`. position: the whole expression if it is on one line. member_position: the
-    place of the member's name."""
+    """An access to a member, `base.member`. position: the whole expression if it is on one line.
+    member_position: the place of the member's name."""
 
     base: Expression
     member: str
@@ -143,7 +148,7 @@ class Member(Expression):
 
 @dataclass(eq=False, slots=True)
 class Index(Expression):
-    """`base[index]`."""
+    """An access to an element: `base[index]`."""
 
     base: Expression
     index: Expression
@@ -151,7 +156,7 @@ class Index(Expression):
 
 @dataclass(eq=False, slots=True)
 class Slice(Expression):
-    """`base[high:low]`, both ends included."""
+    """Bits of a number, `base[high:low]`, with both ends included."""
 
     base: Expression
     high: Expression
@@ -160,7 +165,8 @@ class Slice(Expression):
 
 @dataclass(eq=False, slots=True)
 class PlusSlice(Expression):
-    """`base[start +: width]`: `width` bits from bit `start` upwards. start need not be constant."""
+    """Bits of a number from bit `start` upwards, `base[start +: width]`. start need not be
+    constant."""
 
     base: Expression
     start: Expression
@@ -169,7 +175,7 @@ class PlusSlice(Expression):
 
 @dataclass(eq=False, slots=True)
 class Argument(Node):
-    """`value` or `name = value`. value: None for `_`."""
+    """An argument of a call: `value` or `name = value`. value: None for `_`."""
 
     name: str | None
     value: Expression | None
@@ -177,8 +183,8 @@ class Argument(Node):
 
 @dataclass(eq=False, slots=True)
 class Call(Expression):
-    """`callee<type_arguments>(arguments)`: a call of a function, method or action, or an
-    `apply`."""
+    """A call of a function, method or action, or of an `apply`:
+    `callee<type_arguments>(arguments)`."""
 
     callee: Expression
     type_arguments: tuple[TypeRef, ...]
@@ -187,7 +193,8 @@ class Call(Expression):
 
 @dataclass(eq=False, slots=True)
 class ConstructorCall(Expression):
-    """`Type(arguments)`, as in `V1Switch(P(), ...)`."""
+    """An expression that makes an object: `Type(arguments)`, such as `P()` in `V1Switch(P(),
+    ...)`."""
 
     type_ref: TypeRef
     arguments: tuple[Argument, ...]
@@ -213,7 +220,7 @@ class Binary(Expression):
 
 @dataclass(eq=False, slots=True)
 class Cast(Expression):
-    """`(type_ref) operand`."""
+    """A cast: `(type_ref) operand`."""
 
     type_ref: TypeRef
     operand: Expression
@@ -221,8 +228,8 @@ class Cast(Expression):
 
 @dataclass(eq=False, slots=True)
 class Conditional(Expression):
-    """`condition ? then : otherwise`. parenthesized: whether the expression has parentheses of its
-    own."""
+    """A conditional expression, `condition ? then : otherwise`. parenthesized: whether the whole
+    expression is in parentheses."""
 
     condition: Expression
     then: Expression
@@ -232,8 +239,8 @@ class Conditional(Expression):
 
 @dataclass(eq=False, slots=True)
 class ListExpression(Expression):
-    """`{ a, b, c }`, or a keyset tuple `(a, b)`, which is parenthesized. has_dots: whether the list
-    ends with `...`."""
+    """A list `{ a, b, c }`, or a tuple of keysets `(a, b)`, which is parenthesized. has_dots:
+    whether the list ends with `...`."""
 
     elements: tuple[Expression, ...]
     has_dots: bool = False
@@ -242,8 +249,8 @@ class ListExpression(Expression):
 
 @dataclass(eq=False, slots=True)
 class StructExpression(Expression):
-    """`{ a = x, b = y }`, with the members in the order written. has_dots: whether it ends with
-    `...`."""
+    """A structure-valued expression `{ a = x, b = y }`, with the members in the order written.
+    has_dots: whether it ends with `...`."""
 
     members: tuple[StructMember, ...]
     has_dots: bool = False
@@ -251,7 +258,7 @@ class StructExpression(Expression):
 
 @dataclass(eq=False, slots=True)
 class StructMember(Node):
-    """`name = value`."""
+    """One member of a StructExpression: `name = value`."""
 
     name: str
     value: Expression
@@ -259,17 +266,17 @@ class StructMember(Node):
 
 @dataclass(eq=False, slots=True)
 class InvalidHeader(Expression):
-    """`{#}`."""
+    """The invalid header or header union: `{#}`."""
 
 
 @dataclass(eq=False, slots=True)
 class DefaultInitializer(Expression):
-    """`...`: the default value of the type that is expected here."""
+    """The default value `...` of the type that is expected here."""
 
 
 @dataclass(eq=False, slots=True)
 class Range(Expression):
-    """`low .. high` in keysets and for-in loops, both ends included."""
+    """A range of values, `low .. high`, in keysets and for-in loops. Both ends are included."""
 
     low: Expression
     high: Expression
@@ -277,7 +284,7 @@ class Range(Expression):
 
 @dataclass(eq=False, slots=True)
 class Mask(Expression):
-    """`value &&& mask` in keysets."""
+    """A value with a mask in keysets: `value &&& mask`."""
 
     value: Expression
     mask: Expression
@@ -285,6 +292,7 @@ class Mask(Expression):
 
 @dataclass(eq=False, slots=True)
 class DefaultKeyset(Expression):
-    """`default` or `_` in keysets and switch labels. written: which of the two it is."""
+    """The keyset that matches everything: `default` or `_`, in keysets and switch labels. written:
+    which of the two the source has."""
 
     written: str = "default"

@@ -1,4 +1,4 @@
-"""The back end: from typed P4_16 (v1model) to BMv2 JSON and P4Info.
+"""The back end, which turns typed P4_16 (v1model) into BMv2 JSON and P4Info.
 
 The stages are: lower (storage, expressions, statements, tables, parsers, checks) -> ir -> graph ->
 assemble -> json_output. p4info reads the typed program and the tables that lowering found.

@@ -52,8 +52,8 @@ def wrap(expr: ir.Expr, width: int, signed: bool = False) -> ir.Expr:
 
 
 def unwrap(expr: ir.Expr, width: int) -> ir.Expr:
-    """Returns the expression without its outermost mask, if storing it in `width` unsigned bits
-    masks it in the same way. Otherwise returns it unchanged."""
+    """Returns the expression without its outermost mask, if a store to a field of `width` unsigned
+    bits cuts the value in the same way. Otherwise returns it unchanged."""
     if isinstance(expr, ir.Op) and expr.op == "&" and expr.right == ir.Const(mask(width), width):
         assert expr.left is not None
         return expr.left
@@ -66,7 +66,7 @@ def unsigned(expr: ir.Expr, width: int) -> ir.Expr:
 
 
 def as_boolean(expr: ir.Expr) -> ir.Expr:
-    """Returns data of one bit as a boolean."""
+    """Returns an expression of one bit as a boolean expression."""
     if expr.is_boolean:
         return expr
     if isinstance(expr, ir.Const):
@@ -77,7 +77,7 @@ def as_boolean(expr: ir.Expr) -> ir.Expr:
 
 
 def as_data(expr: ir.Expr) -> ir.Expr:
-    """Returns a boolean as data of one bit."""
+    """Returns a boolean expression as a number of one bit."""
     if not expr.is_boolean:
         return expr
     if isinstance(expr, ir.BoolConstant):
@@ -136,8 +136,8 @@ _COMPARE = {
 
 
 def binary(operator: str, left: ir.Expr, right: ir.Expr, shape: types.Type) -> ir.Expr:
-    """Returns `left operator right`, evaluated by the rules for the type `shape` (P4_16 section
-    8)."""
+    """Returns `left operator right`. The operation follows the rules for values of the type `shape`
+    (P4_16 section 8)."""
     width, signed = scalar_width(shape), is_signed(shape)
     if operator in ("<<", ">>"):
         return _shift(operator, left, right, width, signed)

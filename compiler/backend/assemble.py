@@ -1,4 +1,5 @@
-"""From structured code to the flat primitives of an action: labels become `_jump` offsets."""
+"""Turns structured code into the flat list of primitives of an action. Labels become the offsets of
+`_jump`."""
 
 from __future__ import annotations
 
@@ -8,8 +9,8 @@ END_OF_ACTION = 0
 
 
 def assemble(body: list[ir.Statement]) -> list[ir.Primitive]:
-    """Returns the primitives of an action. The offsets of jumps are absolute indices; the index
-    behind the last primitive ends the action."""
+    """Returns the primitives of an action. The offsets of jumps are absolute indices. A jump to the
+    index behind the last primitive ends the action."""
     return _Assembler().run(body)
 
 
@@ -83,8 +84,8 @@ class _Assembler:
             self.offsets[other] = len(self.primitives)
 
     def _thread_jumps(self) -> None:
-        """Makes a jump to another jump go directly to the other one's target. Loops that consist of
-        jumps alone stay as they are."""
+        """Redirects each jump that leads to another jump to the final target. Loops that consist
+        only of jumps stay as they are."""
         for index, label in self.jumps.items():
             seen = {label}
             target = self.offsets[label]

@@ -1,5 +1,5 @@
-"""Stores of any value into any place. A value that BMv2 cannot copy as a whole is stored member by
-member."""
+"""Lowers stores of values of any type into any place. A value that BMv2 cannot copy as a whole is
+stored member by member."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ class Assignments:
         self.store(target, arithmetic.binary(statement.operator, left, right, shape))
 
     def store(self, target: Place, expr: ir.Expr) -> None:
-        """Stores a scalar in its place. The field's own width truncates it."""
+        """Stores a scalar in its place. If the target is a field, the store cuts the value to the
+        field's width."""
         if isinstance(target, SlicePlace):
             self._store_slice(target, expr)
             return
@@ -86,7 +87,8 @@ class Assignments:
         self.store(base, arithmetic.wrap(merged, width, is_signed(base.type)))
 
     def _store_moving(self, target: MovingSlicePlace, expr: ir.Expr) -> None:
-        """Replaces the bits from `start` upwards. Bits beyond the end of the base are dropped."""
+        """Replaces the bits from `start` upwards, which are the target. Bits beyond the end of the
+        number that contains them are dropped."""
         base, shape = target.base, types.Bits(scalar_width(target.base.type))
         whole = arithmetic.unsigned(self.expressions.read(base, _at(self.scope)), shape.width)
         part = arithmetic.unsigned(arithmetic.as_data(expr), scalar_width(target.type))
@@ -106,8 +108,8 @@ class Assignments:
         self.expressions.select_code(target, lambda place: self.store(place, value), [])
 
     def _assign_selected(self, target: Place, source: SelectedPlace) -> None:
-        """Assigns the element that an index picks. If the index is beyond the last element, the
-        headers of `target` become invalid."""
+        """Assigns the element that an index chooses at run time. If the index is beyond the last
+        element, the headers of `target` become invalid."""
         with self.scope.into([]) as outside:
             self.invalidate(target)
         self.expressions.select_code(source, lambda place: self.assign(target, place), outside)
@@ -229,7 +231,8 @@ class Assignments:
         return temporary.ref, target
 
     def deliver(self, ref: ir.Expr, target: Place | None) -> None:
-        """Copies the field that output() returned to the real target, if there is one."""
+        """Copies the field that output() returned to the real target. Does nothing if `target` is
+        None, because the field is then the real target."""
         if target is None:
             return
         boolean = isinstance(plain(target.type), types.Boolean)

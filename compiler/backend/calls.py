@@ -1,7 +1,8 @@
-"""Calls of actions, functions and sub-controls, inlined with P4's copy-in and copy-out.
+"""Inlines calls of actions, functions and sub-controls, with P4's copy-in and copy-out.
 
-An argument takes the place of its parameter where nothing else that the callee can reach overlaps
-it, since section 6.8 then allows no observable difference. Otherwise it is copied.
+The callee uses the argument itself under the parameter's name if nothing else that the callee can
+reach overlaps the argument. Section 6.8 of the P4_16 specification then allows no observable
+difference. Otherwise the argument is copied.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ _REFUSED = {
 
 @dataclass
 class Passed:
-    """An argument, and the variables of the caller that evaluating it or writing to it touches."""
+    """An argument, with the variables of the caller that are read or written when the argument is
+    evaluated or assigned to."""
 
     bound: BoundArgument
     touches: Effects
@@ -50,7 +52,7 @@ class Calls:
         scope.calls[CallKind.FUNCTION] = self._function
 
     def call_value(self, call: ast.Call) -> Place | None:
-        """Lowers a call and returns the place of its result, or None for void."""
+        """Lowers a call and returns the place of the call's result, or None for void."""
         info = self.scope.typed.calls[call]
         if info.kind is CallKind.STATIC_ASSERT:
             return Value(types.BOOLEAN, ir.BoolConstant(True))
@@ -118,8 +120,8 @@ class Calls:
         return frame.result
 
     def run_body(self, frame: Frame, body: Sequence[ast.Statement | ast.Declaration]) -> None:
-        """Emits the callee's statements, its end label if anything jumps to it, and its copies to
-        the caller."""
+        """Emits the callee's statements, then the label of their end if anything jumps there, and
+        then the copies of `out` parameters to the caller."""
         self.guard_recursion(frame)
         self.scope.unit.inlined += 1
         if self.scope.unit.inlined > MAX_INLINED + 1:
@@ -155,8 +157,8 @@ class Calls:
         arguments: Sequence[BoundArgument],
         reach: Effects,
     ) -> None:
-        """Binds the callee's parameters in `frame`. reach: the variables that the callee's body
-        touches by other names."""
+        """Binds the callee's parameters in `frame`. reach: the variables that the callee's body can
+        touch other than through its parameters."""
         passed = [
             Passed(bound, effects(self.scope.typed, bound.value) if bound.value else Effects())
             for bound in arguments
@@ -180,8 +182,8 @@ class Calls:
             frame.objects[declaration] = self.scope.instance_of(bound.value)
 
     def enter_again(self, frame: Frame, arguments: Sequence[BoundArgument]) -> None:
-        """Copies the arguments of a control that is applied more than once. The parameters of such
-        a control have places of their own."""
+        """Copies the arguments of a control that is applied more than once. Each parameter of such
+        a control has a separate place, which all applications use."""
         frame.copy_outs = []
         for bound in arguments:
             parameter, declaration = bound.parameter, bound.parameter.declaration
@@ -277,7 +279,8 @@ class Calls:
 
 
 def _is_costly(place: Place) -> bool:
-    """Whether computing the value again at every use would cost more than a variable does."""
+    """Whether computing the value again at every use would cost more than keeping it in a
+    variable."""
     expr = place.expr if isinstance(place, Value) else None
     return isinstance(expr, ir.Op) and expr.depth > 2
 
@@ -297,7 +300,7 @@ def _strip_tail(code: list[ir.Statement], label: int) -> None:
 
 
 def _can_stand(target: Place, shape: types.Type) -> bool:
-    """Whether the target can be used itself under the parameter's name, without a copy."""
+    """Whether the callee can use the target itself under the parameter's name, without a copy."""
     if isinstance(target, SlicePlace):
         return False
     if is_scalar(shape):

@@ -1,4 +1,5 @@
-"""Checksum controls and the deparser: the blocks that BMv2 takes as lists and not as code."""
+"""Lowers checksum controls and the deparser: the blocks that BMv2 takes as lists and not as
+code."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ from agglab.compiler.typed import CallInfo, CallKind, Instance
 
 
 class ListBody:
-    """The body of a control that consists of calls only, possibly inside `if`s. condition: the
-    condition under which the current call runs."""
+    """The body of a control that consists only of calls, possibly inside `if`s. condition: the
+    condition under which the call that is being lowered runs."""
 
     def __init__(self, parts: Parts) -> None:
         self.scope = parts.scope
@@ -71,7 +72,7 @@ class ListBody:
 
 
 class ChecksumCalls:
-    """The calls of a checksum control. Each of them becomes a checksum of the program."""
+    """The calls of a checksum control. Each call becomes a checksum of the program."""
 
     def __init__(self, parts: Parts, body: ListBody) -> None:
         self.scope = parts.scope
@@ -116,7 +117,7 @@ class ChecksumCalls:
 
 
 class DeparserCalls:
-    """The calls of the deparser. They give the headers that it emits, in order."""
+    """The calls of the deparser, which give the headers to emit, in order."""
 
     def __init__(self, parts: Parts, body: ListBody) -> None:
         self.scope = parts.scope

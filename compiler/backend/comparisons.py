@@ -1,4 +1,4 @@
-"""Equality of values that are not scalars, member by member, and the validity of headers and
+"""Lowers equality of values that are not scalars, member by member, and the validity of headers and
 unions."""
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Comparisons:
         scope.equal = self.equal
 
     def equal(self, left: Place, right: Place, where: ast.Node) -> ir.Expr:
-        """Returns whether two values are equal, compared member by member. Two invalid headers are
-        also equal (section 8.17)."""
+        """Returns the condition that two values are equal, compared member by member. Two invalid
+        headers are also equal (P4_16 section 8.17)."""
         if isinstance(left, InvalidPlace) or isinstance(right, InvalidPlace):
             other = right if isinstance(left, InvalidPlace) else left
             return arithmetic.negate(self.is_valid(other, where))
@@ -54,8 +54,8 @@ class Comparisons:
         )
 
     def _settled(self, place: Place) -> Place:
-        """Returns a copy of an aggregate that is picked at run time, and any other place
-        unchanged."""
+        """Returns a copy of a struct, header or the like that an index chooses at run time. Returns
+        any other place unchanged."""
         if isinstance(place, LastHeader):
             return self.last_as_header(place)
         picked = isinstance(place, SelectedPlace) and not is_scalar(place.type)

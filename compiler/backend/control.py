@@ -1,4 +1,5 @@
-"""Ingress and egress: applications of tables and their results, and controls inside controls."""
+"""Lowers ingress and egress: the application of tables and the use of its results, and controls
+inside controls."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ class BuiltTable:
 
 
 class ControlBody:
-    """The part that lowers one pipeline's control into pipeline.body and pipeline.tables."""
+    """The part that lowers one pipeline's control. The code goes to pipeline.body, and the tables
+    to pipeline.tables."""
 
     def __init__(self, unit: Unit, frame: Frame, pipeline: ir.Pipeline) -> None:
         parts = Parts(unit, frame)
@@ -57,7 +59,8 @@ class ControlBody:
         self.calls.run_body(frame, control.body.statements)
 
     def _local_variable(self, declaration: ast.Variable) -> None:
-        """Lowers a control's variable. It keeps its place when the control is applied again."""
+        """Lowers a variable of a control. If the control is applied again, the variable keeps its
+        place."""
         place = self.scope.frame.env.get(declaration)
         if place is None:
             self.statements.statement(declaration)
@@ -124,8 +127,8 @@ class ControlBody:
         return None if receiver is None else self.scope.typed.decl_of.get(receiver)
 
     def _action(self, call: ast.Call, info: CallInfo) -> Place | None:
-        """Lowers the call of an action in an apply block. Such an action belongs to the control
-        plane's view, too."""
+        """Lowers the call of an action in an apply block. The action is also listed for the control
+        plane."""
         assert isinstance(info.target, ast.ActionDeclaration)
         if not self.scope.frame.in_action and self.scope.frame.called is None:
             name = self.tables.action_name(self.scope.frame, info.target)
@@ -140,7 +143,8 @@ class ControlBody:
         return None
 
     def application(self, info: CallInfo) -> ir.Apply:
-        """Evaluates the keys and returns the Apply, which the caller completes and appends."""
+        """Evaluates the keys of a table and returns an ir.Apply. The caller must fill in the
+        branches and append the ir.Apply to the code."""
         assert isinstance(info.target, ast.TableDeclaration)
         declaration = info.target
         if self.tables.building_action:
@@ -179,8 +183,8 @@ class ControlBody:
         return Value(types.BOOLEAN, arithmetic.as_boolean(result.ref))
 
     def _if(self, statement: ast.If) -> None:
-        """Lowers an `if`. `if (t.apply().hit)` needs no variable, because the table itself branches
-        on a hit."""
+        """Lowers an `if`. For `if (t.apply().hit)`, the table itself branches on a hit, so that no
+        variable is needed."""
         condition, negated = statement.condition, False
         while isinstance(condition, ast.Unary) and condition.operator == "!":
             condition, negated = condition.operand, not negated
@@ -242,8 +246,8 @@ def has_tables(instance: Instance) -> bool:
 
 
 def block_arguments(instance: Instance, info: CallInfo) -> list[BoundArgument]:
-    """Returns the call's arguments, bound to the parameters of the block that the instance really
-    is."""
+    """Returns the call's arguments, bound to the parameters of the block that `instance` is. The
+    call itself may name only the block's type."""
     shape = instance.type
     assert isinstance(shape, types.Block)
     pairs = zip(shape.parameters, info.arguments, strict=True)

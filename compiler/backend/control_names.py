@@ -1,4 +1,4 @@
-"""Names by which the control plane knows keys, parameters and fields."""
+"""Finds the names by which the control plane knows keys, parameters and fields."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from agglab.compiler.typed import TypedProgram
 
 
 def given_name(declaration: ast.Declaration | None, default: str = "") -> str:
-    """Returns the @name of a parameter, field or type if it has one, otherwise its own name.
-    Without a declaration, returns `default`."""
+    """Returns the name that @name gives to a parameter, field or type. Without @name, returns the
+    declared name. Without a declaration, returns `default`."""
     if declaration is None:
         return default
     return _annotated(declaration.annotations) or declaration.name
@@ -30,7 +30,8 @@ def key_name(typed: TypedProgram, element: ast.KeyElement) -> str:
 
 
 def written(typed: TypedProgram, expression: ast.Expression) -> str:
-    """Returns an expression's text with the control-plane names of fields, as p4c names keys."""
+    """Returns the text of an expression in which each field has its control-plane name, as p4c
+    names keys."""
     if isinstance(expression, ast.NameExpression):
         return expression.name
     if isinstance(expression, ast.Member):

@@ -1,7 +1,8 @@
-"""The variables that a piece of the tree reads and writes, as paths of a declaration and its
-members.
+"""Finds the variables that a piece of the tree reads and writes. A variable or a part of it is
+given as a path: a declaration and the names of members.
 
-They decide whether an argument can take the place of its parameter or has to be copied.
+The result decides whether an argument can be used itself under its parameter's name or has to be
+copied.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Expressions of P4 as places (l-values and aggregates) and as BMv2 expressions (scalars)."""
+"""Lowers expressions of P4. L-values and values with members become places, and scalars become BMv2
+expressions."""
 
 from __future__ import annotations
 
@@ -47,8 +48,8 @@ Made = TypeVar("Made")
 
 
 class Expressions:
-    """The part that lowers expressions: value() for scalars, place() for whatever has members or
-    can be assigned to."""
+    """The part that lowers expressions. value() lowers scalars, and place() lowers what has members
+    or can be assigned to."""
 
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
@@ -58,7 +59,8 @@ class Expressions:
     # ------------------------------------------------------------------ scalars
 
     def value(self, expression: ast.Expression) -> ir.Expr:
-        """Returns a scalar expression. The statements that it needs are emitted before it."""
+        """Returns the BMv2 expression of a scalar. The statements that the scalar needs are emitted
+        before."""
         shape = self.scope.type_of(expression)
         known = self.scope.constant(expression)
         if known is not None:
@@ -113,7 +115,8 @@ class Expressions:
         return self.read(self.place(expression), expression)
 
     def read(self, place: Place, where: ast.Node) -> ir.Expr:
-        """Returns the scalar that a place holds. A boolean is returned as a boolean expression."""
+        """Returns the value of the scalar that a place holds. A boolean is returned as a boolean
+        expression."""
         if isinstance(place, Scalar):
             if isinstance(plain(place.type), types.Boolean):
                 return arithmetic.as_boolean(place.ref)
@@ -137,8 +140,8 @@ class Expressions:
         return arithmetic.wrap(shifted, scalar_width(place.type))
 
     def _selected(self, place: SelectedPlace, where: ast.Node) -> ir.Expr:
-        """Returns the value of the alternative that the index picks, or 0 if the index is beyond
-        the last one."""
+        """Returns the value of the alternative that the index chooses, or 0 if the index is beyond
+        the last alternative."""
         boolean = isinstance(plain(place.type), types.Boolean)
         nothing: ir.Expr = ir.Const(0, max(1, scalar_width(place.type)))
         data = self.select(
@@ -156,8 +159,8 @@ class Expressions:
         outside: Made,
         join: Callable[[ir.Expr, Made, Made], Made],
     ) -> Made:
-        """Returns a tree of comparisons of the index, with the result of `leaf` for each
-        alternative.
+        """Returns a tree of comparisons of the index, whose leaves are the results of `leaf` for
+        each alternative of `place`.
 
         outside: the result for an index beyond the last alternative. join: returns the choice
         between two results, given (condition, then, otherwise).
@@ -183,8 +186,8 @@ class Expressions:
     def select_code(
         self, place: SelectedPlace, branch: Callable[[Place], None], outside: list[ir.Statement]
     ) -> None:
-        """Emits code for each alternative. Only the code of the alternative that the index picks is
-        executed."""
+        """Emits the code that `branch` makes for each alternative. At run time, only the code of
+        the alternative that the index chooses is executed."""
 
         def leaf(one: Place) -> list[ir.Statement]:
             with self.scope.into([]) as body:
@@ -308,8 +311,8 @@ class Expressions:
     # ------------------------------------------------------------------- places
 
     def place(self, expression: ast.Expression, freeze: bool = False) -> Place:
-        """Returns the place that `expression` stands for. With `freeze`, an index in it is
-        evaluated here and only once."""
+        """Returns the place that `expression` stands for. With `freeze`, an index in the expression
+        is evaluated at this point of the code, and only once."""
         shape = self.scope.type_of(expression)
         known = self.scope.constant(expression)
         if known is not None:
@@ -389,7 +392,8 @@ class Expressions:
         return result
 
     def operand(self, expression: ast.Expression) -> Place:
-        """Returns an expression as a place. A scalar becomes a value, after its implicit cast."""
+        """Returns an expression as a place. A scalar is converted by its implicit cast and becomes
+        a Value."""
         shape = self.operand_type(expression)
         if is_scalar(shape):
             return Value(shape, self.value(expression))
@@ -457,8 +461,8 @@ class Expressions:
         return found
 
     def _element(self, base: Place, index: int | ir.Expr, where: ast.Index) -> Place:
-        """Returns the place of `base[index]`. An index that is not a constant is only known at run
-        time."""
+        """Returns the place of `base[index]`. An index that is not an int is an expression whose
+        value is known only at run time."""
         shape = self.scope.type_of(where)
         if isinstance(base, SelectedPlace):
             inner = [self._element(a, index, where) for a in base.alternatives]

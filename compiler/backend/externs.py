@@ -1,4 +1,4 @@
-"""v1model's extern functions and objects as primitives and arrays."""
+"""Lowers v1model's extern functions and objects to primitives and arrays."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ class Externs:
     def _module_primitive(
         self, call: ast.Call, info: CallInfo, op: str, *operands: ir.Expr
     ) -> None:
-        """Emits a primitive that a loaded module adds to BMv2. Such a primitive can only write to
-        fields and headers."""
+        """Emits a primitive that a module loaded by BMv2 implements. Such a primitive can write
+        only to fields and headers."""
         if not isinstance(info.result, types.Void):
             raise self.scope.unsupported(
                 call, f"the result of {info.method}", "use an out parameter"
@@ -112,8 +112,8 @@ class Externs:
             self.assignments.deliver(ref, target)
 
     def _field_for(self, argument: ast.Expression, direction: str) -> tuple[ir.Expr, Place | None]:
-        """Returns what `output` returns. Gives the field the value with which an `inout` parameter
-        begins."""
+        """Returns the same as `output`. For an `inout` parameter, also copies the argument's
+        present value to the field."""
         ref, target = self.assignments.output(argument)
         if target is not None and direction == "inout":
             self.scope.emit(
@@ -150,14 +150,15 @@ class Externs:
         self.assignments.deliver(ref, target)
 
     def direct_count(self, instance: Instance, info: CallInfo) -> None:
-        """Notes that a direct counter is used. BMv2 itself counts every hit of the table."""
+        """Records that a direct counter is used. No primitive is needed, because BMv2 itself counts
+        every hit of the table."""
         self.scope.unit.direct_uses.append(
             (counter_of(self.scope.unit, instance), self.scope.position)
         )
 
     def direct_read(self, instance: Instance, info: CallInfo) -> None:
-        """Sets the field for a direct meter's color. BMv2 executes the meter on every hit and
-        writes the color to result_target."""
+        """Sets the field that receives a direct meter's color. BMv2 itself executes the meter on
+        every hit and writes the color to result_target."""
         target = self.expressions.place(self.argument(info, 0))
         if not isinstance(target, Scalar) or not isinstance(target.ref, ir.FieldRef):
             raise self.scope.unsupported(self.argument(info, 0), "a direct meter's result here")
@@ -261,8 +262,8 @@ class Externs:
         return [(arithmetic.as_data(self.expressions.read(place, where)), place.type)]
 
     def _sample(self, expr: ir.Expr, shape: types.Type) -> ir.Expr:
-        """Returns a copy of a digest's member as it is now. BMv2 reads digests when ingress has
-        ended, and only from fields."""
+        """Returns a field with a copy of the present value of a digest's member. BMv2 reads digests
+        from fields only, and not before ingress has ended."""
         kept = self.expressions.keep(
             expr, types.Bits(1) if isinstance(plain(shape), types.Boolean) else shape
         )
@@ -306,8 +307,8 @@ class Externs:
         self.scope.emit(op, ir.Const(identifier, 32))
 
     def _kept_fields(self, method: str, kept: ast.Expression | None) -> int:
-        """Returns the identifier of the list of metadata that survives. The call gives either the
-        index of a `@field_list` or the fields themselves."""
+        """Returns the identifier of the list of metadata that the new packet keeps. `kept` is
+        either the index of a `@field_list` or the fields themselves."""
         if kept is None:
             return self.field_list(None)
         if method.endswith("_preserving_field_list"):
@@ -328,8 +329,8 @@ class Externs:
         return index
 
     def field_list(self, index: int | None) -> int:
-        """Returns the identifier of the list of `@field_list(index)`, or of a list without fields
-        if the index is None."""
+        """Returns the identifier of the list of fields that have `@field_list(index)`. If the index
+        is None, returns that of a list without fields."""
         key = -1 if index is None else index
         known = self.scope.unit.field_lists
         if key not in known:
@@ -340,7 +341,7 @@ class Externs:
         return known[key]
 
     def primitive(self, call: ast.Call, info: CallInfo) -> None:
-        """Lowers a function to the primitive of the same name, with the same arguments."""
+        """Lowers a call of an extern function to the primitive with the same name and arguments."""
         self._module_primitive(call, info, info.method)
 
     def log_msg(self, call: ast.Call, info: CallInfo) -> None:

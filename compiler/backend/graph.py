@@ -1,8 +1,9 @@
-"""From structured code to a pipeline's graph of tables and conditionals.
+"""Turns structured code into a pipeline's graph of tables and conditionals.
 
-Statements that touch no table are gathered into one action, called by a table without keys. The
-reason is that BMv2's time depends on the number of tables and not on the number of primitives.
-Control flow is built backwards, so that a node's successors have names before the node itself.
+Consecutive statements that touch no table are gathered into one action, which a table without keys
+calls. The reason is that BMv2's time depends on the number of tables and not on the number of
+primitives. The graph is built from its end to its beginning, so that a node's successors have names
+before the node itself.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from agglab.compiler.source import Position
 
 @dataclass
 class Target:
-    """A place to which control goes: a node's name, the end (None), or the place of another
-    target."""
+    """A place to which control goes: the node called `name`, the end of the pipeline (name None),
+    or the place to which `link`, another target, leads."""
 
     name: str | None = None
     link: Target | None = None
@@ -43,7 +44,7 @@ CALLER_BITS = 16
 
 @dataclass
 class Site:
-    """One application of a table, and where control goes from it."""
+    """One application of a table, and the targets to which control goes after it."""
 
     apply: ir.Apply
     branches: dict[str, Target]
@@ -66,7 +67,7 @@ class Graph:
 
 
 def build_graph(unit: Unit, pipeline: ir.Pipeline) -> None:
-    """Fills the pipeline's tables, conditionals and init from its body."""
+    """Fills the pipeline's tables, conditionals and init from the pipeline's body."""
     graph = Graph(unit, pipeline, {t.name: t for t in pipeline.tables})
     _mark_callers(graph)
     first = _sequence(graph, pipeline.body, END)
@@ -89,7 +90,8 @@ def build_graph(unit: Unit, pipeline: ir.Pipeline) -> None:
 
 
 def _sequence(graph: Graph, body: list[ir.Statement], following: Target) -> Target:
-    """Returns the first node of the body. After the body, control goes to `following`."""
+    """Adds the nodes of the body and returns a target that leads to the first one. After the body,
+    control goes to `following`."""
     for group in reversed(_groups(graph.unit, _reachable(body))):
         following = _group(graph, group, following)
     return following
@@ -109,8 +111,8 @@ def _reachable(body: list[ir.Statement]) -> list[ir.Statement]:
 
 
 def _groups(unit: Unit, body: list[ir.Statement]) -> list[list[ir.Statement]]:
-    """Cuts the body into runs of statements. A run becomes one action; a statement that cannot be
-    part of an action stands alone."""
+    """Cuts the body into groups of consecutive statements. A group becomes one action. A statement
+    that cannot be part of an action is a group by itself."""
     groups: list[list[ir.Statement]] = []
     run: list[ir.Statement] = []
     for statement in body:
@@ -129,8 +131,8 @@ def _has_apply(statement: ir.Statement) -> bool:
 def _split(
     unit: Unit, run: list[ir.Statement], body: list[ir.Statement]
 ) -> list[list[ir.Statement]]:
-    """Cuts a run without tables at the jumps that leave it and at the labels to which jumps come
-    from elsewhere."""
+    """Cuts a run of statements without tables at jumps that leave the run, and at labels to which
+    jumps come from outside the run."""
     if not run:
         return []
     inside = {id(s) for s in ir.flatten(run)}
@@ -146,8 +148,8 @@ def _split(
 
 def _cut(run: list[ir.Statement], leaving: set[int]) -> list[list[ir.Statement]]:
     """Cuts a run into groups. Statements that have or jump to a label of `leaving` stand alone, and
-    so do statements that jump over these. A run that jumps only within itself, as a loop does,
-    stays together."""
+    so do statements that jump over them. A run that only jumps within itself, such as a loop, stays
+    together."""
     groups: list[list[ir.Statement]] = []
     current: list[ir.Statement] = []
     alone = _standing_alone(run, leaving)
@@ -162,8 +164,8 @@ def _cut(run: list[ir.Statement], leaving: set[int]) -> list[list[ir.Statement]]
 
 
 def _standing_alone(run: list[ir.Statement], leaving: set[int]) -> set[int]:
-    """Returns the indices of the statements that must stand alone. Adds to them until no jump leads
-    from one group into another."""
+    """Returns the indices of the statements that must stand alone. The set grows until no jump
+    leads from one group into another."""
     touched = [_labels_of(statement) for statement in run]
     places: dict[int, list[int]] = {}
     for index, labels in enumerate(touched):
@@ -180,8 +182,8 @@ def _standing_alone(run: list[ir.Statement], leaving: set[int]) -> set[int]:
 
 
 def _labels_of(statement: ir.Statement) -> set[int]:
-    """Returns the labels that a statement has or jumps to, without those of jumps within the
-    statement."""
+    """Returns the labels that a statement has or to which it jumps. Labels of jumps that stay
+    within the statement are left out."""
     inside = list(ir.flatten([statement]))
     jumps = {s.label for s in inside if isinstance(s, ir.Goto)}
     labels = {s.label for s in inside if isinstance(s, ir.Label)}
@@ -224,8 +226,8 @@ def _conditional(graph: Graph, statement: ir.If, following: Target) -> Target:
 
 
 def _call(graph: Graph, group: list[ir.Statement], following: Target) -> Target:
-    """Adds a table without keys whose only action is the group, and returns it. A group that does
-    nothing needs no table."""
+    """Adds a table without keys, whose only action executes the group, and returns a target that
+    leads to the table. If the group does nothing, returns `following` and adds no table."""
     if not assemble(group):
         return following
     where = group[0].position
@@ -260,8 +262,8 @@ def _apply(graph: Graph, statement: ir.Apply, following: Target) -> Target:
 
 
 def _connect_table(graph: Graph, table: ir.Table, sites: list[Site]) -> None:
-    """Connects a table to its successors. If the table is applied in several places, a test of a
-    variable follows it, which tells the place."""
+    """Connects a table to its successors. If the table is applied in several places, conditionals
+    after the table test from which place it was applied."""
     kinds = {site.apply.kind for site in sites}
     if kinds >= {"hit", "action"}:
         graph.unit.diagnostics.unsupported(
@@ -335,8 +337,8 @@ def _applications(
 
 
 def _refuse_cycles(graph: Graph) -> None:
-    """Refuses loops over tables, which BMv2 does not have: each table is applied once at most on
-    any path through the pipeline."""
+    """Refuses programs in which a packet could reach a table twice. BMv2 applies a table at most
+    once on any path through the pipeline."""
     following: dict[str, list[str]] = {}
     for table in graph.pipeline.tables:
         following[table.name] = [n for n in table.next_tables.values() if n is not None]

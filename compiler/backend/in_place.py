@@ -46,7 +46,8 @@ def read_registers_in_place(program: ir.Program, user_fields: set[str]) -> None:
 
 
 def _may_move(code: list[ir.Primitive], live_range: LiveRange) -> bool:
-    """Whether a live range begins with a read that may be done where its variable is used."""
+    """Whether a live range begins with a register read that can be moved to where the variable is
+    used."""
     read = code[live_range.first]
     if read.op != "register_read" or live_range.ref.width <= NARROW_BITS or live_range.ref.signed:
         return False

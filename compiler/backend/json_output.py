@@ -1,4 +1,5 @@
-"""The program as BMv2 JSON, version 2.23, in the order in which BMv2's format page lists it."""
+"""Writes a program as BMv2 JSON, version 2.23. Members are in the order in which the documentation
+of BMv2's format lists them."""
 
 from __future__ import annotations
 
@@ -172,8 +173,9 @@ class Writer:
         return {"op": op.op, "parameters": parameters}
 
     def _parser_operand(self, op: str, expr: ir.Expr) -> Json:
-        """Returns an operand in the form that the parser's operation needs. `verify` takes an
-        expression as it is, and the other operations need operators wrapped once more."""
+        """Returns an operand in the form that the parser's operation needs. `verify` takes the
+        plain expression. For other operations, an operator gets an additional {"type":
+        "expression"} around it."""
         plain = isinstance(expr, (ir.Const, ir.FieldRef, ir.Lookahead))
         if op == "verify" or (plain and op != "extract_VL"):
             return self.expr(expr)
@@ -298,8 +300,8 @@ class Writer:
         }
 
     def parameter(self, expr: ir.Expr) -> Json:
-        """Returns a primitive's parameter. Its operators are wrapped once more than inside
-        expressions."""
+        """Returns a primitive's parameter in the form of the JSON. An operator gets an additional
+        {"type": "expression"} around it."""
         if isinstance(expr, ir.ActionData):
             return {"type": "runtime_data", "value": expr.index}
         if isinstance(expr, ir.Text):
@@ -430,8 +432,8 @@ class Writer:
 
 
 def _bound(arrays: list[ir.Array]) -> list[ir.Array]:
-    """Returns the arrays without direct counters and meters that no table uses, since these have no
-    size."""
+    """Returns the arrays except direct counters and meters that no table uses, because those have
+    no size."""
     return [a for a in arrays if a.size or a.table is not None]
 
 

@@ -1,5 +1,5 @@
-"""The keysets of a select as values with masks. A range becomes as many masked values as it
-needs."""
+"""Turns the keysets of a `select` into values with masks. A range becomes as many masked values as
+are needed to cover it."""
 
 from __future__ import annotations
 
@@ -82,7 +82,8 @@ def _number(expressions: Expressions, expression: ast.Expression, full: int) -> 
 
 
 def value_set(expressions: Expressions, declared: ast.ValueSet) -> str:
-    """Returns the value set's name. The first use of a value set enters it in the program."""
+    """Returns the name of a value set. At the first use of the value set, also adds it to the
+    program."""
     scope = expressions.scope
     unit = scope.unit
     assert scope.frame.instance is not None

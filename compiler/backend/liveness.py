@@ -1,5 +1,5 @@
-"""The variables of actions: which of them belong to one action alone, and from where to where each
-is alive."""
+"""Finds which variables are used by one action only, and in which part of the action each of them
+holds a value."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class LiveRange:
 
 
 def private_fields(program: ir.Program, user_fields: set[str]) -> set[str]:
-    """Returns the names of the scalars that a single action uses and nothing else does."""
+    """Returns the names of the scalars that exactly one action uses, and that nothing else uses."""
     users: Counter[str] = Counter()
     for action in program.actions:
         names = {r.field for p in action.primitives for e in p.parameters for r in _scalars(e)}
@@ -67,8 +67,8 @@ def _other_expressions(program: ir.Program) -> Iterator[ir.Expr]:
 
 
 def live_ranges_of(action: ir.Action) -> Iterator[LiveRange]:
-    """Yields the live ranges of the variables that are always written before they are read. Yields
-    none for an action that jumps backwards."""
+    """Yields the live ranges of those variables that are always written before they are read.
+    Yields nothing for an action that jumps backwards."""
     jumps = list(_jumps(action))
     if any(target <= source for source, target in jumps):
         return

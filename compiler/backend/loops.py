@@ -1,7 +1,8 @@
-"""Loops that contain jumps to statements outside them.
+"""Rewrites loops that contain jumps to statements outside them.
 
-Inside an action, a jump may go backwards; among the nodes of the graph it may not. A jump that
-leaves a loop is therefore replaced by one to the loop's end, and a second one goes on from there.
+Inside an action, a jump may go backwards. Between the nodes of the graph, no jump may. Therefore a
+jump that leaves a loop is replaced by a jump to the loop's end, and a second jump leads from there
+to the target.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ WAY_BITS = 8
 
 
 def contain(unit: Unit, run: list[ir.Statement]) -> list[ir.Statement]:
-    """Returns the statements, changed so that no jump leaves a loop. A variable tells behind the
-    loop where control goes on."""
+    """Returns the statements, changed so that no jump leaves a loop. Each such jump records its
+    target in a variable, and the code behind the loop jumps to that target."""
     contained: list[ir.Statement] = []
     at = 0
     while at < len(run):
@@ -27,8 +28,8 @@ def contain(unit: Unit, run: list[ir.Statement]) -> list[ir.Statement]:
 
 
 def _end_of_loop(run: list[ir.Statement], at: int) -> int:
-    """Returns the position behind the last jump back to the label at `run[at]`, or `at + 1` if
-    there is none."""
+    """Returns the index behind the last jump back to the label at `run[at]`. Returns `at + 1` if
+    `run[at]` is no label or if nothing jumps back."""
     label = run[at]
     if not isinstance(label, ir.Label):
         return at + 1
@@ -65,8 +66,8 @@ def _closed(unit: Unit, loop: list[ir.Statement]) -> list[ir.Statement]:
 
 
 def _redirect(body: list[ir.Statement], ways: dict[int, int], way: ir.FieldRef, end: int) -> None:
-    """Redirects jumps to labels of `ways` to `end`, in place. Each of them first stores the number
-    of its label in `way`."""
+    """Redirects jumps to labels of `ways` to the label `end`, in place. Before such a jump, the
+    number that `ways` gives to the original label is stored in `way`."""
     for index in reversed(range(len(body))):
         statement = body[index]
         if isinstance(statement, ir.Goto) and statement.label in ways:

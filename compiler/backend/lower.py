@@ -1,4 +1,5 @@
-"""The passes of the back end, from a typed v1model program to a complete ir.Program."""
+"""Runs the passes of the back end, which turn a typed v1model program into a complete
+ir.Program."""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ class Compilation:
 
 
 def find_blocks(work: Compilation) -> None:
-    """Finds the six blocks of V1Switch."""
+    """Finds the six blocks of V1Switch: the parser, the four controls and the deparser."""
     typed = work.unit.typed
     main = typed.main
     if main is None:
@@ -112,7 +113,7 @@ def lower_pipelines(work: Compilation) -> None:
 
 def check_direct_objects(work: Compilation) -> None:
     """Checks direct counters and meters, which BMv2 binds to tables. Each needs a table, from which
-    it gets its size; a meter also needs a place for its result."""
+    it gets its size. A meter also needs a field for its result."""
     unit = work.unit
     for array, where in unit.direct_uses:
         if array.table is None and array in unit.program.counters:
@@ -139,8 +140,8 @@ def lower_lists(work: Compilation) -> None:
 
 
 def fill_field_lists(work: Compilation) -> None:
-    """Fills the lists of metadata that clone, resubmit and recirculate keep, from `@field_list(n)`
-    on fields."""
+    """Fills the lists of metadata that clone, resubmit and recirculate keep. `@field_list(n)` at a
+    field adds the field to list n."""
     lists = {f.name: f for f in work.unit.program.field_lists}
     if lists and work.metadata is not None:
         _fill(work.unit.typed, work.metadata, (), lists)
@@ -184,8 +185,8 @@ def assemble_actions(work: Compilation) -> None:
 
 
 def save_fields(work: Compilation) -> None:
-    """Reduces the number of fields. Wide registers are read without a copy, and short-lived
-    variables of an action use the same fields one after another."""
+    """Reduces the number of fields. Wide registers are read without a copy, and variables of an
+    action share fields if their values are not needed at the same time."""
     program = work.unit.program
     scalars = program.header_types[0].fields
     own = {name for name, _, _ in scalars if name.startswith(f"{USER_METADATA}.")}
@@ -217,7 +218,7 @@ PASSES: tuple[Callable[[Compilation], None], ...] = (
 def lower(
     typed: TypedProgram, diagnostics: Diagnostics, emit_externs: bool = False
 ) -> Compilation | None:
-    """Runs the passes. Returns None if any of them reported an error."""
+    """Runs the passes and returns the result. Returns None if any pass reported an error."""
     program = ir.Program(typed.tree.position.file)
     work = Compilation(Unit(typed, diagnostics, program, Storage(program), emit_externs))
     for run in PASSES:

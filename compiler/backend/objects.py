@@ -1,4 +1,4 @@
-"""Extern objects as BMv2 arrays and action profiles, and the names of digests."""
+"""Turns extern objects into BMv2 arrays and action profiles, and chooses the names of digests."""
 
 from __future__ import annotations
 
@@ -130,7 +130,8 @@ def meter_of(unit: Unit, instance: Instance) -> ir.Array:
 
 
 def bind_direct(array: ir.Array, table: ir.Table) -> None:
-    """Attaches a direct counter or meter to a table. BMv2 allows only one table for each."""
+    """Attaches a direct counter or meter to a table. Refuses a second table, because BMv2 allows
+    only one."""
     if array.table not in (None, table.name):
         raise Unsupported(table.position, f"{array.name} attached to more than one table")
     array.table = table.name

@@ -1,4 +1,5 @@
-"""P4Info, the control plane's view of a program (P4Runtime specification section 6)."""
+"""Writes P4Info, which describes a program to its control plane (P4Runtime specification section
+6)."""
 
 from __future__ import annotations
 

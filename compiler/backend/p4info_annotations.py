@@ -1,4 +1,4 @@
-"""The annotations of a program in P4Info: as text, as structures and as documentation."""
+"""Adds the annotations of a program to P4Info: as text, as structures and as documentation."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def annotate(
     annotations: Iterable[ast.Annotation],
     hidden: frozenset[str] = frozenset(),
 ) -> None:
-    """Adds annotations to a message that has fields for them, except those that are hidden or that
-    other fields of P4Info express."""
+    """Adds annotations to a message that has fields for annotations. Leaves out those named in
+    `hidden`, and those that other fields of P4Info express."""
     for annotation in annotations:
         if annotation.name in SAID_ELSEWHERE or annotation.name in hidden:
             continue

@@ -1,5 +1,5 @@
-"""The identifiers and aliases of P4Info. An identifier is P4Runtime's prefix byte with a hash of
-the name below it.
+"""Chooses the identifiers and aliases of P4Info. The highest byte of an identifier is P4Runtime's
+prefix for the kind of object. The other bytes are a hash of the object's name.
 
 The hash is Jenkins's one-at-a-time. Names with the same hash take the next free numbers, in the
 order of the names. The numbers are therefore those that p4c gives to the same program.
@@ -44,7 +44,8 @@ def one_at_a_time(name: str) -> int:
 
 @dataclass
 class Symbols:
-    """The names of a P4Info by kind. They are numbered once all names are known."""
+    """The names of the objects of a P4Info, by kind of object. The names are numbered when all of
+    them are known."""
 
     names: dict[str, dict[str, int | None]] = field(default_factory=dict)
     _taken: set[int] = field(default_factory=set)
@@ -93,8 +94,8 @@ class Symbols:
         return number
 
     def alias(self, name: str) -> str:
-        """Returns the shortest suffix of the name that consists of whole components and ends no
-        other object's name."""
+        """Returns the shortest suffix of the name that consists of whole components and is not also
+        a suffix of another object's name."""
         parts = name.split(".")
         for start in reversed(range(len(parts))):
             suffix = ".".join(parts[start:])
@@ -113,8 +114,8 @@ def written_id(declaration: ast.Declaration | ast.KeyElement | None) -> int | No
 
 
 def member_numbers(written: list[int | None]) -> list[int]:
-    """Returns the numbers of keys or parameters: the one in `@id` or, without it, the position
-    counted from 1."""
+    """Returns the numbers of keys or parameters. A number is the one given in `@id`. The others
+    count from 1, and skip numbers that are taken."""
     taken = {number for number in written if number is not None}
     numbers: list[int] = []
     following = 1

@@ -1,8 +1,8 @@
-"""The tables and actions that P4Info lists, and their order.
+"""Finds the tables and actions that P4Info lists, and their order.
 
-The order is that of the declarations, as p4c lists them. The declarations of a control stand where
-its instance is declared, or at the end of the block that applies it without an instance. Actions
-declared outside come before these.
+The order is that of the declarations, as in p4c. The declarations of a control stand where its
+instance is declared, or at the end of the block that applies it without an instance. Actions that
+are declared outside of all controls come before those of the control whose tables list them.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def _named(block: Instance, sites: dict[str, TableSite]) -> Iterator[Named]:
 
 
 def _global_actions(block: Instance, sites: dict[str, TableSite]) -> Iterator[Named]:
-    """Yields the actions declared outside that the tables of a control, and of the controls inside
-    it, list."""
+    """Yields the actions declared outside of a control that the control's tables list. Includes the
+    tables of the controls inside it."""
     if isinstance(block.declaration, ast.ControlDeclaration):
         locals_ = block.declaration.locals
         own = {block.name_of(node) for node in locals_ if isinstance(node, ast.ActionDeclaration)}

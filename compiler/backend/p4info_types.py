@@ -1,4 +1,5 @@
-"""P4Info's descriptions of types: digests, registers, and types with a P4Runtime translation."""
+"""Writes P4Info's descriptions of types: of digests, of registers, and of types with a P4Runtime
+translation."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ Message = Any
 
 
 class TypeSpecs:
-    """A builder of the P4TypeInfo of a P4Info. It adds every named type about which it is asked."""
+    """A builder of the P4TypeInfo of a P4Info. Every named type whose description is requested is
+    added to the P4TypeInfo."""
 
     def __init__(self, info: Message, typed: TypedProgram) -> None:
         self._p4info = info
@@ -29,7 +31,8 @@ class TypeSpecs:
         return self._p4info.type_info
 
     def announce(self) -> None:
-        """Adds a type_info to P4Info. p4c also writes an empty one if all types are plain."""
+        """Makes P4Info contain a type_info message, if necessary an empty one. p4c writes it even
+        if no type needs a description."""
         self._info.SetInParent()
 
     def spec(self, shape: types.Type, where: Position) -> Message:
@@ -148,8 +151,8 @@ def _bits(spec: Message, shape: types.Bits) -> None:
 
 
 def _base(shape: types.Type) -> types.Type:
-    """Returns the type below all layers of `type`. Only the translation of the outermost layer
-    counts."""
+    """Returns the type below all layers that `type` declarations make. Of the layers, only the
+    translation of the outermost one counts."""
     while isinstance(shape, types.NewType):
         shape = shape.underlying
     return shape
@@ -176,7 +179,7 @@ def translation_of(shape: types.NewType) -> tuple[str, int | None] | None:
 
 
 def bitwidth(shape: types.Type) -> int:
-    """Returns the width that the controller sees, 0 for a string."""
+    """Returns the width that the controller sees, or 0 for a string."""
     translation = translation_of(shape) if isinstance(shape, types.NewType) else None
     if translation is not None:
         return translation[1] or 0

@@ -1,4 +1,5 @@
-"""Parsers: states, their operations and transitions; sub-parsers are inlined state by state."""
+"""Lowers parsers: their states, operations and transitions. The states of a sub-parser are added to
+those of the parser that applies it."""
 
 from __future__ import annotations
 
@@ -34,8 +35,8 @@ from agglab.compiler.typed import CallInfo, CallKind, Instance
 
 @dataclass
 class ParserFrame:
-    """One inlined parser with its states. accept: the state to which its `accept` leads, None for
-    the end of parsing."""
+    """One parser that is being inlined, with its states. accept: the state to which the parser's
+    `accept` leads, None for the end of parsing."""
 
     frame: Frame
     declaration: ast.ParserDeclaration
@@ -44,7 +45,8 @@ class ParserFrame:
 
 
 class SubParser(ir.Statement):
-    """The place of a sub-parser in the code: control goes to `start` and comes back to `resume`."""
+    """The application of a sub-parser in the code. Control goes to the state `start` and comes back
+    to the state `resume`."""
 
     def __init__(self, position: Position, start: str, resume: str) -> None:
         super().__init__(position)
@@ -91,15 +93,15 @@ class ParserBody:
         return start
 
     def _state_name(self, state: ast.ParserState) -> str:
-        """Returns a state's name. States of the top parser keep their names; those of a sub-parser
-        have its path before them."""
+        """Returns the name of a state in BMv2. States of the top parser keep their names. The name
+        of a sub-parser's state begins with the path of the sub-parser."""
         if self.parser.frame.caller is None:
             return state.name
         return f"{self.parser.frame.prefix}.{state.name}"
 
     def _initial_state(self, code: list[ir.Statement], start: str | None) -> str:
-        """Adds a state that sets the local variables once, even if the parser comes back to
-        `start`."""
+        """Adds a state that sets the local variables and then goes to `start`. The variables are
+        set only once, even if the parser comes back to `start`."""
         name = self.scope.unit.names.unique(f"{self.parser.frame.prefix}.locals")
         where = self.parser.declaration.position
         self._emit_states(name, where, code, [ir.Transition("default", start)], [])
@@ -167,7 +169,7 @@ class ParserBody:
 
     def _last_union_member(self, stack: StackPlace, name: str, where: ast.Member) -> Place:
         """Returns the place of `stack.last.member`. As a key of a select, it is a field of the last
-        union; elsewhere the element is searched for."""
+        union. Elsewhere, the code searches for the last valid element."""
         if self._bare_key:
             return LastUnionMember(self.scope.type_of(where), stack, name)
         return self.expressions.last_union_member(stack, name, where)
@@ -271,8 +273,8 @@ class ParserBody:
         return SelectedPlace(place.type, index, stack.elements)
 
     def _extract_selected(self, place: SelectedPlace, length: ir.Expr | None) -> None:
-        """Emits an extraction for each element, of which the index picks one. An index beyond the
-        last element is an error, as with `next`."""
+        """Emits an extraction for each element of which the index chooses one at run time. An index
+        beyond the last element is an error, as it is with `next`."""
         if length is not None and not isinstance(length, ir.Const):
             length = self.expressions.keep(length, types.BIT32)
         with self.scope.into([]) as outside:
@@ -316,7 +318,8 @@ class ParserBody:
         return target
 
     def _look(self, target: Place, shape: types.Type, offset: int, where: ast.Node) -> int:
-        """Fills `target` from the packet and returns the offset behind the bits that were read."""
+        """Fills `target` with the bits of the packet from `offset` on, without extracting them.
+        Returns the offset behind these bits."""
         if isinstance(target, Scalar):
             width = scalar_width(shape)
             self.scope.emit("assign", target.ref, ir.Lookahead(offset, width))
@@ -385,8 +388,8 @@ class ParserBody:
         return self.label_states[label]
 
     def _divert(self, state: ir.ParserState, statement: ir.Statement) -> ir.ParserState:
-        """Lowers a branch to a key of one bit, a state for each side, and the state where the sides
-        meet."""
+        """Lowers a branch. It becomes a key of one bit, a state for each side, and a state in which
+        the sides meet."""
         assert isinstance(statement, ir.If), statement
         flag = self.scope.temporary(types.Bits(1))
         assert isinstance(flag, Scalar)

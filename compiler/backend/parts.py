@@ -1,4 +1,4 @@
-"""The parts that lower the code of any block: of a parser, a control or a deparser."""
+"""Makes the parts that lower the code of a block (a parser, a control or a deparser)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from agglab.compiler.backend.statements import Statements
 
 
 class Parts:
-    """The parts for one block, each of which is given the parts that it needs."""
+    """The parts that lower the code of one block. Each part is given the other parts that it
+    needs."""
 
     def __init__(self, unit: Unit, frame: Frame) -> None:
         self.scope = scope = Scope(unit, frame)

@@ -1,4 +1,5 @@
-"""The places of P4 values on BMv2: fields, headers, stacks, unions, and structs made of those."""
+"""The classes of places. A place is where BMv2 keeps a P4 value: a field, header, stack or union,
+or a struct made of these."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ ERROR_BITS = 32
 
 
 def plain(subject: types.Type) -> types.Type:
-    """Returns the type that holds a value of `subject`. Errors and enums without an underlying type
-    are held as plain numbers."""
+    """Returns the type in which BMv2 holds a value of `subject`. Errors and enums without an
+    underlying type are held as plain numbers."""
     while isinstance(subject, types.NewType):
         subject = subject.underlying
     if isinstance(subject, types.SerializableEnum):
@@ -54,8 +55,8 @@ def members_of(subject: types.Type) -> tuple[tuple[str, types.Type], ...]:
 
 
 def listed_members(subject: types.Type, count: int) -> tuple[tuple[str, types.Type], ...]:
-    """Returns the same as members_of, and also accepts a list, whose type does not say that it has
-    `count` elements."""
+    """Returns the same as members_of. Also accepts a list type, and then takes `count` elements,
+    because the type does not say how many there are."""
     if isinstance(subject, types.List):
         return tuple((str(index), subject.element) for index in range(count))
     return members_of(plain(subject))
@@ -68,21 +69,22 @@ class Place:
 
 @dataclass
 class Scalar(Place):
-    """A place of bits or a boolean that can be assigned to. A boolean is one bit wide."""
+    """The place of a number or boolean that can be assigned to. A boolean is one bit wide."""
 
     ref: ir.Expr
 
 
 @dataclass
 class Value(Place):
-    """A value that cannot be assigned to: data, or a boolean expression."""
+    """The place of a value that cannot be assigned to. The value is a number or a boolean
+    expression."""
 
     expr: ir.Expr
 
 
 @dataclass
 class SlicePlace(Place):
-    """Bits `high` to `low` of the base, counted from 0 at the right."""
+    """Bits `high` to `low` of the place `base`. Bit 0 is the lowest one."""
 
     base: Place
     high: int
@@ -91,7 +93,8 @@ class SlicePlace(Place):
 
 @dataclass
 class MovingSlicePlace(Place):
-    """Bits of the base from bit `start` upwards, which is only known at run time."""
+    """Bits of the place `base` from bit `start` upwards. The value of `start` is known only at run
+    time."""
 
     base: Place
     start: ir.Expr
@@ -99,8 +102,8 @@ class MovingSlicePlace(Place):
 
 @dataclass
 class SelectedPlace(Place):
-    """The alternative that an index, which is a field, picks at run time. An index beyond the last
-    alternative picks nothing."""
+    """The one of several alternatives that an index chooses at run time. The index is a field. An
+    index beyond the last alternative chooses nothing."""
 
     index: ir.Expr
     alternatives: list[Place]
@@ -276,7 +279,8 @@ def is_constant(place: Place) -> bool:
 
 
 def leaf_count(place: Place) -> int:
-    """Returns the number of places among which an index that is known only at run time chooses."""
+    """Returns the number of places among which an index chooses at run time, counting those of
+    alternatives inside alternatives. Returns 1 for other places."""
     alternatives = place.alternatives if isinstance(place, SelectedPlace) else []
     return sum(map(leaf_count, alternatives)) if alternatives else 1
 
@@ -320,8 +324,8 @@ def leaf_fields(subject: types.StructLike) -> Iterator[tuple[str, types.Field]]:
 
 
 def footprint(place: Place) -> Iterator[str]:
-    """Yields the names of everything that a place covers. Two places overlap if they share a
-    name."""
+    """Yields names for everything that a place covers. Two places overlap if they have a name in
+    common."""
     if isinstance(place, (Scalar, VarbitPlace)):
         yield str(place.ref)
     elif isinstance(place, (SlicePlace, MovingSlicePlace)):

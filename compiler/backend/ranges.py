@@ -1,4 +1,4 @@
-"""The lowest and the highest value that an expression can have, computed from those of its
+"""Computes the lowest and the highest value that an expression can have from the ranges of its
 operands."""
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ def width_range(width: int, signed: bool) -> Range:
 
 
 def op_range(op: str, left: Range, right: Range) -> Range:
-    """Returns the range of `left op right`. For a unary operator, `left` is (0, 0). Booleans have
-    no range."""
+    """Returns the range of `left op right`. For a unary operator, the caller gives (0, 0) as
+    `left`. Returns (None, None) if no bounds are known, as for operators whose result is a
+    boolean."""
     rule = _RULES.get(op)
     return rule(left, right) if rule else UNBOUNDED
 

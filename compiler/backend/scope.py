@@ -1,5 +1,5 @@
-"""The state that the parts of lowering share: the compilation as a whole, the inlined frame, and
-the code emitted so far."""
+"""The state that the parts of lowering share: the compilation as a whole, the block or function
+that is being inlined, and the code emitted so far."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from agglab.compiler.typed import CallInfo, CallKind, Instance, TypedProgram, Va
 
 @dataclass
 class TableSite:
-    """A table as the control plane sees it. size: the declared one, whatever the number of
-    entries."""
+    """A table as the control plane sees it. size: the size that the program declares, even if BMv2
+    holds another number of entries."""
 
     table: ir.Table
     declaration: ast.TableDeclaration
@@ -88,7 +88,7 @@ class CopyOut:
 class Frame:
     """One inlined block, action or function.
 
-    lexical: the frame where names that are not in env are looked up. caller: the frame of the
+    lexical: the frame in which names are looked up that are not in env. caller: the frame of the
     caller. end: the label to which a `return` jumps. result: the place for a function's value.
     """
 

@@ -14,8 +14,8 @@ Mapping = dict[ir.FieldRef, ir.FieldRef]
 
 
 def share_variables(program: ir.Program, user_fields: set[str]) -> None:
-    """Replaces variables by shared fields. user_fields: names of scalars that belong to the
-    program's own metadata."""
+    """Replaces variables of actions by fields that they share. user_fields: names of scalars that
+    belong to the program's own metadata and are left alone."""
     scalars = next(t for t in program.header_types if t.name == f"{SCALARS}_0")
     names = Names()
     for name, _, _ in scalars.fields:

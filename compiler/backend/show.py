@@ -1,4 +1,4 @@
-"""The intermediate representation as text, for `--show ir`."""
+"""Writes the intermediate representation as text, for `--show ir`."""
 
 from __future__ import annotations
 

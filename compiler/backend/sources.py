@@ -1,4 +1,4 @@
-"""The program's source text, for quotations from it."""
+"""Reads the program's source text, parts of which BMv2 JSON quotes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from agglab.compiler.source import Position, read_source
 
 @lru_cache(maxsize=64)
 def lines_of(file: str) -> tuple[str, ...]:
-    """Returns a source file's lines, or no lines if the file cannot be read (any more)."""
+    """Returns a source file's lines, or no lines if the file cannot be read."""
     try:
         return tuple(read_source(file).split("\n"))
     except OSError:

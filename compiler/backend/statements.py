@@ -1,4 +1,4 @@
-"""Statements: branches, loops, returns and declarations, as structured code with jumps."""
+"""Lowers statements (branches, loops, returns and declarations) to structured code with jumps."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MAX_COPIES = 20_000
 
 
 class Statements:
-    """The part that lowers statements, and the variables declared among them."""
+    """The part that lowers statements, and the variables that are declared among them."""
 
     def __init__(
         self,
@@ -157,8 +157,8 @@ class Statements:
         self.scope.goto(frame.end)
 
     def _exit(self, statement: ast.Exit) -> None:
-        """Ends everything that is being executed, after `out` arguments have been copied to the
-        callers."""
+        """Lowers an `exit`: copies the `out` arguments of all calls in progress to their callers,
+        and then ends the processing of the packet in this pipeline."""
         frame: Frame | None = self.scope.frame
         while frame is not None:
             if frame.shared and self.scope.frame.in_action:
@@ -246,8 +246,8 @@ class Statements:
         raise self.scope.unsupported(statement, "a loop over this collection")
 
     def _kept(self, parts: list[Place]) -> list[Place]:
-        """Returns a list's elements as they are before the first iteration, whatever the loop's
-        body does to them."""
+        """Returns copies of a list's elements. The loop's body can therefore not change the values
+        over which the loop runs."""
         return [part if is_constant(part) else self.expressions.set_aside(part) for part in parts]
 
     def _for_range(self, statement: ast.ForIn, target: Place, bounds: ast.Range) -> None:

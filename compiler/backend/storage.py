@@ -1,5 +1,5 @@
-"""Allocation of header types and instances, and of the header `scalars`, which holds all other
-values."""
+"""Allocates header types and instances. The header `scalars` holds all values that are not in a
+header of the program."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ PADDING = "_padding"
 
 
 class Unsupported(Exception):
-    """A construct that this back end cannot translate. The exception is caught where statements are
-    lowered."""
+    """Raised for a construct that this back end cannot translate. It is caught where statements are
+    lowered, and then reported."""
 
     def __init__(self, position: Position, construct: str, hint: str = "") -> None:
         super().__init__(construct)
@@ -41,7 +41,7 @@ class Unsupported(Exception):
 
 
 class Names:
-    """A source of unique names, each of which is given out once."""
+    """A source of unique names."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
@@ -58,8 +58,8 @@ class Names:
 
 
 class Storage:
-    """The allocator of places for parameters, variables and temporaries, which it records in
-    `program`."""
+    """The allocator of places for parameters, variables and temporaries. It adds what it allocates
+    to `program`."""
 
     def __init__(self, program: ir.Program) -> None:
         self.program = program
@@ -116,8 +116,8 @@ class Storage:
         return Scalar(shape, ir.FieldRef(SCALARS, field, width, signed))
 
     def _varbit(self, name: str, shape: types.Varbit) -> VarbitPlace:
-        """Returns a place for a varbit, in a header instance of its own, because BMv2 allows one
-        variable field in each header."""
+        """Returns a place for a varbit. Each varbit has a separate header instance, because BMv2
+        allows one variable field in each header."""
         type_name = self._type_names.get(("varbit", shape.width))
         if type_name is None:
             type_name = self._type_labels.unique(f"varbit{shape.width}")

@@ -1,4 +1,4 @@
-"""Tables: keys, actions with their run-time data, entries, and the properties of v1model."""
+"""Lowers tables: keys, actions with their run-time data, entries, and the properties of v1model."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class Tables:
     def action(
         self, control: Frame, declaration: ast.ActionDeclaration, reference: ast.ActionRef
     ) -> ir.Action:
-        """Returns the action as a table calls it. Tables share one object for an action, except
-        where a table binds arguments itself."""
+        """Returns the action in the form in which a table calls it. Tables that list the same
+        action share one object, unless the action list gives arguments."""
         bound = [a for a in self.scope.typed.actions[reference] if a.parameter.direction]
         owner = control.instance if self._is_local(control, declaration) else None
         key = (id(owner), declaration, control.block if owner is None else "")
@@ -172,7 +172,8 @@ class Tables:
         action: ast.ActionDeclaration,
         reference: ast.ActionRef,
     ) -> ir.Action:
-        """Returns the action that an entry names, in the form that the table's action list has."""
+        """Returns the action that an entry or a default action names. If the table's action list
+        has the action, returns it in the form that the list has."""
         for listed, built in zip(declaration.actions, table.actions, strict=False):
             if self.scope.typed.decl_of[listed] is action:
                 return built
@@ -236,7 +237,8 @@ class Tables:
     # ------------------------------------------------------------------------ keys
 
     def keys(self, declaration: ast.TableDeclaration, known: ir.Table | None) -> list[ir.Key]:
-        """Returns the keys of one application. Computed keys are put into temporaries before it."""
+        """Returns the keys of one application of the table. A computed key is stored in a temporary
+        before the application."""
         keys: list[ir.Key] = []
         for element in declaration.keys:
             if element.match_kind.name == "selector":

@@ -1,2 +1,2 @@
-"""The checker: from the syntax tree to a TypedProgram, with names, types, constants and the rules
-of P4_16."""
+"""The checker, which turns the syntax tree into a TypedProgram. It resolves names, finds types and
+constants, and enforces the rules of P4_16."""

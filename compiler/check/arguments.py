@@ -1,5 +1,5 @@
-"""The match of arguments to parameters: by position and name, with overloads, inference and
-directions."""
+"""Matches arguments to parameters, by position and by name. Chooses among overloads, infers type
+arguments and checks directions."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class ArgumentChecker:
     def _fitting_types(
         self, fitting: list[tuple[types.Function, Pairing]]
     ) -> list[tuple[types.Function, Pairing]]:
-        """Returns the candidates whose parameter types fit the arguments."""
+        """Returns those of the candidates whose parameter types the arguments fit."""
         found = []
         for argument in (a.value for _, pairs in fitting for _, a in pairs if a):
             if argument is not None and argument not in self.checked_arguments:
@@ -253,7 +253,8 @@ def _is_no_value(actual: types.Type, wanted: types.Type) -> bool:
 
 
 def _undetermined(bound: types.Type | None) -> str:
-    """Returns the reason why a binding is not a definite type, or an empty string if it is one."""
+    """Returns the reason why the type found for a type parameter is not a definite type, or an
+    empty string if it is one."""
     if bound is None:
         return " from the arguments"
     if isinstance(bound, types.Integer):

@@ -1,4 +1,4 @@
-"""Parsers and controls: their states, local declarations and apply blocks."""
+"""Checks parsers and controls: their states, local declarations and apply blocks."""
 
 from __future__ import annotations
 
@@ -201,15 +201,16 @@ class BlockChecker:
             self._whole_keyset(keyset, subjects)
 
     def _holds_structs(self, keyset: ast.Expression) -> bool:
-        """Whether the keyset is a value set of structs, whose fields are the keys."""
+        """Whether the keyset is the name of a value set of structs. The fields of these structs are
+        the keys."""
         if not isinstance(keyset, ast.NameExpression):
             return False
         type_ = self.context.check(keyset)
         return isinstance(type_, types.Set) and isinstance(type_.element, types.Struct)
 
     def _whole_keyset(self, keyset: ast.Expression, subjects: list[types.Type]) -> None:
-        """Checks a single keyset for several subjects, which must be a value set of tuples or
-        structs."""
+        """Checks a single keyset that stands for several subjects. It must be a value set of tuples
+        or structs."""
         type_ = self.context.check(keyset)
         element = type_.element if isinstance(type_, types.Set) else type_
         parts: tuple[types.Type, ...] | None = None
@@ -286,8 +287,8 @@ def _target_names(state: ast.ParserState) -> list[str]:
 
 
 def _may_end(state: ast.ParserState) -> bool:
-    """Whether a state may go to accept or reject. A state without a transition, or where no case
-    matches, rejects."""
+    """Whether a state may go to accept or reject. A state without a transition goes to reject, and
+    so does a state of which no case matches."""
     if state.transition is None:
         return True
     following = targets(state.transition)

@@ -1,5 +1,5 @@
-"""Calls: what is called on which object, with which arguments, and whether the call is allowed in
-its place."""
+"""Checks calls: what is called on which object, with which arguments, and whether the call is
+allowed in its place."""
 
 from __future__ import annotations
 
@@ -311,8 +311,8 @@ class CallChecker:
             self.context.error(place, problem)
 
     def methods_of(self, extern: types.Extern) -> tuple[types.Function, ...]:
-        """Returns the methods of an extern object without its constructors. Its type arguments are
-        substituted in their types."""
+        """Returns the methods of an extern object except its constructors. In their types, the
+        object's type arguments replace the type parameters."""
         bindings = dict(zip(extern.declaration.type_parameters, extern.arguments, strict=True))
         found = []
         for method in extern.declaration.methods:

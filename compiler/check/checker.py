@@ -1,5 +1,5 @@
-"""The second half of the front end: it checks every declaration and then elaborates the instance of
-main."""
+"""Checks a program. This is the second half of the front end: every declaration is checked, and
+then the instance of main is elaborated."""
 
 from __future__ import annotations
 
@@ -73,7 +73,8 @@ class Checker:
         return self.context.program
 
     def _check_annotations(self) -> None:
-        """Checks the values of structured annotations, and that none of them gives a name twice."""
+        """Checks the values of structured annotations, and that no annotation contains a name
+        twice."""
         for node in ast.walk(self.context.program.tree):
             given: tuple[ast.Annotation, ...] = getattr(node, "annotations", ())
             for annotation in given:

@@ -1,4 +1,5 @@
-"""Implicit conversions (P4_16 section 8.11.2), and the final types of lists and numbers."""
+"""Applies implicit conversions (P4_16 section 8.11.2), and gives lists and numbers their final
+types."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ _WITHOUT_DEFAULT = (*_OBJECTS, types.List, types.String, types.MatchKind, types.
 
 
 class Coercion:
-    """The part that converts checked expressions to the types that their places have."""
+    """The part that converts checked expressions to the types that are needed where they stand."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -29,7 +30,7 @@ class Coercion:
         """Converts a checked expression to the type `target`. Reports an error and returns False if
         this is not possible.
 
-        what: the thing that has the target type, for the message.
+        what: what has the target type, as words for the error message.
         """
         source = self.context.program.type_of[expression]
         if source == target or _unknown(source) or _unknown(target):

@@ -39,7 +39,7 @@ _TRANSPARENT = (
 
 @dataclass(slots=True)
 class Scope:
-    """The names declared in one place. parent: the enclosing scope."""
+    """The names declared in one place. parent: the scope around it."""
 
     parent: Scope | None
     names: dict[str, Entry] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Scope:
 
 @dataclass(slots=True)
 class Frame:
-    """The kind of code being checked, which decides what is allowed in it.
+    """The kind of code being checked, which decides what is allowed in the code.
 
     kind: "program", "control", "apply", "parser", "state", "action", "function" or "table". result:
     the type that `return` must give (functions only). table: the table whose properties are
@@ -97,8 +97,8 @@ class Context:
     # ---- diagnostics
 
     def error(self, where: ast.Node | Position, message: str, hint: str = "") -> types.Type:
-        """Reports an error and returns the type that fits everything, so that callers can return
-        the result."""
+        """Reports an error and returns the type that fits every other type. Callers can therefore
+        return the result as the type of a wrong expression."""
         self.diagnostics.error(_place(where), message, hint)
         return types.UNKNOWN
 
@@ -126,7 +126,7 @@ class Context:
             self.frame = outer
 
     def declare(self, declaration: ast.Declaration) -> None:
-        """Enters a declaration into the current scope; functions may share a name."""
+        """Enters a declaration into the current scope. Only functions may share a name."""
         name = declaration.name
         existing = self.scope.names.get(name)
         if existing is None:

@@ -1,5 +1,5 @@
-"""Top-level declarations. Types, externs and packages are checked here, the others by their own
-parts."""
+"""Checks top-level declarations. Types, externs and packages are checked in this module, and the
+others by other parts."""
 
 from __future__ import annotations
 

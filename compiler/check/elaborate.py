@@ -1,5 +1,5 @@
-"""The elaboration of a program: from main downwards, every instance with its evaluated constructor
-arguments and full name."""
+"""Elaborates a program: from main downwards, makes every instance with its evaluated constructor
+arguments and its full name."""
 
 from __future__ import annotations
 
@@ -90,14 +90,14 @@ class _Elaborator:
         return evaluate(self.program, node, {**self.globals, **outer})
 
     def _unnamed(self) -> str:
-        """Returns the name that p4c gives to an action profile that a table creates without a
-        name."""
+        """Returns the name of an action profile that a table creates without a name. The name is
+        the one that p4c gives."""
         self.unnamed_profiles += 1
         return f"action_profile_{self.unnamed_profiles - 1}"
 
     def _locals(self, instance: Instance) -> None:
-        """Builds the instances that a parser or control declares, and those of its direct
-        applications."""
+        """Builds the instances that a parser or control declares, and those of blocks that it
+        applies directly."""
         block = instance.declaration
         assert isinstance(block, (ast.ParserDeclaration, ast.ControlDeclaration))
         known = dict(instance.constants)
@@ -138,8 +138,8 @@ def direct_applications(
 def made_in_properties(
     block: ast.ParserDeclaration | ast.ControlDeclaration, program: TypedProgram
 ) -> list[ast.TableProperty]:
-    """Returns the table properties that make their own object, as in `implementation =
-    action_profile(32)`."""
+    """Returns the table properties that make the object to which they refer, as in `implementation
+    = action_profile(32)`."""
     return [
         property_
         for table in block.locals
@@ -158,7 +158,7 @@ def _property_name(property_: ast.TableProperty) -> str:
 
 
 def elaborate(program: TypedProgram, diagnostics: Diagnostics) -> None:
-    """Sets program.main and program.globals. A program without main is a library, which is allowed
-    here."""
+    """Sets program.main and program.globals. Leaves main unset in a program without main, which is
+    a library and no error."""
     elaborator = _Elaborator(program, diagnostics)
     program.main = elaborator.run()

@@ -1,5 +1,5 @@
-"""The entries of a table compared with each other: entries that can never match, and priorities out
-of order."""
+"""Compares the entries of a table with each other. Finds entries that can never match, and
+priorities out of order."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _check_covered(context: Context, table: ast.TableDeclaration) -> None:
 
 
 def _ternaries(keyset: ast.Expression, count: int, program: TypedProgram) -> list[Ternary]:
-    """Returns the keys of an entry, or no keys if their number is wrong."""
+    """Returns an entry's keys as values with masks. Returns no keys if their number is wrong."""
     parts: Sequence[ast.Expression] = (keyset,)
     if isinstance(keyset, ast.ListExpression):
         parts = keyset.elements
@@ -93,8 +93,8 @@ def _check_priorities(context: Context, table: ast.TableDeclaration) -> None:
 def _priorities(
     context: Context, table: ast.TableDeclaration, delta: int
 ) -> Iterator[tuple[ast.TableEntry, int]]:
-    """Yields each entry with its priority, which is the one given or is counted on from the entry
-    before (P4_16 section 14.2.1.4). Yields nothing if no entry has a priority."""
+    """Yields each entry with its priority. An entry without a written priority continues from the
+    entry before (P4_16 section 14.2.1.4). Yields nothing if no entry has a priority."""
     if not any(entry.priority for entry in table.entries):
         return
     priority = 0

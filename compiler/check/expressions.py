@@ -1,5 +1,5 @@
-"""Every kind of expression. Names, literals, lists, constructor calls and keysets are checked here,
-the others by their own parts."""
+"""Checks expressions of every kind. Names, literals, lists, constructor calls and keysets are
+checked in this module, and the others by other parts."""
 
 from __future__ import annotations
 

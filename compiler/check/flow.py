@@ -1,8 +1,8 @@
-"""Checks that follow control flow: missing returns, unreachable statements, values that may be
-unset, and headers that are or may be invalid.
+"""Checks that follow control flow. They find missing returns, unreachable statements, values that
+may be unset, and headers that are or may be invalid.
 
-They follow the variables and `out` parameters of a body (action, function, apply block, or all
-states of a parser), field by field, but not stacks and unions. A reported problem is certain or
+The checks follow the variables and `out` parameters of a body (action, function, apply block, or
+all states of a parser), field by field, but not stacks and unions. A reported problem is certain or
 occurs on one of two branches.
 """
 
@@ -42,7 +42,8 @@ class _Flow:
         return end
 
     def outputs(self, parameters: tuple[ast.Parameter, ...]) -> Path:
-        """Returns the state at the beginning of a body that has these parameters."""
+        """Returns the state at the beginning of a body with these parameters: what is unset and
+        which headers are invalid."""
         path = Path()
         for parameter in parameters:
             if parameter.direction == "out":
@@ -84,8 +85,8 @@ class _Flow:
         return Path(frozenset(unset), frozenset(invalid), path.doubtful, path.ended)
 
     def place(self, node: ast.Expression) -> Place | None:
-        """Returns the place that a node names. Returns None for anything else, and inside stacks
-        and unions."""
+        """Returns the place in a variable that a node names. Returns None for other nodes, and
+        inside stacks and unions."""
         if isinstance(node, ast.NameExpression):
             declaration = self.program.decl_of.get(node)
             followed = isinstance(declaration, (ast.Variable, ast.Parameter))
@@ -98,8 +99,8 @@ class _Flow:
         return None if base is None else Place(base.declaration, (*base.fields, node.member))
 
     def _missing(self, place: Place, path: Path) -> Place | None:
-        """Returns a part of `place` that may be unset when `place` is read, or an unset place that
-        contains it. Returns None if there is none.
+        """Returns a place that may be unset when `place` is read. It is a part of `place`, or
+        contains `place`. Returns None if there is none.
 
         An unset field of a header only counts if the field itself is read.
         """
@@ -171,7 +172,7 @@ class _Flow:
         return self.target(node.left, path)
 
     def target(self, node: ast.Expression, path: Path) -> Path:
-        """Notes that a node is assigned to, and that the indices in it are read."""
+        """Records that a node is assigned to, and that the indices in it are read."""
         while isinstance(node, (ast.Slice, ast.PlusSlice)):
             node = node.base
         place = self.place(node)
@@ -301,7 +302,7 @@ class _Flow:
     # ---- parsers
 
     def parser(self, node: ast.ParserDeclaration) -> None:
-        """Checks each state of a parser, given what is known on all paths to it."""
+        """Checks each state of a parser, with what is known on all paths that lead to the state."""
         states = {s.name: s for s in node.states}
         entries = self._entries(node, states)
         self.silent = False
@@ -338,7 +339,7 @@ class _Flow:
 
 
 def _header_of(place: Place, headers: Places) -> Place | None:
-    """Returns the one of `headers` of which a place is a field, or None."""
+    """Returns the header among `headers` to which a place belongs as a field, or None."""
     return next((h for h in headers if place != h and place.inside(h)), None)
 
 

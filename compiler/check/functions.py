@@ -1,4 +1,4 @@
-"""Actions, functions, and the types of methods."""
+"""Checks actions and functions, and finds the types of methods."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class FunctionChecker:
             self.check_function(node)
 
     def check_function(self, node: ast.FunctionDeclaration) -> None:
-        """Checks a function with a body. Its name is only known behind it, because P4 has no
-        recursion."""
+        """Checks a function with a body. Its name is declared only after the body was checked,
+        because P4 has no recursion."""
         type_ = self.function_type(node, "function", body=True)
         self.context.record(node, type_)
         self._check_overload(node, type_)

@@ -1,4 +1,5 @@
-"""Instances of packages, blocks and externs, with the methods that they give to externs."""
+"""Checks instances of packages, blocks and externs, and the methods that instances of externs
+define."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from agglab.compiler.check.functions import FunctionChecker
 
 
 class InstanceChecker:
-    """The part that checks instances, and the methods that they give to externs."""
+    """The part that checks instances, and the methods that instances of externs define."""
 
     def __init__(
         self,
@@ -55,7 +56,7 @@ class InstanceChecker:
         return ""
 
     def _methods(self, node: ast.Instantiation, type_: types.Type) -> None:
-        """Checks the bodies that an instance gives to its extern's abstract methods."""
+        """Checks the bodies that an instance gives to the abstract methods of its extern type."""
         if isinstance(type_, types.Unknown):
             return
         abstract = {}

@@ -1,4 +1,5 @@
-"""Members (fields, members of enums, properties of stacks and of apply results) and indices."""
+"""Checks accesses to members (fields, members of enums, properties of stacks and of apply results)
+and indices."""
 
 from __future__ import annotations
 

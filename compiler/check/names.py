@@ -1,4 +1,4 @@
-"""Control-plane names: no two tables, actions or objects of one program may share a name."""
+"""Checks control-plane names: no two tables, actions or objects of one program may share a name."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _KINDS: dict[type, str] = {ast.TableDeclaration: "table", ast.ActionDeclaration:
 def check_names(program: TypedProgram, diagnostics: Diagnostics) -> None:
     """Reports each name used twice among objects of one kind.
 
-    Tables that are never applied take no name. Actions that only such tables name, or that nothing
-    names, take none either.
+    Some declarations are ignored: tables that are never applied, and actions that only such tables
+    or no parts of the program name.
     """
     found: dict[tuple[str, str], ast.Node] = {}
     named = _named(program)
@@ -34,8 +34,8 @@ def check_names(program: TypedProgram, diagnostics: Diagnostics) -> None:
 
 
 def _named(program: TypedProgram) -> set[ast.Node]:
-    """Returns the declarations to which the program refers. References from tables that it never
-    applies do not count."""
+    """Returns the declarations to which the program refers. References in tables that are never
+    applied do not count."""
     used = set(program.decl_of.values())
     idle = {
         node

@@ -1,4 +1,5 @@
-"""Unary and binary operators, conditionals, casts and slices: their types and constant values."""
+"""Checks unary and binary operators, conditionals, casts and slices, and computes their types and
+constant values."""
 
 from __future__ import annotations
 
@@ -435,7 +436,7 @@ def _structural(target: types.Type) -> bool:
 
 
 def _scalar(type_: types.Type) -> types.Type:
-    """Returns the type below the layers that a cast may add or remove."""
+    """Returns the type below those layers of `type_` that a cast may add or remove."""
     while isinstance(type_, (types.NewType, types.SerializableEnum)):
         type_ = type_.underlying
     return type_

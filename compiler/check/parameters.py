@@ -1,4 +1,4 @@
-"""Parameters of blocks, actions, functions, externs and constructors."""
+"""Checks parameters of blocks, actions, functions, externs and constructors."""
 
 from __future__ import annotations
 

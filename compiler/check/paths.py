@@ -1,4 +1,4 @@
-"""Places in variables, and what is known about them on the path to a statement."""
+"""Describes places in variables, and what is known about such places on the path to a statement."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _SCALAR = (
 
 
 class Place(NamedTuple):
-    """A variable or parameter, for which fields is empty, or a field in it."""
+    """A variable or parameter, or a field in it. fields: the names that lead to the field, empty
+    for the whole variable."""
 
     declaration: ast.Declaration
     fields: tuple[str, ...] = ()
@@ -39,7 +40,7 @@ NO_PLACES: Places = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """What is known at a point of the control flow.
+    """What is known at one point of the control flow.
 
     unset: variables that may have no value. invalid: headers that are certainly invalid. doubtful:
     headers that may be invalid. ended: whether control cannot reach this point.
@@ -58,8 +59,8 @@ class Path:
         return Path(unset, self.invalid | {place}, self.doubtful - {place}, self.ended)
 
     def given(self, place: Place) -> Path:
-        """Returns the state after `place` was assigned a value. Its headers then count as possibly
-        valid."""
+        """Returns the state after a value was assigned to `place`. Headers in the place then count
+        as possibly valid."""
         if not self.unset and not self.invalid and not self.doubtful:
             return self
         return self._only(lambda p: not p.inside(place))
@@ -89,7 +90,7 @@ def merge(paths: list[Path]) -> Path:
 
 
 def leaves(place: Place, type_: types.Type | None) -> Iterator[tuple[Place, types.Type]]:
-    """Yields the scalars and headers in a type, but not those inside stacks, unions and headers."""
+    """Yields the scalars and headers in a type. Does not look inside stacks, unions and headers."""
     if isinstance(type_, (*_SCALAR, types.Header)):
         yield place, type_
     elif isinstance(type_, types.Struct):

@@ -1,4 +1,5 @@
-"""Tests whether two expressions say the same, as a table's repeated action arguments must."""
+"""Compares two expressions by what they say. A table's default action and entries must repeat the
+arguments of its action list in this sense."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from agglab.compiler.typed import TypedProgram
 def same_expression(
     left: ast.Expression | None, right: ast.Expression | None, program: TypedProgram
 ) -> bool:
-    """Whether both are equal constants, or apply the same operators to the same declarations."""
+    """Whether the expressions are equal constants, or apply the same operators to the same
+    declarations."""
     if left is None or right is None:
         return left is right
     known = program.const_value.get(left), program.const_value.get(right)
@@ -30,7 +32,8 @@ def same_expression(
 def _same_members(
     left: ast.StructExpression, right: ast.StructExpression, program: TypedProgram
 ) -> bool:
-    """Whether both have the same value for each name, in any order."""
+    """Whether both expressions have the same value for each name. The order of the names does not
+    matter."""
     given = {m.name: m.value for m in left.members}
     wanted = {m.name: m.value for m in right.members}
     return given.keys() == wanted.keys() and all(

@@ -1,4 +1,4 @@
-"""Statements and the declarations among them."""
+"""Checks statements and the declarations among them."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class StatementChecker:
         return not problem
 
     def _compound_assignment(self, node: ast.Assignment) -> None:
-        """Checks `a += b` as `a = a + b`."""
+        """Checks `a += b` and other compound assignments like `a = a + b`."""
         operation = ast.Binary(node.position, node.operator, node.left, node.right)
         result = self.context.check(operation)
         target = self.context.program.type_of[node.left]

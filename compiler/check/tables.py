@@ -1,4 +1,5 @@
-"""Tables (keys, actions, default action, entries and other properties), and keysets in general."""
+"""Checks tables (keys, actions, default action, entries and other properties), and keysets in
+general."""
 
 from __future__ import annotations
 
@@ -157,8 +158,8 @@ class TableChecker:
         return bound
 
     def _listed(self, node: ast.TableDeclaration, reference: ast.ActionRef) -> ast.ActionRef | None:
-        """Returns the entry of the table's action list for an action that is named elsewhere, after
-        binding its arguments. Returns None after an error."""
+        """Returns the entry of the table's action list that has the action of `reference`, after
+        binding the arguments of `reference`. Returns None after an error."""
         action = self._resolve_action(reference)
         if action is None:
             return None
@@ -173,7 +174,8 @@ class TableChecker:
         return None
 
     def _check_repeated(self, reference: ast.ActionRef, listed: ast.ActionRef) -> None:
-        """Checks that the arguments of parameters with a direction are those in the action list."""
+        """Checks that `reference` gives parameters with a direction the same arguments as the
+        action list."""
         given = {b.parameter.name: b.value for b in self.context.program.actions.get(reference, ())}
         for bound in self.context.program.actions.get(listed, ()):
             name = bound.parameter.name
@@ -223,8 +225,8 @@ class TableChecker:
             self.context.error(node.action, "an action marked @defaultonly in an entry")
 
     def _priorities(self, node: ast.TableDeclaration) -> None:
-        """Checks which entries have priorities. In tables that match only exactly or by prefix,
-        none may have one. In others, the first entry must have one if any has (P4_16 section
+        """Checks which entries have priorities. In tables that match only exactly or by prefix, no
+        entry may have one. In other tables, the first entry must have one if any has (P4_16 section
         14.2.1.4)."""
         given = [e for e in node.entries if e.priority is not None]
         if not given or node.entries_constant:
@@ -266,7 +268,8 @@ class TableChecker:
     def _split(
         self, keyset: ast.Expression, keys: tuple[types.Type, ...], kinds: list[str]
     ) -> list[tuple[ast.Expression, types.Type, str]]:
-        """Returns the part of an entry's keyset for each key."""
+        """Returns (keyset, type, match kind) for each key of an entry. Returns an empty list for a
+        single `_` and after an error."""
         parts = keyset.elements if isinstance(keyset, ast.ListExpression) else (keyset,)
         if len(parts) == len(keys):
             return list(zip(parts, keys, kinds, strict=True))

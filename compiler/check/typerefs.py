@@ -1,5 +1,4 @@
-"""The conversion of written types to types as values, and the rules for where each type is
-allowed."""
+"""Turns written types into types as values, with the rules for where each type is allowed."""
 
 from __future__ import annotations
 
@@ -166,8 +165,8 @@ class TypeResolver:
     # ---- what may stand where
 
     def definite_type(self, ref: ast.TypeRef) -> types.Type:
-        """Returns the same as `resolve`, but refuses `_` as a type argument, because nothing could
-        infer it here."""
+        """Returns the same as `resolve`, but refuses `_` as a type argument, because in this place
+        nothing determines the type."""
         result = self.resolve(ref)
         if isinstance(result, types.StructLike) and types.DONT_CARE in result.arguments:
             return self.context.error(ref, f"{result} here needs all its type arguments")

@@ -1,4 +1,4 @@
-"""Inference of type arguments, which matches declared types with those of the arguments."""
+"""Infers type arguments by matching declared types with the types of the arguments."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class Unifier:
         return len(declared) == len(actual) and all(map(self.match, declared, actual))
 
     def _match_blocks(self, declared: types.Block, actual: types.Block) -> bool:
-        """Whether a block has the parameters of the declared one, whatever their names. Parameters
-        that only one of them has must be optional or have a default."""
+        """Whether a block has the parameters of the declared block, whatever their names. A
+        parameter that only one of the blocks has must be optional or have a default."""
         if isinstance(declared, types.Parser) != isinstance(actual, types.Parser):
             return False
         shared = min(len(declared.parameters), len(actual.parameters))
@@ -76,8 +76,8 @@ class Unifier:
         return bound == actual or _converts(bound, actual) or self._refine(variable, bound, actual)
 
     def _refine(self, variable: ast.TypeParameter, bound: types.Type, actual: types.Type) -> bool:
-        """Unifies two tuples that differ in numbers without a width. The result has each width that
-        either tuple knows."""
+        """Unifies two tuples whose members differ only in numbers without a width. A member of the
+        result has the width that either tuple gives it."""
         if not (isinstance(bound, types.Tuple) and isinstance(actual, types.Tuple)):
             return False
         if len(bound.elements) != len(actual.elements):
@@ -103,8 +103,8 @@ def _definiteness(type_: types.Type) -> int:
 
 
 def _converts(target: types.Type, source: types.Type) -> bool:
-    """Whether a value of type `source` may turn into `target` without a cast. The details are
-    checked later."""
+    """Whether a value of type `source` may be converted to `target` without a cast. The result may
+    be too generous, because the exact rules are checked later."""
     if target == source or isinstance(target, types.Unknown) or isinstance(source, types.Unknown):
         return True
     if isinstance(source, types.Integer):
@@ -123,8 +123,8 @@ def _converts(target: types.Type, source: types.Type) -> bool:
 
 
 def block_difference(wanted: types.Block, actual: types.Block) -> str:
-    """Returns a text about the first parameter in which a block's type differs from the one
-    wanted."""
+    """Returns a text about the first parameter in which the type of a block differs from the wanted
+    type."""
     if isinstance(wanted, types.Parser) != isinstance(actual, types.Parser):
         return "one is a parser, the other a control"
     for number, (left, right) in enumerate(

@@ -1,4 +1,4 @@
-"""Warnings about declarations to which nothing refers."""
+"""Warns about declarations to which nothing refers."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def _used(program: TypedProgram) -> set[ast.Node]:
 
 
 def _candidates(node: ast.Declaration) -> Iterator[ast.Declaration]:
-    """Yields a node and the declarations in it. Only the parameters of actions are among these,
-    since callers prescribe the parameters of other declarations."""
+    """Yields a node and the declarations in it. Of parameters, only those of actions are included,
+    because callers prescribe the parameters of other declarations."""
     if isinstance(node, (*_PLAIN, *_NAMED)):
         yield node
     if isinstance(node, (ast.ControlDeclaration, ast.ParserDeclaration)):

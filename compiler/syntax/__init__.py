@@ -1,1 +1,2 @@
-"""The parser: from preprocessed text to tokens, and by recursive descent to the syntax tree."""
+"""The parser. It turns preprocessed text into tokens, and tokens into the syntax tree (by recursive
+descent)."""

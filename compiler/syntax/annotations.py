@@ -1,4 +1,4 @@
-"""Parsing annotations and pragmas: `@name`, `@name(tokens)`, `@name[a = 1]`, `@pragma name x`."""
+"""Parses annotations and pragmas: `@name`, `@name(tokens)`, `@name[a = 1]`, `@pragma name x`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parsing parsers, controls, packages and tables."""
+"""Parses parsers, controls, packages and tables."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class BlockParser:
         return self._local(annotations, "a parser")
 
     def _local(self, annotations: Annotations, where: str) -> ast.Declaration:
-        """Parses a constant, variable or instance."""
+        """Parses a constant, variable or instance that is declared in a parser or control."""
         if self.cursor.at("const"):
             return self.statements.constant(annotations)
         if not self.types.at_type():

@@ -1,5 +1,5 @@
 """The state and helpers that all parts of the parser share: the current token, errors, limits, and
-names of types. Parts that need each other find each other's rules here."""
+names of types. Parts of the parser that need each other call each other through the cursor."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ T = TypeVar("T")
 
 
 class SyntaxFailure(Exception):
-    """A construct that cannot be parsed to its end. It has been reported, unless the parser was
-    only trying whether the construct fits (`Cursor.trying`)."""
+    """Raised for a construct that cannot be parsed to its end. The error has been reported, unless
+    the parser was only trying whether the construct fits (`Cursor.trying`)."""
 
 
 class NestingFailure(SyntaxFailure):
-    """A source that is nested more deeply than the limit allows."""
+    """Raised for a source that is nested more deeply than the limit allows."""
 
 
 def join(first: Position, last: Position) -> Position:
@@ -160,7 +160,7 @@ class Cursor:
             self.depth -= 1
 
     def too_deep(self) -> NoReturn:
-        """Reports code that is nested too deeply. The error ends every attempt to parse the code in
+        """Reports code that is nested too deeply. The parser then does not try to parse the code in
         another way, because any other parse would be as deep."""
         message = f"nested too deeply: more than {MAX_NESTING} levels"
         self.diagnostics.error(self.token.position, message)
@@ -176,8 +176,8 @@ class Cursor:
     # ---- lists and recovery
 
     def attempt(self, read: Callable[[], T | None]) -> T | None:
-        """Calls `read` and returns its result. If that fails, returns None and consumes nothing.
-        Each place is tried only once."""
+        """Calls `read` and returns its result. If `read` fails, returns None and consumes nothing.
+        Later attempts at the same place then return None at once."""
         start = self.index
         if start in self.failed_tries:
             return None
@@ -203,7 +203,7 @@ class Cursor:
     def comma_list(
         self, read: Callable[[], T], closer: str, trailing_comma: bool = False
     ) -> tuple[T, ...]:
-        """Returns the items up to the closer, and consumes the closer."""
+        """Returns the items, which commas separate, up to the closer. Consumes the closer."""
         items: list[T] = []
         while not self.at(closer):
             items.append(read())
@@ -216,7 +216,7 @@ class Cursor:
 
     def until(self, closer: str, read: Callable[[], T | None]) -> tuple[T, ...]:
         """Returns the items up to the closer, and consumes the closer. A wrong item is skipped, and
-        reading continues behind it."""
+        reading continues after it."""
         items: list[T] = []
         opener = self.previous
         while not self.at(closer, END):
@@ -235,8 +235,8 @@ class Cursor:
         return tuple(items)
 
     def skip_item(self) -> None:
-        """Skips the next `;` or block of this level and everything before it. Stops before a `}`
-        that ends the level."""
+        """Skips tokens up to and including the next `;` or block at this level of nesting. Stops
+        before a `}` that ends the level."""
         while not self.at(END):
             kind = self.token.kind
             if kind == ";":

@@ -1,4 +1,4 @@
-"""Parsing declarations other than parsers, controls and tables: types, externs, functions."""
+"""Parses declarations other than parsers, controls and tables: types, externs, functions."""
 
 from __future__ import annotations
 
@@ -180,8 +180,8 @@ class DeclarationParser:
         return prototype
 
     def _generic_extern_ahead(self) -> bool:
-        """Whether `name < ... > {` follows, which is an extern object. A function has its name
-        behind the `>`."""
+        """Whether the next tokens are `name < ... > {`, which begin a generic extern object. A
+        generic extern function has its name behind the `>`."""
         if self.cursor.peek().kind != "<":
             return False
         ahead = 2

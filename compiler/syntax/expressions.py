@@ -1,5 +1,5 @@
-"""Parsing expressions, by precedence climbing over the table below, with their operands and
-suffixes."""
+"""Parses expressions by precedence climbing, over the table of precedences in this file. Also
+parses operands, with the members, indices and calls that may follow them."""
 
 from __future__ import annotations
 
@@ -178,8 +178,8 @@ class ExpressionParser:
         return ast.Index(self.cursor.span(start), base, first)
 
     def _generic_call(self, base: ast.Expression, start: Position) -> ast.Expression | None:
-        """Parses `base<types>(arguments)`. Returns None if it is a comparison, in which `<` is not
-        followed by types and an opening parenthesis."""
+        """Parses `base<types>(arguments)`. Returns None if `<` is not followed by types and an
+        opening parenthesis, because it is then a comparison."""
         if not (self.types.at_type(1) or self.cursor.peek().kind in ("void", "_")):
             return None
 
@@ -194,7 +194,7 @@ class ExpressionParser:
         return ast.Call(self.cursor.span(start), base, types, arguments)
 
     def arguments(self) -> tuple[ast.Argument, ...]:
-        """Parses `(a, b = c, _)`."""
+        """Parses the arguments of a call, such as `(a, b = c, _)`."""
         self.cursor.expect("(")
         before = self.cursor.operators
         result = self.cursor.comma_list(self._argument, ")")
@@ -279,7 +279,7 @@ class ExpressionParser:
         return ast.IntLiteral(token.position, number.value, number.width, number.signed)
 
     def _braces(self) -> ast.Expression:
-        """Parses `{ a, b }` or `{ a = x, b = y }`, either with a final `...`."""
+        """Parses a list `{ a, b }` or a structure `{ a = x, b = y }`. Both may end with `...`."""
         start = self.cursor.expect("{").position
         before = self.cursor.operators
         if self.cursor.at_name() and self.cursor.peek().kind == "=":

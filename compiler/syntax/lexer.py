@@ -1,4 +1,5 @@
-"""From preprocessed text to tokens. Their positions are those in the files that the user wrote."""
+"""Turns preprocessed text into tokens. The position of a token is that in the file that the user
+wrote."""
 
 from __future__ import annotations
 
@@ -62,11 +63,11 @@ MAX_TOKENS = 1_000_000
 
 
 class Token(NamedTuple):
-    """A token. kind: the text itself for keywords and punctuation, otherwise one of the names
-    above.
+    """A token. kind: for keywords and punctuation, the text itself; for other tokens, one of the
+    kinds that this module defines as constants.
 
-    joined: whether the next token is a `>` that follows at once. The positions do not tell this,
-    because all tokens of a macro share its position.
+    joined: whether the next token is a `>` that follows without a blank. The positions do not tell
+    this, because all tokens of a macro share its position.
     """
 
     kind: str
@@ -84,7 +85,7 @@ class Number(NamedTuple):
 
 
 class Lexer:
-    """The lexer, which reads the text once. The last one of `tokens` is an END token."""
+    """The lexer, which reads the text once. The list `tokens` ends with an END token."""
 
     def __init__(self, text: str, file: str, diagnostics: Diagnostics) -> None:
         self.text = text
@@ -125,8 +126,8 @@ class Lexer:
         return self.tokens
 
     def _end(self) -> Position:
-        """Returns the place right behind the last token. The text's own end may be lines later,
-        which the preprocessor added."""
+        """Returns the place right behind the last token. This may be lines before the end of the
+        text, to which the preprocessor adds lines."""
         if not self.tokens:
             return self._position(0, 1)
         file, line, column, length = self.tokens[-1].position
@@ -162,8 +163,8 @@ class Lexer:
         self.line_start = start + text.rindex("\n") + 1
 
     def _bad(self, text: str, place: Position) -> None:
-        """Adds a token for a wrong character. The parser reports it, since annotations may hold any
-        character."""
+        """Adds a token for a character that P4 does not have. The parser reports the error, because
+        inside annotations any character is allowed."""
         self.tokens.append(Token(UNEXPECTED, text, place))
 
     def _newline(self, after: int) -> None:
@@ -218,11 +219,12 @@ def _plain_tokens(line: str) -> list[tuple[str, int]]:
 
 
 def _realigned(tokens: list[Token], original: list[tuple[str, int]]) -> list[Token]:
-    """Returns the tokens with the columns of the original line's tokens.
+    """Returns the tokens of a preprocessed line with the columns that they have in the original
+    line.
 
     The tokens of an expanded macro get the place of the macro's name. The equal beginnings and ends
-    of both lines are matched first. If the line has one macro, only its expansion is left between
-    them.
+    of both lines are matched first. If the line has one macro, only the macro's expansion is left
+    between them.
     """
     texts, written = [t.text for t in tokens], [text for text, _ in original]
     shorter = min(len(texts), len(written))
@@ -245,7 +247,7 @@ def _moved(token: Token, to: tuple[str, int]) -> Token:
 
 
 def _expanded(tokens: list[Token], original: list[tuple[str, int]]) -> list[Token]:
-    """Returns the same as `_realigned`, for the part of a line that holds macros."""
+    """Returns the same as `_realigned`. The tokens begin with the expansion of a macro."""
     out: list[Token] = []
     at = 0
     macro: tuple[str, int] | None = None
@@ -261,7 +263,8 @@ def _expanded(tokens: list[Token], original: list[tuple[str, int]]) -> list[Toke
 
 
 def _after_macro(original: list[tuple[str, int]], at: int) -> int:
-    """Returns the index behind the macro's name at `at` and its arguments, if it has any."""
+    """Returns the index behind a macro's name, which is at index `at`, and behind the macro's
+    arguments, if it has any."""
     at += 1
     if at >= len(original) or original[at][0] != "(":
         return at
@@ -280,7 +283,7 @@ def tokenize(text: str, file: str, diagnostics: Diagnostics) -> list[Token]:
 
 
 def parse_number(text: str) -> Number | str:
-    """Returns the parts of an integer literal, or what is wrong with it."""
+    """Returns the parts of an integer literal, or a text that says what is wrong with it."""
     match = _NUMBER.fullmatch(text)
     if match is None:
         return f"malformed number {text}"

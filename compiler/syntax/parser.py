@@ -1,5 +1,5 @@
-"""Parsing the whole program: one top-level declaration after the other. After an error, parsing
-continues."""
+"""Parses the whole program, one top-level declaration after the other. After an error, parsing
+continues with the next declaration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parsing statements, and the declarations that may stand among them."""
+"""Parses statements, and the declarations that may stand among them."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class StatementParser:
         return self.statement(annotations)
 
     def _at_declaration(self) -> bool:
-        """Whether a declaration follows: a type that is not the start of `error.x` or
-        `Type.apply(...)`."""
+        """Whether the next tokens are a declaration. It begins with a type, unless the type begins
+        `error.x` or `Type.apply(...)`."""
         if not self.types.at_type():
             return False
         return not (self.cursor.peek().kind == "." and self.cursor.token.kind != ".")
@@ -138,7 +138,8 @@ class StatementParser:
         return ast.Continue(token.position)
 
     def _simple(self, closer: str) -> ast.Statement:
-        """Parses an assignment or call. A closer that is `;` is consumed."""
+        """Parses an assignment or call, and checks that `closer` follows. Consumes the closer only
+        if it is `;`."""
         start = self.cursor.token
         self.cursor.operators = 0
         if not (

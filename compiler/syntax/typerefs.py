@@ -1,4 +1,4 @@
-"""Parsing types as written: `bit<8>`, `H[4]`, `tuple<bit<8>, S<T>>`."""
+"""Parses types as written: `bit<8>`, `H[4]`, `tuple<bit<8>, S<T>>`."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class TypeParser:
         return ast.ListTypeRef(self.cursor.span(start.position), arguments[0])
 
     def named_type(self) -> ast.TypeRef:
-        """Parses `Name`, `.Name` or `Name<arguments>`."""
+        """Parses a type given by name: `Name`, `.Name` or `Name<arguments>`."""
         start = self.cursor.token.position
         absolute = self.cursor.accept(".")
         if not self.cursor.at_name():
@@ -101,7 +101,7 @@ class TypeParser:
         return ast.SpecializedTypeRef(self.cursor.span(start), base, arguments)
 
     def type_arguments(self) -> tuple[ast.TypeRef, ...]:
-        """Parses `<A, B>`."""
+        """Parses type arguments: `<A, B>`."""
         self.cursor.expect("<")
         return self.cursor.comma_list(self._type_argument, ">")
 
@@ -111,7 +111,8 @@ class TypeParser:
         return self.type_or_void()
 
     def type_parameters(self) -> tuple[ast.TypeParameter, ...]:
-        """Parses `<T, U>`, if it is there. The names become types of the current scope."""
+        """Parses type parameters, `<T, U>`, if there are any. Their names become types of the
+        current scope."""
         if not self.cursor.accept("<"):
             return ()
         return self.cursor.comma_list(self._type_parameter, ">")

@@ -1,7 +1,8 @@
-"""The types of P4_16 as values: the types of expressions after names are resolved.
+"""The types of P4_16 as values. The checker gives such a type to every expression.
 
-All are immutable and compare by structure. Types with a declaration (structs, enums, externs, ...)
-compare by their declaration and type arguments. `str(type)` is the type as a user would write it.
+All types are immutable and compare by structure. Types with a declaration (structs, enums, externs,
+...) compare by their declaration and type arguments. `str(type)` is the type as a user would write
+it.
 """
 
 from agglab.compiler.types.base import (

@@ -1,4 +1,5 @@
-"""Types that are not made of other types, and types that give a name to another type."""
+"""The classes of types that are not made of other types, and of types that give a name to another
+type."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ class Unknown(Type):
 
 @dataclass(frozen=True, slots=True)
 class Bits(Type):
-    """`bit<width>`, or `int<width>` if signed."""
+    """The type `bit<width>`, or `int<width>` if signed."""
 
     width: int
     signed: bool = False
@@ -34,7 +35,7 @@ class Bits(Type):
 
 @dataclass(frozen=True, slots=True)
 class Varbit(Type):
-    """`varbit<width>`, which has at most `width` bits."""
+    """The type `varbit<width>`, whose values have at most `width` bits."""
 
     width: int
 
@@ -44,7 +45,7 @@ class Varbit(Type):
 
 @dataclass(frozen=True, slots=True)
 class Integer(Type):
-    """`int`, whose values have arbitrary precision and are known at compile time."""
+    """The type `int`, whose values have arbitrary precision and are known at compile time."""
 
     def __str__(self) -> str:
         return "int"
@@ -64,7 +65,8 @@ class String(Type):
 
 @dataclass(frozen=True, slots=True)
 class Error(Type):
-    """`error`. Its members are EnumMember declarations, numbered in TypedProgram.error_codes."""
+    """The type `error`. Its members are EnumMember declarations, numbered in
+    TypedProgram.error_codes."""
 
     def __str__(self) -> str:
         return "error"
@@ -100,8 +102,8 @@ class State(Type):
 
 @dataclass(frozen=True, slots=True)
 class TypeVariable(Type):
-    """A type parameter inside its own declaration. Bindings use the parameter's declaration as
-    key."""
+    """A type parameter, as a type inside the declaration that has the parameter. Bindings use the
+    parameter's declaration as key."""
 
     declaration: ast.TypeParameter
 
@@ -111,7 +113,7 @@ class TypeVariable(Type):
 
 @dataclass(frozen=True, slots=True)
 class NewType(Type):
-    """`type underlying name`."""
+    """A new type, which `type underlying name` declares."""
 
     declaration: ast.TypedefDeclaration
     underlying: Type = field(compare=False)
@@ -132,7 +134,8 @@ class Enum(Type):
 
 @dataclass(frozen=True, slots=True)
 class SerializableEnum(Type):
-    """`enum bit<W> E { ... }`; the members' values are in TypedProgram.enum_values."""
+    """An enum with an underlying type, `enum bit<W> E { ... }`. The members' values are in
+    TypedProgram.enum_values."""
 
     declaration: ast.EnumDeclaration
     underlying: Bits = field(compare=False)

@@ -1,4 +1,5 @@
-"""Types made of other types: structs, headers, stacks, tuples, lists, sets, literals."""
+"""The classes of types made of other types: structs, headers, stacks, tuples, lists, sets and
+literals."""
 
 from __future__ import annotations
 
@@ -76,7 +77,8 @@ class ActionRun(Type):
 
 @dataclass(frozen=True, slots=True)
 class Stack(Type):
-    """A header stack. element: a Header or HeaderUnion (or a type variable)."""
+    """A header stack or another array. element: a Header or HeaderUnion for header stacks, any
+    other type (or a type variable) for arrays."""
 
     element: Type
     size: int
@@ -95,7 +97,7 @@ class Tuple(Type):
 
 @dataclass(frozen=True, slots=True)
 class List(Type):
-    """`list<element>`: a list of any length, known at compile time."""
+    """The type `list<element>`: a list of any length, known at compile time."""
 
     element: Type
 

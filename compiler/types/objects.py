@@ -1,4 +1,4 @@
-"""Types of whatever can be called, applied or constructed."""
+"""The classes of types of what can be called, applied or constructed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ class ParameterType:
 
 @dataclass(frozen=True, slots=True)
 class Function(Type):
-    """A function, extern function, method, or constructor, whose result is its own type."""
+    """The type of a function, extern function, method or constructor. The result of a constructor
+    is the constructed type."""
 
     declaration: ast.FunctionDeclaration | None
     type_parameters: tuple[ast.TypeParameter, ...]
@@ -40,7 +41,7 @@ class Function(Type):
 
 @dataclass(frozen=True, slots=True)
 class Overloads(Type):
-    """The type of a name that stands for several functions, of which a call chooses one."""
+    """The type of a name that several functions share. A call chooses one of them."""
 
     functions: tuple[Function, ...]
 

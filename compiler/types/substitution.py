@@ -1,4 +1,4 @@
-"""Replacement of type variables by types."""
+"""Replaces type variables by types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The width of a type in bits."""
+"""Computes the width of a type in bits."""
 
 from __future__ import annotations
 

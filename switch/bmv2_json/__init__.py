@@ -1,2 +1,2 @@
-"""The reader from BMv2 JSON to the model, with one module for each group of the document's
-members."""
+"""Reads BMv2 JSON into the model (model.py). Each module reads a group of related members of the
+JSON document."""

@@ -1,4 +1,5 @@
-"""Actions and their primitives. Equivalent primitives are read as one: see SPELLINGS."""
+"""Reads actions and their primitives. Primitives with different names and the same meaning are read
+as one (see SPELLINGS)."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ def read_string(_reader: Reader, node: Node) -> str:
 
 
 def named(what: str, kind: str, table: str) -> Callable[[Reader, Node], Argument]:
-    """Returns a reader of {"type": kind, "value": name}, where the names are those of
+    """Returns a reader of {"type": kind, "value": name}. The name must be one of those in
     scope.<table>."""
 
     def read(reader: Reader, node: Node) -> Argument:
@@ -188,7 +189,8 @@ def read_spelling(
 
 
 def check_types(primitive: Primitive, node: Node) -> None:
-    """Checks the rules about arguments that do not follow from their kinds."""
+    """Checks those rules about a primitive's arguments that do not follow from the kinds of the
+    arguments."""
     args = primitive.args
     if primitive.op == "assign_header":
         left, right = header_type_of(args[0]), header_type_of(args[1])  # type: ignore[arg-type]
@@ -228,7 +230,7 @@ def check_stacks(primitive: Primitive, node: Node) -> None:
 
 
 def check_jumps(primitives: tuple[Primitive, ...], nodes: list[Node]) -> None:
-    """Checks that jumps lead to a primitive of the action or to its end."""
+    """Checks that each jump leads to a primitive of the same action or to the action's end."""
     for i, primitive in enumerate(primitives):
         if primitive.op in ("_jump", "_jump_if_zero"):
             target = primitive.args[-1]

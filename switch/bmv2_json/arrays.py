@@ -1,4 +1,4 @@
-"""Registers, counters, meters, learn lists and value sets."""
+"""Reads registers, counters, meters, learn lists and value sets."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def read_learn_lists(root: Node, scope: Scope) -> None:
 
 
 def read_value_sets(root: Node, scope: Scope) -> None:
-    """Reads the parser's value sets. The states of the parser tell later with which fields they are
-    compared."""
+    """Reads the parser's value sets. The fields that are compared with a value set become known
+    only when the states of the parser are read."""
     for node in root.list("parse_vsets"):
         size = node.get("max_size")
         limit = size.integer(0, 2**31 - 1) if size else None

@@ -1,4 +1,4 @@
-"""Calculations: hashes over fields, constants, headers and the payload."""
+"""Reads calculations: hashes over fields, constants, headers and the payload."""
 
 from __future__ import annotations
 

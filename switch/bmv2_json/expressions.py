@@ -1,4 +1,4 @@
-"""Reads expressions: a type-checked tree from nested {"type", "value"} objects."""
+"""Reads expressions: makes a type-checked tree of nested {"type", "value"} objects."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def is_variable(data: Expression) -> bool:
 
 
 def header_type_of(header: HeaderExpression) -> HeaderType:
-    """Returns the type of the header that the expression yields, which is the same for every
-    choice."""
+    """Returns the type of the header that the expression yields. Every header that the expression
+    may yield has this type."""
     if isinstance(header, HeaderRef):
         return header.header.type
     if isinstance(header, StackElement | LastElement):
@@ -85,7 +85,7 @@ def header_type_of(header: HeaderExpression) -> HeaderType:
 
 
 def sample_union(union: UnionExpression) -> Union:
-    """Returns a union of the type that the expression yields."""
+    """Returns one of the unions that the expression may yield, as an example of their type."""
     if isinstance(union, UnionRef):
         return union.union
     assert isinstance(union, UnionElement | LastUnion)
@@ -93,7 +93,8 @@ def sample_union(union: UnionExpression) -> Union:
 
 
 class Reader:
-    """A reader of expressions. params: those of the enclosing action."""
+    """A reader of expressions. params: the parameters of the action that contains the
+    expressions."""
 
     def __init__(
         self, scope: Scope, params: tuple[Param, ...] = (), in_parser: bool = False

@@ -93,8 +93,8 @@ def read_header(node: Node, scope: Scope, seen: set[int]) -> None:
 
 
 def members(node: Node, scope: Scope) -> tuple[Header, ...]:
-    """Returns the headers whose ids a stack or union lists. Each header belongs to only one of
-    them."""
+    """Returns the headers whose ids a stack or union lists. Refuses a header that belongs to
+    another stack or union already."""
     found = []
     for item in node.elements():
         header = scope.headers_by_id.get(item.integer(0, 2**31 - 1))

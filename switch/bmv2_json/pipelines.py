@@ -31,7 +31,8 @@ PRIORITY_LIMIT = 2**31 - 1
 
 
 class PipelineReader:
-    """A reader of one pipeline. tables: those read so far, from which the numbering continues."""
+    """A reader of one pipeline. tables: the tables read so far, after which the numbering
+    continues."""
 
     def __init__(self, scope: Scope, tables: dict[str, Table]) -> None:
         self.scope = scope
@@ -240,8 +241,8 @@ class PipelineReader:
 
 
 def share_actions(node: Node, profile: Profile, actions: tuple[Action, ...]) -> None:
-    """Adds the actions of a table to its profile, by name. Each table may have its own copy of an
-    action."""
+    """Adds the actions of a table to the table's action profile, by name. In the JSON, each table
+    may have a separate copy of an action."""
     for action in actions:
         known = profile.action(action.name)
         if known is None:

@@ -1,5 +1,5 @@
-"""The objects read so far, by name or id. A failed look-up raises an error that names the place in
-the JSON."""
+"""Keeps the objects read so far, by name or id. A failed look-up raises an error that names the
+place in the JSON."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CORE_ERRORS = (
 
 @dataclass
 class Scope:
-    """Everything to which the rest of the document may refer."""
+    """The objects read so far, to which the rest of the document may refer."""
 
     header_types: dict[str, HeaderType] = field(default_factory=dict)
     headers: dict[str, Header] = field(default_factory=dict)
@@ -81,7 +81,8 @@ class Scope:
         return self.find(node, "header union stack", self.union_stacks)
 
     def field_of(self, node: Node, header_type: HeaderType) -> Field | None:
-        """Returns the field of a type that `node` names, or None for the hidden field `$valid$`."""
+        """Returns the field of `header_type` that `node` names, or None for the hidden field
+        `$valid$`."""
         name = node.text()
         if name == "$valid$":
             return None
@@ -101,14 +102,14 @@ class Scope:
 
 
 def claim(known: dict[str, T], node: Node, name: str, value: T) -> None:
-    """Adds an object under its name, which must be new."""
+    """Adds an object under its name. Refuses a name that is in use."""
     if name in known:
         raise node.error(f"'{name}' exists twice")
     known[name] = value
 
 
 def claim_id(seen: set[int], node: Node) -> int:
-    """Returns the id of an object, which must be new."""
+    """Returns the id of an object. Refuses an id that was seen before."""
     number = node["id"].integer(0, 2**31 - 1)
     if number in seen:
         raise node["id"].error(f"id {number} exists twice")

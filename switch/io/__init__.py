@@ -21,8 +21,8 @@ from agglab.switch.io import native
 
 
 class PacketLoopError(Exception):
-    """An interface or file that the loop cannot use. The message is one line that includes the
-    remedy."""
+    """Raised for an interface or file that the packet loop cannot use. The message is one line that
+    includes the remedy."""
 
     def __init__(self, message: str, code: int = 0) -> None:
         super().__init__(message)
@@ -31,7 +31,7 @@ class PacketLoopError(Exception):
 
 
 class PipelineHandle(Protocol):
-    """The part of a compiled program that the packet loop needs; `switch.Pipeline` provides it."""
+    """The part of a compiled program that the packet loop needs. `switch.Pipeline` provides it."""
 
     @property
     def handle(self) -> int:
@@ -49,11 +49,11 @@ class PipelineHandle(Protocol):
 
 @dataclass(frozen=True)
 class Loss:
-    """Seeded loss at one side of a port.
+    """A rule by which frames are dropped at one side of a port. Equal rules drop the same frames.
 
-    It applies to the frames that come from the interface or, with `outgoing`, to those that go to
-    it. These are counted from 0. Frame k is dropped if output k of splitmix64, started at `key`, is
-    below `threshold`, which is between 0 and 2^64.
+    The rule applies to the frames that come from the interface or, with `outgoing`, to those that
+    go to it. These frames are counted from 0. Frame k is dropped if output k of splitmix64, started
+    at `key`, is below `threshold`, which is between 0 and 2^64.
     """
 
     port: int
@@ -63,7 +63,7 @@ class Loss:
 
     @property
     def name(self) -> str:
-        """The name in the statistics of the frames that are lost in this way."""
+        """The name under which the statistics count the frames that this rule drops."""
         return "drop_out" if self.outgoing else "drop_in"
 
 
@@ -172,7 +172,7 @@ class PacketLoop(Closing):
 
     def stats(self) -> dict[str, Any]:
         """Returns the counters since the start: those of each port and of the thread, and the
-        program's drops by reason."""
+        frames that the program dropped, by reason."""
         ports = {str(port): self._port_stats(port) for port in self._names}
         loop = native.LoopStats()
         self._lib.loop_read_stats(self._loop, ctypes.byref(loop))
@@ -196,8 +196,8 @@ class PacketLoop(Closing):
         return {**native.as_dict(stats), "numbers": numbers[:kept]}
 
     def stop(self) -> None:
-        """Ends the thread. Statistics can be read until `close()`, which also completes the
-        captures."""
+        """Ends the forwarding thread. Statistics can be read until `close()`, which also completes
+        the captures."""
         self._lib.loop_stop(self._loop)
 
     def close(self) -> None:

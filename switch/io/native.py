@@ -1,4 +1,4 @@
-"""The C side of the packet loop for ctypes: the structures and signatures of loop.h."""
+"""Declares the C functions and structures of the packet loop (loop.h) for ctypes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Statistics for other processes, from a Unix socket that sends one line of JSON on each
-connection."""
+"""Serves statistics to other processes: a Unix socket sends one line of JSON on each connection."""
 
 from __future__ import annotations
 
@@ -16,7 +15,8 @@ RETRY_S = 0.1
 
 
 def taken(path: str | Path) -> bool:
-    """Whether a Unix socket's path is taken. A socket on which nobody listens is removed."""
+    """Whether a file, or a Unix socket on which a process listens, is at `path`. A socket on which
+    nobody listens is removed."""
     if not os.path.lexists(path):
         return False
     if not Path(path).is_socket():

@@ -16,7 +16,7 @@ election ids, as long as the switch runs."""
 
 
 class Client(Protocol):
-    """The stream of one controller."""
+    """The interface of one controller's stream, to which messages can be sent."""
 
     def send(self, message: p4runtime_pb2.StreamMessageResponse) -> None:
         """Queues a message to the controller."""
@@ -51,8 +51,8 @@ class Arbitration:
         self._roles: dict[str, _Role] = {}
 
     def update(self, client: Client, message: p4runtime_pb2.MasterArbitrationUpdate) -> None:
-        """Records that a controller introduces itself or changes its election id. Raises
-        StatusError, which ends the controller's stream."""
+        """Records that a controller has connected or changed its election id. Raises StatusError,
+        which ends the controller's stream, if the message is not allowed."""
         name = message.role.name
         election_id = None
         if message.HasField("election_id"):
@@ -132,7 +132,8 @@ class Arbitration:
             )
 
     def is_primary(self, client: Client) -> bool:
-        """Whether packets may come from and go to this stream."""
+        """Whether this controller is the primary of its role. Only primaries send and receive
+        packets."""
         return any(role.primary is client for role in self._roles.values())
 
     def primaries(self) -> list[Client]:

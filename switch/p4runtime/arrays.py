@@ -1,4 +1,5 @@
-"""The entities CounterEntry, DirectCounterEntry and RegisterEntry."""
+"""The classes that read and write the entities CounterEntry, DirectCounterEntry and
+RegisterEntry."""
 
 from __future__ import annotations
 
@@ -116,7 +117,8 @@ class DirectCounters:
 
 
 class Registers:
-    """The registers of one loaded program. BMv2's own server gives no access to registers."""
+    """The registers of one loaded program. This server gives access to registers, which BMv2's
+    server does not."""
 
     def __init__(self, index: P4InfoIndex, pipeline: Pipeline) -> None:
         self._arrays = index.registers

@@ -1,5 +1,5 @@
-"""P4Runtime's binary strings, which are big endian. The server sends the shortest form, and accepts
-every length if the value fits."""
+"""Converts P4Runtime's binary strings, which are big endian. The server sends the shortest form. It
+accepts strings of any length if the value fits."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ text travels as a header of the answer."""
 
 
 def decode(value: bytes, bits: int, what: str) -> int:
-    """Returns the unsigned integer. what: the name of the field for the error, if the value is
-    empty or wider than `bits`."""
+    """Returns the unsigned integer that a binary string holds. Refuses a value that is empty or
+    wider than `bits`. what: the name of the field for the error message."""
     if not value:
         raise invalid(f"{what}: the value is empty; {bits} bits are expected")
     number = int.from_bytes(value, "big")
@@ -27,7 +27,8 @@ def encode(number: int) -> bytes:
 
 
 def decode_signed(value: bytes, bits: int, what: str) -> int:
-    """Returns the unsigned register content of `bits` bits for a value in two's complement."""
+    """Returns the register content for a signed value, which is given in two's complement. The
+    content is an unsigned number of `bits` bits."""
     if not value:
         raise invalid(f"{what}: the value is empty; {bits} bits are expected")
     number = int.from_bytes(value, "big", signed=True)
@@ -37,8 +38,8 @@ def decode_signed(value: bytes, bits: int, what: str) -> int:
 
 
 def encode_signed(content: int, bits: int) -> bytes:
-    """Returns the shortest two's complement string for an unsigned register content of `bits`
-    bits."""
+    """Returns the shortest two's complement string for a register content, which is an unsigned
+    number of `bits` bits."""
     number = content - (1 << bits) if content >> (bits - 1) else content
     magnitude = number if number >= 0 else ~number
     return number.to_bytes(magnitude.bit_length() // 8 + 1, "big", signed=True)

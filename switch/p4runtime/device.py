@@ -1,5 +1,5 @@
-"""The switch as P4Runtime sees it: the running program with its entities, and at most one saved
-program."""
+"""The switch as P4Runtime sees it: the running program with its entities, and at most one program
+that is saved but not yet running."""
 
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ class Forwarding:
             raise invalid(str(error)) from error
 
     def before(self, update: Update) -> list[Update]:
-        """Returns the updates that would undo an update, in the order in which to make them. This
-        is called before the update itself is made."""
+        """Returns the updates that would undo `update`, in the order in which they have to be made.
+        Must be called before `update` is made."""
         name = _entity_name(update.entity)
         if name == "table_entry":
             held = self.tables.held(update.type, update.entity.table_entry)
@@ -111,7 +111,8 @@ class Forwarding:
         return [Update(type=kind, entity=entity) for entity in held]
 
     def write_all(self, updates: list[Update]) -> list[StatusError | None]:
-        """Applies all updates or, if one fails, none. Returns the outcome of each."""
+        """Applies all updates or, if one fails, none. Returns for each update None or an
+        error. If one update fails, the error of all others is ABORTED."""
         undo: list[Update] = []
         for done, update in enumerate(updates):
             try:
@@ -206,8 +207,8 @@ class Device:
         self._running = pipeline
 
     def describe(self, p4info: p4info_pb2.P4Info, config: bytes) -> None:
-        """Makes clients able to use the program that runs already. Raises StatusError if the P4Info
-        does not belong to it."""
+        """Gives clients access to the program that runs already. Raises StatusError if the P4Info
+        does not belong to this program."""
         assert self._running is not None
         message = p4runtime_pb2.ForwardingPipelineConfig(p4info=p4info, p4_device_config=config)
         self._committed = Forwarding(message, self._running, self._links)
@@ -251,12 +252,12 @@ class Device:
             raise invalid(f"config.p4_device_config: {error}") from error
 
     def discard(self, prepared: Forwarding | None) -> None:
-        """Releases a prepared configuration that is not used."""
+        """Releases a prepared configuration that will not be used."""
         if prepared is not None:
             prepared.pipeline.close()
 
     def configure(self, action: int, prepared: Forwarding | None) -> None:
-        """Verifies, saves or commits a prepared configuration, as the action says."""
+        """Verifies, saves or commits a prepared configuration, as `action` says."""
         if prepared is None:
             self._commit_saved()
         elif action == SetForwardingPipelineConfigRequest.VERIFY:
@@ -312,7 +313,7 @@ class Device:
 
     @property
     def watched(self) -> bool:
-        """Whether the running program can have messages for controllers."""
+        """Whether the running program can have messages for controllers now."""
         running = self._committed
         return running is not None and (running.digests.wanted or running.tables.timed)
 

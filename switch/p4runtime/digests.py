@@ -1,4 +1,5 @@
-"""The entity DigestEntry, and the lists of samples that are sent to controllers."""
+"""The classes that serve the entity DigestEntry, and make the lists of samples that are sent to
+controllers."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ Sample = tuple[int, ...]
 
 @dataclass
 class _Stream:
-    """One digest for which a controller has asked. Times are in ns of the monotonic clock."""
+    """One digest that a controller has asked for, with the samples that wait to be sent. Times are
+    in ns of the monotonic clock."""
 
     digest: Digest
     encode: Encoder
@@ -36,7 +38,8 @@ class _Stream:
     are not to be sent twice."""
 
     def add(self, sample: Sample, now_ns: int) -> None:
-        """Keeps a sample, unless an equal one waits or was sent and may not be sent again yet."""
+        """Keeps a sample until it is sent. Ignores a sample if an equal one waits, or was sent and
+        must not be sent again yet."""
         if now_ns < self.unacknowledged.get(sample, (0, 0))[1]:
             return
         if self.config.ack_timeout_ns:
@@ -73,7 +76,8 @@ class _Stream:
         }
 
     def acknowledge(self, list_id: int) -> None:
-        """Forgets the samples of a list, so that equal samples count as new."""
+        """Handles a controller's acknowledgement: forgets the samples of a list, so that equal
+        samples count as new."""
         self.unacknowledged = {
             sample: sent for sample, sent in self.unacknowledged.items() if sent[0] != list_id
         }

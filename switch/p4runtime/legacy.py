@@ -1,6 +1,6 @@
-"""Device configurations of older controllers: BMv2 JSON inside a p4.tmp.P4DeviceConfig.
+"""Reads device configurations of older controllers: BMv2 JSON inside a p4.tmp.P4DeviceConfig.
 
-The p4lang tutorials still send them. Only the member `device_data` of this message is used here.
+The p4lang tutorials still send these. Only the member `device_data` of the message is used.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class Links:
         return port in self._interfaces or port in self._always
 
     def up(self, port: int) -> bool:
-        """Whether the port is up, so that frames sent to it can arrive somewhere."""
+        """Whether the port is up, so that a frame sent to the port can reach a neighbor."""
         return port in self._up
 
     def _look(self) -> frozenset[int]:
@@ -43,7 +43,8 @@ class Links:
         return self._always.union(running)
 
     def watch(self, changed: Callable[[], None]) -> None:
-        """Calls `changed`, in a thread of its own, after each change until `close`."""
+        """Calls `changed` after each change of a port's state until `close`. The calls come from a
+        separate thread."""
         try:
             notices = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
             notices.bind((0, RTMGRP_LINK))

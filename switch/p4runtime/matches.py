@@ -108,13 +108,13 @@ _DECODERS: dict[str, Callable[[Field, p4runtime_pb2.FieldMatch, str], Match]] = 
 
 
 def encode_match(table: Table, key: Sequence[Match]) -> list[p4runtime_pb2.FieldMatch]:
-    """Returns the canonical messages: values are as short as possible, and fields that match
-    anything are left out."""
+    """Returns the match fields of a message in canonical form: values are as short as possible, and
+    fields that match anything are left out."""
     return encode_key(table.fields, key)
 
 
 def encode_key(fields: Sequence[Field], key: Sequence[Match]) -> list[p4runtime_pb2.FieldMatch]:
-    """Returns the canonical messages for any match fields."""
+    """Returns match fields in the same form as `encode_match`, for any object with match fields."""
     pairs = zip(fields, key, strict=True)
     return [_encode_field(field, match) for field, match in pairs if not _is_wildcard(field, match)]
 
@@ -144,8 +144,8 @@ def _encode_field(field: Field, match: Match) -> p4runtime_pb2.FieldMatch:
 def decode_action(
     index: P4InfoIndex, table: Table, message: p4runtime_pb2.TableAction, default: bool
 ) -> tuple[Action, tuple[int, ...]]:
-    """Returns the action and its arguments, checked against the table's list and the action's
-    scope."""
+    """Returns the action and its arguments. Refuses an action that the table does not list, or does
+    not allow in this place. default: whether the place is the default entry."""
     kind = message.WhichOneof("type")
     if kind is None:
         raise invalid(f"table {table.name}: no action is given")

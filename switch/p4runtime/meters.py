@@ -1,5 +1,5 @@
-"""The entities MeterEntry and DirectMeterEntry. Rates are per second. A meter without a
-configuration makes all packets green."""
+"""The classes that read and write the entities MeterEntry and DirectMeterEntry. Rates are per
+second. A meter without a configuration marks all packets green."""
 
 from __future__ import annotations
 

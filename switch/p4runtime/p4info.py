@@ -1,4 +1,4 @@
-"""A P4Info by id, with which the messages of a client are checked and translated."""
+"""Indexes a P4Info by id. The index is used to check and translate the messages of clients."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ class Table:
 
     @property
     def needs_priority(self) -> bool:
-        """Whether entries have a priority, which is then part of their key."""
+        """Whether entries of this table have a priority. The priority is then part of an entry's
+        key."""
         return any(field.kind in WITH_PRIORITY for field in self.fields)
 
 
@@ -93,8 +94,8 @@ class Digest:
 
 @dataclass(frozen=True)
 class Array:
-    """An indirect counter, a meter or a register. kind: the type of a register's cells (bit, int or
-    bool)."""
+    """An indirect counter, a meter or a register. kind: for registers only, the type of the cells
+    (bit, int or bool)."""
 
     id: int
     name: str
@@ -181,7 +182,8 @@ class P4InfoIndex:
                     _check_cells(f"{kind} {thing.name}", thing.size, existing[thing.name].size)
 
     def _narrow(self, program: Program, known: Mapping[str, ProgramAction]) -> None:
-        """Gives each field with a translated type as many bits as the program has for it."""
+        """Sets the width of each field whose type P4Runtime translates to the width that the
+        program has for the field."""
         for id_, table in self.tables.items():
             keys = program.tables[table.name].keys if table.name in program.tables else ()
             widths = [key.bits for key in keys]
@@ -200,7 +202,7 @@ class P4InfoIndex:
 
 
 def entries(known: Any) -> list[tuple[str, Any]]:
-    """Returns the entries of a map. Classes generated for protobuf 3 have lists of entries in place
+    """Returns the entries of a map. Classes generated for protobuf 3 have lists of entries instead
     of maps."""
     return list(known.items()) if hasattr(known, "items") else [(e.key, e.value) for e in known]
 

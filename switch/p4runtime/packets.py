@@ -1,4 +1,4 @@
-"""Packet-in and packet-out: the CPU port's frames as P4Runtime messages.
+"""Translates packet-in and packet-out: frames of the CPU port to P4Runtime messages, and back.
 
 The program puts a packet_in header in front of each frame that it sends to the CPU port. It expects
 a packet_out header in front of each frame from that port. P4Info's controller_packet_metadata says
@@ -20,7 +20,8 @@ MAX_FRAME = 65535 + 18
 
 
 def header_bytes(fields: Sequence[Field]) -> int:
-    """Returns the length of a controller header in bytes. These headers consist of whole bytes."""
+    """Returns the length in bytes of a controller header with these fields. Such a header consists
+    of whole bytes."""
     return sum(field.bits for field in fields) // 8
 
 

@@ -1,4 +1,5 @@
-"""The entities ActionProfileMember and ActionProfileGroup, and the action sets of table entries."""
+"""The classes that serve the entities ActionProfileMember and ActionProfileGroup, and the action
+sets of table entries."""
 
 from __future__ import annotations
 
@@ -39,8 +40,8 @@ class _Group:
 
 @dataclass(frozen=True)
 class Choice:
-    """One member of a group. weight: how often it is in the group. watched: the port on which it
-    depends, if any."""
+    """One member of a group. weight: how often the member is in the group. watched: the port that
+    must be up for packets to choose the member, if any."""
 
     member: Member
     weight: int
@@ -159,8 +160,8 @@ class ActionProfiles:
         groups[message.group_id].message.max_size = max_size
 
     def _active(self, choices: Iterable[Choice]) -> list[Member]:
-        """Returns the members that packets may choose: those whose port is up. Each is listed as
-        often as its weight says."""
+        """Returns the members that packets may choose: those that watch no port or whose port is
+        up. Each member is listed as often as its weight says."""
         return [
             choice.member
             for choice in choices
@@ -271,7 +272,7 @@ class ActionProfiles:
         return made
 
     def release(self, made: ActionSet) -> None:
-        """Deletes the group and members that make_set made. Nothing may refer to them any more."""
+        """Deletes the group and members that make_set made. No entry may refer to them any more."""
         del self._sets[made.profile.id, made.group]
         self._pipeline.profiles.delete_group(made.profile.name, made.group)
         for choice in made.choices:
@@ -315,8 +316,8 @@ def _check_size(profile: Profile, where: str, weight: int, max_size: int) -> Non
 
 @contextlib.contextmanager
 def _in_use(where: str) -> Iterator[None]:
-    """Turns an error of a deletion into FAILED_PRECONDITION. The id is known, so the only possible
-    cause is that something still refers to it."""
+    """Turns an error of a deletion into FAILED_PRECONDITION. The id is known to exist, so that the
+    only possible cause is an object that still refers to it."""
     try:
         yield
     except PipelineError as error:

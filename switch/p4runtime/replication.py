@@ -1,4 +1,5 @@
-"""The entity PacketReplicationEngineEntry: multicast groups and clone sessions."""
+"""The class that serves the entity PacketReplicationEngineEntry: multicast groups and clone
+sessions."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ Replicas = list[tuple[int, int]]
 
 
 class Replication:
-    """The groups and sessions as clients wrote them."""
+    """The multicast groups and clone sessions of one loaded program, as clients wrote them."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline

@@ -33,7 +33,7 @@ has timeouts."""
 
 
 class AddressError(Exception):
-    """An address on which the server cannot listen. The message is one line."""
+    """Raised for an address on which the server cannot listen. The message is one line."""
 
 
 class Server:
@@ -48,8 +48,8 @@ class Server:
         links: Links | None = None,
         credentials: grpc.ServerCredentials | None = None,
     ) -> None:
-        """Binds the address. credentials: with them the server uses TLS. Only this user has access
-        to a Unix socket."""
+        """Binds the address. With `credentials`, the server uses TLS. On a Unix socket, only the
+        user who runs the server has access."""
         options = [
             # Two servers must not share a port: the second would get some of the calls.
             ("grpc.so_reuseport", 0),
@@ -99,7 +99,8 @@ class Server:
             watched = self._service.send_notices()
 
     def stop(self) -> None:
-        """Ends all calls and streams. When it returns, none of them acts on the device any more."""
+        """Ends all calls and streams. When this method returns, no call acts on the device any
+        more."""
         self._stopping.set()
         self._links.close()
         self._grpc.stop(grace=None).wait()

@@ -80,7 +80,8 @@ class P4RuntimeService(p4runtime_pb2_grpc.P4RuntimeServicer):
     def Read(
         self, request: p4runtime_pb2.ReadRequest, context: grpc.ServicerContext
     ) -> Iterator[p4runtime_pb2.ReadResponse]:
-        """Yields everything that fits the queries, as it is at one moment between two writes."""
+        """Yields everything that fits the queries. All results show the state at one moment between
+        two writes."""
         with _errors_to(context), self._lock:
             self._arbitration.check_device(request.device_id)
             found = list(self._device.read(list(request.entities)))
@@ -92,8 +93,8 @@ class P4RuntimeService(p4runtime_pb2_grpc.P4RuntimeServicer):
         request: p4runtime_pb2.SetForwardingPipelineConfigRequest,
         context: grpc.ServicerContext,
     ) -> p4runtime_pb2.SetForwardingPipelineConfigResponse:
-        """Compiles the program, without the lock because that takes seconds, and then verifies,
-        saves or commits it."""
+        """Compiles the program, and then verifies, saves or commits it. The lock is not held while
+        the program is compiled, because that takes seconds."""
         with _errors_to(context):
             with self._lock:
                 self._check_primary(request)
@@ -272,7 +273,7 @@ class P4RuntimeService(p4runtime_pb2_grpc.P4RuntimeServicer):
 
 
 def _return(request: p4runtime_pb2.StreamMessageRequest, error: p4runtime_pb2.StreamError) -> None:
-    """Adds the message that was refused to the error."""
+    """Adds the refused message to the error that is sent back to its sender."""
     kind = request.WhichOneof("update")
     if kind == "packet":
         error.packet_out.packet_out.CopyFrom(request.packet)
@@ -284,7 +285,7 @@ def _return(request: p4runtime_pb2.StreamMessageRequest, error: p4runtime_pb2.St
 
 @contextlib.contextmanager
 def _errors_to(context: grpc.ServicerContext) -> Iterator[None]:
-    """Ends the RPC with the status that an error stands for."""
+    """Ends the RPC with the gRPC status for a StatusError or BatchError that the block raises."""
     try:
         yield
     except StatusError as error:

@@ -1,4 +1,4 @@
-"""Errors in P4Runtime's form: a canonical code and one clear line."""
+"""The classes of errors in P4Runtime's form: a canonical code and one line of text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Code(IntEnum):
 
 
 class StatusError(Exception):
-    """A request that is refused. code, message: sent to the client."""
+    """Raised for a request that is refused. code, message: what is sent to the client."""
 
     def __init__(self, code: Code, message: str) -> None:
         super().__init__(message)
@@ -49,8 +49,8 @@ above 8 KiB."""
 
 
 class BatchError(Exception):
-    """A Write of which some updates failed. results: one item for each update, None where it
-    succeeded."""
+    """Raised for a Write of which some updates failed. results: one item for each update, None if
+    the update succeeded."""
 
     def __init__(self, results: list[StatusError | None]) -> None:
         first = next(error for error in results if error)
@@ -60,8 +60,8 @@ class BatchError(Exception):
 
     def to_status(self) -> status_pb2.Status:
         """Returns a google.rpc.Status with a p4.v1.Error for every update (P4Runtime: error
-        reporting). If that is too large, only the first text and all codes are kept, and otherwise
-        only this error's own text."""
+        reporting). If this is too large, only the first text and all codes are kept. If even that
+        is too large, only the text of this error is kept."""
         for texts in (len(self.results), 1):
             status = self._status(texts)
             if status.ByteSize() <= MAX_STATUS_BYTES:

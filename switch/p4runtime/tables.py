@@ -1,5 +1,5 @@
-"""The entity TableEntry: the entries of all tables, as clients wrote them and as the program holds
-them."""
+"""The classes that serve the entity TableEntry: they keep the entries of all tables, as clients
+wrote them and as the program holds them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ Key = tuple[tuple[Match, ...], int]
 
 @dataclass
 class Stored:
-    """One entry: its canonical message (without counters), and its handle in the library."""
+    """One entry: its canonical message (without counters), and its handle in the running
+    program."""
 
     message: p4runtime_pb2.TableEntry
     handle: int
@@ -37,7 +38,7 @@ class Stored:
 
 @dataclass
 class Chosen:
-    """The target of an entry: an action, or a member or group of an action profile."""
+    """What an entry leads to: an action, or a member or group of an action profile."""
 
     message: p4runtime_pb2.TableAction
     action: str = ""
@@ -139,7 +140,7 @@ class TableEntries:
         self._write_resources(table, handle, message, rates)
 
     def _choose(self, table: Table, message: p4runtime_pb2.TableAction) -> Chosen:
-        """Returns the target of an entry. For an action set, also makes a group that belongs to the
+        """Returns what an entry leads to. For an action set, also makes a group that belongs to the
         entry."""
         if table.profile is None:
             action, args = decode_action(self._index, table, message, default=False)
@@ -231,7 +232,8 @@ class TableEntries:
 
     def held(self, kind: int, message: p4runtime_pb2.TableEntry) -> list[Entity]:
         """Returns the entry that a write would change, in a form that restores it, or an empty list
-        if there is none. The form includes the entry's counter if the write changes that."""
+        if there is no such entry. The form includes the entry's counter if the write changes the
+        counter."""
         try:
             table = find(self._index.tables, "table", message.table_id)
             if message.is_default_action:
@@ -264,8 +266,9 @@ class TableEntries:
         return list(self._contents[table.id].entries.values())
 
     def chosen(self, table: Table, query: p4runtime_pb2.TableEntry) -> list[Stored]:
-        """Returns the entry that a query's match names, or raises NOT_FOUND. Without a match,
-        returns all entries except the default one, which is_default_action requests."""
+        """Returns the entries that a query asks for. With a match, this is one entry, or NOT_FOUND
+        is raised. With is_default_action, it is the default entry. Otherwise it is all other
+        entries."""
         one = query.match or query.is_default_action
         return [self.find(table, query)] if one else self.entries(table)
 
@@ -299,7 +302,7 @@ class TableEntries:
         return entity
 
     def _touch(self, table: Table, stored: Stored) -> None:
-        """Records the time if the entry was hit since the last call."""
+        """Records the time of a hit if a packet has matched the entry since the last call."""
         if self._pipeline.tables.take_hit(table.name, stored.handle):
             stored.last_hit_ns = stored.noticed_ns = self._clock_ns()
 
@@ -380,7 +383,7 @@ def _key(table: Table, message: p4runtime_pb2.TableEntry) -> Key:
 
 
 def _check_fields(table: Table, message: p4runtime_pb2.TableEntry) -> None:
-    """Refuses fields that are not allowed in a write."""
+    """Refuses a message with fields that are not allowed in a write."""
     if message.is_const:
         raise invalid(f"table {table.name}: is_const may not be set in a write")
     if message.HasField("meter_counter_data"):

@@ -1,4 +1,5 @@
-"""The server's certificate and key, and the authority of the clients that it accepts."""
+"""Reads the server's TLS certificate and key, and the certificate of the authority that signs
+clients' certificates."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from agglab.switch.options import TlsFiles
 
 
 class TlsError(Exception):
-    """A file that cannot be used. The message is one line."""
+    """Raised for a file that cannot be used. The message is one line."""
 
 
 def credentials(tls: TlsFiles) -> grpc.ServerCredentials:

@@ -1,4 +1,4 @@
-"""The entity ValueSetEntry: the members of parser value sets."""
+"""The class that serves the entity ValueSetEntry: the members of parser value sets."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The translator from the model to C: `translate(program)` returns the text of one translation unit
-(see unit.py)."""
+"""The translator from the model of a program to C. `translate(program)` returns the text of one C
+file (see unit.py)."""
 
 from agglab.switch.translate.unit import translate
 

@@ -1,4 +1,4 @@
-"""Translates actions: a C function for each action, and a block for each primitive."""
+"""Translates actions to C. An action becomes a function, and a primitive becomes a block in it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ MAX_ROUNDS = 1 << 16
 
 
 class ActionWriter:
-    """A writer of primitives. params: those of the enclosing action."""
+    """A writer of the C of primitives. params: the parameters of the action to which the primitives
+    belong."""
 
     def __init__(self, layout: Layout, out: Writer, params: tuple[Param, ...] = ()) -> None:
         self.layout = layout
@@ -76,8 +77,8 @@ class ActionWriter:
             self.out.line("uint32_t rounds = 0;")
 
     def count_round(self) -> None:
-        """Writes the check that ends an action with too many backward jumps. BMv2 hangs in an
-        endless loop."""
+        """Writes the check that ends an action after too many backward jumps. BMv2 itself would
+        never end an endless loop."""
         self.out.line(f"if (++rounds > {MAX_ROUNDS})")
         self.out.line("\treturn;")
 
@@ -130,8 +131,8 @@ class ActionWriter:
         self.out.line(f"{access(place.header, member)} = {store};")
 
     def cut(self, value: Data, bits: int) -> str:
-        """Returns C for the value modulo 2^bits. No code is needed if the C type of a field cuts
-        the value itself."""
+        """Returns C for the value modulo 2^bits. The plain value is returned if the C type of a
+        field that is so wide cuts the value in any case."""
         text = self.expressions.u64(value)
         found = self.expressions.ranges.of(value)
         small = found.low >= 0 and found.high < 1 << bits
@@ -192,8 +193,8 @@ class ActionWriter:
                 self.assign_header(HeaderRef("", one), HeaderRef("", other))
 
     def stack_arrays(self, stack: Expression) -> tuple[list[tuple[str, str, str]], int]:
-        """Returns (member of k, its place in the store, type name) of each array of a stack, and
-        the stack's size."""
+        """Returns the arrays that make a stack, and the stack's size. Each array is given as
+        (member of k, its place in the store, type name)."""
         if isinstance(stack, StackRef):
             types = [(self.layout.stacks[stack.stack], stack.stack.type)]
             size = len(stack.stack.headers)
@@ -273,8 +274,8 @@ class ActionWriter:
     # ---- state
 
     def register_index(self, register: Register, index: Data, wide: bool) -> str:
-        """Returns a variable with the index. BMv2 uses 32 bits of it in primitives and 64 in
-        expressions."""
+        """Returns a C variable with the index. BMv2 uses the lowest 32 bits of an index in
+        primitives, and 64 in expressions."""
         name = self.out.temporary("i")
         cast = "" if wide else "(uint32_t)"
         self.out.line(f"uint64_t {name} = {cast}{self.expressions.u64(index)};")

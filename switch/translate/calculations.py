@@ -70,8 +70,8 @@ class CalculationWriter:
         self.out.line("d = p->scratch;")
 
     def group_of(self, item: CalculationInput) -> int:
-        """Returns the number of the header with which an input is skipped if it is invalid, or -1
-        for inputs that are never skipped, such as constants."""
+        """Returns the number of the header to which an input belongs, or -1 for inputs without such
+        a header, such as constants. The input is skipped if the header is invalid."""
         return -1 if item.header is None or item.header.metadata else item.header.index
 
     def group_bits(self, items: list[CalculationInput]) -> int:
@@ -108,7 +108,8 @@ class CalculationWriter:
         return Piece(text, item.field.bits, item.field.wide)
 
     def write_group(self, header: int, items: list[CalculationInput]) -> None:
-        """Writes code that appends inputs which together are whole bytes."""
+        """Writes code that appends inputs that belong to the same header or to none. Together, the
+        inputs must be whole bytes."""
         if header < 0:
             with self.out.block(""):
                 self.append(items)
@@ -143,8 +144,8 @@ class CalculationWriter:
         self.flush(pieces)
 
     def sum_pieces(self, pieces: list[Piece]) -> None:
-        """Writes code that sums pieces which together are whole bytes, without storing them first
-        where that is possible."""
+        """Writes code that adds pieces to a sum. Together, the pieces must be whole bytes. Where
+        possible, they are not stored first."""
         for run in byte_runs(pieces):
             bits = sum(p.bits for p in run)
             assert bits % 8 == 0
@@ -217,7 +218,8 @@ def raw(layout: Layout, header: Header, field: Field) -> str:
 
 
 def write_verify(layout: Layout, out: Writer) -> None:
-    """Writes the checks after parsing. A check that fails sets the flag checksum_error."""
+    """Writes the C code that verifies checksums once a packet has been parsed. A checksum that is
+    wrong sets the flag checksum_error."""
     for checksum in layout.program.checksums:
         if not checksum.verify:
             continue
@@ -234,7 +236,7 @@ def write_verify(layout: Layout, out: Writer) -> None:
 
 
 def write_update(layout: Layout, out: Writer) -> None:
-    """Writes the updates of checksums before deparsing."""
+    """Writes the C code that updates checksums before a packet is deparsed."""
     for checksum in layout.program.checksums:
         if not checksum.update:
             continue

@@ -1,5 +1,5 @@
-"""Translates a control flow: a label for each table, conditional and action call, in an order
-without loops."""
+"""Translates a control flow to C. Each table, conditional and action call becomes a label. The
+jumps form no loop, because no packet reaches a node twice."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ from agglab.switch.translate.writer import Writer, comment
 
 
 def write_deparser(layout: Layout, out: Writer) -> None:
-    """Writes deparse(), with checksums and primitives, and headers_length() and emit_headers() for
-    its result."""
+    """Writes deparse(), which updates checksums and runs primitives. Also writes headers_length()
+    and emit_headers(), which measure and write the headers that remain valid."""
     deparser = layout.program.deparser
     with out.function("static void deparse(struct pipeline *p, struct packet *k, struct store *s)"):
         out.line("(void)p, (void)k, (void)s;")

@@ -44,7 +44,8 @@ from agglab.switch.translate.writer import Writer, access, u64
 
 
 class Expressions:
-    """A writer of expressions into `out`. params: those of the action that is being written."""
+    """A writer of expressions into `out`. params: the parameters of the action that is being
+    written."""
 
     def __init__(self, layout: Layout, out: Writer, params: tuple[Param, ...] = ()) -> None:
         self.layout = layout
@@ -58,7 +59,8 @@ class Expressions:
         return sum(p.bytes for p in self.params[:index])
 
     def exact(self, data: Data) -> Range:
-        """Returns the range of a value that is needed whole. Refuses a value that is too large."""
+        """Returns the range of a value all of whose bits are needed. Refuses a value that is too
+        large."""
         return check_size(data, self.ranges.of(data))
 
     def u64(self, data: Data) -> str:

@@ -1,5 +1,5 @@
-"""Translates header expressions to C: as values (a pointer for reading) and as targets (for
-changing, under a condition)."""
+"""Translates header expressions to C: to pointers for reading, and to targets that are changed
+under a condition."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ class HeaderAccess:
         return self.layout.types[header_type.name]
 
     def read(self, header: HeaderExpression) -> str:
-        """Returns a C pointer to const, which is valid until the packet changes."""
+        """Returns a C pointer to the header for reading. The pointer is valid until the packet
+        changes."""
         if isinstance(header, HeaderRef):
             return self.layout.place(header.header).header
         header_type = header_type_of(header)
@@ -74,8 +75,8 @@ class HeaderAccess:
         return union.stack, self.index(union.stack, data)
 
     def index(self, stack: Stack | UnionStack, data: Data | None) -> str:
-        """Returns a variable with the index. If `data` is None, it is the index of the last
-        element, which is too large in an empty stack."""
+        """Returns a C variable with the index. If `data` is None, it is the index of the last
+        element. In an empty stack, that index lies outside the stack."""
         text = self.expressions.u64(data) if data else f"{self.layout.next(stack)} - UINT64_C(1)"
         temporary = self.out.temporary("i")
         self.out.line(f"uint64_t {temporary} = {text};")
@@ -83,7 +84,8 @@ class HeaderAccess:
 
     @contextmanager
     def change(self, header: HeaderExpression) -> Iterator[Place]:
-        """Yields a header that the code written inside the `with` block changes."""
+        """Writes the condition under which a header exists, if there is one, around the code of the
+        `with` block. Yields the header, which this code may change."""
         place, guard = self.target(header)
         if guard is None:
             yield place

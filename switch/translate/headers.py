@@ -1,4 +1,4 @@
-"""Writes the functions of each header type: extract_, emit_, copy_, same_, swap_ and
+"""Writes the C functions of each header type: extract_, emit_, copy_, same_, swap_ and
 size_<type>."""
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from agglab.switch.translate.writer import Writer
 
 
 class HeaderFunctions:
-    """A writer of the functions of one header type."""
+    """A writer of the C functions of one header type."""
 
     def __init__(self, layout: Layout, out: Writer, header_type: HeaderType) -> None:
         self.layout = layout
@@ -102,7 +102,8 @@ class HeaderFunctions:
             self.out.line(f"return d + {sum(p.bits for p in pieces) // 8};")
 
     def write_copy(self) -> None:
-        """Writes the assignment of headers. An invalid source only makes the target invalid."""
+        """Writes copy_<type>(), which assigns one header to another. If the source is invalid, only
+        the target's validity changes."""
         with self.out.function(
             f"static inline void copy_{self.name}(struct t_{self.name} *h, {self.store}, "
             f"const struct t_{self.name} *from)"
@@ -123,8 +124,8 @@ class HeaderFunctions:
                     self.out.line(f"h->{member} = w->{member};")
 
     def write_same(self) -> None:
-        """Writes the comparison of headers. Headers are the same if both are valid and all their
-        fields are equal."""
+        """Writes same_<type>(), which compares two headers. They are the same if both are valid and
+        all their fields are equal."""
         parts = ["a->valid && b->valid"]
         for field in self.type.fields:
             member = self.member(field)
@@ -143,8 +144,8 @@ class HeaderFunctions:
             self.out.line("return " + "\n\t\t&& ".join(parts) + ";")
 
     def write_swap(self) -> None:
-        """Writes the exchange of two elements of a stack. A pointer into an element's own store
-        then points to the same bytes in their new place."""
+        """Writes swap_<type>(), which exchanges two elements of a stack. A pointer into an
+        element's part of the store then points to the same bytes in their new place."""
         with self.out.function(
             f"static inline void swap_{self.name}(struct t_{self.name} *a, "
             f"{self.store.replace('*w', '*wa')}, struct t_{self.name} *b, "

@@ -1,5 +1,5 @@
-"""The layout of everything in C: header structs, the packet, the store of wide fields, and
-registers.
+"""Chooses the layout of a program's state in C: header structs, the packet, the store of wide
+fields, and registers.
 
 A field of at most 64 bits is an unsigned integer member `f_p4_<name>` (two's complement if signed).
 A wider field is a pointer `w_p4_<name>` to big-endian bytes. These are in the frame, in the
@@ -41,7 +41,7 @@ QUEUEING = ("enq_timestamp", "enq_qdepth", "deq_timedelta", "deq_qdepth")
 
 
 def integer_type(bits: int) -> str:
-    """Returns the smallest unsigned C type that holds so many bits."""
+    """Returns the smallest unsigned C type with at least `bits` bits."""
     return next(f"uint{size}_t" for size in (8, 16, 32, 64) if bits <= size)
 
 
@@ -51,7 +51,8 @@ def type_bits(bits: int) -> int:
 
 @dataclass(frozen=True)
 class Place:
-    """A header in C: a pointer to its struct, and one to its part of the store if it has one."""
+    """A header in C: a pointer to its struct, and a pointer to its part of the store if the type
+    has wide fields."""
 
     header: str
     store: str
@@ -59,7 +60,8 @@ class Place:
 
 @dataclass(frozen=True)
 class RegisterPlace:
-    """A register's group, and its offset in an element of the group."""
+    """The place of a register: the number of a group of registers, and the register's offset in an
+    element of that group."""
 
     group: int
     offset: int
@@ -170,8 +172,8 @@ class Layout:
         out.line()
 
     def calculation_bytes(self) -> int:
-        """Returns the bytes of room for the largest input without the payload. Rounding adds at
-        most one byte for each item."""
+        """Returns the number of bytes that the largest input of a calculation needs, without the
+        payload. Rounding adds at most one byte for each item."""
         sizes = [
             sum(map(input_bits, c.inputs)) // 8 + len(c.inputs)
             for c in self.program.calculations.values()
@@ -200,8 +202,8 @@ class Layout:
             out.line()
 
     def arrays(self) -> list[tuple[str, HeaderType, int]]:
-        """Returns (member, header type, elements) of stacks and headers. elements: 0 for a header,
-        which is not an array."""
+        """Returns (member, header type, number of elements) of stacks and headers. The number is 0
+        for a header, which is not an array."""
         found = [(name, h.type, 0) for h, name in self.headers.items()]
         for stack, name in self.stacks.items():
             if isinstance(stack, Stack):
@@ -301,9 +303,9 @@ def type_size(field: Field) -> int:
 def place_registers(
     program: Program,
 ) -> tuple[dict[Register, RegisterPlace], list[int], list[int]]:
-    """Returns the place of each register. Registers of one size lie together, so that what one slot
-    needs is near: first the integers (largest alignment first), then the wide registers in the
-    program's order."""
+    """Returns the place of each register. Registers with equal numbers of cells form a group, in
+    which the cells with the same index lie together. Integers come first (largest
+    alignment first), and then the wide registers in the program's order."""
     by_size: dict[int, list[Register]] = {}
     for register in program.registers.values():
         by_size.setdefault(register.size, []).append(register)

@@ -1,5 +1,5 @@
-"""The interface of expressions that fit a machine word (expressions.py), for header accesses and
-wide values."""
+"""Declares the functions that header accesses and wide values need from expressions that fit a
+machine word. expressions.py implements them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ScalarExpressions(Protocol):
 
 
 class NarrowExpressions(ScalarExpressions, Protocol):
-    """Everything that wide values need of narrow expressions."""
+    """The functions for narrow expressions that wide values need."""
 
     out: Writer
     layout: Layout

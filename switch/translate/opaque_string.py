@@ -1,5 +1,4 @@
-"""Opaque strings: the translator gets a program's strings in a form that cannot become C by
-mistake."""
+"""Wraps the strings of a program for the translator, so that they cannot become C by mistake."""
 
 from __future__ import annotations
 

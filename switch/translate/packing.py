@@ -1,4 +1,5 @@
-"""Bit fields in bytes: reading them from a frame, and writing them side by side."""
+"""Generates C for bit fields in bytes: for reading them from a frame, and for writing them side by
+side."""
 
 from __future__ import annotations
 
@@ -9,8 +10,8 @@ from agglab.switch.translate.writer import Writer
 
 @dataclass(frozen=True)
 class Piece:
-    """A value to write: a C expression of uint64_t without bits above `bits`, or (wide) a pointer
-    to its big-endian bytes."""
+    """A value to write: a C expression of type uint64_t whose value has `bits` bits or, if `wide`,
+    a pointer to the value's big-endian bytes."""
 
     text: str
     bits: int
@@ -47,8 +48,8 @@ def write_pieces(out: Writer, pointer: str, pieces: list[Piece], start: int = 0)
 
 
 def byte_runs(pieces: list[Piece]) -> list[list[Piece]]:
-    """Returns the pieces in runs of whole bytes. Narrow pieces share a run, if possible up to a
-    machine word. A wide piece of whole bytes is a run of its own."""
+    """Groups the pieces into runs of whole bytes. Narrow pieces share a run, if possible up to a
+    machine word. A wide piece of whole bytes is a run by itself."""
     runs: list[list[Piece]] = []
     run: list[Piece] = []
     for piece in pieces:
@@ -64,7 +65,7 @@ def byte_runs(pieces: list[Piece]) -> list[list[Piece]]:
 
 
 def joined(run: list[Piece]) -> str:
-    """Returns narrow pieces, side by side, as one number."""
+    """Returns a C expression for the number that the narrow pieces of a run make side by side."""
     left = sum(p.bits for p in run)
     parts = []
     for piece in run:

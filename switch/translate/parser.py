@@ -173,8 +173,8 @@ class ParserWriter:
         arrays: list[str],
         expressions: Expressions,
     ) -> None:
-        """Writes an extraction into the next element of the first array. The other arrays hold the
-        other members of its union."""
+        """Writes an extraction into the next element of the first array. The other arrays belong to
+        the other members of the same union."""
         count = self.layout.next(stack)
         self.out.line(f"if ({count} >= {size})")
         self.out.line(f"\t{self.error('StackOutOfBounds')}")
@@ -236,7 +236,8 @@ class ParserWriter:
             self.out.line(f"\t{self.goto(transition.next)}")
 
     def write_whole_key(self, keys: list[str], bits: tuple[int, ...]) -> None:
-        """Writes `key`, an array of all fields, each padded to bytes."""
+        """Writes the C array `key`, which holds all fields of the key, each padded to whole
+        bytes."""
         sizes = [(b + 7) // 8 for b in bits]
         self.out.array("key", sum(sizes))
         self.out.line()

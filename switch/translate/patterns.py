@@ -42,8 +42,8 @@ def strip_masks(data: Data, bits: int) -> Data:
 
 
 def lane_add(data: Data, bits: int) -> LaneAdd | None:
-    """Recognizes `((a & L) + (b & L)) ^ ((a ^ b) & H)`, where H has the top bit of every lane and L
-    the other bits."""
+    """Returns a LaneAdd if `data` is `((a & L) + (b & L)) ^ ((a ^ b) & H)`, otherwise None. H has
+    the top bit of every lane, and L has the other bits."""
     data = strip_masks(data, bits)
     if not (isinstance(data, Arithmetic) and data.op == "^"):
         return None
@@ -84,7 +84,8 @@ def masks(bits: int, lane_bits: int) -> tuple[int, int]:
 
 
 def split_mask(data: Data, bits: int) -> tuple[Data, int | None]:
-    """Returns x and m of `x & m` with a constant m, taken modulo 2^bits."""
+    """Returns (x, m) if `data` is `x & m` with a constant m, which is taken modulo 2^bits.
+    Otherwise returns (data, None)."""
     if isinstance(data, Arithmetic) and data.op == "&":
         for mask, inner in ((data.left, data.right), (data.right, data.left)):
             if isinstance(mask, Const):

@@ -1,6 +1,6 @@
-"""The range of values that an expression can have.
+"""Computes the range of values that an expression can have.
 
-BMv2 computes with unbounded integers; C must know how many bits are enough.
+BMv2 computes with unbounded integers, but C code must know how many bits are enough.
 """
 
 from __future__ import annotations
@@ -103,14 +103,15 @@ class Ranges:
 
 
 def saturate(found: Range) -> Range:
-    """Returns the range, cut to a limit far beyond the one of `check_size`. Hostile programs
-    therefore take little time."""
+    """Returns the range, cut to a limit far beyond what `check_size` accepts. Without the cut, a
+    hostile program could make the computation of ranges take very long."""
     most = 1 << 2 * MAX_BITS
     return Range(max(found.low, -most), min(found.high, most))
 
 
 def check_size(data: Data, found: Range) -> Range:
-    """Refuses values that no register or field could ever hold."""
+    """Returns the range unchanged. Raises ProgramError if it contains values that no register or
+    field could ever hold."""
     if found.limbs * 64 > MAX_BITS:
         raise ProgramError(data.path, f"has values of more than {MAX_BITS} bits; cut it with '&'")
     return found
@@ -140,7 +141,8 @@ def bit_and(left: Range, right: Range) -> Range:
 
 
 def amounts(right: Range) -> tuple[int, int]:
-    """Returns the lowest and the highest shift amount. BMv2 uses the lowest 32 bits of a number."""
+    """Returns the lowest and the highest amount of a shift. BMv2 uses the lowest 32 bits of the
+    right operand."""
     if right.low >= 0 and right.high < 1 << 32:
         return right.low, right.high
     return 0, (1 << 32) - 1

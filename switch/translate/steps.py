@@ -1,4 +1,5 @@
-"""The messages of a program: log_msg, asserts and, with Detail.TRACE, each step of a packet."""
+"""Writes the C that reports messages of a program: log_msg, asserts and, with Detail.TRACE, each
+step of a packet."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from agglab.switch.translate.writer import Writer, access, quoted
 
 
 class Steps:
-    """A writer of messages. It writes nothing if the level of detail is too low for them."""
+    """A writer of C that reports messages. It writes nothing if the level of detail is too low for
+    them."""
 
     def __init__(self, layout: Layout, out: Writer) -> None:
         self.layout = layout

@@ -22,8 +22,8 @@ KINDS = {
 
 
 def table_kind(table: Table) -> str:
-    """Returns the kind of look-up. A table of type lpm that has no lpm field uses an exact
-    look-up."""
+    """Returns the kind of look-up for a table. A table of type lpm that has no lpm field uses an
+    exact look-up."""
     if table.match_type == "lpm" and not any(k.kind == "lpm" for k in table.keys):
         return "exact"
     return table.match_type
@@ -96,8 +96,8 @@ def static_mask(key: Key) -> int:
 
 
 def table_args_bytes(table: Table) -> int:
-    """Returns the bytes for arguments in an entry. In a table with an action profile there are
-    none, because the arguments belong to the member."""
+    """Returns the number of bytes that an entry has for arguments. In a table with an action
+    profile it is 0, because the arguments belong to the member."""
     return 0 if table.profile else max((a.args_bytes for a in table.actions), default=0)
 
 
@@ -132,7 +132,7 @@ def write_shape(table: Table, out: Writer) -> None:
 
 
 class TableApply:
-    """A writer of the application of one table."""
+    """A writer of the C that applies one table."""
 
     def __init__(self, layout: Layout, out: Writer, table: Table) -> None:
         self.layout = layout
@@ -216,7 +216,7 @@ class TableApply:
         out.line("\targs = member->args;")
 
     def write_key(self) -> None:
-        """Writes the key. Fields of invalid headers count as 0."""
+        """Writes the code that gathers the key. Fields of invalid headers count as 0."""
         pieces = []
         for key in self.table.keys:
             assert isinstance(key.value, FieldOf)

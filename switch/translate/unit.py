@@ -1,5 +1,5 @@
-"""Writes the translation unit: the generated parts and the runtime's headers, in the order that
-they need."""
+"""Writes the C file of a program: the generated parts and the runtime's headers, in the order in
+which they depend on each other."""
 
 from __future__ import annotations
 

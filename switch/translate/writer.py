@@ -1,5 +1,6 @@
-"""Lines of C with indentation, and the only functions that make C of a program's strings: `Names`
-makes identifiers, `quoted` literals and `comment` comments."""
+"""Collects lines of C with indentation. This module also has the only functions that make C of a
+program's strings: `Names` makes identifiers, `quoted` makes literals, and `comment` makes
+comments."""
 
 from __future__ import annotations
 
@@ -31,8 +32,8 @@ def comment(text: str) -> str:
 
 
 def quoted(*parts: str | OpaqueString) -> str:
-    """Returns a C string literal of the parts in a row. Our own text stays as it is, and the
-    program's text becomes what shown() returns."""
+    """Returns one C string literal of the parts, one after the other. Plain strings, which the
+    translator made, stay as they are. Strings of the program become what shown() returns."""
     whole = "".join(part if isinstance(part, str) else shown(part) for part in parts)  # type: ignore[arg-type]
     return c_bytes(whole.encode())
 
@@ -56,7 +57,8 @@ def u64(value: int) -> str:
 
 
 def access(pointer: str, member: str) -> str:
-    """Returns the member of the struct to which a pointer points. pointer: a name or `&lvalue`."""
+    """Returns C that accesses a member of the struct to which a pointer points. pointer: a name or
+    `&lvalue`."""
     return f"{pointer[1:]}.{member}" if pointer.startswith("&") else f"{pointer}->{member}"
 
 

@@ -1,7 +1,8 @@
-"""The back end's intermediate representation: what BMv2 can do, as values.
+"""The back end's intermediate representation: a program as Python objects that correspond to what
+BMv2 can do.
 
-Sub-controls, functions and actions have been inlined when a program is in this form. This package
-imports only positions.
+Sub-controls, functions and actions have been inlined when a program is in this form. Of the rest of
+the compiler, this package imports only positions.
 """
 
 from agglab.compiler.backend.ir.expressions import (

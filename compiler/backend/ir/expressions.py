@@ -1,4 +1,5 @@
-"""Expressions: unbounded integers, booleans and references to BMv2 objects, as in the JSON."""
+"""The classes of expressions: unbounded integers, booleans and references to BMv2 objects, as in
+BMv2 JSON."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ class BoolConstant(Expr):
 
 @dataclass(frozen=True)
 class FieldRef(Expr):
-    """A field of a header instance; booleans are fields of one bit, read as data."""
+    """A field of a header instance. A boolean is a field of one bit, which is read as a number."""
 
     header: str
     field: str
@@ -84,7 +85,7 @@ class UnionLastField(Expr):
 
 @dataclass(frozen=True)
 class ActionData(Expr):
-    """An action's run-time argument, always unsigned."""
+    """An argument that a table entry gives to an action. The argument is always unsigned."""
 
     index: int
     width: int
@@ -96,7 +97,8 @@ class ActionData(Expr):
 
 @dataclass(frozen=True)
 class RegisterCell(Expr):
-    """The value of a register cell when the expression is evaluated; it is always unsigned."""
+    """The value of a register cell at the time when the expression is evaluated. The value is
+    always unsigned."""
 
     array: str
     index: Expr
@@ -130,7 +132,8 @@ class Vector(Expr):
 
 @dataclass(frozen=True)
 class Lookahead(Expr):
-    """Bits ahead of the parser's position, which only `set` and transition keys can use."""
+    """Bits of the packet behind the parser's position. Only the operation `set` and transition keys
+    can use them."""
 
     offset: int
     width: int
@@ -142,7 +145,8 @@ class Lookahead(Expr):
 
 @dataclass(frozen=True)
 class Access(Expr):
-    """`access_field` of a header or `access_union_header` of a union found at run time."""
+    """A member of a header or union that is found only at run time: BMv2's `access_field` of a
+    header, or `access_union_header` of a union."""
 
     op: str
     base: Expr

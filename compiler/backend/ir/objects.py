@@ -1,5 +1,5 @@
-"""The objects that the JSON declares (header types, tables, parser states, arrays), and the whole
-program."""
+"""The classes of objects that BMv2 JSON declares (header types, tables, parser states, arrays), and
+of the whole program."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ class Key:
 
 @dataclass
 class Entry:
-    """A table entry. keys: (kind, value, other), where `other` is the prefix length, the mask or
-    the end of the range, depending on the kind."""
+    """A table entry. keys: (kind, value, other) for each key. `other` is the prefix length, the
+    mask or the end of the range, as the kind requires."""
 
     keys: list[tuple[str, int, int]]
     action: Action
@@ -80,7 +80,8 @@ class Entry:
 
 @dataclass
 class ActionProfile:
-    """An action profile. selector: (hash algorithm, input) or None."""
+    """An action profile. selector: the (hash algorithm, input) by which packets choose members of a
+    group, or None."""
 
     name: str
     size: int
@@ -135,8 +136,8 @@ class Pipeline:
 
 @dataclass
 class ParserOp:
-    """An operation of a parser state. op: its name in the JSON. primitive: the call, where op is
-    "primitive"."""
+    """An operation of a parser state. op: the operation's name in the JSON. primitive: the
+    primitive to call if op is "primitive"."""
 
     op: str
     parameters: tuple[Expr, ...] = ()
@@ -147,8 +148,8 @@ class ParserOp:
 
 @dataclass
 class Transition:
-    """A transition of a parser state. kind: "default", "hexstr" or "parse_vset". value: the keys in
-    a row, each padded to whole bytes."""
+    """A transition of a parser state. kind: "default", "hexstr" or "parse_vset". value: the values
+    of all keys, one after the other, each padded to whole bytes."""
 
     kind: str
     next_state: str | None
@@ -171,8 +172,8 @@ class ParserState:
 
 @dataclass
 class Calculation:
-    """A calculation. input: (expression, bits of a constant). payload: whether the rest of the
-    packet follows the input."""
+    """A calculation. input: the expressions that are hashed, in order. payload: whether the rest of
+    the packet follows them."""
 
     name: str
     algorithm: str
@@ -206,8 +207,8 @@ class Array:
 
 @dataclass
 class ExternInstance:
-    """An object of a type that a loaded module adds to BMv2, with its constructor's arguments by
-    name."""
+    """An object whose type a module loaded by BMv2 adds, with the arguments of the object's
+    constructor by name."""
 
     name: str
     type_name: str
@@ -225,7 +226,7 @@ class FieldList:
 
 @dataclass
 class Program:
-    """Everything the JSON holds, in the order in which it is printed."""
+    """A whole program: everything that BMv2 JSON holds, in the order in which it is printed."""
 
     name: str
     header_types: list[HeaderType] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Statements: primitives, ifs, jumps and table applications."""
+"""The classes of statements: primitives, ifs, jumps and table applications."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class Exit(Statement):
 
 @dataclass
 class Apply(Statement):
-    """One application of a table. What follows may depend on whether it hit or on the action that
-    it ran.
+    """One application of a table. The code that follows may depend on whether the table hit or on
+    the action that the table ran.
 
-    kind: "next", "hit" (branches "hit" and "miss") or "action" (branches by the action's name;
-    names that have no branch go to `default`).
+    kind: "next", "hit" (branches "hit" and "miss") or "action" (branches by the action's name). An
+    action without a branch goes to `default`.
     """
 
     table: str
