@@ -13,8 +13,8 @@ def forge(aim: Aim, result: int, overhead: int, wire_bits: int | None = None) ->
     """Returns a payload (see summing.attack.Forge), without values if there is no room. wire_bits:
     the bits of a value in the victim's contributions if they are narrow."""
     values = KINDS[np.dtype(aim.victim.dtype)]
-    if wire_bits is not None and not result:
-        values = wire.NARROW[wire_bits]
+    if wire_bits is not None and not result:  # the program takes both kinds of contributions
+        values = aim.chance.choice((values, wire.NARROW[wire_bits]))
     kind = values if aim.aims() else aim.chance.choice(list(wire.Kind))
     if not aim.fits(wire.datagram_bytes(aim.lanes), overhead):
         kind = wire.Kind.OPENING

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from agglab.hosts.endpoint import Inbox
+from agglab.hosts.errors import RoundTimeout
 from agglab.hosts.part import SCHEDULER, SERVER, WORKER, Part
 from agglab.hosts.systems import mlfabric
 from agglab.hosts.systems.mlfabric.channel import WINDOW
@@ -46,7 +47,7 @@ class Job:
         peers = {address: [*servers, chief] for address in addresses}
         peers |= {servers[0]: [*addresses, chief, servers[1]]}
         peers |= {servers[1]: [*addresses, chief, servers[0]], chief: [*addresses, *servers]}
-        self.agents, self.dead = {}, set()
+        self.agents, self.dead, self.parts = {}, set(), {}
         for place, (address, known) in enumerate(peers.items()):
             role = {"w": WORKER, "s": SERVER, "c": SCHEDULER}[address[0][0]]
             own = {"index": int(address[0][1]) if role == SERVER else 0, "peers": known}
@@ -65,6 +66,7 @@ class Job:
                 "past_switch": [0, 0],
             }
             part = Part(1, role, place, workers, address, 1e7, work, 60.0, {**common, **own})
+            self.parts[address] = part
             self.agents[address] = mlfabric.endpoint(part)
         self.workers = addresses
 
@@ -184,6 +186,20 @@ def test_a_worker_may_begin_when_the_run_is_over() -> None:
     verdict = job.verdict()
     assert verdict.right, verdict.first
     assert job.result(0)["commits"] == WORK.updates == job.result(1)["commits"]
+
+
+def test_the_last_model_is_not_taken_from_a_server_that_was_started_again() -> None:
+    """By a worker that has never heard the server, and so does not know that it is another."""
+    job = Job(seed=1)
+    job.begin(late_ms=1)
+    [(_, *late)] = job._late
+    job._late = []
+    job.run()
+    job.agents[("s0", 1)] = mlfabric.endpoint(job.parts[("s0", 1)])
+    job._late = [(job.now_ns, *late)]
+    with pytest.raises(RoundTimeout):
+        job.run()
+    assert not job.agents[job.workers[0]].done
 
 
 def test_a_late_worker_without_mistakes_ends_the_run_too() -> None:
