@@ -279,7 +279,7 @@ class Pooling(System):
 
     def slot_meter(self, resolved: ResolvedScenario) -> SlotMeter | None:
         """Returns a meter of the slots in use. A slot is in use until its sum has left for the
-        server. In the system `atp`, it is in use until the server's answer has arrived."""
+        server. If slots are held for the server's answer, it is in use until that has arrived."""
         cells = list(range(resolved.scenario.switch.slots))
         part = Part(
             ("owners", "contributors"), cells, lambda owner, members: owner != 0 and members != 0
