@@ -77,8 +77,8 @@ class Config:
     @classmethod
     def of(cls, given: Mapping[str, Any], where: str) -> Config:
         """Makes the configuration from the values of all its keys. The value of `work` must have
-        the form that workloads.told returns. where: what the error message names as the place.
-        Raises ConfigError."""
+        the form that workloads.description returns. where: what the error message names as the
+        place. Raises ConfigError."""
         try:
             work = read(given["work"])
         except ValueError as error:

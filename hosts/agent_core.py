@@ -140,7 +140,7 @@ class AgentCore:
             self.tell("ready")
         elif kind == "report":
             waiting = self.session.endpoint.waiting(WAITING_MAX)
-            self.tell("served", stats=self.told(), waiting=waiting)
+            self.tell("served", stats=self.take_unreported(), waiting=waiting)
         elif kind == "slow":
             self.slow_s = command["delay_s"]
         elif kind == "stop":
@@ -160,7 +160,7 @@ class AgentCore:
     def finish(self, start_ns: int, end_ns: int, cpu_s: float) -> None:
         """Reports to the testbed that the round has ended with a result."""
         number, self.round = self.round, None
-        stats = self.told()
+        stats = self.take_unreported()
         self.tell("round", round=number, start_ns=start_ns, end_ns=end_ns, cpu_s=cpu_s, stats=stats)
 
     def fail(self, error: AllReduceError) -> None:
@@ -190,7 +190,7 @@ class AgentCore:
         counted = self.session.stats.items()
         return {name: count - self._before.get(name, 0) for name, count in counted}
 
-    def told(self) -> dict[str, int]:
+    def take_unreported(self) -> dict[str, int]:
         """Returns the increase of each count since the last report, and marks all counts as
         reported."""
         stats = self.unreported
@@ -212,7 +212,7 @@ class AgentCore:
         if self.round is not None:
             endpoint = self.session.endpoint
             waiting = endpoint.waiting(WAITING_MAX)
-            known = {"chunks": endpoint.chunks_done, "stats": self.told()}
+            known = {"chunks": endpoint.chunks_done, "stats": self.take_unreported()}
             self.broken_off = True
         number, self.round, self.marks = self.round, None, []
         self.tell(event, round=number, waiting=waiting, **known, **content)

@@ -82,7 +82,7 @@ class Link:
         if not self._io:
             self.socket.close()
             raise MemoryError("no memory for packet buffers")
-        self._kernel_drops = self._unsent = self._network_errors = self._strangers = 0
+        self._kernel_drops = self._unsent = self._network_errors = self._unknown_senders = 0
 
     def _new_io(self) -> int | None:
         inbox = self.inbox
@@ -127,12 +127,12 @@ class Link:
         return " and ".join(f"{ip}:{port}" for ip, port in self.peers)
 
     @property
-    def strangers(self) -> int:
+    def unknown_senders(self) -> int:
         """The number of datagrams that were discarded because they came from an address that is no
         peer of this endpoint. A connected socket never receives such datagrams."""
         if not self.closed:
-            self._strangers = self._native.io_strangers(self._io)
-        return self._strangers
+            self._unknown_senders = self._native.io_unknown_senders(self._io)
+        return self._unknown_senders
 
     @property
     def kernel_drops(self) -> int:
@@ -176,7 +176,7 @@ class Link:
         if self.closed:
             return
         self._kernel_drops, self._unsent = self.kernel_drops, self.unsent
-        self._network_errors, self._strangers = self.network_errors, self.strangers
+        self._network_errors, self._unknown_senders = self.network_errors, self.unknown_senders
         self._native.io_free(self._io)
         self._io = None
         self.socket.close()

@@ -76,7 +76,7 @@ _SIGNATURES: Signatures = {
     "io_last_error": (_INT, [_P]),
     "io_network_errors": (_U64, [_P]),
     "io_unsent": (_U64, [_P]),
-    "io_strangers": (_U64, [_P]),
+    "io_unknown_senders": (_U64, [_P]),
 }
 
 

@@ -30,10 +30,11 @@ ONE_IN = 8
 SAMPLE_BYTES_MAX = 64 << 20
 """The limit in bytes on the results in a sample. With inputs and sums, the sample takes three times
 as much memory."""
-ROWS, TOLD = "result", "told"
+ROWS, OUTCOME = "result", "outcome"
 """Names of the two arrays of bytes that an agent leaves of a round. `result` holds a REDUCTION for
-each reduction, in order. `told` holds JSON with `began_ns`, `ended_ns`, `reports` (what the script
-has reported, each with `t_ns`) and `counts` (what the script's process group has counted)."""
+each reduction, in order. `outcome` holds JSON with `began_ns`, `ended_ns`, `reports` (what the
+script has reported, each with `t_ns`) and `counts` (what the script's process group has
+counted)."""
 INPUT, RESULT, SUMS = "input", "result", "sums"
 """Names of the arrays that a sample holds of a reduction."""
 

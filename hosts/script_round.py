@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from agglab.hosts.errors import AllReduceError, ProgramFailed
 from agglab.hosts.part import Part
-from agglab.hosts.script_ledger import ROWS, TOLD, Ledger
+from agglab.hosts.script_ledger import OUTCOME, ROWS, Ledger
 from agglab.hosts.script_process import Script, environment
 from agglab.hosts.training.service import Service, Terms
 from agglab.hosts.workloads import Torch
@@ -84,7 +84,7 @@ class ScriptRound:
             "counts": service.counts,
         }
         text = np.frombuffer(json.dumps(told).encode(), np.uint8)
-        return {ROWS: self._ledger.rows.view(np.uint8), TOLD: text, **self._ledger.sample}
+        return {ROWS: self._ledger.rows.view(np.uint8), OUTCOME: text, **self._ledger.sample}
 
     def check(self) -> None:
         """Raises ProgramFailed if the script has failed; it is called while a reduction is under

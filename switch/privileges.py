@@ -63,7 +63,7 @@ def _is_mapped(which: str, number: int) -> bool:
     return any(first <= number < first + count for first, _, count in ranges)
 
 
-def gain_no_more() -> None:
+def forbid_new_privileges() -> None:
     """Prevents programs that this process executes from gaining privileges. A thread inherits this
     from the thread that started it, so call this before starting any."""
     libc = ctypes.CDLL(None, use_errno=True)

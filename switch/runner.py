@@ -20,11 +20,11 @@ from typing import IO, Any
 
 from agglab.common.private_folders import make_private, state_folder
 from agglab.switch import files
+from agglab.switch.cleanup import Cleanup
 from agglab.switch.detail import Detail
 from agglab.switch.errors import PipelineError
 from agglab.switch.io import DEFAULT_COALESCE_US, DEFAULT_RING_FRAMES, PacketLoop, PacketLoopError
 from agglab.switch.io.stats_socket import StatsSocket
-from agglab.switch.leftovers import Leftovers
 from agglab.switch.messages import MessageLog
 from agglab.switch.options import (
     EXIT_ADDRESS,
@@ -35,7 +35,7 @@ from agglab.switch.options import (
 )
 from agglab.switch.pipeline import Pipeline
 from agglab.switch.printable import printable
-from agglab.switch.privileges import Account, PrivilegeError, account, drop, gain_no_more
+from agglab.switch.privileges import Account, PrivilegeError, account, drop, forbid_new_privileges
 from agglab.switch.program import Program
 
 LOG = logging.getLogger("switch")
@@ -121,17 +121,17 @@ def _file_error(option: str, path: Path, error: OSError) -> StartError:
 def _run(options: Options, stack: contextlib.ExitStack) -> None:
     # Signals wait for sigwait: threads started below inherit the mask, so that no other takes them.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
-    account = _whom_to_become(options)
+    account = _unprivileged_account(options)
     sources = _read_sources(options)
     # Before there is any thread.
-    leftovers = stack.enter_context(Leftovers(apart=account is not None))
+    cleanup = stack.enter_context(Cleanup(apart=account is not None))
     loop = stack.enter_context(_open_ports(options))
     messages = MessageLog(loop.set_pipeline, LOG.debug)
     links = _links(options)
     device = _device(options, messages.set_pipeline, links)
     address = _address(options)
     server = _server(options, address, loop, device, links)
-    leftovers.add(address.removeprefix("unix:"))
+    cleanup.add(address.removeprefix("unix:"))
     started = time.monotonic()
 
     def read() -> dict[str, Any]:
@@ -139,11 +139,11 @@ def _run(options: Options, stack: contextlib.ExitStack) -> None:
 
     if options.stats_socket is not None:
         stack.callback(_stats_socket(options.stats_socket, read).close)
-        leftovers.add(options.stats_socket)
-    stats_file = _open_stats_file(options, stack, leftovers)
-    leftovers.complete()
+        cleanup.add(options.stats_socket)
+    stats_file = _open_stats_file(options, stack, cleanup)
+    cleanup.complete()
     if account is not None:
-        _become(account)
+        _drop_privileges(account)
     # Only now anything is compiled or run that others have written.
     with _stopped_by_signals():
         _load(options, sources, device)
@@ -176,15 +176,15 @@ def _stopped_by_signals() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
 
 
-def _whom_to_become(options: Options) -> Account | None:
+def _unprivileged_account(options: Options) -> Account | None:
     try:
-        gain_no_more()
+        forbid_new_privileges()
         return account(options.user)
     except PrivilegeError as error:
         raise StartError(EXIT_MACHINE, str(error)) from None
 
 
-def _become(whom: Account) -> None:
+def _drop_privileges(whom: Account) -> None:
     # What is imported for the first time later may lie where that user cannot read.
     importlib.import_module("agglab.switch.p4runtime.text")
     try:
@@ -360,7 +360,7 @@ def _statistics(options: Options, loop: PacketLoop, started: float) -> dict[str,
 
 
 def _open_stats_file(
-    options: Options, stack: contextlib.ExitStack, leftovers: Leftovers
+    options: Options, stack: contextlib.ExitStack, cleanup: Cleanup
 ) -> IO[str] | None:
     """Opens the file for statistics while the process still has its privileges. The statistics are
     written at the end."""
@@ -370,7 +370,7 @@ def _open_stats_file(
         file = stack.enter_context(options.stats_file.open("w"))
     except OSError as error:
         raise _file_error("--stats-file", options.stats_file, error) from None
-    leftovers.add(options.stats_file)
+    cleanup.add(options.stats_file)
     return file
 
 

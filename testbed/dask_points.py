@@ -55,7 +55,9 @@ def run(scheduler: str, groups: Sequence[Group], code: str, say: Callable[[str],
     Returns PASSED, or the exit code of the first point that was aborted. Raises Unusable."""
     dask = _dask()
     with _client(dask, scheduler) as client:
-        points = {client.submit(work, _told(group, code), pure=False): group for group in groups}
+        points = {
+            client.submit(work, _point_file(group, code), pure=False): group for group in groups
+        }
         try:
             return _gathered(dask, points, say)
         except KeyboardInterrupt:
@@ -101,7 +103,7 @@ def _client(dask: Any, scheduler: str) -> Iterator[Any]:
         yield client
 
 
-def _told(group: Group, code: str) -> str:
+def _point_file(group: Group, code: str) -> str:
     """Returns the description of a point for one_point.py."""
     runs = [(point.contender, to_yaml(point.resolved)) for point, _ in group.runs]
     told = {"number": group.number, "label": group.label, "runs": runs, "code": code}

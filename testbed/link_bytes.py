@@ -76,7 +76,9 @@ def _expected(resolved: ResolvedScenario, measured: Measurements) -> dict[str, E
         for name, size in run_bytes.items():
             directions.setdefault(name, Expected()).predicted += size
         more = _more(resolved, job, result, run_bytes)
-        for name, again in asked.sent_again(resolved, job, more, measured.counters).items():
+        for name, again in asked.retransmitted_bytes(
+            resolved, job, more, measured.counters
+        ).items():
             way = directions.setdefault(name, Expected())
             way.again_min += again.least
             way.again_max += again.most

@@ -39,7 +39,7 @@ struct io {
 	uint64_t row_bytes;
 	struct sockaddr_in *peers; /* NULL: the socket is connected */
 	uint32_t peer_count;
-	uint64_t strangers;
+	uint64_t unknown_senders;
 	struct sockaddr_in *sources;
 	struct mmsghdr *receive;
 	struct iovec *rows;
@@ -142,7 +142,7 @@ static uint32_t peer_of(const struct io *io, const struct sockaddr_in *source)
 	return NONE;
 }
 
-/* Names the senders of count datagrams and closes the gaps that strangers' leave. Returns how many are left. */
+/* Names the senders of count datagrams and removes those of unknown senders. Returns how many are left. */
 static int attribute(struct io *io, int count)
 {
 	int kept = 0;
@@ -151,7 +151,7 @@ static int attribute(struct io *io, int count)
 		uint32_t peer = io->peers ? peer_of(io, &io->sources[i]) : 0;
 
 		if (peer == NONE) {
-			io->strangers++;
+			io->unknown_senders++;
 			continue;
 		}
 		if (kept != i)
@@ -178,7 +178,7 @@ static uint32_t take_datagrams(struct io *io, uint32_t row)
 		uint32_t peer = io->peers ? peer_of(io, datagram.source) : 0;
 
 		if (peer == NONE) {
-			io->strangers++;
+			io->unknown_senders++;
 			continue;
 		}
 		/* One that is too long stays recognisable. */
@@ -405,7 +405,7 @@ uint64_t io_unsent(const struct io *io)
 	return io->unsent;
 }
 
-uint64_t io_strangers(const struct io *io)
+uint64_t io_unknown_senders(const struct io *io)
 {
-	return io->strangers;
+	return io->unknown_senders;
 }

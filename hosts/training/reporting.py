@@ -25,7 +25,7 @@ def report(**values: Any) -> bool:
     """
     if not os.environ.get(SOCKET):
         return False
-    connect().report({name: _told(value) for name, value in values.items()})
+    connect().report({name: _as_json_value(value) for name, value in values.items()})
     return True
 
 
@@ -44,7 +44,7 @@ def digest(module: Any) -> str:
     return found.hexdigest()
 
 
-def _told(value: Any) -> Any:
+def _as_json_value(value: Any) -> Any:
     if hasattr(value, "state_dict"):
         return digest(value)
     return value.item() if hasattr(value, "item") else value

@@ -45,20 +45,20 @@ __all__ = [
     "Sparse",
     "Torch",
     "Work",
+    "description",
     "read",
-    "told",
 ]
 
 
-def told(work: Work) -> dict[str, Any]:
+def description(work: Work) -> dict[str, Any]:
     """Returns the description of a work, as JSON values, that agents receive in their
     configuration."""
     return {"kind": work.kind, **asdict(work)}
 
 
 def read(given: Mapping[str, Any]) -> Work:
-    """Returns the work that a description from `told` stands for. Raises ValueError with a message
-    of one line."""
+    """Returns the work that a result of `description` stands for. Raises ValueError with a
+    message of one line."""
     if not isinstance(given, Mapping):
         raise ValueError("not an object")
     own = dict(given)

@@ -75,6 +75,6 @@ class StatsSocket:
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self._thread.join()
-        # Without the privileges that it was made with it stays (leftovers.py).
+        # Without the privileges that it was made with it stays (cleanup.py).
         with contextlib.suppress(PermissionError):
             self._path.unlink(missing_ok=True)

@@ -44,7 +44,7 @@ class OpaqueString:
         return [OpaqueString(part) for part in self._text.split(separator)]
 
 
-def unseal(text: object) -> str:
+def plain_text(text: object) -> str:
     """Returns the text of an opaque string. Only writer.py may call this."""
     assert isinstance(text, OpaqueString), "only strings of the program are opaque"
     return text._text

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from agglab.switch.detail import Detail
 from agglab.switch.errors import ProgramError
-from agglab.switch.translate.opaque_string import OpaqueString, unseal
+from agglab.switch.translate.opaque_string import OpaqueString, plain_text
 
 MAX_NAME = 48
 MAX_SHOWN = 120
@@ -23,7 +23,7 @@ _IN_COMMENTS = re.compile(r"\*(?=/)|/(?=\*)|\?(?=\?)")
 def shown(text: str) -> str:
     """Returns a program's string on one line of ASCII, with escapes for control characters and the
     like."""
-    return unseal(text).encode("unicode_escape").decode()[:MAX_SHOWN]
+    return plain_text(text).encode("unicode_escape").decode()[:MAX_SHOWN]
 
 
 def comment(text: str) -> str:
@@ -82,7 +82,7 @@ class Names:
         return f"{prefix}_{self._known[name]}" if prefix else self._known[name]
 
     def _new(self, name: str) -> str:
-        base = "p4_" + re.sub(r"[^A-Za-z0-9_]", "_", unseal(name))[:MAX_NAME]
+        base = "p4_" + re.sub(r"[^A-Za-z0-9_]", "_", plain_text(name))[:MAX_NAME]
         unique, number = base, 1
         while unique in self._used:
             number += 1

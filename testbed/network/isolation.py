@@ -69,7 +69,7 @@ def _supervise(child: Callable[[], NoReturn], orphans: bool = False) -> int:
     if pid == 0:
         _child(child, parent)
     relay = _Relay(pid)
-    previous = {number: signal.signal(number, relay) for number in _heeded()}
+    previous = {number: signal.signal(number, relay) for number in _handled_signals()}
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     try:
         return _wait(pid, orphans)
@@ -78,7 +78,7 @@ def _supervise(child: Callable[[], NoReturn], orphans: bool = False) -> int:
             signal.signal(number, handler)
 
 
-def _heeded() -> list[signal.Signals]:
+def _handled_signals() -> list[signal.Signals]:
     """Returns the signals to handle. SIGHUP is not handled if it is ignored (nohup). SIGINT is
     handled even if it was ignored, because shells ignore it for any `command &`."""
     hup_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
@@ -136,7 +136,7 @@ def _init(run: Callable[[], NoReturn]) -> NoReturn:
 
 def _run(run: Callable[[Path], int], scratch: Path) -> NoReturn:
     interrupt = _InterruptOnce()
-    for number in _heeded():
+    for number in _handled_signals():
         signal.signal(number, interrupt)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     try:

@@ -234,7 +234,7 @@ def _places(entry: FaultEntry, graph: Topology, jobs: Sequence[Job]) -> Iterator
             for host in _matching(_hosts(job, target), pattern):
                 yield Where(job=job.number, host=host)
     elif target == "host":
-        names = [host.name for host in graph.hosts if _is_stranger(host.name, jobs)]
+        names = [host.name for host in graph.hosts if _belongs_to_no_job(host.name, jobs)]
         yield from (Where(host=name) for name in _matching(names, pattern))
     else:
         names = [switch.name for switch in graph.switches]
@@ -254,7 +254,7 @@ def _actions(entry: FaultEntry, graph: Topology, jobs: Sequence[Job]) -> Iterato
         yield KINDS[entry.kind].act(entry, where)
 
 
-def _is_stranger(host: str, jobs: Sequence[Job]) -> bool:
+def _belongs_to_no_job(host: str, jobs: Sequence[Job]) -> bool:
     """Returns whether there is a job to which the host does not belong, so that the host can attack
     it."""
     return any(host not in job.hosts for job in jobs)

@@ -293,9 +293,9 @@ class Bounds:
 
 
 @dataclass(frozen=True)
-class Again:
-    """The least and the most bytes that a direction carried in addition because something was sent
-    again."""
+class ByteRange:
+    """The least and the most bytes that something may add up to, such as the retransmissions in one
+    direction of a link."""
 
     least: int
     most: int
@@ -553,25 +553,25 @@ class System(ABC):
 
     def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
-    ) -> Again:
+    ) -> ByteRange:
         """Returns the least and the most bytes that the job's agents on a host sent beyond the
         prediction. counts: their counts of the whole run (hosts/endpoint.py), which must explain
         these bytes. By default these are frames that were sent again, where the last frame of a
         chunk may be shorter."""
-        return Again(0, counts["retransmitted"] * self.chunk_bits(resolved) // 8)
+        return ByteRange(0, counts["retransmitted"] * self.chunk_bits(resolved) // 8)
 
     def unpredictable(self, resolved: ResolvedScenario) -> str:
         """Returns why the bytes on the links cannot be predicted; empty if they can."""
         return ""
 
     @abstractmethod
-    def sent_again(
+    def retransmitted_bytes(
         self,
         resolved: ResolvedScenario,
         job: ActiveJob,
         more: Mapping[str, int],
         counters: Mapping[str, Mapping[str, Cells]],
-    ) -> Mapping[str, Again]:
+    ) -> Mapping[str, ByteRange]:
         """Returns the retransmitted bytes by direction. more: for each host, the bytes that its
         agents of the job sent beyond the prediction. counters: the cells of each switch's counters,
         by the counter's key."""

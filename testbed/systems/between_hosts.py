@@ -23,10 +23,10 @@ from agglab.testbed.systems import impostors
 from agglab.testbed.systems.base import (
     Abilities,
     ActiveJob,
-    Again,
     Agent,
     Array,
     Bounds,
+    ByteRange,
     Cells,
     Choices,
     Combine,
@@ -51,7 +51,7 @@ from agglab.testbed.systems.forwarding import (
     bytes_by_direction,
     path_s,
     rates,
-    sent_again,
+    retransmitted_bytes,
     slowest_crossing_s,
     unreachable,
 )
@@ -185,14 +185,14 @@ class BetweenHosts(System):
         """Returns how many bytes a worker may have in flight."""
         return job.job.window * self.chunk_bits(resolved) / 8
 
-    def sent_again(
+    def retransmitted_bytes(
         self,
         resolved: ResolvedScenario,
         job: ActiveJob,
         more: Mapping[str, int],
         counters: Mapping[str, Mapping[str, Cells]],
-    ) -> Mapping[str, Again]:
-        return sent_again(resolved.graph, self.flows(resolved, job), more)
+    ) -> Mapping[str, ByteRange]:
+        return retransmitted_bytes(resolved.graph, self.flows(resolved, job), more)
 
     def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
         """Returns what results must be: integers modulo 2^32, and float32 bit for bit, added in the

@@ -50,7 +50,7 @@ def agent_configuration(
         "seed": resolved.seed,
         "give_up_s": job.give_up_s,
         "worker": job.worker,
-        "work": workloads.told(job.work),
+        "work": workloads.description(job.work),
         "hosts": _addresses(resolved, job),
     }
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from agglab.testbed.plan.forwarding import wiring_of
-from agglab.testbed.systems.base import Again, Counter, Source
+from agglab.testbed.systems.base import ByteRange, Counter, Source
 from agglab.topologies import Topology
 
 SOURCE = Source("forwarding")
@@ -94,8 +94,10 @@ def bytes_by_direction(graph: Topology, flows: Iterable[Flow]) -> dict[str, int]
     return sizes
 
 
-def sent_again(graph: Topology, flows: Sequence[Flow], more: Mapping[str, int]) -> dict[str, Again]:
-    """Returns the retransmitted bytes by direction (see System.sent_again).
+def retransmitted_bytes(
+    graph: Topology, flows: Sequence[Flow], more: Mapping[str, int]
+) -> dict[str, ByteRange]:
+    """Returns the retransmitted bytes by direction (see System.retransmitted_bytes).
 
     All bytes that a host sent beyond the prediction crossed its own link, unless its agents also
     send to each other. Each other direction on the paths of the host's flows may have carried any
@@ -106,7 +108,7 @@ def sent_again(graph: Topology, flows: Sequence[Flow], more: Mapping[str, int]) 
     for direction, sources in _sources(graph, flows).items():
         most[direction] = sum(more.get(source, 0) for source in sources)
     return {
-        direction: Again(size if _sender(direction) in more.keys() - partly else 0, size)
+        direction: ByteRange(size if _sender(direction) in more.keys() - partly else 0, size)
         for direction, size in most.items()
     }
 

@@ -56,7 +56,7 @@ def diagnose(
     for host in job.hosts:
         if host not in waiting:
             evidence.worker_is_silent(host)
-    return evidence.told()
+    return evidence.missing_by_host()
 
 
 class _Evidence:
@@ -93,7 +93,7 @@ class _Evidence:
             if host in missing:
                 self._never_sent.setdefault((host, server), set()).add(chunk)
 
-    def told(self) -> Mapping[str, MissingChunks]:
+    def missing_by_host(self) -> Mapping[str, MissingChunks]:
         pairs = self._never_sent.keys() | self._never_heard.keys()
         worker_of = Counter(worker for worker, _ in pairs)
         server_of = Counter(server for _, server in pairs)

@@ -167,7 +167,7 @@ class VirtualBackend:
             host.send_datagram(own, peers[peer], peer, datagram)
 
         def again(peer: int, repeat: Repeat) -> None:
-            self._causes.sent_again(worker.host, worker.job, repeat, pairs[peer])
+            self._causes.retransmitted(worker.host, worker.job, repeat, pairs[peer])
 
         def keep(number: int, received: Received) -> None:
             self._received[worker.job, configuration["rank"], number] = received

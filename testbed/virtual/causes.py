@@ -110,7 +110,7 @@ class Causes:
         """Records that the disturbance is over."""
         disturbance.end_ns = self.clock.now_ns
 
-    def sent_again(self, host: str, job: int, repeat: Repeat, between: Pair) -> None:
+    def retransmitted(self, host: str, job: int, repeat: Repeat, between: Pair) -> None:
         """Records that an agent has sent a packet again, and why. between: the agent's address and
         its peer's."""
         first_sent_ns = repeat.first_sent_ns

@@ -42,7 +42,7 @@ REPEAT = struct.Struct("=qI4x")
 Report = Callable[[Event], None]
 Send = Callable[[int, bytes], None]
 Keep = Callable[[int, Received], None]
-Again = Callable[[int, Repeat], None]
+OnRetransmission = Callable[[int, Repeat], None]
 Opened = Callable[["AgentNode"], None]
 
 
@@ -91,7 +91,7 @@ class AgentNode:
         send: Send,
         report: Report,
         keep: Keep,
-        again: Again = lambda peer, repeat: None,
+        again: OnRetransmission = lambda peer, repeat: None,
         opened: Opened = lambda agent: None,
     ) -> None:
         self._clock, self._library = clock, clock.library
@@ -122,7 +122,7 @@ class AgentNode:
             TIMER: lambda _, data: self._on_timer(),
             FINISH: lambda _, data: self._finish(),
             FAILED: lambda error, data: self._fail(self._driven().failure(error)),
-            AGAIN: self._sent_again,
+            AGAIN: self._retransmitted,
         }
         for question, answer in answers.items():
             self._clock.answer(question, id(self), answer)
@@ -195,7 +195,7 @@ class AgentNode:
         """Ends the endpoint together with its socket. Datagrams that have arrived at the socket are
         never read."""
         stopped = self._core.round is None  # then nobody reads events any more
-        stats = {} if stopped else self._core.told()
+        stats = {} if stopped else self._core.take_unreported()
         self._state.alive = self._state.driven = 0
         self._throw_away()
         self._core.tell("ended", status=status, stats=stats)
@@ -350,7 +350,7 @@ class AgentNode:
         if repeat := endpoint.repeats(row):
             self._again(endpoint.outbox.peer(row), repeat)
 
-    def _sent_again(self, row: int, data: bytes) -> None:
+    def _retransmitted(self, row: int, data: bytes) -> None:
         """Records a packet that C sent again to the endpoint's only peer."""
         first_sent_ns, tag = REPEAT.unpack(data)
         self._again(0, Repeat(row, tag, first_sent_ns))

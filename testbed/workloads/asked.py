@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from agglab.hosts.workloads import Iterated
-from agglab.testbed.systems.base import ActiveJob, Again, Bounds, Cells, ResolvedScenario
+from agglab.testbed.systems.base import ActiveJob, Bounds, ByteRange, Cells, ResolvedScenario
 
 NS_PER_S = 1_000_000_000
 
@@ -46,7 +46,7 @@ def bounds(resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
 
 def extra_bytes(
     resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
-) -> Again:
+) -> ByteRange:
     """Returns the sum of System.extra_bytes over all buckets. The counts are those of all buckets
     together, and are assigned to the first bucket."""
     parts, nothing = active(job), Counter[str]()
@@ -55,25 +55,25 @@ def extra_bytes(
     return _sum(found)
 
 
-def sent_again(
+def retransmitted_bytes(
     resolved: ResolvedScenario,
     job: ActiveJob,
     more: Mapping[str, int],
     counters: Mapping[str, Mapping[str, Cells]],
-) -> Mapping[str, Again]:
-    """Returns the sum of System.sent_again over all buckets. The bytes and counters are those of
-    all buckets together, and are assigned to the first bucket."""
+) -> Mapping[str, ByteRange]:
+    """Returns the sum of System.retransmitted_bytes over all buckets. The bytes and counters
+    are those of all buckets together, and are assigned to the first bucket."""
     parts, system = active(job), resolved.system
     nothing: Mapping[str, Mapping[str, Cells]] = {switch: {} for switch in counters}
-    found = [system.sent_again(resolved, parts[0], more, counters)]
+    found = [system.retransmitted_bytes(resolved, parts[0], more, counters)]
     for each in parts[1:]:
-        found.append(system.sent_again(resolved, each, dict.fromkeys(more, 0), nothing))
+        found.append(system.retransmitted_bytes(resolved, each, dict.fromkeys(more, 0), nothing))
     names = dict.fromkeys(name for ways in found for name in ways)
     return {name: _sum(ways[name] for ways in found if name in ways) for name in names}
 
 
-def _sum(found: Iterable[Again]) -> Again:
+def _sum(found: Iterable[ByteRange]) -> ByteRange:
     least = most = 0
     for each in found:
         least, most = least + each.least, most + each.most
-    return Again(least, most)
+    return ByteRange(least, most)

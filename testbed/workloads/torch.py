@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from agglab.hosts.script_ledger import INPUT, REDUCTION, RESULT, SUMS, TOLD, sample_name
+from agglab.hosts.script_ledger import INPUT, OUTCOME, REDUCTION, RESULT, SUMS, sample_name
 from agglab.hosts.workloads import Dense, Torch, Work
 from agglab.testbed.received import Received
 from agglab.testbed.systems.base import ActiveJob, ResolvedScenario
@@ -110,17 +110,17 @@ class TrainingScript(Workload):
 @dataclass(frozen=True)
 class Training:
     """What one rank left after a round. reductions: an array of REDUCTION, by the reduction's
-    number. told: what the agent told about the training (see TOLD). arrays: the sampled inputs,
-    sums and results."""
+    number. outcome: what the agent reported about the training (see OUTCOME). arrays: the sampled
+    inputs, sums and results."""
 
     reductions: npt.NDArray[np.void]
-    told: Mapping[str, Any]
+    outcome: Mapping[str, Any]
     arrays: Mapping[str, Array]
 
     @property
     def reports(self) -> Sequence[Mapping[str, Any]]:
         """The script's reports, each with `t_ns`."""
-        reports: Sequence[Mapping[str, Any]] = self.told["reports"]
+        reports: Sequence[Mapping[str, Any]] = self.outcome["reports"]
         return reports
 
     @property
@@ -132,7 +132,7 @@ class Training:
     def curve(self, name: str) -> list[tuple[float, float]]:
         """Returns (seconds since the training began, value) for each report that contains a number
         with this name."""
-        began_ns = self.told["began_ns"]
+        began_ns = self.outcome["began_ns"]
         return [
             ((one["t_ns"] - began_ns) / NS_PER_S, float(one[name]))
             for one in self.reports
@@ -147,11 +147,11 @@ class Training:
 
 def opened(one: Received) -> Training | None:
     """Returns the training that an agent has left; None if it has left none."""
-    told = one.more.get(TOLD)
-    if one.result is None or one.result.dtype != np.uint8 or told is None:
+    outcome = one.more.get(OUTCOME)
+    if one.result is None or one.result.dtype != np.uint8 or outcome is None:
         return None
-    arrays = {name: array for name, array in one.more.items() if name != TOLD}
-    return Training(one.result.view(REDUCTION), json.loads(told.tobytes()), arrays)
+    arrays = {name: array for name, array in one.more.items() if name != OUTCOME}
+    return Training(one.result.view(REDUCTION), json.loads(outcome.tobytes()), arrays)
 
 
 def _unlike_results(trainings: Mapping[int, Training]) -> Iterator[Wrong]:
@@ -250,7 +250,7 @@ def measures(trainings: Mapping[int, Training]) -> dict[str, Any]:
         "step_s.max": max(steps, default=None),
         **_of_rank(first),
         "sampled": len(first.sampled),
-        "counts": {n.replace(".", "_"): count for n, count in first.told["counts"].items()},
+        "counts": {n.replace(".", "_"): count for n, count in first.outcome["counts"].items()},
         "ranks": {str(rank): _rank_alone(training) for rank, training in trainings.items()},
     }
 

@@ -29,7 +29,7 @@ CODES = {3: 16, 4: 1, 5: 4, 11: 2, 12: 3}
 SMALLEST_MTU = struct.pack("!HH", 0, 68)
 
 
-class Stranger:
+class Outsider:
     """Sends messages about what workers sent. `kind`: type and code; None for nothing."""
 
     def __init__(self, workers: list[AllReducer], aggregator: tuple[str, int]) -> None:
@@ -71,11 +71,11 @@ def main() -> None:
             AllReducer(JOB, rank, 2, LANES, SLOTS, worker_bind(rank), switch.address)
             for rank in range(2)
         ]
-        stranger = Stranger(workers, switch.address)
-        switch.tamper = stranger.tamper
+        outsider = Outsider(workers, switch.address)
+        switch.tamper = outsider.tamper
         for kind, codes in CODES.items():
             for code in range(codes):
-                stranger.kind = (kind, code)
+                outsider.kind = (kind, code)
                 before = [worker.stats["network_errors"] for worker in workers]
                 for _ in range(ROUNDS):
                     totals = list(pool.map(lambda w, v: w.all_reduce(v), workers, inputs))
@@ -93,10 +93,10 @@ def _unsent_after_one_message(switch: LoopbackSwitch) -> int:
     """An error that waits when a round begins must not cost a datagram."""
     switch.model.jobs[JOB + 1] = JobEntry(1, SLOTS)
     with AllReducer(JOB + 1, 0, 1, LANES, SLOTS, worker_bind(0), switch.address) as worker:
-        stranger = Stranger([worker], switch.address)
+        outsider = Outsider([worker], switch.address)
         switch.tamper = lambda result: [result]
-        stranger.kind = (3, 4)
-        stranger.strike()
+        outsider.kind = (3, 4)
+        outsider.strike()
         worker.all_reduce(np.ones(ELEMENTS, np.int32))
         assert worker.stats["network_errors"] == 1, worker.stats
         return worker.stats["unsent"]

@@ -1,4 +1,4 @@
-"""However a run ends, nothing of it stays; whatever strangers send, no sum changes."""
+"""However a run ends, nothing of it stays; whatever outsiders send, no sum changes."""
 
 from __future__ import annotations
 
@@ -193,21 +193,21 @@ def test_a_missing_program_is_named_with_its_package(scenario, tmp_path: Path) -
     assert ended.folder is None
 
 
-STRANGER = Path(__file__).with_name("send_foreign_frames.py")
+OUTSIDER = Path(__file__).with_name("send_foreign_frames.py")
 EXPECT = "expect: {{exact: true, findings: [{findings}]}}\n"
 
 
 @pytest.fixture
 def disturbed(scenario):
-    """Metrics of a run during which a stranger sent frames in a process's namespace."""
+    """Metrics of a run during which an outsider sent frames in a process's namespace."""
 
     def run(where: str, *words: str, findings: str = "refused") -> dict:
         process = scenario.start(scenario.write(LONG + EXPECT.format(findings=findings)))
         folder = scenario.await_event("long", "progress")
         pid = next(p for p, command in scenario.processes().items() if where in command)
-        enter = ["nsenter", f"--net=/proc/{pid}/ns/net", sys.executable, str(STRANGER)]
+        enter = ["nsenter", f"--net=/proc/{pid}/ns/net", sys.executable, str(OUTSIDER)]
         subprocess.run([*enter, *words], check=True)
-        assert process.poll() is None, "the run was over before the stranger had finished"
+        assert process.poll() is None, "the run was over before the outsider had finished"
         out, err = process.communicate(timeout=120)
         assert process.returncode == 0, out + err
         return json.loads((folder / "metrics.json").read_text())

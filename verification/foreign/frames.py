@@ -1,4 +1,4 @@
-"""The frames that the stranger sends, drawn from a seed. It sends one frame of each kind in
+"""The frames that the outsider sends, drawn from a seed. It sends one frame of each kind in
 turn."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PORTS = slice(HEADERS_BYTES - 8, HEADERS_BYTES - 4)
 
 @dataclass(frozen=True)
 class ForeignHost:
-    """The stranger, which is not a member of the job, and the material for its frames. own: its
+    """The outsider, which is not a member of the job, and the material for its frames. own: its
     address. ends: the addresses that occur in the system's frames. others, same: recorded frames of
     other systems, and of another run of this system. attack: the frames of `System.attack`."""
 
@@ -86,7 +86,7 @@ def _old(who: ForeignHost) -> bytes:
 
 
 def _own_name(who: ForeignHost) -> bytes:
-    """Returns a payload of this system in a packet with the stranger's own source address."""
+    """Returns a payload of this system in a packet with the outsider's own source address."""
     return _sent(who, who.own, _old(who)[HEADERS_BYTES:])
 
 

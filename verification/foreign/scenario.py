@@ -1,5 +1,5 @@
-"""The scenario that the stranger disturbs: a rack with a job of four workers, hosts for servers,
-and the stranger, whose link is faster than the others."""
+"""The scenario that the outsider disturbs: a rack with a job of four workers, hosts for servers,
+and the outsider, whose link is faster than the others."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from agglab.testbed import systems
 from agglab.testbed.scenario import ResolvedScenario, load
 from agglab.testbed.workloads import KINDS
 
-STRANGER = "h5"
+OUTSIDER = "h5"
 SECONDS_PER_FRAME = 70e-6
-"""The time that a frame of half the MTU takes on the stranger's link."""
+"""The time that a frame of half the MTU takes on the outsider's link."""
 ELEMENTS_PER_FRAME = 25
 """The elements for each foreign frame. With them, the first of two rounds at 10 Mbit/s takes longer
 than all foreign frames."""
@@ -27,11 +27,11 @@ backend: virtual
 seed: {seed}
 system: {system}
 topology: {{kind: rack, workers: 5, servers: 4}}
-links: {{rate: 10mbit, queue: 4MB, overrides: [{{match: {stranger}-s1, rate: 100mbit}}]}}
+links: {{rate: 10mbit, queue: 4MB, overrides: [{{match: {outsider}-s1, rate: 100mbit}}]}}
 workload: {{{workload}, rounds: 2}}
 jobs: [{{workers: "h[1-4]"}}]
 """
-ATTACK = "faults: [{{kind: attack, host: {stranger}, frames: {frames}, for: {for_us}us}}]\n"
+ATTACK = "faults: [{{kind: attack, host: {outsider}, frames: {frames}, for: {for_us}us}}]\n"
 
 
 def names() -> list[str]:
@@ -41,7 +41,7 @@ def names() -> list[str]:
 
 def resolved(system: str, elements: int, seed: int, frames: int = 0) -> ResolvedScenario:
     """Returns the scenario of a seed. The seed also determines the kind of workload, the dtype and
-    the variant of the system. frames: the number of frames that the stranger sends."""
+    the variant of the system. frames: the number of frames that the outsider sends."""
     found = systems.find(system)
     abilities, variants = found.abilities, list(found.variants.values())
     kind = KINDS[abilities.workloads[seed % len(abilities.workloads)]]
@@ -53,10 +53,10 @@ def resolved(system: str, elements: int, seed: int, frames: int = 0) -> Resolved
     if "scale" in kind.keys:
         keys |= {"model": MODEL, "scale": MODEL_ELEMENTS / elements}
     workload = ", ".join(f"{key}: {keys[key]}" for key in keys if key not in kind.unread)
-    text = TEXT.format(seed=seed, system=system, stranger=STRANGER, workload=workload)
+    text = TEXT.format(seed=seed, system=system, outsider=OUTSIDER, workload=workload)
     if frames:
         for_us = round(frames * SECONDS_PER_FRAME * 1e6)
-        text += ATTACK.format(stranger=STRANGER, frames=frames, for_us=for_us)
+        text += ATTACK.format(outsider=OUTSIDER, frames=frames, for_us=for_us)
     with tempfile.TemporaryDirectory(prefix="agglab-foreign-") as folder:
         file = Path(folder) / "foreign.yaml"
         file.write_text(text)

@@ -1,4 +1,4 @@
-"""Runs a system while the stranger sends frames, and judges the run."""
+"""Runs a system while the outsider sends frames, and judges the run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from agglab.testbed.systems.frames import end_of
 from agglab.testbed.virtual import built
 from agglab.verification.foreign.frames import ForeignHost, ends_of
 from agglab.verification.foreign.recorded import recorded
-from agglab.verification.foreign.scenario import ELEMENTS_PER_FRAME, STRANGER, names, resolved
+from agglab.verification.foreign.scenario import ELEMENTS_PER_FRAME, OUTSIDER, names, resolved
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,10 @@ class ForeignTrafficResult:
 
 
 class SystemUnderAttack:
-    """A wrapper of a system that replaces the system's attack frames by those of the stranger."""
+    """A wrapper of a system that replaces the system's attack frames by those of the outsider."""
 
-    def __init__(self, system: System, stranger: ForeignHost) -> None:
-        self._system, self._stranger = system, stranger
+    def __init__(self, system: System, outsider: ForeignHost) -> None:
+        self._system, self._outsider = system, outsider
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._system, name)
@@ -48,7 +48,7 @@ class SystemUnderAttack:
     def attack(
         self, key: str, resolved: ResolvedScenario, host: str
     ) -> Iterator[tuple[str, bytes]]:
-        return self._stranger.frames()
+        return self._outsider.frames()
 
 
 def build(system: str, frames: int, seed: int) -> None:
@@ -59,19 +59,19 @@ def build(system: str, frames: int, seed: int) -> None:
 
 
 def attempt(system: str, frames: int, seed: int) -> ForeignTrafficResult:
-    """Runs two rounds of the system. During the first round, the stranger sends `frames` frames."""
+    """Runs two rounds of the system. During the first round, the outsider sends `frames` frames."""
     run = _disturbed(system, frames, seed)
     same = recorded(system)
     others = [frame for name in names() if name != system for frame in recorded(name)]
-    stranger = ForeignHost(
+    outsider = ForeignHost(
         chance=Random(f"foreign {system} {seed}"),
-        own=end_of(run.graph.host(STRANGER), 40_000),
+        own=end_of(run.graph.host(OUTSIDER), 40_000),
         ends=ends_of(same),
         others=others,
         same=same,
-        attack=run.system.attack(f"{seed}", run, STRANGER),
+        attack=run.system.attack(f"{seed}", run, OUTSIDER),
     )
-    measured = _measured(replace(run, system=cast(System, SystemUnderAttack(run.system, stranger))))
+    measured = _measured(replace(run, system=cast(System, SystemUnderAttack(run.system, outsider))))
     outcome = measured.outcome
     counted = {
         kind: sum(packets for packets, _ in cells.values())

@@ -21,7 +21,7 @@ RUNS = RUNS_OF_EACH * len(systems.in_virtual_time(systems.built_in()))
 
 
 class ForeignTarget(Target):
-    """The target for runs in which a host outside the job, the stranger, sends frames. No sum may
+    """The target for runs in which a host outside the job, the outsider, sends frames. No sum may
     change, and each frame must be counted."""
 
     name = "foreign"

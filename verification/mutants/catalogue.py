@@ -10,7 +10,7 @@ fault breaks. This determines the checks that have to catch it besides the unit 
 
     protocol   what honest workers get, in some order of events: the schedule search
     sums       what a plain run returns: a shipped scenario
-    strangers  what somebody else's packets can do: a shipped scenario
+    outsiders  what somebody else's packets can do: a shipped scenario
     speed      how long a plain run takes: a shipped scenario
     format, shape, timing, counters, calls, forwarding, plan, judge: the unit tests alone
 """
@@ -34,7 +34,7 @@ CHECKS = (UNIT, EXPLORE, SCENARIO)
 CAUGHT_BY = {
     "protocol": EXPLORE,
     "sums": SCENARIO,
-    "strangers": SCENARIO,
+    "outsiders": SCENARIO,
     "speed": SCENARIO,
     "format": UNIT,
     "shape": UNIT,

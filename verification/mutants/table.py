@@ -33,7 +33,7 @@ repository and runs the checks that have to catch it. The texts are in
 | the schedule search (`verification explore`, within {schedules} schedules) | mutants that, in \
 some order of events, change what honest workers receive |
 | a shipped scenario in virtual time | mutants that change what a plain run returns, what \
-strangers can do, or how long a plain run takes |
+outsiders can do, or how long a plain run takes |
 
 "–" means that the check need not catch the mutant. All checks have to pass without a mutant before
 any is tried. A check that runs longer than its limit ({limits}) has

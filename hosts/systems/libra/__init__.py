@@ -30,7 +30,7 @@ def endpoint(part: Part) -> Endpoint:
     is_float = part.work.dtype == "float32"
     job = LibraJob(job=part.job, workers=part.workers, is_float=is_float, **agreed)
     if part.role == SERVER:
-        racks = tuple(Rack(told, tuple(ranks)) for told, ranks in has["racks"])
+        racks = tuple(Rack(peer, tuple(ranks)) for peer, ranks in has["racks"])
         room = Room(has["keys"], part.work.elements, racks)
         return LibraServer(job, has["index"], part.peers, room)
     timing = shared.timing_of(part, has["lanes"], has["window"])

@@ -26,10 +26,10 @@ OWN = ("answered_again", "bytes_again", "groups_whole", "sums", "singles", "cold
 
 @dataclass(frozen=True)
 class Rack:
-    """The workers behind one switch that sums. ranks: the ranks of these workers. told: the index
+    """The workers behind one switch that sums. ranks: the ranks of these workers. peer: the index
     in the server's `peers` of the address that gets the answers for all of them."""
 
-    told: int
+    peer: int
     ranks: tuple[int, ...]
 
 
@@ -96,7 +96,7 @@ class LibraServer:
             rounds=ctypes.addressof(self._round_states),
             store=ctypes.addressof(self._store) if self._store else None,
             rack_workers=self._kept(np.array(masks, np.uint64)),
-            rack_peer=self._kept(np.array([rack.told for rack in racks], np.uint32)),
+            rack_peer=self._kept(np.array([rack.peer for rack in racks], np.uint32)),
             asked=self._kept(np.zeros(count, np.uint8)),
             waiting=self._kept(np.zeros(count, np.uint32)),
             waiting_attempt=self._kept(np.zeros(count, np.uint8)),

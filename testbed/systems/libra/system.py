@@ -21,10 +21,10 @@ from agglab.testbed.systems import impostors
 from agglab.testbed.systems.base import (
     Abilities,
     ActiveJob,
-    Again,
     Agent,
     Array,
     Bounds,
+    ByteRange,
     Choices,
     Combine,
     JobChoices,
@@ -203,10 +203,10 @@ class Libra(BetweenHosts):
 
     def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
-    ) -> Again:
+    ) -> ByteRange:
         """Returns the bytes that the agents themselves counted as sent again. They cannot be
         derived from numbers of frames, which have many lengths."""
-        return Again(counts["bytes_again"], counts["bytes_again"])
+        return ByteRange(counts["bytes_again"], counts["bytes_again"])
 
     def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
         """Returns what results must be: integers modulo 2^32. For float32, every worker rounds its

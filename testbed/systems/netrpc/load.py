@@ -17,7 +17,7 @@ from agglab.hosts.workloads import InputKey
 from agglab.hosts.workloads.calls import LOCKS
 from agglab.testbed.plan import Tree
 from agglab.testbed.plan.forwarding import wiring_of
-from agglab.testbed.systems.base import ActiveJob, Again, Cells
+from agglab.testbed.systems.base import ActiveJob, ByteRange, Cells
 from agglab.testbed.systems.forwarding import path
 from agglab.testbed.systems.netrpc.plan import climb
 from agglab.testbed.systems.summing.bounds import Load
@@ -152,31 +152,31 @@ def _sent(at: Place, traffic: Iterable[Traffic]) -> dict[str, int]:
     return sent
 
 
-def sent_again(
+def retransmitted_bytes(
     at: Place, more: Mapping[str, int], counters: Mapping[str, Mapping[str, Cells]]
-) -> dict[str, Again]:
-    """Returns the retransmitted bytes by direction (see System.sent_again).
+) -> dict[str, ByteRange]:
+    """Returns the retransmitted bytes by direction (see System.retransmitted_bytes).
 
     A worker's own link carried everything that the worker sent again, unless part of it was for a
     server on the same host. Other links carried at most as much. An answer to a call that had
     already been executed is never longer than the call.
     """
     answered = counters[at.tree.root].get("duplicate", {}).get(at.job.index, (0, 0))[1]
-    again: dict[str, Again] = {}
+    again: dict[str, ByteRange] = {}
 
     def add(direction: str, least: int, most: int) -> None:
-        before = again.get(direction, Again(0, 0))
-        again[direction] = Again(before.least + least, before.most + most)
+        before = again.get(direction, ByteRange(0, 0))
+        again[direction] = ByteRange(before.least + least, before.most + most)
 
     for host in at.job.hosts:
         size = more.get(host, 0)
         for hop, (up, down) in enumerate(at.links(host)):
             add(up, size if hop == 0 and host not in at.servers else 0, size)
-            again[down] = Again(0, max(answered, again.get(down, Again(0, 0)).most))
+            again[down] = ByteRange(0, max(answered, again.get(down, ByteRange(0, 0)).most))
     everybody = sum(more.values()) if at.servers else 0
     for direction in {name for host in at.job.hosts for name in at.paths(host)}:
         if direction in again:
-            again[direction] = Again(again[direction].least, again[direction].most + everybody)
+            again[direction] = ByteRange(again[direction].least, again[direction].most + everybody)
         else:
-            again[direction] = Again(0, everybody)
+            again[direction] = ByteRange(0, everybody)
     return again

@@ -24,9 +24,9 @@ from agglab.testbed.systems.base import (
     SHARED_KEYS,
     Abilities,
     ActiveJob,
-    Again,
     Agent,
     Bounds,
+    ByteRange,
     Cells,
     Choices,
     MissingChunks,
@@ -188,22 +188,22 @@ class NetRpc(Summing):
 
     def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
-    ) -> Again:
+    ) -> ByteRange:
         """Returns the least and the most bytes of frames that were sent again. Such a frame has
         only headers, or also an argument of any kind. An answer of a server has keys."""
         sizes = [wire.frame_bytes(kind, resolved.lanes) for kind in wire.Kind]
         answered = counts["answered_again"] * wire.frame_bytes(wire.Kind.KEYS, resolved.lanes)
         packets = counts["retransmitted"]
-        return Again(packets * min(sizes) + answered, packets * max(sizes) + answered)
+        return ByteRange(packets * min(sizes) + answered, packets * max(sizes) + answered)
 
-    def sent_again(
+    def retransmitted_bytes(
         self,
         resolved: ResolvedScenario,
         job: ActiveJob,
         more: Mapping[str, int],
         counters: Mapping[str, Mapping[str, Cells]],
-    ) -> Mapping[str, Again]:
-        return load.sent_again(_place(resolved, job), more, counters)
+    ) -> Mapping[str, ByteRange]:
+        return load.retransmitted_bytes(_place(resolved, job), more, counters)
 
     # What switches did.
 

@@ -17,8 +17,8 @@ from agglab.testbed.systems.base import (
     SHARED_KEYS,
     Abilities,
     ActiveJob,
-    Again,
     Agent,
+    ByteRange,
     Choices,
     Counter,
 )
@@ -103,7 +103,7 @@ class OmniReduce(Summing):
 
     def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
-    ) -> Again:
+    ) -> ByteRange:
         """Returns the least and the most bytes that a host sent beyond the prediction. Packets that
         were sent again have values or only headers. In addition, fewer packets may have been fused
         than the prediction assumes."""
@@ -114,19 +114,19 @@ class OmniReduce(Summing):
         )
         alone = taken - saved(counts["openings_fused"], counts["blocks_fused"], self.sizes)
         again = self._frames(resolved, counts["retransmitted"])
-        return Again(alone + again.least, alone + again.most)
+        return ByteRange(alone + again.least, alone + again.most)
 
     def passes_within(self) -> tuple[str, ...]:
         return ("taken_apart",)
 
-    def answers(self, resolved: ResolvedScenario, packets: int, size: int) -> Again:
+    def answers(self, resolved: ResolvedScenario, packets: int, size: int) -> ByteRange:
         """Returns the least and the most bytes of answers to these packets. A packet of headers
         alone may be answered with values."""
         return self._frames(resolved, packets)
 
-    def _frames(self, resolved: ResolvedScenario, packets: int) -> Again:
+    def _frames(self, resolved: ResolvedScenario, packets: int) -> ByteRange:
         longest = max(self.sizes.full(resolved.lanes), self.sizes.opening)
-        return Again(packets * self.sizes.bare, packets * longest)
+        return ByteRange(packets * self.sizes.bare, packets * longest)
 
     def forge(self, aim: Aim, result: int, overhead: int) -> bytes:
         return attack.forge(aim, result, overhead)

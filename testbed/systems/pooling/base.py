@@ -22,9 +22,9 @@ from agglab.testbed.systems import common
 from agglab.testbed.systems.base import (
     Abilities,
     ActiveJob,
-    Again,
     Agent,
     Bounds,
+    ByteRange,
     Cells,
     Choices,
     Combine,
@@ -238,21 +238,21 @@ class Pooling(System):
 
     def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
-    ) -> Again:
+    ) -> ByteRange:
         """Returns the bytes of contributions that a worker sent again, and of results for which a
         server was asked again."""
         frames = counts["retransmitted"] + counts.get("answered_again", 0)
         size = frames * wire.frame_bytes(resolved.lanes)
-        return Again(size, size)
+        return ByteRange(size, size)
 
-    def sent_again(
+    def retransmitted_bytes(
         self,
         resolved: ResolvedScenario,
         job: ActiveJob,
         more: Mapping[str, int],
         counters: Mapping[str, Mapping[str, Cells]],
-    ) -> Mapping[str, Again]:
-        return load.sent_again(resolved.graph, job, more)
+    ) -> Mapping[str, ByteRange]:
+        return load.retransmitted_bytes(resolved.graph, job, more)
 
     def returns_sums(self, dtype: str) -> bool:
         return dtype == "float32"

@@ -11,7 +11,7 @@ from agglab.hosts.systems.pooling.hashed_slots import hashed_slots
 from agglab.hosts.systems.pooling.worker import chunks_of_round
 from agglab.testbed.plan import Tree
 from agglab.testbed.scenario import ResolvedScenario
-from agglab.testbed.systems.base import ActiveJob, Again, Bounds
+from agglab.testbed.systems.base import ActiveJob, Bounds, ByteRange
 from agglab.testbed.systems.between_hosts import lossy_crossing_s
 from agglab.testbed.systems.forwarding import path_s, rates, slowest_crossing_s
 from agglab.testbed.systems.pooling.keys import PoolingKeys, part_of_pool
@@ -110,8 +110,10 @@ def bounds(
     )
 
 
-def sent_again(graph: Topology, job: ActiveJob, more: Mapping[str, int]) -> dict[str, Again]:
-    """Returns the retransmitted bytes by direction (see System.sent_again).
+def retransmitted_bytes(
+    graph: Topology, job: ActiveJob, more: Mapping[str, int]
+) -> dict[str, ByteRange]:
+    """Returns the retransmitted bytes by direction (see System.retransmitted_bytes).
 
     Everything that a worker sends again crosses its own cable, and any part of it each cable to the
     server. Everything that a server sends again crosses its own cable, and any part of it each
@@ -120,8 +122,8 @@ def sent_again(graph: Topology, job: ActiveJob, more: Mapping[str, int]) -> dict
     tree, server = tree_of(graph, job), server_of(job)
     from_workers = sum(more.get(host, 0) for host in job.hosts)
     from_server = more.get(server, 0)
-    own = {host: Again(more.get(host, 0), more.get(host, 0)) for host in (*job.hosts, server)}
-    found: dict[str, Again] = {}
+    own = {host: ByteRange(more.get(host, 0), more.get(host, 0)) for host in (*job.hosts, server)}
+    found: dict[str, ByteRange] = {}
     down = set(_down(tree, server))
     for direction in directions(tree, server):
         source = direction.partition("->")[0]
@@ -129,10 +131,10 @@ def sent_again(graph: Topology, job: ActiveJob, more: Mapping[str, int]) -> dict
             found[direction] = own[source]
         else:
             most = from_server if direction in down else from_workers
-            before = found.get(direction, Again(0, 0))
-            found[direction] = Again(0, before.most + most)
+            before = found.get(direction, ByteRange(0, 0))
+            found[direction] = ByteRange(0, before.most + most)
     # Where the server is a worker's host, both cross the cable to it.
     to_server = f"{tree.root}->{server}"
     if server in job.hosts:
-        found[to_server] = Again(0, from_workers + from_server)
+        found[to_server] = ByteRange(0, from_workers + from_server)
     return found

@@ -23,9 +23,9 @@ from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import (
     Abilities,
     ActiveJob,
-    Again,
     Agent,
     Array,
+    ByteRange,
     MissingChunks,
     Registers,
     Waiting,
@@ -129,12 +129,12 @@ class ParameterServer(BetweenHosts):
 
     def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
-    ) -> Again:
+    ) -> ByteRange:
         """Returns the bytes that workers and servers on a host sent again: pushes of a worker, and
         results that a worker requested again from a server."""
         frames = counts["retransmitted"] + counts["answered_again"]
         size = frames * wire.frame_bytes(resolved.lanes)
-        return Again(size, size)
+        return ByteRange(size, size)
 
     def forged(
         self, resolved: ResolvedScenario, job: ActiveJob, chance: Random, agent: Agent

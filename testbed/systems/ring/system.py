@@ -17,9 +17,9 @@ from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.systems.base import (
     ActiveJob,
-    Again,
     Agent,
     Array,
+    ByteRange,
     Cells,
     MissingChunks,
     Registers,
@@ -83,7 +83,7 @@ class Ring(BetweenHosts):
 
     def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
-    ) -> Again:
+    ) -> ByteRange:
         """Returns the bytes that a host sent beyond the prediction: data that was sent again, and
         the difference between the sent and the predicted acknowledgements, which may be negative.
         """
@@ -91,15 +91,15 @@ class Ring(BetweenHosts):
         predicted = sum(flow.bytes for flow in flows) * job.job.rounds
         data = counts["retransmitted"] * wire.frame_bytes(resolved.lanes)
         size = data + counts["acknowledgement_bytes"] - predicted
-        return Again(size, size)
+        return ByteRange(size, size)
 
-    def sent_again(
+    def retransmitted_bytes(
         self,
         resolved: ResolvedScenario,
         job: ActiveJob,
         more: Mapping[str, int],
         counters: Mapping[str, Mapping[str, Cells]],
-    ) -> Mapping[str, Again]:
+    ) -> Mapping[str, ByteRange]:
         """Returns the retransmitted bytes by direction. It is known how many bytes a host sent, but
         not how many of them were acknowledgements.
 
@@ -108,19 +108,19 @@ class Ring(BetweenHosts):
         correspondingly more of the bytes that the host sent may have been data.
         """
         graph, rounds = resolved.graph, job.job.rounds
-        again = dict(super().sent_again(resolved, job, more, counters))
+        again = dict(super().retransmitted_bytes(resolved, job, more, counters))
         own, beyond = {}, {}
         for flow in _acknowledgements(resolved, job):
             own[flow.source] = flow.bytes * rounds
             beyond[flow.source] = path(graph, flow.source, flow.target)[1:]
             for direction in beyond[flow.source]:
                 known = again[direction]
-                again[direction] = Again(known.least - own[flow.source], known.most)
+                again[direction] = ByteRange(known.least - own[flow.source], known.most)
         for flow in self.least_flows(resolved, job):
             for direction in path(graph, flow.source, flow.target)[1:]:
                 if direction not in beyond[flow.source]:
                     known = again[direction]
-                    again[direction] = Again(known.least, known.most + own[flow.source])
+                    again[direction] = ByteRange(known.least, known.most + own[flow.source])
         return again
 
     def added(self, inputs: Sequence[Array], start: int, elements: int) -> Array:

@@ -13,9 +13,9 @@ from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems import common
 from agglab.testbed.systems.base import (
     ActiveJob,
-    Again,
     Agent,
     Bounds,
+    ByteRange,
     Cells,
     Choices,
     Combine,
@@ -131,32 +131,32 @@ class Summing(System):
 
     def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
-    ) -> Again:
+    ) -> ByteRange:
         """Returns the least and the most bytes of contributions that were sent again. A
         contribution is an opening or has values."""
         sizes = self.sizes.opening, self.sizes.full(resolved.lanes)
-        return Again(*(counts["retransmitted"] * size for size in sorted(sizes)))
+        return ByteRange(*(counts["retransmitted"] * size for size in sorted(sizes)))
 
     def unpredictable(self, resolved: ResolvedScenario) -> str:
         return DYNAMIC if resolved.scenario.switch.partition == "dynamic" else ""
 
-    def sent_again(
+    def retransmitted_bytes(
         self,
         resolved: ResolvedScenario,
         job: ActiveJob,
         more: Mapping[str, int],
         counters: Mapping[str, Mapping[str, Cells]],
-    ) -> Mapping[str, Again]:
-        def answers(packets: int, size: int) -> Again:
+    ) -> Mapping[str, ByteRange]:
+        def answers(packets: int, size: int) -> ByteRange:
             return self.answers(resolved, packets, size)
 
-        return trees.sent_again(_tree(resolved, job), job.index, more, counters, answers)
+        return trees.retransmitted_bytes(_tree(resolved, job), job.index, more, counters, answers)
 
-    def answers(self, resolved: ResolvedScenario, packets: int, size: int) -> Again:
+    def answers(self, resolved: ResolvedScenario, packets: int, size: int) -> ByteRange:
         """Returns the least and the most bytes of a switch's repeated answers, which it sends when
         it receives a packet again. packets, size: the number and the bytes of these packets, as the
         switch counted them. By default each answer is as long as the packet that it answers."""
-        return Again(size, size)
+        return ByteRange(size, size)
 
     def returns_sums(self, dtype: str) -> bool:
         return dtype == "float32"

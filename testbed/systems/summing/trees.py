@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from agglab.testbed.plan import Entries, Tree
-from agglab.testbed.systems.base import ActiveJob, Again, Cells
+from agglab.testbed.systems.base import ActiveJob, ByteRange, Cells
 from agglab.testbed.systems.summing.plan import PlacedJob, job_trees, plan
 from agglab.topologies import Topology
 
-Answers = Callable[[int, int], Again]
+Answers = Callable[[int, int], ByteRange]
 """A function that takes the number and the bytes of packets because of which a switch sent
 something again. It returns the bytes that the switch sent."""
 
@@ -38,25 +38,25 @@ def directions(tree: Tree) -> Iterator[str]:
             yield from (f"{node}->{switch}", f"{switch}->{node}")
 
 
-def sent_again(
+def retransmitted_bytes(
     tree: Tree,
     index: int,
     more: Mapping[str, int],
     counters: Mapping[str, Mapping[str, Cells]],
     answers: Answers,
-) -> dict[str, Again]:
-    """Returns the retransmitted bytes by direction (see System.sent_again). Bytes sent upwards are
-    counted by the worker or switch that sent them again. A switch counts the bytes that it sent
-    downwards only for all children together."""
+) -> dict[str, ByteRange]:
+    """Returns the retransmitted bytes by direction (see System.retransmitted_bytes). Bytes sent
+    upwards are counted by the worker or switch that sent them again. A switch counts the
+    bytes that it sent downwards only for all children together."""
 
-    def repeated(switch: str, kind: str) -> Again:
+    def repeated(switch: str, kind: str) -> ByteRange:
         return answers(*counters[switch].get(kind, {}).get(index, (0, 0)))
 
     again = {}
     for switch, branch in tree.branches.items():
         down = repeated(switch, "repeated")
         for _, node in branch.children:
-            by_worker = Again(more[node], more[node]) if node in more else None
+            by_worker = ByteRange(more[node], more[node]) if node in more else None
             again[f"{node}->{switch}"] = by_worker or repeated(node, "partial_repeated")
-            again[f"{switch}->{node}"] = Again(0, down.most)
+            again[f"{switch}->{node}"] = ByteRange(0, down.most)
     return again

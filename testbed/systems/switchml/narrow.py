@@ -16,7 +16,7 @@ from agglab.testbed.scenario.graph import bare
 from agglab.testbed.scenario.job_list import hosts_of
 from agglab.testbed.scenario.jobs import Finding, stated
 from agglab.testbed.scenario.trust import Trust
-from agglab.testbed.systems.base import Again
+from agglab.testbed.systems.base import ByteRange
 from agglab.testbed.systems.summing.bounds import Widths
 from agglab.testbed.systems.summing.sizes import Sizes
 from agglab.testbed.systems.switchml.fixed_point import DTYPE, FULL_BITS, keys_of
@@ -95,9 +95,9 @@ def narrow_frame_bytes(sizes: Sizes, lanes: int) -> int:
     return sizes.full(lanes) - wire.datagram_bytes(lanes) + wire.narrow_datagram_bytes(lanes)
 
 
-def answers(sizes: Sizes, lanes: int, packets: int, size: int) -> Again:
+def answers(sizes: Sizes, lanes: int, packets: int, size: int) -> ByteRange:
     """Returns how many bytes a switch sent in answer to repeated packets, given their number and
     bytes. The answer to a worker's contribution is longer than the contribution; the answer to an
     opening is as long as the opening."""
     longer = sizes.full(lanes) - narrow_frame_bytes(sizes, lanes)
-    return Again(size, size + packets * longer)
+    return ByteRange(size, size + packets * longer)

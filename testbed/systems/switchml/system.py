@@ -15,8 +15,8 @@ from agglab.testbed.systems.base import (
     SHARED_KEYS,
     Abilities,
     ActiveJob,
-    Again,
     Agent,
+    ByteRange,
     Choices,
     Combine,
     Source,
@@ -133,13 +133,13 @@ class SwitchML(Summing):
 
     def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
-    ) -> Again:
+    ) -> ByteRange:
         if narrow.bits_of(resolved.scenario) is None:
             return super().extra_bytes(resolved, job, host, counts)
         sizes = self.sizes.opening, narrow.narrow_frame_bytes(self.sizes, resolved.lanes)
-        return Again(*(counts["retransmitted"] * size for size in sorted(sizes)))
+        return ByteRange(*(counts["retransmitted"] * size for size in sorted(sizes)))
 
-    def answers(self, resolved: ResolvedScenario, packets: int, size: int) -> Again:
+    def answers(self, resolved: ResolvedScenario, packets: int, size: int) -> ByteRange:
         if narrow.bits_of(resolved.scenario) is None:
             return super().answers(resolved, packets, size)
         return narrow.answers(self.sizes, resolved.lanes, packets, size)

@@ -98,7 +98,7 @@ def test_a_script_gets_sums_and_what_it_did_is_left(trained, tmp_path):
     assert np.array_equal(given[1] - given[0], np.ones(500, np.float32))
     assert left[0][sample_name(RESULT, 0)][7] == pytest.approx(15)
     assert left[0][sample_name(SUMS, 0)].dtype == np.int32
-    told = json.loads(left[0]["told"].tobytes())
+    told = json.loads(left[0]["outcome"].tobytes())
     reports = [{k: v for k, v in each.items() if k != "t_ns"} for each in told["reports"]]
     assert reports[0] == {"step": 0, "loss": 1, "epoch": 0} and len(reports) == 4
     assert reports[3] == {"parameters": "abc"}

@@ -75,22 +75,22 @@ def test_each_peer_gets_its_datagrams_in_order(peers: list[socket.socket], count
 
 @pytest.mark.parametrize("size", [1, 500, ROW_BYTES])
 def test_buffers_are_received_as_their_datagrams(peers: list[socket.socket], size: int) -> None:
-    """More than the inbox has room for at once; a stranger's are none of them."""
+    """More than the inbox has room for at once; an outsider's are none of them."""
     own = link(peers, [ROW_BYTES] * 40, [0] * 40)
-    stranger = plain()
+    outsider = plain()
     try:
         address = own.socket.getsockname()
         sent: list[tuple[int, bytes]] = []
         for run in range(9):
             payloads = [bytes([run]) * size for _ in range(30)] + [b"last"[:size]]
             said = [(socket.IPPROTO_UDP, UDP_SEGMENT, struct.pack("=H", size))]
-            stranger.sendmsg([b"".join(payloads)], said, 0, address)
+            outsider.sendmsg([b"".join(payloads)], said, 0, address)
             peers[run % 2].sendmsg([b"".join(payloads)], said, 0, address)
             sent += [(run % 2, payload) for payload in payloads]
         assert received(own, len(sent)) == sent
-        assert own.strangers == len(sent)
+        assert own.unknown_senders == len(sent)
     finally:
-        stranger.close()
+        outsider.close()
         own.close()
 
 

@@ -1,5 +1,5 @@
 """p4/netrpc.p4 against docs/systems/netrpc.md: rules by name, random schedules against a model, and
-frames of strangers."""
+frames of outsiders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words of strangers in a scenario, a log, a program's names: shown, never acted upon."""
+"""Words of outsiders in a scenario, a log, a program's names: shown, never acted upon."""
 
 from __future__ import annotations
 

@@ -31,26 +31,26 @@ ATTEMPTS = (0, 0, 1, 2, 254, 255)
 
 
 def contribution(
-    chance: Random, model: SwitchModel, duties: Sequence[JobRole], lanes: int
+    chance: Random, model: SwitchModel, roles: Sequence[JobRole], lanes: int
 ) -> tuple[int, bytes]:
     """Returns a port and a frame. The frame's fields are close to what the switch's cells hold, so
     that many frames are accepted."""
-    duty = chance.choice(duties)
-    ports = list(duty.members)
+    role = chance.choice(roles)
+    ports = list(role.members)
     port = chance.choice(ports) if chance.random() < 0.95 else chance.randrange(PORTS_MAX)
     slot = (
-        chance.randrange(min(2, duty.slots))
+        chance.randrange(min(2, role.slots))
         if chance.random() < 0.9
-        else chance.randrange(duty.slots)
+        else chance.randrange(role.slots)
     )
-    cell = model.cell(duty, slot, chance.randrange(2))
-    own = duty.members.get(port)
+    cell = model.cell(role, slot, chance.randrange(2))
+    own = role.members.get(port)
     result = RESULT if own is not None and own.bit == 0 else 0
     kind = cell.kind if chance.random() < 0.85 else chance.choice((INT32, SCALED, OPENING, UNKNOWN))
     message = Message(
         VERSION,
         kind | result,
-        duty.number,
+        role.number,
         slot,
         chance.choice(EXPONENT_CHOICES),
         chance.choice(ATTEMPTS),

@@ -48,7 +48,7 @@ class SwitchPair:
         self._entries: Entries | None = None
         self._handles: list[tuple[str, int]] = []
 
-    def write_entries(self, entries: Entries, duties: Mapping[int, JobRole]) -> None:
+    def write_entries(self, entries: Entries, roles: Mapping[int, JobRole]) -> None:
         """Replaces all entries; registers keep their values."""
         tables = self._compiled.program.tables
         for table, handle in self._handles:
@@ -62,7 +62,7 @@ class SwitchPair:
         for group, replicas in entries.groups.items():
             self._pipeline.replication.set_multicast_group(group, replicas)
         self._entries = entries
-        self.model.duties = dict(duties)
+        self.model.roles = dict(roles)
 
     def restart(self) -> None:
         """Restarts the switch with empty registers and with its entries."""
@@ -72,7 +72,7 @@ class SwitchPair:
         self.model.empty()
         assert self._entries is not None
         entries, self._entries, self._handles = self._entries, None, []
-        self.write_entries(entries, self.model.duties)
+        self.write_entries(entries, self.model.roles)
 
     def process(self, port: int, frame: bytes) -> list[Out]:
         """Returns the frames that leave because of this frame. Raises Wrong if other frames should
@@ -87,7 +87,7 @@ class SwitchPair:
             a == b and same(made, must) for (a, made), (b, must) in zip(outs, expected, strict=True)
         )
         if not as_must_be:
-            what = f"{packets.told(frame)} at port {port} ({decision.name.lower()})"
+            what = f"{packets.described(frame)} at port {port} ({decision.name.lower()})"
             raise Wrong("switch", f"{self.name}: {what}: {_difference(outs, expected)}")
         return outs
 
@@ -102,7 +102,7 @@ class SwitchPair:
 
     def check_counters(self) -> None:
         """Compares packets and bytes of each counter that the model has. Raises Wrong."""
-        indices = [duty.index for duty in self.model.duties.values()]
+        indices = [role.index for role in self.model.roles.values()]
         for last in COUNTERS:
             name = full_name(self._compiled.program.counters, last, "counter")
             for index in [0] if last in OF_FRAMES else [*indices, NO_JOB]:
@@ -122,9 +122,11 @@ class SwitchPair:
 
 def _difference(outs: Sequence[Out], expected: Sequence[Out]) -> str:
     def listed(all_of: Sequence[Out]) -> str:
-        return ", ".join(f"{packets.told(f)} by port {p}" for p, f in all_of) or "nothing"
+        return ", ".join(f"{packets.described(f)} by port {p}" for p, f in all_of) or "nothing"
 
-    if [(p, packets.told(f)) for p, f in outs] != [(p, packets.told(f)) for p, f in expected]:
+    if [(p, packets.described(f)) for p, f in outs] != [
+        (p, packets.described(f)) for p, f in expected
+    ]:
         return f"sends {listed(outs)}; must send {listed(expected)}"
     for (_, made), (_, must) in zip(outs, expected, strict=True):
         if not same(made, must):
@@ -194,7 +196,10 @@ class WorkerPair:
             raise Wrong("worker", f"{self.name} does not end its round with the expected error")
         sent = [(slot, self.real.datagram(slot)) for slot in queue]
         if sent != must:
-            raise Wrong("worker", f"{self.name} sends {_told(sent)}; must send {_told(must)}")
+            raise Wrong(
+                "worker",
+                f"{self.name} sends {_all_described(sent)}; must send {_all_described(must)}",
+            )
         if self.real.deadline_ns != self.model.deadline_ns:
             ours, theirs = self.real.deadline_ns, self.model.deadline_ns
             raise Wrong(
@@ -252,5 +257,5 @@ class WorkerPair:
             raise Wrong("wrong sum", text)
 
 
-def _told(sent: Sequence[tuple[int, bytes]]) -> str:
+def _all_described(sent: Sequence[tuple[int, bytes]]) -> str:
     return ", ".join(datagram.hex() for _, datagram in sent) or "nothing"

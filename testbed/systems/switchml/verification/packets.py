@@ -215,7 +215,7 @@ def merged(kind: int, a: bytes, b: bytes) -> bytes:
     return struct.pack(f"!{lanes}I", *((x + y) & 0xFFFFFFFF for x, y in pairs))
 
 
-def told(frame: bytes) -> str:
+def described(frame: bytes) -> str:
     """Returns a short description of a frame."""
     if len(frame) < BODY_AT or frame[12:14] != b"\x08\0":
         return f"{len(frame)} bytes"

@@ -119,7 +119,7 @@ class SwitchModel:
 
     def __init__(self, lanes: int, slots: int, forwarding: Forwarding) -> None:
         self._lanes, self._slots, self._forwarding = lanes, slots, forwarding
-        self.duties: dict[int, JobRole] = {}
+        self.roles: dict[int, JobRole] = {}
         self._cells: dict[tuple[int, int], Cell] = {}
         self.counted: Counter[tuple[str, int]] = Counter()
         self.counted_bytes: Counter[tuple[str, int]] = Counter()
@@ -130,9 +130,9 @@ class SwitchModel:
         self.counted.clear()
         self.counted_bytes.clear()
 
-    def cell(self, duty: JobRole, slot: int, tag: int) -> Cell:
+    def cell(self, role: JobRole, slot: int, tag: int) -> Cell:
         """Returns the cell of a slot and of the set to which this tag belongs."""
-        return self._cells.setdefault((duty.first_slot + slot, tag & 1), Cell())
+        return self._cells.setdefault((role.first_slot + slot, tag & 1), Cell())
 
     def decide(self, port: int, frame: bytes) -> Decision:
         """Returns the decision about a frame, without changing any state."""
@@ -143,32 +143,32 @@ class SwitchModel:
         parsed = packets.read(frame, self._lanes)
         decision = self._decide(port, parsed, frame)
         index = 0
-        duty = None
+        role = None
         if parsed.message is not None:
-            duty = self._duty(port, parsed.message.job)
-            index = NO_JOB if duty is None else duty.index
+            role = self._role(port, parsed.message.job)
+            index = NO_JOB if role is None else role.index
         self._count(COUNTED[decision], index, len(frame))
         outs: list[Out] = []
         if decision is Decision.FORWARDED:
             return decision, self._forwarding.outs(port, frame)
         if decision not in HARMLESS:
-            assert duty is not None
-            outs = self._act(decision, duty, port, parsed, frame)
-        if duty is not None and duty.parent is None and self._proper(duty, port, parsed):
-            self._settle_at_new_root(duty, parsed)
+            assert role is not None
+            outs = self._act(decision, role, port, parsed, frame)
+        if role is not None and role.parent is None and self._proper(role, port, parsed):
+            self._complete_at_new_root(role, parsed)
         return decision, outs
 
-    def _settle_at_new_root(self, duty: JobRole, parsed: packets.Read) -> None:
+    def _complete_at_new_root(self, role: JobRole, parsed: packets.Read) -> None:
         """Settles cells of an old session. If members were lost, such a cell may be complete at a
         switch that was not the root then. It holds the result after the next contribution, whatever
         that is."""
         assert parsed.message is not None
-        cell = self.cell(duty, parsed.message.slot, parsed.message.tag)
-        cell.holds_result = cell.holds_result or cell.present == duty.all_children
+        cell = self.cell(role, parsed.message.slot, parsed.message.tag)
+        cell.holds_result = cell.holds_result or cell.present == role.all_children
 
-    def _duty(self, port: int, job: int) -> JobRole | None:
-        duty = self.duties.get(job)
-        return duty if duty is not None and port in duty.members else None
+    def _role(self, port: int, job: int) -> JobRole | None:
+        role = self.roles.get(job)
+        return role if role is not None and port in role.members else None
 
     def _count(self, names: tuple[str, ...], index: int, size: int) -> None:
         for name in names:
@@ -188,31 +188,31 @@ class SwitchModel:
             return self._decide_plain(port, parsed.sort, frame)
         message = parsed.message
         assert message is not None
-        duty = self._duty(port, message.job)
-        if duty is None or not self._proper(duty, port, parsed):
+        role = self._role(port, message.job)
+        if role is None or not self._proper(role, port, parsed):
             return Decision.REFUSED
-        cell = self.cell(duty, message.slot, message.tag)
-        if duty.members[port].bit == 0:
-            awaited = cell.present == duty.all_children and not cell.holds_result
+        cell = self.cell(role, message.slot, message.tag)
+        if role.members[port].bit == 0:
+            awaited = cell.present == role.all_children and not cell.holds_result
             same = cell.tag == message.tag and cell.kind == message.kind & ~RESULT
             return Decision.FINAL if awaited and same else Decision.UNNEEDED
-        return self._decide_contribution(duty, duty.members[port].bit, message, cell)
+        return self._decide_contribution(role, role.members[port].bit, message, cell)
 
-    def _proper(self, duty: JobRole, port: int, parsed: packets.Read) -> bool:
+    def _proper(self, role: JobRole, port: int, parsed: packets.Read) -> bool:
         message = parsed.message
         assert message is not None
-        from_parent = duty.members[port].bit == 0
+        from_parent = role.members[port].bit == 0
         return (
             parsed.sound
             and message.version == VERSION
             and message.kind & ~RESULT <= OPENING
             and bool(message.kind & RESULT) == from_parent
-            and message.slot < duty.slots
-            and duty.first_slot + message.slot < self._slots
+            and message.slot < role.slots
+            and role.first_slot + message.slot < self._slots
         )
 
     def _decide_contribution(
-        self, duty: JobRole, bit: int, message: packets.Message, cell: Cell
+        self, role: JobRole, bit: int, message: packets.Message, cell: Cell
     ) -> Decision:
         ahead = (message.tag - cell.tag) % 2**32
         if not cell.present:
@@ -223,27 +223,27 @@ class SwitchModel:
             return Decision.REFUSED
         if not cell.present & bit:
             return Decision.ADDED
-        if cell.present != duty.all_children:
+        if cell.present != role.all_children:
             return Decision.WAITS
         if cell.holds_result:
             return Decision.REPEATED
-        first = duty.all_children & -duty.all_children
+        first = role.all_children & -role.all_children
         return Decision.PARTIAL_REPEATED if bit == first else Decision.WAITS
 
     def _act(
-        self, decision: Decision, duty: JobRole, port: int, parsed: packets.Read, frame: bytes
+        self, decision: Decision, role: JobRole, port: int, parsed: packets.Read, frame: bytes
     ) -> list[Out]:
         message = parsed.message
         assert message is not None
-        cell = self.cell(duty, message.slot, message.tag)
-        bit = duty.members[port].bit
+        cell = self.cell(role, message.slot, message.tag)
+        bit = role.members[port].bit
         if decision is Decision.FINAL:
             cell.holds_result, cell.exponent, cell.body = True, message.exponent, message.body
-            return self._answers(duty, cell, parsed, frame)
+            return self._answers(role, cell, parsed, frame)
         if decision is Decision.REPEATED:
-            return [self._sent(duty, port, cell, RESULT, parsed, frame)]
+            return [self._sent(role, port, cell, RESULT, parsed, frame)]
         if decision is Decision.PARTIAL_REPEATED:
-            return self._upwards(duty, cell, parsed, frame)
+            return self._upwards(role, cell, parsed, frame)
         if decision is Decision.FRESH:
             cell.tag, cell.kind = message.tag, message.kind
             cell.present, cell.holds_result = bit, False
@@ -252,25 +252,25 @@ class SwitchModel:
             cell.present |= bit
             cell.exponent = max(cell.exponent, message.exponent)
             cell.body = packets.merged(cell.kind, cell.body, message.body)
-        if cell.present != duty.all_children:
+        if cell.present != role.all_children:
             return []
-        self._count(("chunk_complete",), duty.index, len(frame))
-        if duty.parent is not None:
-            return self._upwards(duty, cell, parsed, frame)
+        self._count(("chunk_complete",), role.index, len(frame))
+        if role.parent is not None:
+            return self._upwards(role, cell, parsed, frame)
         cell.holds_result = True
-        return self._answers(duty, cell, parsed, frame)
+        return self._answers(role, cell, parsed, frame)
 
-    def _answers(self, duty: JobRole, cell: Cell, parsed: packets.Read, frame: bytes) -> list[Out]:
-        children = [port for port, member in duty.members.items() if member.bit]
-        return [self._sent(duty, port, cell, RESULT, parsed, frame) for port in children]
+    def _answers(self, role: JobRole, cell: Cell, parsed: packets.Read, frame: bytes) -> list[Out]:
+        children = [port for port, member in role.members.items() if member.bit]
+        return [self._sent(role, port, cell, RESULT, parsed, frame) for port in children]
 
-    def _upwards(self, duty: JobRole, cell: Cell, parsed: packets.Read, frame: bytes) -> list[Out]:
-        if duty.parent is None:
+    def _upwards(self, role: JobRole, cell: Cell, parsed: packets.Read, frame: bytes) -> list[Out]:
+        if role.parent is None:
             return []
-        return [self._sent(duty, duty.parent, cell, 0, parsed, frame)]
+        return [self._sent(role, role.parent, cell, 0, parsed, frame)]
 
     def _sent(
-        self, duty: JobRole, port: int, cell: Cell, result: int, parsed: packets.Read, frame: bytes
+        self, role: JobRole, port: int, cell: Cell, result: int, parsed: packets.Read, frame: bytes
     ) -> Out:
         """Returns a frame with the cell's contents. It has the attempt of the packet because of
         which the switch sends it. All other fields, except addresses and checksums, are those of
@@ -279,7 +279,7 @@ class SwitchModel:
         assert message is not None
         fields = (VERSION, cell.kind | result, message.job, message.slot)
         held = packets.Message(*fields, cell.exponent, message.attempt, cell.tag, cell.body)
-        receiver = duty.members[port].receiver
+        receiver = role.members[port].receiver
         made = packets.make(AGGREGATOR, receiver, held.datagram(), like=frame)
         return port, made + parsed.rest
 

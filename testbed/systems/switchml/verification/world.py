@@ -86,7 +86,7 @@ class Flight:
     frame: bytes
 
     def __str__(self) -> str:
-        return f"{packets.told(self.frame)} to {self.node}"
+        return f"{packets.described(self.frame)} to {self.node}"
 
 
 @dataclass
@@ -298,14 +298,14 @@ class SwitchWorld:
         ]
         planned = plan.plan(self._graph, jobs)
         for name, switch in self._switches.items():
-            duties = {}
+            roles = {}
             for job in self._jobs:
                 branch = planned.trees[job.setting.number].branches.get(name)
                 if branch is not None:
-                    duties[job.setting.number] = self._duty(job, branch)
-            switch.write_entries(planned.entries[name], duties)
+                    roles[job.setting.number] = self._role(job, branch)
+            switch.write_entries(planned.entries[name], roles)
 
-    def _duty(self, job: JobState, branch: Branch) -> JobRole:
+    def _role(self, job: JobState, branch: Branch) -> JobRole:
         number = job.setting.number
         members = {}
         for bit, (port, node) in enumerate(branch.children):
@@ -321,26 +321,26 @@ class SwitchWorld:
     def _age(self, job: JobState, behind: int, chance: Random) -> None:
         """Brings all cells of a job to a tag near `behind`, as earlier rounds would have done."""
         for switch in self._switches.values():
-            duty = switch.model.duties.get(job.setting.number)
-            if duty is None:
+            role = switch.model.roles.get(job.setting.number)
+            if role is None:
                 continue
-            for slot in range(min(duty.slots, SLOTS - duty.first_slot)):
+            for slot in range(min(role.slots, SLOTS - role.first_slot)):
                 for tag in (behind, behind - 1):
-                    self._hop(switch, duty, slot, tag % 2**32, chance)
+                    self._hop(switch, role, slot, tag % 2**32, chance)
 
-    def _hop(self, switch: SwitchPair, duty: JobRole, slot: int, goal: int, chance: Random) -> None:
+    def _hop(self, switch: SwitchPair, role: JobRole, slot: int, goal: int, chance: Random) -> None:
         """Sends contributions of some children whose tags advance to a goal. Each tag advances by
         at most half of the number range."""
-        cell = switch.model.cell(duty, slot, goal)
+        cell = switch.model.cell(role, slot, goal)
         tag = cell.tag if cell.present else (goal - 2) % 2**32
-        children = [(p, m) for p, m in duty.members.items() if m.bit]
+        children = [(p, m) for p, m in role.members.items() if m.bit]
         while tag != goal:
             step = min((goal - tag) % 2**32, HOP + (goal - tag) % 2)
             tag = (tag + step) % 2**32
             kind = chance.choice((packets.INT32, packets.SCALED, packets.OPENING))
             for port, member in chance.sample(children, chance.randint(1, len(children))):
                 body = forgery.body(chance, kind, LANES)
-                fields = (packets.VERSION, kind, duty.number, slot, chance.randrange(256), 0, tag)
+                fields = (packets.VERSION, kind, role.number, slot, chance.randrange(256), 0, tag)
                 datagram = packets.Message(*fields, body).datagram()
                 switch.process(port, packets.make(member.receiver, AGGREGATOR, datagram))
 
@@ -519,8 +519,8 @@ class SwitchWorld:
         """Sends a frame that must not change anything, at any port of any switch."""
         name = chance.choice(list(self._switches))
         switch = self._switches[name]
-        duties = list(switch.model.duties.values())
-        if not duties:
+        roles = list(switch.model.roles.values())
+        if not roles:
             return
         near = [flight for flight in self._history[-40:] if flight.node == name]
         if near and chance.random() < 0.5:
@@ -528,7 +528,7 @@ class SwitchWorld:
             if chance.random() < 0.5:
                 frame = forgery.corrupted(chance, frame, LANES)
         else:
-            port, frame = forgery.contribution(chance, switch.model, duties, LANES)
+            port, frame = forgery.contribution(chance, switch.model, roles, LANES)
         decision = switch.model.decide(port, frame)
         if decision in HARMLESS or decision is Decision.FORWARDED:
             self._tell("forge", Flight(name, port, frame), "port", port)
@@ -539,9 +539,9 @@ class SwitchWorld:
         for _ in range(chance.randint(1, 6)):
             name = chance.choice(list(self._switches))
             switch = self._switches[name]
-            duties = list(switch.model.duties.values())
-            if duties:
-                port, frame = forgery.contribution(chance, switch.model, duties, LANES)
+            roles = list(switch.model.roles.values())
+            if roles:
+                port, frame = forgery.contribution(chance, switch.model, roles, LANES)
                 self._tell("send", Flight(name, port, frame), "port", port)
                 self._history.append(Flight(name, port, frame))
                 switch.process(port, frame)
@@ -558,12 +558,12 @@ class SwitchWorld:
         if job.broken:
             job.odd = None
         for switch in self._switches.values():
-            duty = switch.model.duties.get(job.setting.number)
-            if duty is not None and any(
+            role = switch.model.roles.get(job.setting.number)
+            if role is not None and any(
                 not 0 < (job.first_tag - cell.tag) % 2**32 < 2**31
-                for slot in range(duty.slots)
+                for slot in range(role.slots)
                 for tag in (0, 1)
-                if (cell := switch.model.cell(duty, slot, tag)).present
+                if (cell := switch.model.cell(role, slot, tag)).present
             ):
                 self._age(job, job.first_tag - 1, Random(job.first_tag))
         self._start(job)
@@ -576,7 +576,7 @@ class SwitchWorld:
         switch.restart()
         if not self._setting.lawless:
             for job in self._jobs:
-                if job.setting.number in switch.model.duties:
+                if job.setting.number in switch.model.roles:
                     self._new_session(job)
 
     def _shrink(self, chance: Random) -> None:

@@ -22,7 +22,7 @@ from agglab.hosts.iteration import (
     reducer_of,
 )
 from agglab.hosts.part import NO_HOOKS, SERVER, WORKER, Hooks, Part
-from agglab.hosts.workloads import InputKey, Layers, read, told
+from agglab.hosts.workloads import InputKey, Layers, description, read
 
 MS = 1_000_000
 NEVER = 2**63 - 1
@@ -133,7 +133,7 @@ def test_only_sparse_layers_have_blocks_of_zeros():
     ],
 )
 def test_what_are_no_layers_is_one_line(changed, message):
-    given = {**json.loads(json.dumps(told(LAYERS))), **changed}
+    given = {**json.loads(json.dumps(description(LAYERS))), **changed}
     with pytest.raises(ValueError, match=message) as caught:
         read(given)
     assert "\n" not in str(caught.value)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from agglab.hosts.training_steps import TrainingSteps
-from agglab.hosts.workloads import InputKey, Sgd, read, told
+from agglab.hosts.workloads import InputKey, Sgd, description, read
 
 MS = 1_000_000
 WORK = Sgd("float32", 3, 5, 7, 4, 6, 0.5, 2 * MS)
@@ -75,4 +75,4 @@ def test_steps_follow_one_another_and_each_begins_from_the_sums_before() -> None
 )
 def test_what_is_no_training_is_refused(field: str, value: object) -> None:
     with pytest.raises(ValueError, match=field):
-        read({**told(WORK), field: value})
+        read({**description(WORK), field: value})

@@ -22,8 +22,8 @@ from agglab.hosts.workloads import (
     Sparse,
     Torch,
     Work,
+    description,
     read,
-    told,
 )
 from agglab.hosts.workloads.library_text import library_text
 
@@ -51,7 +51,7 @@ def test_every_kind_is_tried_here() -> None:
 
 @pytest.mark.parametrize("work", [*WORKS, SCRIPT])
 def test_what_agents_are_told_says_all_of_it(work: Work) -> None:
-    assert read(json.loads(json.dumps(told(work)))) == work
+    assert read(json.loads(json.dumps(description(work)))) == work
 
 
 @pytest.mark.parametrize("work", WORKS)

@@ -16,7 +16,7 @@ from typing import Any
 
 from conversations import Conversation, Step
 from frames import worker_address, worker_mac
-from strangers import deep_and_short, forwarded
+from outsiders import deep_and_short, forwarded
 from tables import FLOOD_GROUP, Setup, neighbour, owner, route
 
 from agglab.switch import Pipeline
@@ -37,7 +37,7 @@ class Rules:
     program: the stem of its file in p4/; defines: what it is compiled with. systems: those of the
     testbed whose attacks it is sent, by a host that is in none of their jobs; keys: of their
     scenario, where it needs more than a job. members: what the switch is given of jobs then, whose
-    workers are at ports 1 to 3. refused: where it counts what strangers send to switches,
+    workers are at ports 1 to 3. refused: where it counts what outsiders send to switches,
     "name(index)"; empty: it has no such counter.
     """
 
@@ -63,7 +63,7 @@ class Rules:
         subprocess.run([*command, "-o", str(product), *self.flags()], cwd=ROOT, check=True)
         return product
 
-    def frames_of_strangers(self, frames: Sequence[tuple[str, bytes]]) -> Conversation:
+    def frames_of_outsiders(self, frames: Sequence[tuple[str, bytes]]) -> Conversation:
         """A conversation in which the attacker sends these, (what counts it, frame); what is
         forwarded is flooded as it came. Anything that is summed, or counted elsewhere, fails."""
         others = [port for port in FLOOD_PORTS if port != ATTACKER_PORT]
@@ -71,9 +71,9 @@ class Rules:
             Step(ATTACKER_PORT, frame, [(port, frame) for port in others if what == "forwarded"])
             for what, frame in frames
         ]
-        return Conversation(self.strangers(), steps, self.counts(Counter(w for w, _ in frames)))
+        return Conversation(self.outsiders(), steps, self.counts(Counter(w for w, _ in frames)))
 
-    def strangers(self) -> Setup:
+    def outsiders(self) -> Setup:
         """With members, the group to flood, and the attacker's own address at its port."""
         whose = owner(ATTACKER_PORT, worker_address(ATTACKER_PORT))
         return Setup({FLOOD_GROUP: FLOOD_PORTS}, [whose]) + self.members
@@ -88,15 +88,15 @@ class Rules:
         attacked, kinds = systems.find(system), systems.find(system).attack_kinds
         frames = attacked.attack(str(seed), resolve(self.attacked(system)), ATTACKER)
         chosen = [(kinds[kind].counted, frame) for kind, frame in islice(frames, 4 * len(kinds))]
-        return self.frames_of_strangers(chosen)
+        return self.frames_of_outsiders(chosen)
 
     def deep_and_short(self) -> Conversation:
         """Up to six tags of every type, and frames cut at every length."""
-        return self.frames_of_strangers(list(deep_and_short(ATTACKER_PORT)))
+        return self.frames_of_outsiders(list(deep_and_short(ATTACKER_PORT)))
 
     def forwarded(self) -> Conversation:
         """A known MAC address, a route, and ICMP to the aggregator."""
-        setup = self.strangers()
+        setup = self.outsiders()
         setup.entries.append(neighbour(worker_mac(3), 3))
         setup.entries.append(route(worker_address(2), worker_mac(2), 2))
         counts = {"forwarded": 2, "host_errors": 1, "forged": 1, "unroutable": 1}

@@ -19,7 +19,7 @@ from rules import Rules
 LANES, SLOTS, JOB, INDEX, GROUP = 5, 8, 3, 2, 9
 PORTS, SERVER_PORTS = (1, 2, 3), (5, 6)
 FIRST_SLOT, WORKER_UDP, SERVER_UDP, TOLD_UDP = 2, 48865 + JOB, 40673 + JOB, 48864
-STRANGERS = 16
+OUTSIDERS = 16
 """The index of counters of what is in no job."""
 COUNTED = ("hot_new", "hot_duplicate", "hot_passed", "passed", "group_complete", "sum_repeated")
 EVERYBODY = (1 << len(PORTS)) - 1
@@ -106,10 +106,10 @@ def at_random(chance: random.Random, length: int = 240) -> Conversation:
     for step in range(length):
         port, body, wrong = request(chance, step)
         job_number = struct.unpack_from("!H", body, 2)[0]
-        stranger = chance.random() < 0.03
-        sent = to_aggregator(4 if stranger else port, JOB, body)
-        if wrong or stranger:
-            refused[INDEX if job_number == JOB else STRANGERS] += 1
+        outsider = chance.random() < 0.03
+        sent = to_aggregator(4 if outsider else port, JOB, body)
+        if wrong or outsider:
+            refused[INDEX if job_number == JOB else OUTSIDERS] += 1
             steps.append(Step(port, sent))
             continue
         found = model.take(PORTS.index(port), body)
@@ -117,7 +117,7 @@ def at_random(chance: random.Random, length: int = 240) -> Conversation:
         steps.append(Step(port, sent, out))
     assert all(model.counts[name] for name in COUNTED)
     counters = {f"{name}({INDEX})": model.counts[name] for name in COUNTED}
-    counters |= {f"requests.refused({index})": refused[index] for index in (INDEX, STRANGERS)}
+    counters |= {f"requests.refused({index})": refused[index] for index in (INDEX, OUTSIDERS)}
     return Conversation(job(), steps, counters)
 
 
@@ -151,5 +151,5 @@ RULES = Rules(
     {"requests": at_random, "results for all": results},
     systems=("libra",),
     members=job(),
-    refused=f"requests.refused({STRANGERS})",
+    refused=f"requests.refused({OUTSIDERS})",
 )

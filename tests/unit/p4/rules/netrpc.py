@@ -13,7 +13,7 @@ from tables import Setup
 
 from rules import Rules
 
-STRANGERS = 16
+OUTSIDERS = 16
 """The index of counters of what is in no job."""
 EPOCH = 0x12345
 """The switch's clock would tell another one each time."""
@@ -21,25 +21,25 @@ EPOCH = 0x12345
 
 def calls(chance: random.Random, length: int = 250) -> Conversation:
     """Calls in an epoch that has begun; what leaves is what the model says."""
-    switch, steps, strangers = model(), [], 0
+    switch, steps, outsiders = model(), [], 0
     switch.epoch = EPOCH
     for _ in range(length):
         port, packet = random_packet(chance, switch, opens=False)
-        strangers += port not in PORTS or packet.job != JOB
+        outsiders += port not in PORTS or packet.job != JOB
         answer = switch.receive(port, packet, 0)
         ports, answered = answer or ((), packet)
         out = [(to, from_aggregator(worker(to, JOB), answered.payload())) for to in sorted(ports)]
         steps.append(Step(port, frame(port, packet), out))
     begun = Setup(registers={("epochs", INDEX): EPOCH})
-    return Conversation(setup() + begun, steps, counters(switch.counts, strangers))
+    return Conversation(setup() + begun, steps, counters(switch.counts, outsiders))
 
 
-def counters(counts: Counter[str], strangers: int) -> dict[str, int]:
-    """Of the program's counters, what the model counted; strangers: of no job, and refused."""
+def counters(counts: Counter[str], outsiders: int) -> dict[str, int]:
+    """Of the program's counters, what the model counted; outsiders: of no job, and refused."""
     of_job = Counter(counts)
-    of_job["refused"] -= strangers
+    of_job["refused"] -= outsiders
     known = {f"{name}({INDEX})": of_job[what] for what, name in COUNTERS.items()}
-    return {**known, f"{COUNTERS['refused']}({STRANGERS})": strangers}
+    return {**known, f"{COUNTERS['refused']}({OUTSIDERS})": outsiders}
 
 
 RULES = Rules(
@@ -48,5 +48,5 @@ RULES = Rules(
     {"calls": calls},
     systems=("netrpc",),
     members=setup(),
-    refused=f"call_refused({STRANGERS})",
+    refused=f"call_refused({OUTSIDERS})",
 )

@@ -31,7 +31,7 @@ from rules import Rules
 
 LANES, SLOTS, JOB, INDEX, GROUP = 5, 4, 3, 2, 9
 PORTS = (1, 2, 3)
-STRANGERS = 16
+OUTSIDERS = 16
 """The index of counters of what is in no job."""
 
 
@@ -105,23 +105,23 @@ def receiver_at(port: int) -> Receiver:
 def at_random(chance: random.Random, top: bool, length: int = 250) -> Conversation:
     """What leaves is what the model says."""
     model, steps = Switch(JOB, PORTS, SLOTS, has_parent=not top), []
-    strangers = 0
+    outsiders = 0
     for port, packets in schedule(chance, length, top):
         answers = model.receive_all(port, packets)
         known = port in PORTS or (port == UPLINK and not top)
-        strangers += not known or packets[-1].job != JOB
+        outsiders += not known or packets[-1].job != JOB
         out = [(p, from_aggregator(receiver_at(p), answer.payload())) for p, answer in answers]
         steps.append(Step(port, frame(port, *packets), out, comes_again=len(packets) > 1))
     setup = job_at(parent=NO_PARENT if top else UPLINK)
-    return Conversation(setup, steps, counters(model.counts, strangers))
+    return Conversation(setup, steps, counters(model.counts, outsiders))
 
 
-def counters(counts: Mapping[str, int], strangers: int) -> dict[str, int]:
-    """Of the program's counters, what the model counted; strangers: of no job, and refused."""
+def counters(counts: Mapping[str, int], outsiders: int) -> dict[str, int]:
+    """Of the program's counters, what the model counted; outsiders: of no job, and refused."""
     of_job = Counter(counts)
-    of_job["refused"] -= strangers
+    of_job["refused"] -= outsiders
     known = {f"aggregation.{name}({INDEX})": of_job[what] for what, name in COUNTERS.items()}
-    return {**known, f"aggregation.{COUNTERS['refused']}({STRANGERS})": strangers}
+    return {**known, f"aggregation.{COUNTERS['refused']}({OUTSIDERS})": outsiders}
 
 
 @dataclass
@@ -194,5 +194,5 @@ RULES = Rules(
     tree=tree,
     systems=("omnireduce",),
     members=job_at(),
-    refused=f"contribution_refused({STRANGERS})",
+    refused=f"contribution_refused({OUTSIDERS})",
 )

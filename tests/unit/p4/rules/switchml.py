@@ -18,7 +18,7 @@ from rules import Rules
 
 LANES, JOB, GROUP = 5, 3, 9
 JOB_COUNTERS = ("new", "duplicate", "stale", "refused", "complete", "repeated")
-STRANGERS = 16
+OUTSIDERS = 16
 """The index of counters of what is in no job."""
 FIRST_TAG = 2**31 + 2
 """Further from 0 than any tag is ahead of another."""
@@ -35,7 +35,7 @@ def two_jobs_at_random(chance: random.Random, length: int = 250) -> Conversation
             if result
         ]
         steps.append(Step(port, contribution(port, packet), out))
-    indices = (*(index for _, index, *_ in JOBS), STRANGERS)
+    indices = (*(index for _, index, *_ in JOBS), OUTSIDERS)
     counters = {
         f"aggregation.{COUNTERS[what]}({index})": model.counts[what, index]
         for what in JOB_COUNTERS
@@ -154,5 +154,5 @@ RULES = Rules(
     tree=tree,
     systems=("switchml",),
     members=two_jobs(),
-    refused=f"contribution_refused({STRANGERS})",
+    refused=f"contribution_refused({OUTSIDERS})",
 )

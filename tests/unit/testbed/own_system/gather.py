@@ -24,9 +24,9 @@ from agglab.testbed.systems import forwarding as plain
 from agglab.testbed.systems.base import (
     Abilities,
     ActiveJob,
-    Again,
     Agent,
     Bounds,
+    ByteRange,
     Cells,
     Choices,
     Combine,
@@ -159,14 +159,14 @@ class Gather(System):
         payload_s = job.job.elements * 32 / slowest_bps
         return Bounds(payload_s, link_s, link_s, 1.0)
 
-    def sent_again(
+    def retransmitted_bytes(
         self,
         resolved: ResolvedScenario,
         job: ActiveJob,
         more: Mapping[str, int],
         counters: Mapping[str, Mapping[str, Cells]],
-    ) -> Mapping[str, Again]:
-        return plain.sent_again(resolved.graph, self._flows(resolved, job), more)
+    ) -> Mapping[str, ByteRange]:
+        return plain.retransmitted_bytes(resolved.graph, self._flows(resolved, job), more)
 
     def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
         def truth(start: int, inputs: Sequence[np.ndarray]) -> Truth:

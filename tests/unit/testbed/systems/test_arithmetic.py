@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from agglab.testbed.scenario import ResolvedScenario, ScenarioError, load
-from agglab.testbed.systems.base import Again, Bounds
+from agglab.testbed.systems.base import Bounds, ByteRange
 from agglab.testbed.systems.between_hosts import NumberedSessions
-from agglab.testbed.systems.forwarding import Flow, bytes_by_direction, sent_again
+from agglab.testbed.systems.forwarding import Flow, bytes_by_direction, retransmitted_bytes
 from agglab.topologies import rack
 
 RING_HEADER_BYTES, LOWER_HEADER_BYTES = 24, 42  # docs/systems/ring.md
@@ -41,17 +41,17 @@ def test_flows_over_one_direction_add_up() -> None:
 
 
 def test_what_a_host_sent_again_crossed_its_own_link_whole_and_others_in_part() -> None:
-    assert sent_again(rack(3), FLOWS, {"h1": 100, "h2": 9, "h3": 0}) == {
-        "h1->s1": Again(100, 100),
-        "s1->h2": Again(0, 100),
-        "s1->h3": Again(0, 100),
-        "h3->s1": Again(0, 0),
+    assert retransmitted_bytes(rack(3), FLOWS, {"h1": 100, "h2": 9, "h3": 0}) == {
+        "h1->s1": ByteRange(100, 100),
+        "s1->h2": ByteRange(0, 100),
+        "s1->h3": ByteRange(0, 100),
+        "h3->s1": ByteRange(0, 0),
     }
 
 
 def test_agents_of_one_host_may_have_sent_it_to_each_other() -> None:
     own = [*FLOWS, Flow("h1", "h1", 3)]
-    assert sent_again(rack(3), own, {"h1": 100})["h1->s1"] == Again(0, 100)
+    assert retransmitted_bytes(rack(3), own, {"h1": 100})["h1->s1"] == ByteRange(0, 100)
 
 
 def test_the_slowest_link_that_is_crossed_bounds_a_round(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def test_what_was_hit_and_when(hit: tuple[int, int, int], hit_ns: int, kind: str
     after(clock, hit_ns)
     causes.hit(frame(*hit))
     after(clock, 900)
-    causes.sent_again("h1", 1, Repeat(3, 7, 800), HERE)
+    causes.retransmitted("h1", 1, Repeat(3, 7, 800), HERE)
     found = causes.repeats()
     counts = {name: getattr(found, name) for name in ("explained", "consequences", "unexplained")}
     assert counts == {name: {(1, "h1"): 1} if name == kind else {} for name in counts}
@@ -56,16 +56,16 @@ def test_who_mends_a_loss_may_keep_others_waiting(tag: int, kind: str) -> None:
     after(clock, 100)
     causes.hit(frame(1, 4, 6))
     after(clock, 850)
-    causes.sent_again("h2", 1, Repeat(4, tag, 600), HERE)
+    causes.retransmitted("h2", 1, Repeat(4, tag, 600), HERE)
     after(clock, 900)
-    causes.sent_again("h1", 1, Repeat(3, 7, 800), HERE)
+    causes.retransmitted("h1", 1, Repeat(3, 7, 800), HERE)
     assert getattr(causes.repeats(), kind)[1, "h1"] == 1
 
 
 def test_tags_wrap_around() -> None:
     causes = Causes(Clock())
     causes.hit(frame(1, 3, 2**32 - 1))
-    causes.sent_again("h1", 1, Repeat(3, 0, 0), HERE)
+    causes.retransmitted("h1", 1, Repeat(3, 0, 0), HERE)
     assert causes.repeats().explained == {(1, "h1"): 1}
 
 
@@ -78,7 +78,7 @@ def test_a_fault_explains_what_was_under_way_while_it_lasted() -> None:
     causes.end(pause)
     after(clock, 300)
     for job, first_sent_ns in ((1, 200), (1, 201), (2, 150)):
-        causes.sent_again("h1", job, Repeat(3, 7, first_sent_ns), HERE)
+        causes.retransmitted("h1", job, Repeat(3, 7, first_sent_ns), HERE)
     found = causes.repeats()
     assert found.explained == {(1, "h1"): 1}
     assert found.unexplained == {(1, "h1"): 1, (2, "h1"): 1}
@@ -87,7 +87,7 @@ def test_a_fault_explains_what_was_under_way_while_it_lasted() -> None:
 def test_what_is_no_packet_of_ours_explains_nothing() -> None:
     causes = Causes(Clock())
     causes.hit(b"\0" * 20)
-    causes.sent_again("h1", 0, Repeat(0, 0, 0), HERE)
+    causes.retransmitted("h1", 0, Repeat(0, 0, 0), HERE)
     assert causes.repeats().unexplained == {(0, "h1"): 1}
 
 
@@ -102,7 +102,7 @@ def test_between_hosts_what_was_lost_between_the_two_explains(hit_ns: int, expla
     after(clock, 900)
     elsewhere = frozenset((b"\x0a\0\0\1", b"\x0a\0\0\3"))
     for between in (HERE, elsewhere):
-        causes.sent_again("h1", 1, Repeat(None, 5, 800), between)
+        causes.retransmitted("h1", 1, Repeat(None, 5, 800), between)
     assert causes.repeats().explained.get((1, "h1"), 0) == explained
 
 
@@ -115,7 +115,7 @@ def test_what_any_agent_lost_explains_who_waits_for_all(hit_ns: int, explained: 
     causes.hit(bytes(26) + b"\x0a\0\0\2" + b"\x0a\0\0\1" + frame(1, 0, 0)[34:])
     after(clock, 900)
     elsewhere = frozenset((b"\x0a\0\0\1", b"\x0a\0\0\3"))
-    causes.sent_again("h1", 1, Repeat(None, 5, 800, gathered=True), elsewhere)
-    causes.sent_again("h1", 2, Repeat(None, 5, 800, gathered=True), elsewhere)
+    causes.retransmitted("h1", 1, Repeat(None, 5, 800, gathered=True), elsewhere)
+    causes.retransmitted("h1", 2, Repeat(None, 5, 800, gathered=True), elsewhere)
     assert causes.repeats().explained == ({(1, "h1"): 1} if explained else {})
     assert causes.repeats().unexplained.get((2, "h1")) == 1

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agglab.hosts.script_ledger import INPUT, TOLD, Ledger, sample_name
+from agglab.hosts.script_ledger import INPUT, OUTCOME, Ledger, sample_name
 from agglab.testbed import run as running
 from agglab.testbed import workloads
 from agglab.testbed.cli import main
@@ -61,7 +61,7 @@ def account(rank: int, ranks: int = 4, is_float: bool = False, **changes: Any) -
     reports.append({"parameters": changes.get("parameters", "same"), "t_ns": 17 * SECOND})
     told = {"began_ns": 8 * SECOND, "reports": reports, "counts": {"allreduce.system": STEPS}}
     text = np.frombuffer(json.dumps(told).encode(), np.uint8)
-    return Received(ledger.rows.view(np.uint8), more={TOLD: text, **ledger.sample})
+    return Received(ledger.rows.view(np.uint8), more={OUTCOME: text, **ledger.sample})
 
 
 def judged(suite: Any, received: dict[int, Received]) -> Any:

@@ -1,4 +1,4 @@
-"""A stranger's packets at every system at work: no sum changes, and each is counted.
+"""A outsider's packets at every system at work: no sum changes, and each is counted.
 
 FOREIGN=10000 sends so many at each; `make fuzz` has more seeds.
 """
@@ -19,7 +19,7 @@ from agglab.testbed.systems.frames import End
 from agglab.verification.foreign import scenario, trial
 from agglab.verification.foreign.frames import FRAME_BYTES, KINDS, ForeignHost, ends_of
 from agglab.verification.foreign.recorded import recorded
-from agglab.verification.foreign.scenario import STRANGER, resolved
+from agglab.verification.foreign.scenario import OUTSIDER, resolved
 
 FRAMES = int(os.environ.get("FOREIGN", 2000))
 SEEDS = (0, 1)
@@ -43,16 +43,16 @@ def test_every_seed_stands_for_a_run_and_together_for_all_workloads(system: str)
     assert {run.jobs[0].work.kind for run in runs} == set(abilities.workloads)
 
 
-def stranger(seed: int) -> ForeignHost:
+def outsider(seed: int) -> ForeignHost:
     name = systems.default()
     same = recorded(name)
-    attack = systems.find(name).attack("1", resolved(name, 100, 1, 10), STRANGER)
+    attack = systems.find(name).attack("1", resolved(name, 100, 1, 10), OUTSIDER)
     own = End(bytes(6), bytes(4), 1)
     return ForeignHost(Random(seed), own, ends_of(same), recorded("ring"), same, attack)
 
 
 def test_a_seed_has_the_same_frames_always_and_none_is_too_long() -> None:
-    first, again, other = (list(islice(stranger(seed).frames(), 500)) for seed in (1, 1, 2))
+    first, again, other = (list(islice(outsider(seed).frames(), 500)) for seed in (1, 1, 2))
     assert first == again != other
     assert all(len(frame) <= FRAME_BYTES for _, frame in first)
     assert len({frame for _, frame in first}) > 400

@@ -235,7 +235,7 @@ def test_forged_segments_go_to_the_store(resolved) -> None:
     """h5 is a stranger; the only port that it can know is the first worker's store."""
     run = resolved("jobs: [{workers: 'h[1-4]'}]\n", "topology.workers=5")
     frames = list(itertools.islice(run.system.attack("key", run, "h5"), 200))
-    plain = [frame for kind, frame in frames if kind in ("peer", "stranger")]
+    plain = [frame for kind, frame in frames if kind in ("peer", "unspoofed")]
     assert plain
     for frame in plain:
         assert frame[23] == 6, "TCP"

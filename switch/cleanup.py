@@ -19,7 +19,7 @@ from pathlib import Path
 from agglab.common.contexts import Closing
 
 
-class Leftovers(Closing):
+class Cleanup(Closing):
     """The sockets and files to remove at the end. apart: whether a separate process removes them.
     That process must be started before any thread."""
 
