@@ -16,7 +16,7 @@ from agglab.testbed.control.outcome import ControlCounts, JobResult, Outcome
 from agglab.testbed.faults import Impair
 from agglab.testbed.link_share import busiest_share
 from agglab.testbed.measurements import Measurements
-from agglab.testbed.queue_losses import Lost, lost_inside
+from agglab.testbed.queue_losses import LostFrames, lost_inside
 from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.scenario.expectations import FINDINGS, Expectation
 from agglab.testbed.series.latency import percentiles
@@ -45,7 +45,7 @@ WORKER_COUNTS = (
     "bytes_received",
 )
 SWITCH_DROPS = ("ring_drops", "queue_drops", "port_errors")
-NOTHING_LOST = Lost(0, 0)
+NOTHING_LOST = LostFrames(0, 0)
 BRIEF_WINDOWS = 4
 PORT_ERRORS = ("rx_truncated", "rx_gso_drops", "tx_oversize", "tx_errors")
 
@@ -384,7 +384,7 @@ def _servers(system: System, result: JobResult) -> dict[str, dict[str, Any]]:
     return servers
 
 
-def _switches(measured: Measurements, lost: Mapping[str, Lost]) -> dict[str, dict[str, Any]]:
+def _switches(measured: Measurements, lost: Mapping[str, LostFrames]) -> dict[str, dict[str, Any]]:
     names = [result.job.name for result in measured.outcome.jobs]
     return {
         switch.name: {

@@ -31,7 +31,7 @@ class Balance:
 
 
 @dataclass(frozen=True)
-class Lost:
+class LostFrames:
     """The frames that were lost in a switch. before: before the program received them. after: after
     the program had sent them."""
 
@@ -39,7 +39,7 @@ class Lost:
     after: int
 
 
-def lost_inside(resolved: ResolvedScenario, measured: Measurements) -> dict[str, Lost]:
+def lost_inside(resolved: ResolvedScenario, measured: Measurements) -> dict[str, LostFrames]:
     """Returns the losses of each switch. A switch is left out if its losses cannot be known. This
     is the case if its program counts other things than the system's program does, or if a session
     was aborted, because the switch may have been stopped together with its counters."""
@@ -47,7 +47,7 @@ def lost_inside(resolved: ResolvedScenario, measured: Measurements) -> dict[str,
     if any(result.restarts or result.failure for result in results):
         return {}
     return {
-        switch: Lost(max(0, found.came - found.counted), max(0, found.expected - found.went))
+        switch: LostFrames(max(0, found.came - found.counted), max(0, found.expected - found.went))
         for switch, found in balances(resolved, measured).items()
     }
 

@@ -13,7 +13,7 @@ from agglab.testbed.metrics import lookup, show
 from agglab.testbed.record import point_folder
 from agglab.testbed.scenario.expectations import Expectation
 from agglab.testbed.scenario.key import JOB_NAME
-from agglab.testbed.scenario.metric_names import GROWTH, Contest
+from agglab.testbed.scenario.metric_names import GROWTH, ComparisonContext
 
 Metrics = Mapping[str, Any]
 CHIEF = (
@@ -33,7 +33,7 @@ TIMES = "allreduce.time_s.all"
 def comparison(runs: Mapping[str, Metrics], expected: Sequence[Expectation]) -> dict[str, Any]:
     """Returns the metrics of a comparison. runs: the metrics of each contender. expected: the
     expectations of their ratios."""
-    contest = Contest(tuple(runs))
+    contest = ComparisonContext(tuple(runs))
     asked = [contest.about(expectation.metric) for expectation in expected]
     ratios: dict[str, dict[str, Any]] = {a: {} for a in runs}
     for a in runs:

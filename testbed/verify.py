@@ -23,7 +23,7 @@ int32, or all are float32."""
 
 
 @dataclass(frozen=True)
-class Wrong:
+class WrongValue:
     """One position where an array is wrong. what: `sum`, `result` or `out`.
 
     rank: the worker's position in the sequence that was verified. index: None if the whole array is
@@ -53,7 +53,7 @@ class Verdict:
 
     wrong_sums: int = 0
     wrong_results: int = 0
-    first: Wrong | None = None
+    first: WrongValue | None = None
     max_abs: float | None = None
     bound: float | None = None
     measures: Mapping[str, Any] = field(default_factory=dict)
@@ -125,7 +125,7 @@ def _fitting(
                 arrays.append(Judged(rank, what, array))
                 continue
             expected, got = f"{wanted} of {elements}", _described(array)
-            first = Wrong(what, rank, None, expected, got)
+            first = WrongValue(what, rank, None, expected, got)
             misfits.append(_wrong(what, elements, first, not with_sums))
     return arrays, misfits
 
@@ -136,7 +136,7 @@ def _described(array: Array | None) -> str:
     return f"{array.dtype} of {' x '.join(map(str, array.shape)) or 'no dimension'}"
 
 
-def _wrong(what: str, count: int, first: Wrong, result_is_sum: bool) -> Verdict:
+def _wrong(what: str, count: int, first: WrongValue, result_is_sum: bool) -> Verdict:
     sums = count if what == "sum" or (result_is_sum and what == "result") else 0
     return Verdict(sums, 0 if what == "sum" else count, first)
 
@@ -179,7 +179,7 @@ def _compare(one: Judged, truth: Truth) -> Verdict:
         if not places.size:
             return Verdict()
         at = int(places[0])
-        first = Wrong(one.what, one.rank, at, wanted[at].item(), one.array[at].item())
+        first = WrongValue(one.what, one.rank, at, wanted[at].item(), one.array[at].item())
         return _wrong(one.what, places.size, first, truth.allowed is None)
     distance = np.abs(one.array.astype(np.float64) - truth.values)
     # Not `distance > allowed`, which no NaN is.
@@ -191,7 +191,7 @@ def _compare(one: Judged, truth: Truth) -> Verdict:
         return verdict
     at = int(places[0])
     expected, got, allowed = (float(a[at]) for a in (truth.values, one.array, truth.allowed))
-    return replace(verdict, first=Wrong(one.what, one.rank, at, expected, got, allowed))
+    return replace(verdict, first=WrongValue(one.what, one.rank, at, expected, got, allowed))
 
 
 def _shifted(verdict: Verdict, offset: int) -> Verdict:

@@ -27,7 +27,7 @@ class Proofs:
     """What one system contributes.
 
     walks: makes worlds from the compiled program and from models of the protocol; `explore` moves
-    these worlds. exhaust: tries every order of events of small cases and raises walk.Wrong; it
+    these worlds. exhaust: tries every order of events of small cases and raises walk.FaultFound; it
     takes (P4 program, steps, where to print). script: makes a packet test for a number of lanes,
     whose entries and frames `fuzz` uses to start from. options: draws the system's own keys for
     `explore`, as an object of the system's class `options`. Without it, schedules use the default

@@ -32,7 +32,7 @@ _REFUSED = {
 
 
 @dataclass
-class Passed:
+class PassedArgument:
     """An argument, with the variables of the caller that are read or written when the argument is
     evaluated or assigned to."""
 
@@ -160,7 +160,9 @@ class Calls:
         """Binds the callee's parameters in `frame`. reach: the variables that the callee's body can
         touch other than through its parameters."""
         passed = [
-            Passed(bound, effects(self.scope.typed, bound.value) if bound.value else Effects())
+            PassedArgument(
+                bound, effects(self.scope.typed, bound.value) if bound.value else Effects()
+            )
             for bound in arguments
         ]
         for index, item in enumerate(passed):
@@ -209,7 +211,9 @@ class Calls:
                 self.assignments.invalidate(place)
             frame.copy_outs.append(CopyOut(target, place))
 
-    def _bind(self, frame: Frame, item: Passed, others: list[Passed], reach: Effects) -> Place:
+    def _bind(
+        self, frame: Frame, item: PassedArgument, others: list[PassedArgument], reach: Effects
+    ) -> Place:
         parameter = item.bound.parameter
         shape = types.substitute(parameter.type, self.scope.frame.bindings)
         if item.bound.value is None:
@@ -223,8 +227,8 @@ class Calls:
     def _bind_input(
         self,
         frame: Frame,
-        item: Passed,
-        others: list[Passed],
+        item: PassedArgument,
+        others: list[PassedArgument],
         reach: Effects,
         shape: types.Type,
     ) -> Place:
@@ -243,7 +247,7 @@ class Calls:
             return place
         return self._copied(frame, item, place, shape)
 
-    def _copied(self, frame: Frame, item: Passed, place: Place, shape: types.Type) -> Place:
+    def _copied(self, frame: Frame, item: PassedArgument, place: Place, shape: types.Type) -> Place:
         name = f"{frame.prefix}.{item.bound.parameter.name}"
         copy = self.scope.unit.storage.allocate(name, shape, self.scope.position)
         self.assignments.assign(copy, place)
@@ -252,8 +256,8 @@ class Calls:
     def _bind_output(
         self,
         frame: Frame,
-        item: Passed,
-        others: list[Passed],
+        item: PassedArgument,
+        others: list[PassedArgument],
         reach: Effects,
         shape: types.Type,
     ) -> Place:

@@ -11,7 +11,7 @@ from typing import TextIO
 from agglab.testbed import terminal
 from agglab.testbed.errors import MachineLacks
 from agglab.testbed.exit_codes import FAILED, INTERRUPTED, LACKING, PASSED
-from agglab.testbed.figures.page import Shown, page
+from agglab.testbed.figures.page import ShownFigure, page
 from agglab.testbed.figures.variants import CLOCKS, Variant, find, names, variant
 from agglab.testbed.record import ResultsError
 from agglab.testbed.run import run
@@ -36,7 +36,7 @@ def main(words: Sequence[str]) -> int:
         codes[each] = _run(each, root, out)
         if codes[each] == INTERRUPTED:
             return INTERRUPTED
-    shown = [Shown(each.name, each.clock, latest(root, each)) for each in chosen]
+    shown = [ShownFigure(each.name, each.clock, latest(root, each)) for each in chosen]
     written = root / PAGE
     written.write_text(page(shown), encoding="utf-8")
     for line in _endings(codes):

@@ -24,7 +24,7 @@ CLOCKS = {"mininet": "real links", "virtual": "virtual time"}
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownFigure:
     """A figure on one clock, and the folder of its last run."""
 
     name: str
@@ -32,7 +32,7 @@ class Shown:
     folder: Path
 
 
-def page(shown: Sequence[Shown]) -> str:
+def page(shown: Sequence[ShownFigure]) -> str:
     """Returns the page with the figures of both clocks side by side. SVG files are embedded, so
     that the page can be sent as one file."""
     parts: list[str] = []
@@ -46,7 +46,7 @@ def page(shown: Sequence[Shown]) -> str:
     )
 
 
-def _section(of_name: Sequence[Shown]) -> Iterator[str]:
+def _section(of_name: Sequence[ShownFigure]) -> Iterator[str]:
     told = False
     columns = []
     for each in of_name:
@@ -80,7 +80,7 @@ def _read(folder: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     return figure, read_object(folder / "metrics.json")
 
 
-def _column(shown: Shown, metrics: Mapping[str, Any]) -> Iterator[str]:
+def _column(shown: ShownFigure, metrics: Mapping[str, Any]) -> Iterator[str]:
     yield f"<div><h3>{CLOCKS[shown.clock]}</h3>"
     for file in sorted(shown.folder.glob("figure-*.svg")):
         yield file.read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ from typing import Any
 from agglab.testbed.scenario.document import Items, Mapping, Node, Scalar, parse
 from agglab.testbed.scenario.errors import ScenarioError, Where
 from agglab.testbed.scenario.expectations import FINDINGS, MAY, Expectation
-from agglab.testbed.scenario.kinds import Kind, Share, Wrong, decimal, duration, rate, size
+from agglab.testbed.scenario.kinds import InvalidText, Kind, Share, decimal, duration, rate, size
 from agglab.testbed.scenario.link_values import matches
 
 FLAGS = {"true": True, "false": False}
@@ -73,7 +73,7 @@ def number(text: str) -> float | None:
     for kind in kinds:
         try:
             return float(kind.read(_scalar(text)))
-        except Wrong:
+        except InvalidText:
             continue
     return None
 
@@ -87,7 +87,7 @@ def unit(text: str) -> str:
     for name, kind in kinds.items():
         try:
             kind.read(_scalar(text))
-        except Wrong:
+        except InvalidText:
             continue
         return name
     return "share"

@@ -24,7 +24,7 @@ LINK, LOSING, NODE, SWITCH = "#888888", "#D55E00", "#0072B2", "#009E73"
 
 
 @dataclass(frozen=True)
-class Way:
+class DirectionTotals:
     """One direction of a link, or the sum of the same direction of several links."""
 
     name: str
@@ -33,7 +33,7 @@ class Way:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnNode:
     """A node of the drawn tree, and the link to the node above it. rate: the link's rate. ways: the
     link's two directions, the outward one last. label: the node's name or, for a symbol that stands
     for several hosts, their number."""
@@ -41,8 +41,8 @@ class Drawn:
     label: str
     is_switch: bool
     rate: str = ""
-    ways: Sequence[Way] = ()
-    below: list[Drawn] = field(default_factory=list)
+    ways: Sequence[DirectionTotals] = ()
+    below: list[DrawnNode] = field(default_factory=list)
 
 
 def topology(metrics: Metrics, recorded: RecordedScenario, width: int = WIDE) -> str:
@@ -66,7 +66,7 @@ def topology(metrics: Metrics, recorded: RecordedScenario, width: int = WIDE) ->
     return canvas.render()
 
 
-def tree(metrics: Metrics, recorded: RecordedScenario) -> Drawn:
+def tree(metrics: Metrics, recorded: RecordedScenario) -> DrawnNode:
     """Returns the tree. Its root is the switch in the middle or, without switches, the node in the
     middle. A link that closes a cycle ends at a separate copy of the node."""
     links = {name: tuple(next(iter(ways)).split("->")) for name, ways in metrics["links"].items()}
@@ -76,7 +76,7 @@ def tree(metrics: Metrics, recorded: RecordedScenario) -> Drawn:
         beside.setdefault(other, []).append((one, link))
     switches = set(metrics["switches"]) & set(beside)
     root = _middle(beside, switches)
-    drawn = {root: Drawn(root, root in switches)}
+    drawn = {root: DrawnNode(root, root in switches)}
     queue, used = deque([root]), set()
     while queue:
         name = queue.popleft()
@@ -88,7 +88,7 @@ def tree(metrics: Metrics, recorded: RecordedScenario) -> Drawn:
             label = f"{other} (above)" if again else other
             ways = _ways(metrics["links"][link], name)
             rate = _rate(recorded, link, ways)
-            node = Drawn(label, other in switches, rate, ways)
+            node = DrawnNode(label, other in switches, rate, ways)
             drawn[name].below.append(node)
             if not again:
                 drawn[other] = node
@@ -116,37 +116,40 @@ def _farthest(beside: Mapping[str, Sequence[tuple[str, str]]], start: str) -> in
     return max(depths.values())
 
 
-def _ways(ways: Mapping[str, Metrics], inner: str) -> tuple[Way, ...]:
+def _ways(ways: Mapping[str, Metrics], inner: str) -> tuple[DirectionTotals, ...]:
     """Returns both directions of a link, the inward one first."""
     ordered = sorted(ways.items(), key=lambda item: item[0].startswith(f"{inner}->"))
     lost = ("dropped", "queue_drops", "lost_down", "corrupted")
     return tuple(
-        Way(name, way["bytes"], sum(way.get(key, 0) for key in lost)) for name, way in ordered
+        DirectionTotals(name, way["bytes"], sum(way.get(key, 0) for key in lost))
+        for name, way in ordered
     )
 
 
-def _rate(recorded: RecordedScenario, link: str, ways: Sequence[Way]) -> str:
+def _rate(recorded: RecordedScenario, link: str, ways: Sequence[DirectionTotals]) -> str:
     """Returns the rate as the scenario writes it, or both directions' rates if they differ."""
     return " / ".join(dict.fromkeys(recorded.of_link("rate", link, way.name) for way in ways))
 
 
-def _together(below: Sequence[Drawn]) -> list[Drawn]:
+def _together(below: Sequence[DrawnNode]) -> list[DrawnNode]:
     """Returns the nodes with many hosts combined into one, which has the sums of their links."""
     hosts = [node for node in below if not node.is_switch and not node.below]
     if len(hosts) <= ALIKE_MAX:
         return list(below)
     ways = [
-        Way(name, sum(h.ways[i].bytes for h in hosts), sum(h.ways[i].lost for h in hosts))
+        DirectionTotals(
+            name, sum(h.ways[i].bytes for h in hosts), sum(h.ways[i].lost for h in hosts)
+        )
         for i, name in enumerate(("all of them inwards", "outwards"))
     ]
     rates = " / ".join(dict.fromkeys(host.rate for host in hosts))
     label = f"{len(hosts)} hosts, {hosts[0].label} to {hosts[-1].label}"
-    return [node for node in below if node not in hosts] + [Drawn(label, False, rates, ways)]
+    return [node for node in below if node not in hosts] + [DrawnNode(label, False, rates, ways)]
 
 
-def _places(root: Drawn) -> Iterator[tuple[int, Drawn | None, Drawn]]:
+def _places(root: DrawnNode) -> Iterator[tuple[int, DrawnNode | None, DrawnNode]]:
     """Yields (depth, node above, node) for each row of the drawing, from the top."""
-    waiting: list[tuple[int, Drawn | None, Drawn]] = [(0, None, root)]
+    waiting: list[tuple[int, DrawnNode | None, DrawnNode]] = [(0, None, root)]
     while waiting:
         level, above, node = waiting.pop()
         yield level, above, node
@@ -154,7 +157,7 @@ def _places(root: Drawn) -> Iterator[tuple[int, Drawn | None, Drawn]]:
 
 
 def _link(
-    canvas: Canvas, start: tuple[float, float], end: tuple[float, float], node: Drawn, most: int
+    canvas: Canvas, start: tuple[float, float], end: tuple[float, float], node: DrawnNode, most: int
 ) -> None:
     """Draws a link: down from the node above it, and then across to the node. A link that carried
     more bytes is drawn thicker."""
@@ -165,7 +168,7 @@ def _link(
     canvas.polyline([(x1, y1 + BOX), (x1, y2), (x2 - BOX, y2)], colour, thick=thick)
 
 
-def _node(canvas: Canvas, x: float, y: float, node: Drawn) -> None:
+def _node(canvas: Canvas, x: float, y: float, node: DrawnNode) -> None:
     colour = SWITCH if node.is_switch else NODE
     canvas.rectangle(x - BOX, y - BOX, 2 * BOX, 2 * BOX, colour, node.label)
     rate = f", {node.rate}" if node.rate else ""

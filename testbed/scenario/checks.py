@@ -52,7 +52,7 @@ def check(scenario: Scenario, reader: Reader) -> Topology | None:
     found += _jobs(scenario, trust)
     found += _warmup(scenario, trust)
     jobs = jobs_of(scenario, built, system)
-    known = Known(scenario, built, jobs, system, trust, reader.contest)
+    known = Known(scenario, built, jobs, system, trust, reader.comparison)
     found += [*_of_graph(known), *faults.problems(known), *expected_names.unknown_names(known)]
     for path, what, allowed in found:
         reader.problem(reader.place(path), path, what, allowed)

@@ -11,7 +11,7 @@ from agglab.testbed.scenario.document import Node, Scalar
 from agglab.testbed.scenario.errors import Problem, Where, twice
 from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.scenario.key import JOB_NAME, yaml_name
-from agglab.testbed.scenario.kinds import Wrong
+from agglab.testbed.scenario.kinds import InvalidText
 from agglab.testbed.scenario.metric_names import GROWTH, RATIO
 from agglab.testbed.scenario.schema import Contender, Scenario, Workload
 from agglab.testbed.workloads import FREE_KEYS, OWN_KEYS
@@ -66,7 +66,7 @@ def read(node: Node, path: str, problems: list[Problem]) -> tuple[Contender, ...
 def _wrong_name(name: Scalar, found: Mapping[str, Contender]) -> tuple[str, str] | None:
     try:
         JOB_NAME.read(name)
-    except Wrong as error:
+    except InvalidText as error:
         return str(error), JOB_NAME.allowed
     if name.text in found:
         return "is given twice", "each once"

@@ -16,12 +16,12 @@ from agglab.testbed.scenario.expectations import (
     Expectation,
     Value,
 )
-from agglab.testbed.scenario.kinds import Wrong, decimal, duration, integer
+from agglab.testbed.scenario.kinds import InvalidText, decimal, duration, integer
 from agglab.testbed.scenario.metric_names import (
     GROWTH,
-    NO_CONTEST,
+    NO_COMPARISON,
     RATIO,
-    Contest,
+    ComparisonContext,
     metrics,
     pattern_of,
     type_of,
@@ -36,7 +36,7 @@ class Subject:
 
     system: System
     swept: bool = False
-    contest: Contest = NO_CONTEST
+    comparison: ComparisonContext = NO_COMPARISON
 
 
 def read_expect(
@@ -89,7 +89,7 @@ def _read_failure(
         if name.text == "within":
             try:
                 seconds = duration().read(value)
-            except Wrong as error:
+            except InvalidText as error:
                 return str(error), duration().allowed
             found["failure.after_s"] = Expectation("failure.after_s", maximum=seconds)
         else:
@@ -101,15 +101,15 @@ def _read_failure(
 def _unknown(metric: str, subject: Subject) -> tuple[str, str] | None:
     """Returns why no run of this subject could meet an expectation of this metric, and what is
     allowed; None if a run could meet it."""
-    system, contest = subject.system, subject.contest
-    if metric.startswith(RATIO) and not contest.contenders:
+    system, comparison = subject.system, subject.comparison
+    if metric.startswith(RATIO) and not comparison.contenders:
         return f"{quote(metric)} needs `compare`", "a metric of a single run"
     if metric.startswith(GROWTH) and not subject.swept:
         return f"{quote(metric)} needs a sweep", "a metric of a single run"
-    names, path = contest.about(metric)
-    if wrong := _wrong_names(names, contest.contenders):
+    names, path = comparison.about(metric)
+    if wrong := _wrong_names(names, comparison.contenders):
         return wrong
-    if names and contest.own not in names:
+    if names and comparison.own not in names:
         return None  # the runs that it is about know
     pattern = pattern_of(path, system)
     if pattern is None:

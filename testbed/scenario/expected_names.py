@@ -26,7 +26,7 @@ def unknown_names(known: Known) -> Iterator[Finding]:
     """Yields every expectation that no run of this scenario could meet, because something that it
     names does not exist."""
     for expectation in known.scenario.expect:
-        if not known.contest.concerns(expectation.metric):
+        if not known.comparison.concerns(expectation.metric):
             continue
         found: tuple[str, str] | None
         if expectation.metric == "fidelity.verdict":
@@ -83,7 +83,7 @@ def _named(metric: str, known: Known) -> tuple[str, str] | None:
 
 
 def _words(metric: str, known: Known) -> list[str]:
-    _, path = known.contest.about(metric)
+    _, path = known.comparison.about(metric)
     return path.split(".")
 
 

@@ -45,7 +45,7 @@ ATTACK_S = 1.0
 
 
 @dataclass(frozen=True)
-class Where:
+class FaultTarget:
     """One target of an entry: a link with the affected directions, a job's agent on a host, a host,
     or a switch."""
 
@@ -72,7 +72,7 @@ class FaultKind:
     may: tuple[str, ...] = ()
     lasts: bool = True
     endless_s: float = math.inf
-    action: Callable[[FaultEntry, Where], Action] | None = None
+    action: Callable[[FaultEntry, FaultTarget], Action] | None = None
     impairment: Callable[[FaultEntry], Impairment] | None = None
 
     @property
@@ -81,7 +81,7 @@ class FaultKind:
         whose = ("job",) if self.target in (WORKER, SERVER) else ()
         return ("kind", self.target, *whose, *self.needs, *self.may, *when)
 
-    def act(self, entry: FaultEntry, where: Where) -> Action:
+    def act(self, entry: FaultEntry, where: FaultTarget) -> Action:
         """Returns the fault of a valid entry at one of its targets."""
         if self.impairment:
             return Impair(where.link, where.directions, self.impairment(entry))

@@ -11,7 +11,13 @@ from agglab.hosts.part import SERVER, WORKER
 from agglab.testbed import faults
 from agglab.testbed.scenario.constant_impairments import doubled, is_constant
 from agglab.testbed.scenario.errors import nearest
-from agglab.testbed.scenario.fault_kinds import KINDS, ChunkMark, FaultEntry, Where, duration_s
+from agglab.testbed.scenario.fault_kinds import (
+    KINDS,
+    ChunkMark,
+    FaultEntry,
+    FaultTarget,
+    duration_s,
+)
 from agglab.testbed.scenario.jobs import Finding, Job
 from agglab.testbed.scenario.key import yaml_name
 from agglab.testbed.scenario.known import Known
@@ -220,7 +226,7 @@ def _clashes(
                 yield other, action.target
 
 
-def _places(entry: FaultEntry, graph: Topology, jobs: Sequence[Job]) -> Iterator[Where]:
+def _places(entry: FaultEntry, graph: Topology, jobs: Sequence[Job]) -> Iterator[FaultTarget]:
     """Yields everything that the entry's target matches."""
     target = KINDS[entry.kind].target
     pattern = getattr(entry, target) or ""
@@ -228,17 +234,17 @@ def _places(entry: FaultEntry, graph: Topology, jobs: Sequence[Job]) -> Iterator
         for link in graph.links:
             ways = tuple(way for way, *_ in link.directions() if matches(pattern, link.name, way))
             if ways:
-                yield Where(link=link.name, directions=ways)
+                yield FaultTarget(link=link.name, directions=ways)
     elif target in (WORKER, SERVER):
         for job in (job for job in jobs if entry.job in (None, job.name)):
             for host in _matching(_hosts(job, target), pattern):
-                yield Where(job=job.number, host=host)
+                yield FaultTarget(job=job.number, host=host)
     elif target == "host":
         names = [host.name for host in graph.hosts if _belongs_to_no_job(host.name, jobs)]
-        yield from (Where(host=name) for name in _matching(names, pattern))
+        yield from (FaultTarget(host=name) for name in _matching(names, pattern))
     else:
         names = [switch.name for switch in graph.switches]
-        yield from (Where(switch=name) for name in _matching(names, pattern))
+        yield from (FaultTarget(switch=name) for name in _matching(names, pattern))
 
 
 def _matching(names: Sequence[str], pattern: str) -> list[str]:

@@ -22,7 +22,7 @@ _QUANTITY = re.compile(r"([+-]?[\d_.]+(?:[eE][+-]?\d+(?=\D|$))?)\s*([A-Za-zµ%/]
 _DIGITS_MAX = 40
 
 
-class Wrong(ValueError):
+class InvalidText(ValueError):
     """Raised for a text that is not of the kind that reads it. The message says why."""
 
 
@@ -34,7 +34,7 @@ class Kind(ABC):
 
     @abstractmethod
     def read(self, scalar: Scalar) -> Any:
-        """Returns the value. Raises Wrong if the text is not of this kind."""
+        """Returns the value. Raises InvalidText if the text is not of this kind."""
 
     def write(self, value: Any) -> Any:
         """Returns the value in the form that it has in a resolved scenario (a YAML scalar)."""
@@ -62,15 +62,15 @@ def decimal(text: str) -> float | None:
 
 def _plain(scalar: Scalar, what: str) -> str:
     if scalar.quoted:
-        raise Wrong(f"{quote(scalar.text)} in quotes is text and not {what}")
+        raise InvalidText(f"{quote(scalar.text)} in quotes is text and not {what}")
     return scalar.text
 
 
 def _in_range(value: float, low: float, high: float, text: str) -> None:
     if value < low:
-        raise Wrong(f"{quote(text)} is too small")
+        raise InvalidText(f"{quote(text)} is too small")
     if value > high:
-        raise Wrong(f"{quote(text)} is too large")
+        raise InvalidText(f"{quote(text)} is too large")
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Whole(Kind):
     def read(self, scalar: Scalar) -> int:
         value = integer(_plain(scalar, "a number"))
         if value is None:
-            raise Wrong(f"{quote(scalar.text)} is not a whole number")
+            raise InvalidText(f"{quote(scalar.text)} is not a whole number")
         _in_range(value, self.low, self.high, scalar.text)
         return value
 
@@ -103,7 +103,7 @@ class OneOf(Kind):
     def read(self, scalar: Scalar) -> int:
         value = integer(_plain(scalar, "a number"))
         if value not in self.options:
-            raise Wrong(f"{quote(scalar.text)} is none of these")
+            raise InvalidText(f"{quote(scalar.text)} is none of these")
         return value
 
 
@@ -126,7 +126,7 @@ class Quantity(Kind):
         match = _QUANTITY.fullmatch(scalar.text.strip())
         number = decimal(match[1]) if match else None
         if match is None or number is None:
-            raise Wrong(f"{quote(scalar.text)} is not {self.what}")
+            raise InvalidText(f"{quote(scalar.text)} is not {self.what}")
         value = number * self._factor(match[2], number, scalar.text)
         _in_range(value, self.low, self.high, scalar.text)
         return round(value) if self.whole else value
@@ -137,7 +137,7 @@ class Quantity(Kind):
         if not unit and number == 0:
             return 0.0
         if not unit:
-            raise Wrong(f"{quote(text)} has no unit")
+            raise InvalidText(f"{quote(text)} has no unit")
         return self._similar(unit, text)
 
     def _similar(self, unit: str, text: str) -> float:
@@ -147,7 +147,7 @@ class Quantity(Kind):
         plain = unit.replace("µ", "u")
         plain = plain if self.units is SIZE_UNITS else plain.lower().removesuffix("/s")
         if plain not in self.units:
-            raise Wrong(f"{quote(text)} has the unknown unit {quote(unit)}")
+            raise InvalidText(f"{quote(text)} has the unknown unit {quote(unit)}")
         return self.units[plain]
 
     def write(self, value: float) -> str:
@@ -197,14 +197,14 @@ class Fraction(Kind):
         percent = text.endswith("%")
         number = decimal(text.rstrip("%").strip() if percent else text)
         if number is None:
-            raise Wrong(f"{quote(scalar.text)} is neither a percentage nor a fraction")
+            raise InvalidText(f"{quote(scalar.text)} is neither a percentage nor a fraction")
         value = number / 100 if percent else number
         if not percent and value > 1:
-            raise Wrong(
+            raise InvalidText(
                 f"{quote(scalar.text)} would be {number * 100:g} %; write a percentage with '%'"
             )
         if not 0 <= value <= 1 or (self.below_1 and value == 1):
-            raise Wrong(f"{quote(scalar.text)} is out of range")
+            raise InvalidText(f"{quote(scalar.text)} is out of range")
         return value
 
     def write(self, value: float) -> str | float:
@@ -233,7 +233,7 @@ class Number(Kind):
     def read(self, scalar: Scalar) -> float:
         value = decimal(_plain(scalar, "a number").strip())
         if value is None:
-            raise Wrong(f"{quote(scalar.text)} is not a number")
+            raise InvalidText(f"{quote(scalar.text)} is not a number")
         _in_range(value, self.low, self.high, scalar.text)
         return value
 
@@ -244,7 +244,7 @@ class Flag(Kind):
     def read(self, scalar: Scalar) -> bool:
         text = _plain(scalar, "true or false")
         if text not in ("true", "false", "True", "False"):
-            raise Wrong(f"{quote(text)} is not true or false")
+            raise InvalidText(f"{quote(text)} is not true or false")
         return text.lower() == "true"
 
 
@@ -258,7 +258,9 @@ class Choice(Kind):
 
     def read(self, scalar: Scalar) -> str:
         if scalar.text not in self.options:
-            raise Wrong(f"unknown value {quote(scalar.text)}{nearest(scalar.text, self.options)}")
+            raise InvalidText(
+                f"unknown value {quote(scalar.text)}{nearest(scalar.text, self.options)}"
+            )
         return scalar.text
 
 
@@ -276,9 +278,9 @@ class Text(Kind):
 
     def read(self, scalar: Scalar) -> str:
         if len(scalar.text) > self.length_max:
-            raise Wrong(f"has {len(scalar.text)} characters")
+            raise InvalidText(f"has {len(scalar.text)} characters")
         if not re.fullmatch(self.pattern, scalar.text, re.DOTALL):
-            raise Wrong(f"{quote(scalar.text)} is not {self.what}")
+            raise InvalidText(f"{quote(scalar.text)} is not {self.what}")
         return scalar.text
 
 
@@ -308,5 +310,5 @@ class Pattern(Kind):
 
     def read(self, scalar: Scalar) -> str:
         if not scalar.text or len(scalar.text) > 100:
-            raise Wrong(f"{quote(scalar.text)} is not a name or pattern")
+            raise InvalidText(f"{quote(scalar.text)} is not a name or pattern")
         return scalar.text

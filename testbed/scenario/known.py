@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agglab.testbed.scenario.jobs import Job
-from agglab.testbed.scenario.metric_names import NO_CONTEST, Contest
+from agglab.testbed.scenario.metric_names import NO_COMPARISON, ComparisonContext
 from agglab.testbed.scenario.schema import Scenario
 from agglab.testbed.scenario.trust import EVERYTHING, Trust
 from agglab.testbed.systems.base import System
@@ -17,14 +17,14 @@ from agglab.topologies import Topology
 class Known:
     """What is known about a scenario. graph: None if the topology cannot be built. jobs: the jobs,
     whose hosts are known if `hosts_known` says so. system: the system whose keys and limits apply.
-    contest: the contenders, if several runs are compared."""
+    comparison: the contenders, if several runs are compared."""
 
     scenario: Scenario
     graph: Topology | None
     jobs: tuple[Job, ...]
     system: System
     trust: Trust = EVERYTHING
-    contest: Contest = NO_CONTEST
+    comparison: ComparisonContext = NO_COMPARISON
 
     @property
     def job_names_known(self) -> bool:

@@ -169,7 +169,7 @@ RATIO = "ratio."
 
 
 @dataclass(frozen=True)
-class Contest:
+class ComparisonContext:
     """A comparison, as one of its runs sees it. contenders: the names of all contenders; empty if
     nothing is compared. own: the contender whose run this is; empty for the scenario on which all
     contenders are based."""
@@ -194,7 +194,7 @@ class Contest:
         return not names or self.own in names
 
 
-NO_CONTEST = Contest()
+NO_COMPARISON = ComparisonContext()
 
 _LISTS = {
     "findings",

@@ -13,8 +13,8 @@ from agglab.testbed.scenario.document import Items, Mapping, Node, Scalar, nodes
 from agglab.testbed.scenario.errors import Problem, Where, nearest, quote, similar, twice
 from agglab.testbed.scenario.expectation_reader import Subject, read_expect
 from agglab.testbed.scenario.key import default_of, key_of, yaml_name
-from agglab.testbed.scenario.kinds import Kind, Wrong
-from agglab.testbed.scenario.metric_names import Contest
+from agglab.testbed.scenario.kinds import InvalidText, Kind
+from agglab.testbed.scenario.metric_names import ComparisonContext
 from agglab.testbed.scenario.schema import Axis, Scenario, keys
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import System
@@ -31,7 +31,7 @@ class Reader:
     def __init__(self, root: Node, system: System | None = None, contender: str = "") -> None:
         self.root = root
         self.swept = bool(nodes_at(root, ("sweep",)))
-        self.contest = Contest(_names_of(nodes_at(root, ("compare",))), contender)
+        self.comparison = ComparisonContext(_names_of(nodes_at(root, ("compare",))), contender)
         self.system = system or systems.find(systems.default())
         self.sections = systems.sections(self.system)
         self.problems: list[Problem] = []
@@ -118,7 +118,7 @@ class Reader:
         if "items" in item.metadata:
             return self._items(item.metadata["items"], node, path)
         if item.metadata["special"] == "expect":
-            subject = Subject(self.system, self.swept, self.contest)
+            subject = Subject(self.system, self.swept, self.comparison)
             return read_expect(node, self.problems, self.places, subject)
         if item.metadata["special"] == "compare":
             return compare.read(node, path, self.problems)
@@ -134,7 +134,7 @@ class Reader:
             return default
         try:
             return kind.read(node)
-        except Wrong as error:
+        except InvalidText as error:
             self.problem(node.where, path, str(error), kind.allowed)
             return default
 

@@ -48,7 +48,7 @@ Forge = Callable[[random.Random, Agent], bytes]
 
 
 @dataclass(frozen=True)
-class Aim:
+class AttackContext:
     """The attacker, the victim and the payload for the frames that are built next. own: the
     attacker's address, with the peer's port. agent: an agent of the victim. peer: one of the
     agent's peers. payload: a payload that the agent would accept from the peer. over: the transport
@@ -62,12 +62,12 @@ class Aim:
     over: Transport
 
 
-Make = Callable[[Aim], list[bytes]]
+Make = Callable[[AttackContext], list[bytes]]
 
 
 @dataclass(frozen=True)
 class Kind(AttackKind):
-    """A kind of attack. make: a function that returns frames of this kind for an Aim."""
+    """A kind of attack. make: a function that returns frames of this kind for an AttackContext."""
 
     make: Make
 
@@ -100,8 +100,8 @@ def frames(
         own = end_of(graph.host(host), peer.port)
         target = end_of(graph.host(agent.host), agent.configuration["bind"][1])
         payload = forged(chance, agent)[:room]
-        aim = Aim(chance, own, target, peer, payload, over)
-        yield from ((name, frame) for frame in kind.make(aim))
+        context = AttackContext(chance, own, target, peer, payload, over)
+        yield from ((name, frame) for frame in kind.make(context))
 
 
 def _others(agent: Agent, host: str, graph: Topology) -> list[End]:
@@ -115,78 +115,78 @@ def _others(agent: Agent, host: str, graph: Topology) -> list[End]:
 # Kinds.
 
 
-def _under(source: Callable[[Aim], End], tags: int = 0, options: bytes = b"") -> Make:
+def _under(source: Callable[[AttackContext], End], tags: int = 0, options: bytes = b"") -> Make:
     """Returns a maker of frames with a given source address, VLAN tags and options."""
 
-    def make(aim: Aim) -> list[bytes]:
-        packet = datagram(source(aim), aim.agent, aim.payload, options, aim.over)
-        return [ethernet(aim.agent.mac, aim.own.mac, packet, [(VLAN, 0)] * tags)]
+    def make(context: AttackContext) -> list[bytes]:
+        packet = datagram(source(context), context.agent, context.payload, options, context.over)
+        return [ethernet(context.agent.mac, context.own.mac, packet, [(VLAN, 0)] * tags)]
 
     return make
 
 
-def _fragments(aim: Aim) -> list[bytes]:
-    number = aim.chance.randrange(1 << 16)
-    packets = fragments(aim.peer, aim.agent, aim.payload, number, aim.over)
-    return [ethernet(aim.agent.mac, aim.own.mac, packet) for packet in packets]
+def _fragments(context: AttackContext) -> list[bytes]:
+    number = context.chance.randrange(1 << 16)
+    packets = fragments(context.peer, context.agent, context.payload, number, context.over)
+    return [ethernet(context.agent.mac, context.own.mac, packet) for packet in packets]
 
 
-def _routed(aim: Aim) -> list[bytes]:
+def _routed(context: AttackContext) -> list[bytes]:
     """Returns frames to the switch's own MAC address, which the switch routes."""
-    packet = datagram(aim.peer, aim.agent, aim.payload, over=aim.over)
-    return [ethernet(AGGREGATOR.mac, aim.own.mac, packet)]
+    packet = datagram(context.peer, context.agent, context.payload, over=context.over)
+    return [ethernet(AGGREGATOR.mac, context.own.mac, packet)]
 
 
-def _mapped(aim: Aim) -> list[bytes]:
-    packet = mapped(aim.peer, aim.agent, aim.payload, aim.over)
-    return [ethernet(aim.agent.mac, aim.own.mac, packet)]
+def _mapped(context: AttackContext) -> list[bytes]:
+    packet = mapped(context.peer, context.agent, context.payload, context.over)
+    return [ethernet(context.agent.mac, context.own.mac, packet)]
 
 
-def _in_snap(aim: Aim) -> list[bytes]:
-    packet = datagram(aim.peer, aim.agent, aim.payload, over=aim.over)
-    return [in_snap(aim.agent.mac, aim.own.mac, packet)]
+def _in_snap(context: AttackContext) -> list[bytes]:
+    packet = datagram(context.peer, context.agent, context.payload, over=context.over)
+    return [in_snap(context.agent.mac, context.own.mac, packet)]
 
 
 def _changed(change: Callable[[random.Random, bytes], bytes]) -> Make:
     """Returns a maker of frames with the peer's address. Their payload differs from what the agent
     would accept."""
 
-    def make(aim: Aim) -> list[bytes]:
-        return _under(_peer)(replace(aim, payload=change(aim.chance, aim.payload)))
+    def make(context: AttackContext) -> list[bytes]:
+        return _under(_peer)(replace(context, payload=change(context.chance, context.payload)))
 
     return make
 
 
-def _message(code: int, rest: bytes, source: Callable[[Aim], End]) -> Make:
+def _message(code: int, rest: bytes, source: Callable[[AttackContext], End]) -> Make:
     """Returns a maker of ICMP messages about a packet that the agent could have sent to the peer.
     source: returns the sender of the message."""
 
-    def make(aim: Aim) -> list[bytes]:
-        sent = datagram(aim.agent, aim.peer, aim.payload, over=aim.over)
-        packet = icmp_about(sent, source(aim).ip, UNREACHABLE, code, rest)
-        return [ethernet(aim.agent.mac, aim.own.mac, packet)]
+    def make(context: AttackContext) -> list[bytes]:
+        sent = datagram(context.agent, context.peer, context.payload, over=context.over)
+        packet = icmp_about(sent, source(context).ip, UNREACHABLE, code, rest)
+        return [ethernet(context.agent.mac, context.own.mac, packet)]
 
     return make
 
 
-def _peer(aim: Aim) -> End:
-    return aim.peer
+def _peer(context: AttackContext) -> End:
+    return context.peer
 
 
-def _own(aim: Aim) -> End:
-    return aim.own
+def _own(context: AttackContext) -> End:
+    return context.own
 
 
-def _receiver(aim: Aim) -> End:
-    return aim.agent
+def _receiver(context: AttackContext) -> End:
+    return context.agent
 
 
-def _aggregator(aim: Aim) -> End:
+def _aggregator(context: AttackContext) -> End:
     return AGGREGATOR
 
 
-def _own_at_any_port(aim: Aim) -> End:
-    return replace(aim.own, port=aim.chance.randrange(1, 1 << 16))
+def _own_at_any_port(context: AttackContext) -> End:
+    return replace(context.own, port=context.chance.randrange(1, 1 << 16))
 
 
 def _of_another(at: int, size: int) -> Callable[[random.Random, bytes], bytes]:

@@ -16,7 +16,7 @@ from agglab.hosts.workloads import AsyncSgd, InputKey, Work
 from agglab.hosts.workloads.async_sgd import COMMITTED, LARGE, LOST, SCALE, STALE, UNUSED
 from agglab.testbed.received import Received
 from agglab.testbed.systems.base import ActiveJob, ResolvedScenario, TrainingBounds
-from agglab.testbed.verify import Verdict, Wrong
+from agglab.testbed.verify import Verdict, WrongValue
 from agglab.testbed.workloads.base import Workload
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def judge(
 ) -> Verdict:
     """Compares the results of a run's members with the history in the log, and returns the verdict.
     documents: each member's documents, in the order in which it trains on them."""
-    first: Wrong | None = None
+    first: WrongValue | None = None
     wrong = 0
     runs = {}
     for rank, one in received.items():
@@ -139,7 +139,7 @@ def judge(
             expected = f"int64 of {work.result.itemsize // 8}"
             got = "nothing" if one.result is None else f"{one.result.dtype} of {one.result.size}"
             wrong += work.elements
-            first = first or Wrong("result", rank, None, expected, got)
+            first = first or WrongValue("result", rank, None, expected, got)
         else:
             runs[rank] = run
     history: _History | None = None
@@ -152,24 +152,26 @@ def judge(
         mistake = history.mistake or _account(work, members.index(rank), run, log)
         if mistake:
             wrong += 1
-            first = first or Wrong("result", rank, None, *mistake)
+            first = first or WrongValue("result", rank, None, *mistake)
             continue
         model = run["model"][: work.elements]
         places = np.flatnonzero(history.models[-1].astype(np.int32) != model)
         if places.size:
             at = int(places[0])
             pair = int(history.models[-1][at]), int(model[at])
-            wrong, first = wrong + places.size, first or Wrong("result", rank, at, *pair)
+            wrong, first = wrong + places.size, first or WrongValue("result", rank, at, *pair)
     if len({run["log"][: run["commits"]].tobytes() for run in runs.values()}) > 1:
         wrong += 1
-        first = first or Wrong("result", min(runs), None, "one log", "another at other workers")
+        first = first or WrongValue(
+            "result", min(runs), None, "one log", "another at other workers"
+        )
     if wrong or history is None or len(runs) < len(members):
         return Verdict(wrong, wrong, first)
     told = list(runs.values())
     taken, gap = lost_with_server(work, documents, told, history)
     if bounds.divergence is not None and gap > bounds.divergence:
         promised, got = f"a replica within {bounds.divergence}", f"{gap:.0f} when the server died"
-        return Verdict(1, 1, Wrong("result", min(runs), None, promised, got))
+        return Verdict(1, 1, WrongValue("result", min(runs), None, promised, got))
     measures = _measures(work, held_out, told, history)
     of_server = {"training.taken": taken, "training.gap": gap / SCALE}
     return Verdict(0, 0, None, measures={**measures, **of_server})

@@ -15,7 +15,7 @@ from agglab.hosts.workloads.calls import LOCKS, WORDCOUNT
 from agglab.hosts.workloads.library_text import library_text
 from agglab.testbed.received import Received
 from agglab.testbed.systems.base import ActiveJob, ResolvedScenario
-from agglab.testbed.verify import Verdict, Wrong
+from agglab.testbed.verify import Verdict, WrongValue
 from agglab.testbed.workloads.base import Workload, library_facts
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class CallsWorkload(Workload):
                 results[rank] = one.result
             else:
                 described = "nothing" if one.result is None else f"{one.result.size} values"
-                wrong.append(Wrong("result", rank, None, f"int32 of {length}", described))
+                wrong.append(WrongValue("result", rank, None, f"int32 of {length}", described))
         judge = _counts if work.application == WORDCOUNT else _sections
         wrong += judge(work, keys, results)
         return Verdict(len(wrong), len(wrong), wrong[0] if wrong else None)
@@ -70,7 +70,7 @@ def _fits(result: npt.NDArray[Any] | None, length: int) -> bool:
     return result is not None and result.dtype == np.int32 and result.shape == (length,)
 
 
-def _counts(work: Calls, keys: Mapping[int, InputKey], results: Results) -> Iterator[Wrong]:
+def _counts(work: Calls, keys: Mapping[int, InputKey], results: Results) -> Iterator[WrongValue]:
     """Yields wrong results of the word count: each member must have received, for each of its
     words, how often all members together have the word. This check counts word by word, while the
     workers count key by key."""
@@ -81,7 +81,7 @@ def _counts(work: Calls, keys: Mapping[int, InputKey], results: Results) -> Iter
         own = sorted(set(words[rank]), key=hash_of)
         for index, (word, got) in enumerate(zip(own, result.tolist(), strict=True)):
             if got != everybody[word]:
-                yield Wrong("result", rank, index, everybody[word], got)
+                yield WrongValue("result", rank, index, everybody[word], got)
 
 
 def hash_of(word: bytes) -> int:
@@ -90,7 +90,7 @@ def hash_of(word: bytes) -> int:
     return int(hashlib.blake2b(word, digest_size=8).hexdigest(), 16)
 
 
-def _sections(work: Calls, keys: Mapping[int, InputKey], results: Results) -> Iterator[Wrong]:
+def _sections(work: Calls, keys: Mapping[int, InputKey], results: Results) -> Iterator[WrongValue]:
     """Yields wrong results of critical sections. A section reads its lock's counter and then raises
     it by one, so two sections that overlap read the same number.
 
@@ -105,7 +105,7 @@ def _sections(work: Calls, keys: Mapping[int, InputKey], results: Results) -> It
             for index in np.flatnonzero(work.inputs(keys[rank]) == lock).tolist():
                 got = int(result[index])
                 if got in read:
-                    yield Wrong("result", rank, index, f"not {got}, as rank {read[got]}", got)
+                    yield WrongValue("result", rank, index, f"not {got}, as rank {read[got]}", got)
                 elif not last < got < wanted:
-                    yield Wrong("result", rank, index, f"above {last}, below {wanted}", got)
+                    yield WrongValue("result", rank, index, f"above {last}, below {wanted}", got)
                 last, read[got] = max(last, got), rank

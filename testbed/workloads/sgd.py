@@ -15,7 +15,7 @@ from agglab.hosts.workloads import InputKey, Sgd, Work
 from agglab.hosts.workloads.layers import Bucket
 from agglab.testbed.received import Received
 from agglab.testbed.systems.base import ActiveJob, ResolvedScenario
-from agglab.testbed.verify import Verdict, Wrong, combine, verify
+from agglab.testbed.verify import Verdict, WrongValue, combine, verify
 from agglab.testbed.workloads import asked
 from agglab.testbed.workloads.base import Workload
 
@@ -123,25 +123,25 @@ def _timed(told: Sequence[Mapping[str, Any]], name: str, step_s: float) -> list[
     return [[step * step_s, value] for step, value in told[0][name]] if told else []
 
 
-def _unlike(work: Sgd, received: Mapping[int, Received]) -> list[Wrong]:
+def _unlike(work: Sgd, received: Mapping[int, Received]) -> list[WrongValue]:
     """Returns what is wrong if members have not left the sums of the whole training, or have other
     sums than the first member."""
-    wrong: list[Wrong] = []
+    wrong: list[WrongValue] = []
     first: Array | None = None
     for rank, one in received.items():
         found = one.result
         if found is None or (found.dtype, found.shape) != (np.dtype(work.dtype), (work.elements,)):
             got = "nothing" if found is None else f"{found.dtype} of {found.size}"
             expected = f"{work.dtype} of {work.elements}"
-            wrong.append(Wrong("result", rank, None, expected, got))
+            wrong.append(WrongValue("result", rank, None, expected, got))
         elif first is None:
             first = found
         elif found.tobytes() != first.tobytes():
             at = int(np.flatnonzero(found != first)[0]) if (found != first).any() else 0
             pair = first[at].item(), found[at].item()
-            wrong.append(Wrong("result", rank, at, *pair))
+            wrong.append(WrongValue("result", rank, at, *pair))
     if not received:
-        wrong.append(Wrong("result", 0, None, "sums of a training", "nothing"))
+        wrong.append(WrongValue("result", 0, None, "sums of a training", "nothing"))
     return wrong
 
 

@@ -19,7 +19,7 @@ from agglab.hosts.script_ledger import INPUT, OUTCOME, REDUCTION, RESULT, SUMS, 
 from agglab.hosts.workloads import Dense, Torch, Work
 from agglab.testbed.received import Received
 from agglab.testbed.systems.base import ActiveJob, ResolvedScenario
-from agglab.testbed.verify import Verdict, Wrong, combine, verify
+from agglab.testbed.verify import Verdict, WrongValue, combine, verify
 from agglab.testbed.workloads import script_imports
 from agglab.testbed.workloads.base import Workload
 
@@ -90,7 +90,7 @@ class TrainingScript(Workload):
         for rank, one in received.items():
             training = opened(one)
             if training is None:
-                wrong.append(Wrong("training", rank, None, "an account of it", "none"))
+                wrong.append(WrongValue("training", rank, None, "an account of it", "none"))
             else:
                 trainings[rank] = training
         if wrong or not trainings:
@@ -154,7 +154,7 @@ def opened(one: Received) -> Training | None:
     return Training(one.result.view(REDUCTION), json.loads(outcome.tobytes()), arrays)
 
 
-def _unlike_results(trainings: Mapping[int, Training]) -> Iterator[Wrong]:
+def _unlike_results(trainings: Mapping[int, Training]) -> Iterator[WrongValue]:
     """Yields each reduction whose result at some rank differs from that at the first rank. Also
     yields each rank that made another number of reductions than the first."""
     first, *others = trainings
@@ -162,11 +162,11 @@ def _unlike_results(trainings: Mapping[int, Training]) -> Iterator[Wrong]:
     for rank in others:
         theirs = trainings[rank].reductions
         if len(theirs) != len(ours):
-            yield Wrong("reductions", rank, None, f"{len(ours)}", f"{len(theirs)}")
+            yield WrongValue("reductions", rank, None, f"{len(ours)}", f"{len(theirs)}")
         for number, (a, b) in enumerate(zip(ours, theirs, strict=False)):
             same = all(np.array_equal(a[n], b[n]) for n in ("elements", "is_float", "digest"))
             if not same:
-                yield Wrong("reduction", rank, number, _described(a), _described(b))
+                yield WrongValue("reduction", rank, number, _described(a), _described(b))
 
 
 def _described(row: np.void) -> str:
@@ -174,7 +174,7 @@ def _described(row: np.void) -> str:
     return f"{dtype} of {row['elements']} with hash {row['digest'].tobytes().hex()[:16]}"
 
 
-def _unlike_parameters(trainings: Mapping[int, Training]) -> Iterator[Wrong]:
+def _unlike_parameters(trainings: Mapping[int, Training]) -> Iterator[WrongValue]:
     """Yields each rank that reports other model parameters than the first rank."""
     found = {
         rank: [one["parameters"] for one in training.reports if one.get("parameters") is not None]
@@ -184,7 +184,7 @@ def _unlike_parameters(trainings: Mapping[int, Training]) -> Iterator[Wrong]:
     for rank in others:
         if found[rank] != found[first]:
             ours, theirs = (" ".join(map(str, found[n]))[:64] or "none" for n in (first, rank))
-            yield Wrong("parameters", rank, None, ours, theirs)
+            yield WrongValue("parameters", rank, None, ours, theirs)
 
 
 def _sampled(
@@ -204,7 +204,7 @@ def _one_sampled(
     given = [trainings[rank].arrays.get(sample_name(INPUT, number)) for rank in job.members]
     for rank, values in zip(job.members, given, strict=True):
         if values is None or (values.dtype, values.size) != (np.dtype(dtype), elements):
-            missing = Wrong("reduction", rank, number, "a sample of it", "none")
+            missing = WrongValue("reduction", rank, number, "a sample of it", "none")
             return Verdict(1, 1, missing)
     # The system knows it as a round of so many values.
     work = Dense(elements, dtype)

@@ -14,7 +14,7 @@ from agglab.testbed.exit_codes import FAILED, INVALID, PASSED
 from agglab.testbed.program import CompileError
 from agglab.verification import programs, proofs
 from agglab.verification.explore.search import Subject, explore, replay
-from agglab.verification.explore.walk import Wrong
+from agglab.verification.explore.walk import FaultFound
 
 SCHEDULES, DEPTH = 100_000, 10
 
@@ -56,7 +56,7 @@ def _enumerate(subject: Subject, depth: int, out: TextIO) -> bool:
     try:
         if exhaust:
             exhaust(subject.program, depth, out)
-    except Wrong as wrong:
+    except FaultFound as wrong:
         print(f"  {wrong}", file=out)
         return False
     return True

@@ -1,6 +1,6 @@
 """Walks: a walk is a small world, set up from a seed, that is moved by randomly drawn steps. Each
 system defines its own worlds, which consist, for example, of switches and workers. A world raises
-Wrong when something is wrong.
+FaultFound when something is wrong.
 
 Each step is a kind and a number, from which the world draws the details. Therefore, steps can be
 left out of a failing walk to make it smaller. In each walk, some kinds of steps are frequent and
@@ -20,7 +20,7 @@ STEPS_MIN, STEPS_MAX = 10, 120
 FAVOURS = (0.0, 0.25, 1.0, 1.0, 4.0)
 
 
-class Wrong(Exception):
+class FaultFound(Exception):
     """Raised if a world has found a fault. kind: one or two words that tell kinds of faults
     apart."""
 
@@ -37,7 +37,7 @@ class Step(NamedTuple):
 
 
 class World(Protocol):
-    """The state that a walk changes step by step. The methods raise Wrong."""
+    """The state that a walk changes step by step. The methods raise FaultFound."""
 
     told: list[str] | None
     """A list that receives descriptions of what happens, or None if nobody needs them."""
@@ -94,7 +94,7 @@ def draw(seed: int, system: System[S]) -> Walk[S]:
     return Walk(setting, tuple(Step(kind, chance.getrandbits(32)) for kind in kinds))
 
 
-def attempt(walk: Walk[S], system: System[S], told: list[str] | None = None) -> Wrong | None:
+def attempt(walk: Walk[S], system: System[S], told: list[str] | None = None) -> FaultFound | None:
     """Takes the steps of a walk and returns what was wrong, or None. told: a list to which the
     world adds descriptions of what happens."""
     world = system.world(walk.setting)
@@ -104,10 +104,10 @@ def attempt(walk: Walk[S], system: System[S], told: list[str] | None = None) -> 
         for step in walk.steps:
             world.do(step)
         world.finish()
-    except Wrong as wrong:
+    except FaultFound as wrong:
         return wrong
     except Exception as error:  # whatever it is, it must not be
-        return Wrong("error", f"{type(error).__name__}: {error} ({place(error)})")
+        return FaultFound("error", f"{type(error).__name__}: {error} ({place(error)})")
     finally:
         world.close()
     return None

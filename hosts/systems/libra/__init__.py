@@ -17,7 +17,7 @@ from agglab.hosts.endpoint import Endpoint
 from agglab.hosts.part import SERVER, Part
 from agglab.hosts.systems import shared
 from agglab.hosts.systems.libra.job import LibraJob
-from agglab.hosts.systems.libra.server import LibraServer, Rack, Room
+from agglab.hosts.systems.libra.server import LibraServer, Rack, TableSizes
 from agglab.hosts.systems.libra.worker import LibraWorker
 
 AGREED = ("servers", "lanes", "window", "hot", "sample_every", "fraction_bits", "session")
@@ -31,7 +31,7 @@ def endpoint(part: Part) -> Endpoint:
     job = LibraJob(job=part.job, workers=part.workers, is_float=is_float, **agreed)
     if part.role == SERVER:
         racks = tuple(Rack(peer, tuple(ranks)) for peer, ranks in has["racks"])
-        room = Room(has["keys"], part.work.elements, racks)
+        room = TableSizes(has["keys"], part.work.elements, racks)
         return LibraServer(job, has["index"], part.peers, room)
     timing = shared.timing_of(part, has["lanes"], has["window"])
     return LibraWorker(job, part.rank, part.peers, timing)

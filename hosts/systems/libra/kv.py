@@ -21,7 +21,7 @@ from agglab.hosts.endpoint import Address
 from agglab.hosts.recovery import Timing
 from agglab.hosts.systems.libra import wire
 from agglab.hosts.systems.libra.job import LibraJob
-from agglab.hosts.systems.libra.server import LibraServer, Room
+from agglab.hosts.systems.libra.server import LibraServer, TableSizes
 from agglab.hosts.systems.libra.worker import LibraWorker
 
 MTU_BYTES, IP_AND_UDP_BYTES = 1500, 28
@@ -117,7 +117,7 @@ class KVServer(Closing):
         pairs: int = PAIRS,
     ) -> None:
         job = _job(len(workers), servers, dtype, fraction_bits)
-        server = LibraServer(job, index, workers, Room(keys, pairs, keeps=True))
+        server = LibraServer(job, index, workers, TableSizes(keys, pairs, keeps=True))
         self._reducer = Reducer(server, bind)
         self._stop, self._stopped = os.pipe()
         self._thread = threading.Thread(target=self._reducer.serve, args=(self._stop,), daemon=True)

@@ -34,7 +34,7 @@ class Rack:
 
 
 @dataclass(frozen=True)
-class Room:
+class TableSizes:
     """The sizes of a server's tables.
 
     keys: the number of different keys in a round. pairs: the number of keys that one worker pushes.
@@ -59,7 +59,9 @@ class LibraServer:
     deadline_ns = NEVER
     in_flight = 0
 
-    def __init__(self, job: LibraJob, index: int, peers: Sequence[Address], room: Room) -> None:
+    def __init__(
+        self, job: LibraJob, index: int, peers: Sequence[Address], room: TableSizes
+    ) -> None:
         check_range("index", index, 0, job.servers - 1)
         shared.check_count("peers", peers, max(job.workers, len(peers)))
         self.job, self.index, self.peers = job, index, tuple(peers)

@@ -19,9 +19,9 @@ from agglab.hosts.systems.mlfabric import wire
 from agglab.hosts.systems.mlfabric.channel import WINDOW
 from agglab.hosts.systems.mlfabric.endpoint import Agent, Answering
 from agglab.hosts.systems.mlfabric.policy import Policy
-from agglab.hosts.systems.mlfabric.post import Post
 from agglab.hosts.systems.mlfabric.scheduler import Scheduler, SchedulerJob
 from agglab.hosts.systems.mlfabric.server import Server, ServerJob
+from agglab.hosts.systems.mlfabric.transport import Transport
 from agglab.hosts.systems.mlfabric.worker import Worker, WorkerJob
 from agglab.hosts.workloads import AsyncSgd
 
@@ -45,9 +45,9 @@ def endpoint(part: Part) -> Endpoint:
     usual = shared.timing_of(part, has["lanes"], WINDOW)
     timing = replace(usual, min_rto_ns=SILENCE_NS, slack_ns=SILENCE_NS)
     hold_ns = _hold_ns(part)
-    post = Post(part.job, has["session"], has["lanes"], part.peers, timing, hold_ns)
+    transport = Transport(part.job, has["session"], has["lanes"], part.peers, timing, hold_ns)
     give_up_ns = round(part.give_up_s * NS_PER_S)
-    return Agent(post, _role(part, work, post), give_up_ns)
+    return Agent(transport, _role(part, work, transport), give_up_ns)
 
 
 def _hold_ns(part: Part) -> int:
@@ -59,7 +59,7 @@ def _hold_ns(part: Part) -> int:
     return round(WINDOW * part.workers * frame_bits / part.link_rate_bps * NS_PER_S)
 
 
-def _role(part: Part, work: AsyncSgd, post: Post) -> Worker | Answering:
+def _role(part: Part, work: AsyncSgd, transport: Transport) -> Worker | Answering:
     has = part.settings
     first_group = has["session"] % SESSIONS * GROUPS_OF_SESSION
     if part.role == SERVER:
@@ -75,10 +75,10 @@ def _role(part: Part, work: AsyncSgd, post: Post) -> Worker | Answering:
                 silence_ns=REPAIR_NS,
                 first_group=first_group,
                 in_flight=default_window(
-                    wire.frame_bytes(post.longest_bytes), most, part.link_rate_bps
+                    wire.frame_bytes(transport.longest_bytes), most, part.link_rate_bps
                 ),
             ),
-            post,
+            transport,
         )
     if part.role == SCHEDULER:
         job = SchedulerJob(
@@ -91,7 +91,7 @@ def _role(part: Part, work: AsyncSgd, post: Post) -> Worker | Answering:
             first_group=first_group,
         )
         policy = Policy(has["order"], has["bound"], has["group"], has["divergence"])
-        return Scheduler(job, policy, post)
+        return Scheduler(job, policy, transport)
     names = ("servers", "lanes", "ahead", "cells", "first_cell", "past_switch")
     own = {name: has[name] for name in names}
-    return Worker(WorkerJob(rank=part.rank, workers=part.workers, **own), work, post)
+    return Worker(WorkerJob(rank=part.rank, workers=part.workers, **own), work, transport)

@@ -1,6 +1,6 @@
 """One agent of MLfabric as an endpoint (hosts/endpoint.py; docs/systems/mlfabric.md). It consists
-of a Post and a Role. The Post exchanges packets with the peers; the Role decides what to send and
-what to do with received messages."""
+of a Transport and a Role. The Transport exchanges packets with the peers; the Role decides what
+to send and what to do with received messages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
 from agglab.hosts.errors import RoundTimeout
 from agglab.hosts.recovery import Recovery
 from agglab.hosts.systems.mlfabric.channel import NEVER_NS
-from agglab.hosts.systems.mlfabric.post import Message, Post
+from agglab.hosts.systems.mlfabric.transport import Message, Transport
 from agglab.hosts.systems.mlfabric.wire import Kind
 from agglab.hosts.systems.mlfabric.worker import Worker
 
@@ -50,10 +50,10 @@ class Agent:
     """The endpoint of one agent of MLfabric. give_up_ns: a worker gives up if it receives nothing
     for this time."""
 
-    def __init__(self, post: Post, role: Worker | Answering, give_up_ns: int) -> None:
-        self.peers: Sequence[Address] = post.peers
-        self.longest_bytes = post.longest_bytes
-        self._post, self._role = post, role
+    def __init__(self, transport: Transport, role: Worker | Answering, give_up_ns: int) -> None:
+        self.peers: Sequence[Address] = transport.peers
+        self.longest_bytes = transport.longest_bytes
+        self._transport, self._role = transport, role
         self._give_up_ns = give_up_ns
         self._progress_ns = 0
 
@@ -63,38 +63,38 @@ class Agent:
         """Begins a training run. It may be called only at a worker."""
         assert isinstance(self._role, Worker), "only workers begin runs"
         assert self._role.done, "a run is under way"
-        self._post.begin(now_ns)
-        self._post.run = (self._post.run + 1) % RUNS
+        self._transport.begin(now_ns)
+        self._transport.run = (self._transport.run + 1) % RUNS
         self._progress_ns = now_ns
         self._role.begin(now_ns, values, out)
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
         """Processes the datagrams in `inbox`. Returns how many of them were new messages or awaited
         acknowledgements."""
-        before = self._post.answered
+        before = self._transport.answered
         taken = 0
-        for message in self._post.on_datagrams(now_ns, inbox):
+        for message in self._transport.on_datagrams(now_ns, inbox):
             taken += 1
             self._take(now_ns, message)
-        return taken + self._post.answered - before
+        return taken + self._transport.answered - before
 
     def _take(self, now_ns: int, message: Message) -> None:
-        role, post = self._role, self._post
+        role, transport = self._role, self._transport
         if isinstance(role, Worker):
             if message.kind == Kind.SERVER and message.peer == len(self.peers) - 1:
                 role.another_server(now_ns, message)
-            elif message.run != post.run or role.done:
-                post.is_late()
+            elif message.run != transport.run or role.done:
+                transport.is_late()
             else:
                 self._progress_ns = now_ns
                 role.take(now_ns, message)
             return
         # A replica hears nothing of a run in which nothing was replicated.
-        if 0 < (message.run - post.run) % RUNS < RUNS // 2:
-            post.run = message.run
+        if 0 < (message.run - transport.run) % RUNS < RUNS // 2:
+            transport.run = message.run
             role.start_run(now_ns)
-        if message.run != post.run:
-            post.is_late()
+        if message.run != transport.run:
+            transport.is_late()
         else:
             role.take(now_ns, message)
 
@@ -105,20 +105,20 @@ class Agent:
         if not self._role.done and now_ns >= self._progress_ns + self._give_up_ns:
             waiting = self._role.waiting(8)
             raise RoundTimeout(f"nothing heard for the steps and groups {waiting}", [])
-        return self._post.poll(now_ns)
+        return self._transport.poll(now_ns)
 
     def repeats(self, row: int) -> Repeat | None:
         """Returns facts about the packet in row `row` if it is sent again (Endpoint.repeats)."""
-        return self._post.repeats(row)
+        return self._transport.repeats(row)
 
     @property
     def deadline_ns(self) -> int:
         gives_up_ns = NEVER_NS if self._role.done else self._progress_ns + self._give_up_ns
-        return min(self._post.deadline_ns, self._role.deadline_ns, gives_up_ns)
+        return min(self._transport.deadline_ns, self._role.deadline_ns, gives_up_ns)
 
     @property
     def outbox(self) -> Outbox:
-        return self._post.outbox
+        return self._transport.outbox
 
     @property
     def done(self) -> bool:
@@ -139,15 +139,15 @@ class Agent:
     @property
     def recoveries(self) -> Sequence[Recovery]:
         """The `Recovery` objects, from which hosts/recording.py reads round trips and latencies."""
-        return self._post.recoveries
+        return self._transport.recoveries
 
     @property
     def in_flight(self) -> int:
-        return self._post.in_flight
+        return self._transport.in_flight
 
     @property
     def counters(self) -> Mapping[str, int]:
-        return {**self._post.counters, **self._role.counters}
+        return {**self._transport.counters, **self._role.counters}
 
     def waiting(self, most: int) -> list[list[int]]:
         """Returns a description of what the agent waits for; the role says what the numbers are."""

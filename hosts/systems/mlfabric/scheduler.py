@@ -10,8 +10,8 @@ import numpy as np
 from agglab.hosts.systems.mlfabric.channel import NEVER_NS
 from agglab.hosts.systems.mlfabric.group import Grant, Member
 from agglab.hosts.systems.mlfabric.policy import Policy, Waiting
-from agglab.hosts.systems.mlfabric.post import Message, Post
 from agglab.hosts.systems.mlfabric.server import numbers
+from agglab.hosts.systems.mlfabric.transport import Message, Transport
 from agglab.hosts.systems.mlfabric.wire import DROP, NUMBERS, Kind, Reason
 
 OUTSTANDING_MAX = 2
@@ -62,8 +62,8 @@ class Scheduler:
 
     listens, done, chunks, chunks_done = True, True, 0, 0
 
-    def __init__(self, job: SchedulerJob, policy: Policy, post: Post) -> None:
-        self.job, self.policy, self.post = job, policy, post
+    def __init__(self, job: SchedulerJob, policy: Policy, transport: Transport) -> None:
+        self.job, self.policy, self.transport = job, policy, transport
         self.counters = dict.fromkeys(COUNTERS, 0)
         self._next_group = job.first_group
         self._taking_over = False
@@ -88,7 +88,7 @@ class Scheduler:
     @property
     def _server(self) -> int:
         """The index of the server in charge among the peers."""
-        return self.job.workers + self.post.epoch
+        return self.job.workers + self.transport.epoch
 
     # Messages.
 
@@ -105,13 +105,13 @@ class Scheduler:
         elif message.peer == self._server and message.kind == Kind.PROMOTED:
             self._promoted(message)
         else:
-            self.post.refuse()
+            self.transport.refuse()
         self._schedule(now_ns)
 
     def _request(self, message: Message) -> None:
         member = Member.of_request(message.peer, message.body)
         if not member.chunks or member.chunks[-1] >= self.job.chunks:
-            self.post.refuse()
+            self.transport.refuse()
             return
         self.counters["requests"] += 1
         self._asked += 1
@@ -125,24 +125,24 @@ class Scheduler:
     def _is_lost(self, read: int, epoch: int) -> bool:
         """Returns whether only a server that has been replaced had this version of the model. read:
         the version. epoch: the epoch in which a worker read it."""
-        if epoch == self.post.epoch:
+        if epoch == self.transport.epoch:
             return False
         return self._taking_over or (self._taken_over_at is not None and read > self._taken_over_at)
 
     def _drop(self, member: Member, reason: Reason) -> None:
         body = np.zeros(1, DROP)
         body["step"], body["reason"] = member.step, reason
-        self.post.send(member.rank, Kind.DROP, body.tobytes())
+        self.transport.send(member.rank, Kind.DROP, body.tobytes())
         if reason != Reason.OVER:
             self.counters[reason.name.lower()] += 1
 
     def _committed(self, message: Message) -> None:
         group = int(np.frombuffer(message.body, NUMBERS, 1)["group"][0])
         if not self.job.first_group <= group < self._next_group:
-            self.post.refuse()
+            self.transport.refuse()
             return
-        if message.epoch != self.post.epoch or message.peer != self._server:
-            self.post.is_late()
+        if message.epoch != self.transport.epoch or message.peer != self._server:
+            self.transport.is_late()
             return
         # They are committed in order, and what says so may come in any: a later one's may have told
         # of this one already.
@@ -170,17 +170,19 @@ class Scheduler:
     def _grant(self, now_ns: int) -> None:
         chosen = self.policy.choose(self._waiting, self.job.updates - self._version)
         members = tuple(one.member for one in chosen)
-        grant = Grant(self._next_group, self._version, self.post.epoch, members)
+        grant = Grant(self._next_group, self._version, self.transport.epoch, members)
         self._next_group += 1
         self._version = grant.version
         self._waiting = [one for one in self._waiting if one not in chosen]
         if not self._outstanding:
-            self.post.heard_ns[self._server] = max(self.post.heard_ns[self._server], now_ns)
+            self.transport.heard_ns[self._server] = max(
+                self.transport.heard_ns[self._server], now_ns
+            )
         self._outstanding.append(grant)
         self.counters["granted"] += len(members)
-        self.post.send(self._server, Kind.GRANT, grant.body)
+        self.transport.send(self._server, Kind.GRANT, grant.body)
         for member in members:
-            self.post.send(member.rank, Kind.GRANT, grant.body)
+            self.transport.send(member.rank, Kind.GRANT, grant.body)
 
     def _ends(self, now_ns: int) -> bool:
         """Returns whether no more updates are to be granted. If so, and if all granted updates are
@@ -202,7 +204,7 @@ class Scheduler:
     def _tell_over(self, rank: int) -> None:
         """Tells a worker that the run is over. A worker that begins the run only later sends
         requests all the same, and is then told again."""
-        self.post.send(rank, Kind.OVER, numbers(0, self._version))
+        self.transport.send(rank, Kind.OVER, numbers(0, self._version))
 
     # The server's death.
 
@@ -216,16 +218,16 @@ class Scheduler:
             self._take_over()
         elif now_ns >= self._ping_ns:
             self._pinged_ns = now_ns
-            self.post.send(self._server, Kind.PING)
+            self.transport.send(self._server, Kind.PING)
 
     @property
     def _watches(self) -> bool:
-        has_replica = self.job.servers == 2 and self.post.epoch == 0
-        return has_replica and not self._is_over and self.post.run > 0
+        has_replica = self.job.servers == 2 and self.transport.epoch == 0
+        return has_replica and not self._is_over and self.transport.run > 0
 
     @property
     def _silent_since_ns(self) -> int:
-        return max(self.post.heard_ns[self._server], self._began_ns)
+        return max(self.transport.heard_ns[self._server], self._began_ns)
 
     @property
     def _ping_ns(self) -> int:
@@ -233,20 +235,20 @@ class Scheduler:
 
     def _take_over(self) -> None:
         self.counters["takeovers"] += 1
-        self.post.epoch += 1
+        self.transport.epoch += 1
         self._taking_over = True
         self._outstanding = []
-        self.post.send(self._server, Kind.PROMOTE, numbers(self._next_group, 0))
+        self.transport.send(self._server, Kind.PROMOTE, numbers(self._next_group, 0))
 
     def _promoted(self, message: Message) -> None:
         if not self._taking_over:
-            self.post.refuse()
+            self.transport.refuse()
             return
         self._taking_over = False
         self._version = int(np.frombuffer(message.body, NUMBERS, 1)["version"][0])
         self._taken_over_at = self._version
         for rank in range(self.job.workers):
-            self.post.send(rank, Kind.SERVER, numbers(0, self._version))
+            self.transport.send(rank, Kind.SERVER, numbers(0, self._version))
         kept = []
         for one in self._waiting:
             if one.member.read > self._version:
@@ -261,7 +263,7 @@ class Scheduler:
         found = [NEVER_NS]
         if self._watches:
             found += [self._ping_ns, self._silent_since_ns + self.job.silence_ns]
-        if self.job.time_ns and self.post.run and not (self._is_late or self._is_over):
+        if self.job.time_ns and self.transport.run and not (self._is_late or self._is_over):
             found.append(self._began_ns + self.job.time_ns)
         return min(found)
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from agglab.hosts.systems.mlfabric import wire
 from agglab.hosts.systems.mlfabric.channel import NEVER_NS
 from agglab.hosts.systems.mlfabric.group import Grant, GroupSum, Member, bitmap_of
-from agglab.hosts.systems.mlfabric.post import Message, Post
 from agglab.hosts.systems.mlfabric.store import Assembly, Store
+from agglab.hosts.systems.mlfabric.transport import Message, Transport
 from agglab.hosts.systems.mlfabric.wire import NEED, NUMBERS, PULL, PUSH, RECORD, Kind
 from agglab.hosts.workloads.async_sgd import norm_of
 
@@ -62,12 +62,12 @@ class ServerJob:
 
 class Server:
     """The role of a server (endpoint.Role). The server in charge is the one whose index is the
-    `epoch` of the post."""
+    `epoch` of the transport."""
 
     listens, done, chunks, chunks_done = True, True, 0, 0
 
-    def __init__(self, job: ServerJob, post: Post) -> None:
-        self.job, self.post = job, post
+    def __init__(self, job: ServerJob, transport: Transport) -> None:
+        self.job, self.transport = job, transport
         self.store = Store(job.elements, job.lanes)
         self.counters = dict.fromkeys(COUNTERS, 0)
         self._scheduler, self._other = job.workers, job.workers + 1
@@ -97,7 +97,7 @@ class Server:
     def in_charge(self) -> bool:
         """Whether this server commits updates. A replica does not, until the scheduler promotes
         it."""
-        return self.job.index == self.post.epoch
+        return self.job.index == self.transport.epoch
 
     @property
     def has_replica(self) -> bool:
@@ -123,17 +123,17 @@ class Server:
         elif message.peer == self._other and message.kind == Kind.REPLICATED:
             self._is_replicated(message)
         else:
-            self.post.refuse()
+            self.transport.refuse()
         self._commit(now_ns)
         self._replicate()
 
     def _granted(self, now_ns: int, message: Message) -> None:
         grant = Grant.of(message.body, self.job.workers, self.store.chunks)
         if grant is None:
-            self.post.refuse()
+            self.transport.refuse()
             return
         if not self.in_charge or grant.target != self.job.index or grant.group < self._next_group:
-            self.post.is_late()
+            self.transport.is_late()
             return
         self._group_sums[grant.group] = GroupSum(grant, self.job.lanes)
         self._quiet_since_ns = now_ns
@@ -145,8 +145,8 @@ class Server:
     def _push(self, now_ns: int, message: Message) -> None:
         head = np.frombuffer(message.body, PUSH, 1)[0]
         group = int(head["group"])
-        if message.epoch != self.post.epoch or not self.in_charge or group < self._next_group:
-            self.post.is_late()
+        if message.epoch != self.transport.epoch or not self.in_charge or group < self._next_group:
+            self.transport.is_late()
             return
         group_sum = self._group_sums.get(group)
         if group_sum is None:
@@ -154,13 +154,13 @@ class Server:
             return
         chunk, present = int(head["chunk"]), int(head["present"])
         if message.kind == Kind.PUSH and present != 1 << message.peer:
-            self.post.refuse()
+            self.transport.refuse()
             return
         wanted = group_sum.wants(chunk, int(head["members"]), present)
         if wanted is None:
-            self.post.refuse()
+            self.transport.refuse()
         elif not wanted:
-            self.post.counters["duplicates"] += 1
+            self.transport.counters["duplicates"] += 1
         else:
             values = np.frombuffer(message.body, ">i4", offset=PUSH.itemsize).astype(np.int32)
             group_sum.take(chunk, present, values)
@@ -170,7 +170,7 @@ class Server:
     def _keep(self, group: int, message: Message) -> None:
         """Keeps a push that came before the grant of its group."""
         if group >= self._next_group + GROUPS_AHEAD or self._early_count >= EARLY_MAX:
-            self.post.refuse()
+            self.transport.refuse()
             return
         self._early.setdefault(group, []).append(message)
         self._early_count += 1
@@ -178,8 +178,12 @@ class Server:
     def _pull(self, message: Message) -> None:
         asked = np.frombuffer(message.body, PULL, 1)[0]
         since = int(asked["since"])
-        if not self.in_charge or message.epoch != self.post.epoch or since > self.store.version:
-            self.post.is_late()
+        if (
+            not self.in_charge
+            or message.epoch != self.transport.epoch
+            or since > self.store.version
+        ):
+            self.transport.is_late()
             return
         self._pulls.append((message.peer, asked))
         self._serve()
@@ -189,12 +193,12 @@ class Server:
         model as it is when it is sent. Models are not put into the link's queue earlier, because
         they would grow old there, and short packets would have to wait behind them."""
         workers = range(self.job.workers)
-        while self._pulls and sum(map(self.post.load, workers)) < self.job.in_flight:
+        while self._pulls and sum(map(self.transport.load, workers)) < self.job.in_flight:
             peer, asked = self._pulls.popleft()
             log_from = 0 if asked["whole_log"] else None
             since = int(asked["since"])
             for kind, body in self.store.parts(int(asked["transfer"]), since, log_from):
-                self.post.send(peer, kind, body)
+                self.transport.send(peer, kind, body)
 
     # Commits.
 
@@ -220,8 +224,8 @@ class Server:
             self._behind_sum += norm
         told = numbers(grant.group, self.store.version)
         for member in grant.members:
-            self.post.send(member.rank, Kind.COMMIT, told)
-        self.post.send(self._scheduler, Kind.COMMIT, told)
+            self.transport.send(member.rank, Kind.COMMIT, told)
+        self.transport.send(self._scheduler, Kind.COMMIT, told)
         self.counters["committed"] += len(grant.members)
         self.counters["groups"] += 1
         del self._group_sums[self._next_group]
@@ -233,7 +237,7 @@ class Server:
         made["version"], made["group"], made["at_ns"] = grant.version, grant.group, now_ns
         made["read"], made["step"], made["rank"] = member.read, member.step, member.rank
         made["replicated"] = self._replicated if self.has_replica else wire.NO_REPLICA
-        made["epoch"] = self.post.epoch
+        made["epoch"] = self.transport.epoch
         return made
 
     # What did not come.
@@ -253,7 +257,7 @@ class Server:
                 body = np.zeros(1, NEED)
                 body["group"], body["chunks"] = self._next_group, bitmap_of(missing)
                 self.counters["repaired"] += len(missing)
-                self.post.send(member.rank, Kind.NEED, body.tobytes())
+                self.transport.send(member.rank, Kind.NEED, body.tobytes())
 
     @property
     def _repair_ns(self) -> int:
@@ -277,18 +281,18 @@ class Server:
         held_back = self._held_back == self._next_group
         urgent = held_back or 2 * self._behind_sum > self.job.divergence
         workers = range(self.job.workers)
-        if not urgent and (self._pulls or not all(map(self.post.is_idle, workers))):
+        if not urgent and (self._pulls or not all(map(self.transport.is_idle, workers))):
             return
         self._transfers += 1
         self._transfer = self.store.version
         parts = self.store.parts(self._transfers, self._replicated, self._replicated)
         for kind, body in parts:
-            self.post.send(self._other, kind, body)
+            self.transport.send(self._other, kind, body)
 
     def _is_replicated(self, message: Message) -> None:
         version = int(np.frombuffer(message.body, NUMBERS, 1)["version"][0])
         if version != self._transfer:
-            self.post.is_late()
+            self.transport.is_late()
             return
         self._replicated, self._transfer = version, None
         self.counters["replicas"] += 1
@@ -297,31 +301,31 @@ class Server:
 
     def _replicate_here(self, message: Message) -> None:
         if self.in_charge or self.job.index == 0:
-            self.post.is_late()
+            self.transport.is_late()
             return
         if self._assembly is None:
             self._assembly = Assembly.of(message.body)
         if not self._assembly.take(message.kind, message.body, self.store.chunks):
-            self.post.refuse()
+            self.transport.refuse()
             return
         if self._assembly.is_whole:
             assembly, self._assembly = self._assembly, None
             if not self.store.fits(assembly):
-                self.post.refuse()
+                self.transport.refuse()
                 return
             self.store.adopt(assembly)
-            self.post.send(self._other, Kind.REPLICATED, numbers(0, self.store.version))
+            self.transport.send(self._other, Kind.REPLICATED, numbers(0, self.store.version))
 
     def _promoted(self, message: Message) -> None:
         """Processes the scheduler's message that this server is now in charge. Discards a transfer
         of the model that is incomplete."""
         if self.job.index != message.epoch:
-            self.post.refuse()
+            self.transport.refuse()
             return
-        self.post.epoch = message.epoch
+        self.transport.epoch = message.epoch
         self._assembly = None
         self._next_group = int(np.frombuffer(message.body, NUMBERS, 1)["group"][0])
-        self.post.send(self._scheduler, Kind.PROMOTED, numbers(0, self.store.version))
+        self.transport.send(self._scheduler, Kind.PROMOTED, numbers(0, self.store.version))
 
     def waiting(self, most: int) -> list[list[int]]:
         """Returns [group, rank, ...] for each granted group. The ranks are those of the workers

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from agglab.hosts.systems.mlfabric.channel import NEVER_NS
 from agglab.hosts.systems.mlfabric.group import Grant, Member, chunks_in
-from agglab.hosts.systems.mlfabric.post import Message, Post
 from agglab.hosts.systems.mlfabric.store import Assembly, Store
+from agglab.hosts.systems.mlfabric.transport import Message, Transport
 from agglab.hosts.systems.mlfabric.wire import (
     DROP,
     NEED,
@@ -79,8 +79,8 @@ class Worker:
 
     listens = True
 
-    def __init__(self, job: WorkerJob, work: AsyncSgd, post: Post) -> None:
-        self.job, self.work, self.post = job, work, post
+    def __init__(self, job: WorkerJob, work: AsyncSgd, transport: Transport) -> None:
+        self.job, self.work, self.transport = job, work, transport
         self.counters = dict.fromkeys(COUNTERS, 0)
         self.store = Store(work.elements, job.lanes)
         self.done = True
@@ -100,7 +100,7 @@ class Worker:
         self.done, self.chunks, self.chunks_done = False, self.work.updates, 0
         self._step = 0
         self._updates = {}
-        self._read, self._read_epoch = 0, self.post.epoch
+        self._read, self._read_epoch = 0, self.transport.epoch
         self._pull: Assembly | None = None
         self._pulling = self._is_over = False
         self._last_version = 0
@@ -111,14 +111,14 @@ class Worker:
     @property
     def _server(self) -> int:
         """The index of the server in charge among the peers."""
-        return self.post.epoch
+        return self.transport.epoch
 
     # Steps.
 
     def _compute(self, now_ns: int) -> None:
         """Begins to compute an update from the model that this worker has read."""
         if self._step == self.work.steps_max:
-            self.post.send(self._scheduler, Kind.IDLE)
+            self.transport.send(self._scheduler, Kind.IDLE)
             return
         rows = self.work.rows_of(self._documents, self._step)
         self._compute_ns = now_ns + int(rows["compute_ns"][0])
@@ -147,7 +147,7 @@ class Worker:
         member = Member(self.job.rank, step, read, norm_of(update), tuple(chunks))
         values = {chunk: padded[chunk] for chunk in chunks}
         self._updates[step] = Update(member, self._read_epoch, values)
-        self.post.send(self._scheduler, Kind.REQUEST, member.request)
+        self.transport.send(self._scheduler, Kind.REQUEST, member.request)
 
     def _go_on(self) -> None:
         """Requests the model for the next step, unless too many updates are on their way."""
@@ -160,7 +160,7 @@ class Worker:
         asked = np.zeros(1, PULL)
         asked["transfer"], asked["since"] = self._transfers, self.store.version
         asked["whole_log"] = self._is_over
-        self.post.send(self._server, Kind.PULL, asked.tobytes())
+        self.transport.send(self._server, Kind.PULL, asked.tobytes())
 
     def _ended(self, now_ns: int, step: int, outcome: int, version: int = 0) -> None:
         mine = self._account[step]
@@ -172,13 +172,13 @@ class Worker:
 
     def take(self, now_ns: int, message: Message) -> None:
         """Processes a message that belongs to the current run."""
-        if message.epoch > self.post.epoch:
+        if message.epoch > self.transport.epoch:
             if len(self._early) < EARLY_MAX:  # until the scheduler's own word has come
                 self._early.append(message)
         elif message.peer == self._scheduler:
             self._from_scheduler(now_ns, message)
-        elif message.epoch != self.post.epoch or message.peer != self._server:
-            self.post.is_late()
+        elif message.epoch != self.transport.epoch or message.peer != self._server:
+            self.transport.is_late()
         elif message.kind == Kind.COMMIT:
             self._committed(now_ns, message)
         elif message.kind == Kind.NEED:
@@ -186,7 +186,7 @@ class Worker:
         elif message.kind in (Kind.STATE, Kind.LOG):
             self._part(now_ns, message)
         else:
-            self.post.refuse()
+            self.transport.refuse()
 
     def _from_scheduler(self, now_ns: int, message: Message) -> None:
         if message.kind == Kind.GRANT:
@@ -195,24 +195,24 @@ class Worker:
             dropped = np.frombuffer(message.body, DROP, 1)[0]
             outcome = OUTCOMES.get(int(dropped["reason"]), async_sgd.UNUSED)
             if outcome == async_sgd.UNUSED:
-                self.post.refuse()
+                self.transport.refuse()
             elif int(dropped["step"]) in self._updates:
                 self._ended(now_ns, int(dropped["step"]), outcome)
                 self._go_on()
         elif message.kind == Kind.OVER:
             self._over(now_ns, int(np.frombuffer(message.body, NUMBERS, 1)["version"][0]))
         else:
-            self.post.refuse()
+            self.transport.refuse()
 
     def _granted(self, now_ns: int, message: Message) -> None:
         grant = Grant.of(message.body, self.job.workers, self.store.chunks)
         mine = grant and next((m for m in grant.members if m.rank == self.job.rank), None)
         update = self._updates.get(mine.step) if mine else None
         if grant is None or mine is None:
-            self.post.refuse()
+            self.transport.refuse()
         elif update is None or update.grant is not None:
-            self.post.is_late()
-        elif message.epoch != self.post.epoch:
+            self.transport.is_late()
+        elif message.epoch != self.transport.epoch:
             update.grant = grant
             self._resolve(now_ns, update)
         else:
@@ -239,10 +239,10 @@ class Worker:
             head["cell"] = self.job.first_cell + place % self.job.cells
         body = head.tobytes() + update.values[chunk].astype(">i4").tobytes()
         if not together:
-            self.post.send(self._server, Kind.PUSH, body)
+            self.transport.send(self._server, Kind.PUSH, body)
         else:
             self.counters["on_the_way"] += 1
-            self.post.send_once(self._server, Kind.SUMMED, body)
+            self.transport.send_once(self._server, Kind.SUMMED, body)
 
     def _needed(self, message: Message) -> None:
         """Sends the chunks of an update that the server lacks, because their sum did not come.
@@ -262,30 +262,30 @@ class Worker:
                 self.chunks_done = max(self.chunks_done, int(told["version"]))
                 self._go_on()
                 return
-        self.post.is_late()
+        self.transport.is_late()
 
     def _part(self, now_ns: int, message: Message) -> None:
         """Processes a packet of the model that this worker has requested. When the model is
         complete, begins to compute an update from it, or ends the run."""
         if not self._pulling:
-            self.post.is_late()
+            self.transport.is_late()
             return
         if self._pull is None:
             assembly = Assembly.of(message.body)
             other = assembly.transfer != self._transfers or assembly.since != self.store.version
             # A server that was started again has a model, too, but not the run's last one.
             if other or (self._is_over and assembly.version != self._last_version):
-                self.post.is_late()
+                self.transport.is_late()
                 return
             self._pull = assembly
         if not self._pull.take(message.kind, message.body, self.store.chunks):
-            self.post.is_late()
+            self.transport.is_late()
             return
         if not self._pull.is_whole:
             return
         assembly, self._pull, self._pulling = self._pull, None, False
         self.store.bring(assembly)
-        self._read_epoch = self.post.epoch
+        self._read_epoch = self.transport.epoch
         if self._is_over:
             self._finish(assembly)
         else:
@@ -297,11 +297,11 @@ class Worker:
         """Processes the message that the replica has taken over, which may be about any run. If it
         is about this run, the worker decides which of its updates are committed: those that were
         granted up to the replica's version."""
-        if message.epoch <= self.post.epoch or message.epoch >= self.job.servers:
-            self.post.is_late()
+        if message.epoch <= self.transport.epoch or message.epoch >= self.job.servers:
+            self.transport.is_late()
             return
-        self.post.epoch = message.epoch
-        if self.done or message.run != self.post.run:
+        self.transport.epoch = message.epoch
+        if self.done or message.run != self.transport.run:
             return
         self._kept = int(np.frombuffer(message.body, NUMBERS, 1)["version"][0])
         gone = (self._account["outcome"] == async_sgd.COMMITTED) & (

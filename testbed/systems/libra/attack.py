@@ -15,7 +15,14 @@ from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.systems import impostors
 from agglab.testbed.systems.base import Agent
 from agglab.testbed.systems.frames import End, ethernet, ipv4, udp
-from agglab.testbed.systems.impostors import AGGREGATOR, FORGED, FORWARDED, Aim, Kind, Make
+from agglab.testbed.systems.impostors import (
+    AGGREGATOR,
+    FORGED,
+    FORWARDED,
+    AttackContext,
+    Kind,
+    Make,
+)
 
 REFUSED = "refused"
 NEAR_ITEMS = 3
@@ -49,9 +56,9 @@ def _to_aggregator(spoofed: bool) -> Make:
     """Returns a maker of requests. spoofed: whether their source is a victim's address and not the
     attacker's own."""
 
-    def make(aim: Aim) -> list[bytes]:
-        source = replace(aim.agent, port=aim.own.port) if spoofed else aim.own
-        packet = ipv4(source.ip, AGGREGATOR.ip, udp(source, AGGREGATOR, aim.payload))
+    def make(context: AttackContext) -> list[bytes]:
+        source = replace(context.agent, port=context.own.port) if spoofed else context.own
+        packet = ipv4(source.ip, AGGREGATOR.ip, udp(source, AGGREGATOR, context.payload))
         return [ethernet(AGGREGATOR.mac, source.mac, packet)]
 
     return make
@@ -61,11 +68,11 @@ def _result_for_all(spoofed: bool) -> Make:
     """Returns a maker of packets that a switch would copy to all workers if a server had sent them.
     spoofed: whether their source is the server's address."""
 
-    def make(aim: Aim) -> list[bytes]:
-        source = aim.peer if spoofed else aim.own
-        to = End(aim.agent.mac, aim.agent.ip, AGGREGATOR.port)
-        packet = ipv4(source.ip, to.ip, udp(source, to, aim.payload))
-        return [ethernet(to.mac, aim.own.mac, packet)]
+    def make(context: AttackContext) -> list[bytes]:
+        source = context.peer if spoofed else context.own
+        to = End(context.agent.mac, context.agent.ip, AGGREGATOR.port)
+        packet = ipv4(source.ip, to.ip, udp(source, to, context.payload))
+        return [ethernet(to.mac, context.own.mac, packet)]
 
     return make
 

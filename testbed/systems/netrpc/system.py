@@ -41,7 +41,7 @@ from agglab.testbed.systems.netrpc import attack, counters, diagnosis, keys, loa
 from agglab.testbed.systems.netrpc.keys import NetRpcKeys
 from agglab.testbed.systems.netrpc.sessions import CallSessions, window
 from agglab.testbed.systems.slot_meter import Part, begun_by_some, slot_meter
-from agglab.testbed.systems.summing.attack import Aim
+from agglab.testbed.systems.summing.attack import AttackContext
 from agglab.testbed.systems.summing.base import Summing
 from agglab.testbed.systems.summing.bounds import Load
 from agglab.testbed.systems.summing.plan import MAX_JOBS
@@ -236,8 +236,8 @@ class NetRpc(Summing):
     ) -> Mapping[str, MissingChunks]:
         return diagnosis.diagnose(source, tree_of(graph, job).root, job, waiting)
 
-    def forge(self, aim: Aim, result: int, overhead: int) -> bytes:
-        return attack.forge(aim, result, overhead)
+    def forge(self, context: AttackContext, result: int, overhead: int) -> bytes:
+        return attack.forge(context, result, overhead)
 
 
 def _place(resolved: ResolvedScenario, job: ActiveJob) -> load.Place:

@@ -6,32 +6,35 @@ import struct
 
 from agglab.hosts.systems.omnireduce import wire
 from agglab.hosts.wire import SHAPE_BYTES, VALUE_BYTES
-from agglab.testbed.systems.summing.attack import Aim
+from agglab.testbed.systems.summing.attack import AttackContext
 
 COLUMN = struct.Struct("!II")
 BARE_ONE_IN, FUSED_ONE_IN, ENTRIES = 3, 3, 4
 
 
-def forge(aim: Aim, result: int, overhead: int) -> bytes:
+def forge(context: AttackContext, result: int, overhead: int) -> bytes:
     """Returns a payload (see summing.attack.Forge). It has no values if there is no room for
     them."""
-    chance, lanes = aim.chance, aim.lanes
-    values = wire.Kind.INT32 if aim.victim.dtype == "int32" else wire.Kind.SCALED
-    kind = int(values if aim.aims() else chance.choice(list(wire.Kind)))
+    chance, lanes = context.chance, context.lanes
+    values = wire.Kind.INT32 if context.victim.dtype == "int32" else wire.Kind.SCALED
+    kind = int(values if context.aims() else chance.choice(list(wire.Kind)))
     body_bytes = 2 * SHAPE_BYTES if kind == wire.Kind.OPENING else VALUE_BYTES * lanes
     if kind != wire.Kind.OPENING and (
-        chance.randrange(BARE_ONE_IN) == 0 or not aim.fits(wire.HEADER_BYTES + body_bytes, overhead)
+        chance.randrange(BARE_ONE_IN) == 0
+        or not context.fits(wire.HEADER_BYTES + body_bytes, overhead)
     ):
         kind, body_bytes = kind | wire.BARE, 0
-    entries_bytes = _entries_bytes(aim, wire.HEADER_BYTES + body_bytes, overhead)
-    header = aim.header(kind | result | (wire.FUSED if entries_bytes else 0))
-    blocks = -(-aim.victim.elements // lanes)
+    entries_bytes = _entries_bytes(context, wire.HEADER_BYTES + body_bytes, overhead)
+    header = context.header(kind | result | (wire.FUSED if entries_bytes else 0))
+    blocks = -(-context.victim.elements // lanes)
     column = COLUMN.pack(*(chance.choice((chance.randrange(blocks), wire.NO_BLOCK)) for _ in "bn"))
     return header + column + chance.randbytes(body_bytes + entries_bytes)
 
 
-def _entries_bytes(aim: Aim, alone_bytes: int, overhead: int) -> int:
+def _entries_bytes(context: AttackContext, alone_bytes: int, overhead: int) -> int:
     """Returns the length of forged entries; 0 for none."""
-    size = wire.ENTRY_BYTES * aim.chance.randint(1, ENTRIES)
-    is_fused = aim.chance.randrange(FUSED_ONE_IN) == 0 and aim.fits(alone_bytes + size, overhead)
+    size = wire.ENTRY_BYTES * context.chance.randint(1, ENTRIES)
+    is_fused = context.chance.randrange(FUSED_ONE_IN) == 0 and context.fits(
+        alone_bytes + size, overhead
+    )
     return size if is_fused else 0

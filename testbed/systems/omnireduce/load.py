@@ -35,7 +35,7 @@ PIECE_BLOCKS = 4096
 
 
 @dataclass(frozen=True)
-class Room:
+class EntryCapacity:
     """How many entries fit into one packet behind an OPENING, behind headers without values, and
     behind values. An entry stands for a packet without values that is fused with this one."""
 
@@ -49,10 +49,10 @@ def longest_bytes(graph: Topology) -> int:
     return min(link.mtu for link in graph.links) - IPV4_AND_UDP_BYTES
 
 
-def room_of(graph: Topology, lanes: int) -> Room:
+def entry_capacity(graph: Topology, lanes: int) -> EntryCapacity:
     longest = longest_datagram_bytes(lanes, longest_bytes(graph))
     alone = (OPENING_BYTES, HEADER_BYTES, full_bytes(lanes))
-    return Room(*(entries_behind(longest, size) for size in alone))
+    return EntryCapacity(*(entries_behind(longest, size) for size in alone))
 
 
 @lru_cache(maxsize=4096)
@@ -65,7 +65,7 @@ def load(graph: Topology, seed: int, lanes: int, job: ActiveJob, number: int, si
     worker sends without values are fused with others as far as possible.
     """
     own = _own(seed, lanes, job, number)
-    tree, room = tree_of(graph, job), room_of(graph, lanes)
+    tree, room = tree_of(graph, job), entry_capacity(graph, lanes)
     window, everybody = job.job.window, _union(own)
     summed, columns = int(np.count_nonzero(everybody)), max(1, min(window, everybody.size))
     sent: dict[str, int] = {}
@@ -85,7 +85,7 @@ def saved(openings: int, blocks: int, sizes: Sizes) -> int:
     return openings * (sizes.opening - ENTRY_BYTES) + blocks * (sizes.bare - ENTRY_BYTES)
 
 
-def most_entries(room: Room, columns: int, filled: int, bare: int) -> tuple[int, int]:
+def most_entries(room: EntryCapacity, columns: int, filled: int, bare: int) -> tuple[int, int]:
     """Returns how many of a worker's openings can be entries behind other packets, and how many of
     its packets of headers alone. columns: the number of its openings. filled: the number of blocks
     whose values it sends. bare: the number of blocks for which it sends headers alone."""
@@ -95,7 +95,7 @@ def most_entries(room: Room, columns: int, filled: int, bare: int) -> tuple[int,
 
 @lru_cache(maxsize=4096)
 def taken_for_saved(
-    seed: int, lanes: int, room: Room, job: ActiveJob, number: int, sizes: Sizes
+    seed: int, lanes: int, room: EntryCapacity, job: ActiveJob, number: int, sizes: Sizes
 ) -> dict[str, int]:
     """Returns for each host how many bytes fusing saves in its worker's packets of that round, as
     `load` assumes."""

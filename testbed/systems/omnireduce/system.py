@@ -25,13 +25,13 @@ from agglab.testbed.systems.base import (
 from agglab.testbed.systems.common import meanings, with_settings
 from agglab.testbed.systems.omnireduce import attack
 from agglab.testbed.systems.omnireduce.load import (
+    entry_capacity,
     load,
     longest_bytes,
-    room_of,
     saved,
     taken_for_saved,
 )
-from agglab.testbed.systems.summing.attack import Aim
+from agglab.testbed.systems.summing.attack import AttackContext
 from agglab.testbed.systems.summing.base import Summing
 from agglab.testbed.systems.summing.bounds import Load
 from agglab.testbed.systems.summing.counters import COUNTERS
@@ -107,7 +107,7 @@ class OmniReduce(Summing):
         """Returns the least and the most bytes that a host sent beyond the prediction. Packets that
         were sent again have values or only headers. In addition, fewer packets may have been fused
         than the prediction assumes."""
-        room = room_of(resolved.graph, resolved.lanes)
+        room = entry_capacity(resolved.graph, resolved.lanes)
         taken = sum(
             taken_for_saved(resolved.seed, resolved.lanes, room, job, number, self.sizes)[host]
             for number in self.rounds(job)
@@ -128,5 +128,5 @@ class OmniReduce(Summing):
         longest = max(self.sizes.full(resolved.lanes), self.sizes.opening)
         return ByteRange(packets * self.sizes.bare, packets * longest)
 
-    def forge(self, aim: Aim, result: int, overhead: int) -> bytes:
-        return attack.forge(aim, result, overhead)
+    def forge(self, context: AttackContext, result: int, overhead: int) -> bytes:
+        return attack.forge(context, result, overhead)

@@ -58,7 +58,7 @@ from agglab.testbed.systems.pooling.trees import server_of, tree_of
 from agglab.testbed.systems.pooling.truth import truth_of
 from agglab.testbed.systems.slot_meter import Part, slot_meter
 from agglab.testbed.systems.summing import attack
-from agglab.testbed.systems.summing.attack import Aim
+from agglab.testbed.systems.summing.attack import AttackContext
 from agglab.topologies import Topology
 
 KEYS = frozenset({"switch.lanes", "switch.slots", "workload.window"})
@@ -304,9 +304,11 @@ class Pooling(System):
     ) -> Iterator[tuple[str, bytes]]:
         return attack.frames(key, resolved, host, partial(self._forge, resolved))
 
-    def _forge(self, resolved: ResolvedScenario, aim: Aim, result: int, overhead: int) -> bytes:
-        settings = self._settings(resolved, resolved.whole(aim.victim, NOTHING_SHARED))
+    def _forge(
+        self, resolved: ResolvedScenario, context: AttackContext, result: int, overhead: int
+    ) -> bytes:
+        settings = self._settings(resolved, resolved.whole(context.victim, NOTHING_SHARED))
         names = ("lanes", "window", "session", "slots", "first_slot", "scale_log2")
         known = {name: settings[name] for name in names}
-        job = PoolingJob(aim.victim.number, len(aim.victim.hosts), **known)
-        return forge(aim, job, result, overhead)
+        job = PoolingJob(context.victim.number, len(context.victim.hosts), **known)
+        return forge(context, job, result, overhead)

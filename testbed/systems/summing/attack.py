@@ -67,7 +67,7 @@ forwarded, or counts them among its `network_errors`."""
 
 
 @dataclass(frozen=True)
-class Aim:
+class AttackContext:
     """The attacker and the victim of the frames that are built next. own: the attacker's address.
     worker: the address of a worker of the victim. victim: the attacked job. member_of: a job in
     which the attacker takes part; None if there is none. slots: how many slots each job has, by its
@@ -125,15 +125,15 @@ class Aim:
         return HEADER.pack(wire.VERSION, kind, job, slot, chance.randrange(256), 0, tag)
 
 
-Forge = Callable[[Aim, int, int], bytes]
-"""A function that takes an aim, the bit of a result or 0, and the number of additional bytes of the
-frame. It returns a payload in the system's own format."""
-Make = Callable[[Aim], list[bytes]]
+Forge = Callable[[AttackContext, int, int], bytes]
+"""A function that takes a context, the bit of a result or 0, and the number of additional bytes of
+the frame. It returns a payload in the system's own format."""
+Make = Callable[[AttackContext], list[bytes]]
 
 
 @dataclass(frozen=True)
 class Kind(AttackKind):
-    """A kind of attack. make: a function that returns frames of this kind for an Aim."""
+    """A kind of attack. make: a function that returns frames of this kind for an AttackContext."""
 
     make: Make
 
@@ -152,36 +152,38 @@ def frames(
         port = wire.WORKER_PORT_BASE + victim.number
         worker = end_of(graph.host(chance.choice(victim.hosts)), port)
         own = end_of(graph.host(host), port)
-        aim = Aim(chance, own, worker, victim, member_of, slots, resolved.lanes, room, forge)
-        yield from ((name, frame) for frame in kind.make(aim))
+        context = AttackContext(
+            chance, own, worker, victim, member_of, slots, resolved.lanes, room, forge
+        )
+        yield from ((name, frame) for frame in kind.make(context))
 
 
 # Kinds.
 
 
 def _contribution(spoofed: bool, tags: Sequence[tuple[int, int]] = ()) -> Make:
-    def make(aim: Aim) -> list[bytes]:
-        source = aim.worker if spoofed else aim.own
-        packet = datagram(source, AGGREGATOR, aim.contribution(4 * len(tags)))
+    def make(context: AttackContext) -> list[bytes]:
+        source = context.worker if spoofed else context.own
+        packet = datagram(source, AGGREGATOR, context.contribution(4 * len(tags)))
         return [ethernet(AGGREGATOR.mac, source.mac, packet, tags)]
 
     return make
 
 
-def _contribution_beyond(aim: Aim) -> list[bytes]:
-    packet = datagram(aim.own, AGGREGATOR, aim.contribution_beyond())
-    return [ethernet(AGGREGATOR.mac, aim.own.mac, packet)]
+def _contribution_beyond(context: AttackContext) -> list[bytes]:
+    packet = datagram(context.own, AGGREGATOR, context.contribution_beyond())
+    return [ethernet(AGGREGATOR.mac, context.own.mac, packet)]
 
 
-def _contribution_with_options(aim: Aim) -> list[bytes]:
-    packet = datagram(aim.own, AGGREGATOR, aim.contribution(4), OPTIONS[0])
-    return [ethernet(AGGREGATOR.mac, aim.own.mac, packet)]
+def _contribution_with_options(context: AttackContext) -> list[bytes]:
+    packet = datagram(context.own, AGGREGATOR, context.contribution(4), OPTIONS[0])
+    return [ethernet(AGGREGATOR.mac, context.own.mac, packet)]
 
 
-def _contribution_fragment(aim: Aim) -> list[bytes]:
-    part = udp(aim.own, AGGREGATOR, aim.contribution())[:FIRST_BYTES]
-    packet = ipv4(aim.own.ip, AGGREGATOR.ip, part, flags=MORE_FRAGMENTS)
-    return [ethernet(AGGREGATOR.mac, aim.own.mac, packet)]
+def _contribution_fragment(context: AttackContext) -> list[bytes]:
+    part = udp(context.own, AGGREGATOR, context.contribution())[:FIRST_BYTES]
+    packet = ipv4(context.own.ip, AGGREGATOR.ip, part, flags=MORE_FRAGMENTS)
+    return [ethernet(AGGREGATOR.mac, context.own.mac, packet)]
 
 
 def _result(
@@ -189,9 +191,9 @@ def _result(
     source_mac: bytes | None = None,
     tags: Sequence[tuple[int, int]] = (),
 ) -> Make:
-    def make(aim: Aim) -> list[bytes]:
-        packet = datagram(AGGREGATOR, aim.worker, aim.result(4 * len(tags)))
-        return [ethernet(to_mac or aim.worker.mac, source_mac or aim.own.mac, packet, tags)]
+    def make(context: AttackContext) -> list[bytes]:
+        packet = datagram(AGGREGATOR, context.worker, context.result(4 * len(tags)))
+        return [ethernet(to_mac or context.worker.mac, source_mac or context.own.mac, packet, tags)]
 
     return make
 
@@ -199,57 +201,57 @@ def _result(
 def _result_stacked(least: int, most: int) -> Make:
     """Returns a maker of frames with several tags of VLAN 0, which a host removes one by one."""
 
-    def make(aim: Aim) -> list[bytes]:
-        count = aim.chance.randint(least, most)
-        tags = [(aim.chance.choice((VLAN, SERVICE_VLAN)), 0) for _ in range(count)]
-        packet = datagram(AGGREGATOR, aim.worker, aim.result(4 * count))
-        return [ethernet(aim.worker.mac, aim.own.mac, packet, tags)]
+    def make(context: AttackContext) -> list[bytes]:
+        count = context.chance.randint(least, most)
+        tags = [(context.chance.choice((VLAN, SERVICE_VLAN)), 0) for _ in range(count)]
+        packet = datagram(AGGREGATOR, context.worker, context.result(4 * count))
+        return [ethernet(context.worker.mac, context.own.mac, packet, tags)]
 
     return make
 
 
-def _result_with_options(aim: Aim) -> list[bytes]:
-    options = aim.chance.choice(OPTIONS)
-    packet = datagram(AGGREGATOR, aim.worker, aim.result(len(options)), options)
-    return [ethernet(aim.worker.mac, aim.own.mac, packet)]
+def _result_with_options(context: AttackContext) -> list[bytes]:
+    options = context.chance.choice(OPTIONS)
+    packet = datagram(AGGREGATOR, context.worker, context.result(len(options)), options)
+    return [ethernet(context.worker.mac, context.own.mac, packet)]
 
 
 def _result_fragments(tags: Sequence[tuple[int, int]] = ()) -> Make:
     """Returns a maker of the two fragments of one datagram. The second has no UDP header."""
 
-    def make(aim: Aim) -> list[bytes]:
-        result = aim.result(4 * len(tags))
-        packets = fragments(AGGREGATOR, aim.worker, result, aim.chance.randrange(1 << 16))
-        return [ethernet(aim.worker.mac, aim.own.mac, packet, tags) for packet in packets]
+    def make(context: AttackContext) -> list[bytes]:
+        result = context.result(4 * len(tags))
+        packets = fragments(AGGREGATOR, context.worker, result, context.chance.randrange(1 << 16))
+        return [ethernet(context.worker.mac, context.own.mac, packet, tags) for packet in packets]
 
     return make
 
 
-def _result_to_broadcast(aim: Aim) -> list[bytes]:
-    everybody = End(BROADCAST_MAC, aim.worker.ip[:2] + b"\xff\xff", aim.worker.port)
-    packet = datagram(AGGREGATOR, everybody, aim.result())
-    return [ethernet(BROADCAST_MAC, aim.own.mac, packet)]
+def _result_to_broadcast(context: AttackContext) -> list[bytes]:
+    everybody = End(BROADCAST_MAC, context.worker.ip[:2] + b"\xff\xff", context.worker.port)
+    packet = datagram(AGGREGATOR, everybody, context.result())
+    return [ethernet(BROADCAST_MAC, context.own.mac, packet)]
 
 
-def _result_mapped(aim: Aim) -> list[bytes]:
-    packet = mapped(AGGREGATOR, aim.worker, aim.result(IPV6.size - IPV4.size))
-    return [ethernet(aim.worker.mac, aim.own.mac, packet)]
+def _result_mapped(context: AttackContext) -> list[bytes]:
+    packet = mapped(AGGREGATOR, context.worker, context.result(IPV6.size - IPV4.size))
+    return [ethernet(context.worker.mac, context.own.mac, packet)]
 
 
-def _result_in_snap(aim: Aim) -> list[bytes]:
-    packet = datagram(AGGREGATOR, aim.worker, aim.result(len(SNAP) + 2))
-    return [in_snap(aim.worker.mac, aim.own.mac, packet)]
+def _result_in_snap(context: AttackContext) -> list[bytes]:
+    packet = datagram(AGGREGATOR, context.worker, context.result(len(SNAP) + 2))
+    return [in_snap(context.worker.mac, context.own.mac, packet)]
 
 
 def _result_of_host(own: bool) -> Make:
     """Returns a maker of results whose source is not the aggregator. own: whether the source is the
     receiver's own address and not the attacker's."""
 
-    def make(aim: Aim) -> list[bytes]:
-        claimed = aim.worker if own else aim.own
+    def make(context: AttackContext) -> list[bytes]:
+        claimed = context.worker if own else context.own
         source = End(claimed.mac, claimed.ip, AGGREGATOR.port)
-        packet = datagram(source, aim.worker, aim.result())
-        return [ethernet(aim.worker.mac, aim.own.mac, packet)]
+        packet = datagram(source, context.worker, context.result())
+        return [ethernet(context.worker.mac, context.own.mac, packet)]
 
     return make
 
@@ -257,11 +259,11 @@ def _result_of_host(own: bool) -> Make:
 def _message(kind: int, codes: Sequence[int], rest: bytes, from_aggregator: bool = False) -> Make:
     """Returns a maker of ICMP messages about a packet that the worker could have sent."""
 
-    def make(aim: Aim) -> list[bytes]:
-        sent = datagram(aim.worker, AGGREGATOR, aim.contribution())
-        source = AGGREGATOR.ip if from_aggregator else aim.own.ip
-        packet = icmp_about(sent, source, kind, aim.chance.choice(codes), rest)
-        return [ethernet(aim.worker.mac, aim.own.mac, packet)]
+    def make(context: AttackContext) -> list[bytes]:
+        sent = datagram(context.worker, AGGREGATOR, context.contribution())
+        source = AGGREGATOR.ip if from_aggregator else context.own.ip
+        packet = icmp_about(sent, source, kind, context.chance.choice(codes), rest)
+        return [ethernet(context.worker.mac, context.own.mac, packet)]
 
     return make
 

@@ -61,7 +61,7 @@ class Summing(System):
         return (0,)
 
     @abstractmethod
-    def forge(self, aim: attack.Aim, result: int, overhead: int) -> bytes:
+    def forge(self, context: attack.AttackContext, result: int, overhead: int) -> bytes:
         """Returns a payload (see attack.Forge)."""
 
     # A scenario.

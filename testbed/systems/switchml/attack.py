@@ -6,19 +6,23 @@ import numpy as np
 
 from agglab.hosts import wire
 from agglab.hosts.slots import KINDS
-from agglab.testbed.systems.summing.attack import Aim
+from agglab.testbed.systems.summing.attack import AttackContext
 
 
-def forge(aim: Aim, result: int, overhead: int, wire_bits: int | None = None) -> bytes:
+def forge(
+    context: AttackContext, result: int, overhead: int, wire_bits: int | None = None
+) -> bytes:
     """Returns a payload (see summing.attack.Forge), without values if there is no room. wire_bits:
     the bits of a value in the victim's contributions if they are narrow."""
-    values = KINDS[np.dtype(aim.victim.dtype)]
+    values = KINDS[np.dtype(context.victim.dtype)]
     if wire_bits is not None and not result:  # the program takes both kinds of contributions
-        values = aim.chance.choice((values, wire.NARROW[wire_bits]))
-    kind = values if aim.aims() else aim.chance.choice(list(wire.Kind))
-    if not aim.fits(wire.datagram_bytes(aim.lanes), overhead):
+        values = context.chance.choice((values, wire.NARROW[wire_bits]))
+    kind = values if context.aims() else context.chance.choice(list(wire.Kind))
+    if not context.fits(wire.datagram_bytes(context.lanes), overhead):
         kind = wire.Kind.OPENING
-    return aim.header(kind | result) + aim.chance.randbytes(_body_bytes(kind, aim.lanes))
+    return context.header(kind | result) + context.chance.randbytes(
+        _body_bytes(kind, context.lanes)
+    )
 
 
 def _body_bytes(kind: wire.Kind, lanes: int) -> int:

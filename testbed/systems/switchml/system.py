@@ -25,7 +25,7 @@ from agglab.testbed.systems.base import (
 )
 from agglab.testbed.systems.common import meanings, with_settings
 from agglab.testbed.systems.summing import trees
-from agglab.testbed.systems.summing.attack import Aim, frames
+from agglab.testbed.systems.summing.attack import AttackContext, frames
 from agglab.testbed.systems.summing.base import Summing
 from agglab.testbed.systems.summing.bounds import Load
 from agglab.testbed.systems.summing.sizes import Sizes
@@ -150,5 +150,5 @@ class SwitchML(Summing):
         bits = narrow.bits_of(resolved.scenario)
         return frames(key, resolved, host, partial(attack.forge, wire_bits=bits))
 
-    def forge(self, aim: Aim, result: int, overhead: int) -> bytes:
-        return attack.forge(aim, result, overhead)
+    def forge(self, context: AttackContext, result: int, overhead: int) -> bytes:
+        return attack.forge(context, result, overhead)

@@ -22,7 +22,7 @@ from agglab.testbed.series.tracks import Record
 from agglab.testbed.systems.base import Bounds
 from agglab.testbed.systems.summing.plan import PlacedJob, plan
 from agglab.testbed.usage import Usage
-from agglab.testbed.verify import Verdict, Wrong
+from agglab.testbed.verify import Verdict, WrongValue
 from agglab.testbed.worker_id import WorkerId
 from agglab.topologies import Drop, Topology
 
@@ -302,7 +302,7 @@ def test_every_metric_is_documented_and_every_documented_one_exists(tmp_path: Pa
     measured = measurements(s)
     job = measured.outcome.jobs[0]
     job.failure = Failure("job1", "h2: worker 1 is dead", "h2", 1.5)
-    job.verdicts[1] = Verdict(0, 1, Wrong("result", 1, 17, 0.5, 0.75, 1e-9), 1e-9, 2e-9)
+    job.verdicts[1] = Verdict(0, 1, WrongValue("result", 1, 17, 0.5, 0.75, 1e-9), 1e-9, 2e-9)
     kinds = "new duplicate stale complete refused repeated partial_repeated final_new"
     full = {kind: {0: (1, 60), 16: (0, 0)} for kind in [*kinds.split(), "final_unneeded"]}
     of_no_job = ("malformed", "host_errors", "forged", "forwarded", "unroutable")
@@ -365,7 +365,7 @@ def test_a_job_that_ended_no_round_is_not_exact(tmp_path: Path) -> None:
 def test_wrong_results_are_a_shortcoming_that_says_where(tmp_path: Path) -> None:
     s = scenario(tmp_path)
     outcome = measurements(s).outcome
-    bad = Verdict(0, 2, Wrong("result", 1, 17, 0.5, float("nan"), 1e-9), float("inf"), 2e-9)
+    bad = Verdict(0, 2, WrongValue("result", 1, 17, 0.5, float("nan"), 1e-9), float("inf"), 2e-9)
     outcome.jobs[0].verdicts[1] = bad
     text = (
         "h2 (worker 1 of job1), round 1: result[17] is nan, but 0.5 was expected within 1e-09; "
@@ -389,7 +389,7 @@ def test_wrong_results_are_a_shortcoming_that_says_where(tmp_path: Path) -> None
     json.dumps(metrics, allow_nan=False)
 
 
-WRONG = Wrong("out", 0, None, "float32 of 3", "nothing")
+WRONG = WrongValue("out", 0, None, "float32 of 3", "nothing")
 RESULTS, SUMS, BOTH = Verdict(0, 2, WRONG), Verdict(2, 0, WRONG), Verdict(2, 2, WRONG)
 
 
@@ -430,7 +430,7 @@ def test_an_integer_result_is_the_sum(tmp_path: Path, metric: str) -> None:
 def test_what_was_received_in_a_round_that_was_broken_off_counts(tmp_path: Path) -> None:
     s = scenario(tmp_path)
     outcome = measurements(s).outcome
-    outcome.jobs[0].broken_off.append((1, Verdict(3, 0, Wrong("sum", 0, 5, 7, 8))))
+    outcome.jobs[0].broken_off.append((1, Verdict(3, 0, WrongValue("sum", 0, 5, 7, 8))))
     metrics = compute(s, replace(measurements(s), outcome=outcome))
     assert (metrics["exact"], metrics["wrong_sums"]) == (False, 3)
     assert (

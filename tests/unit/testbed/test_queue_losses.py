@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agglab.testbed import systems
-from agglab.testbed.queue_losses import Lost, lost_inside
+from agglab.testbed.queue_losses import LostFrames, lost_inside
 from agglab.testbed.scenario import resolve
 from agglab.testbed.scenario.schema import Scenario
 from agglab.testbed.statistics import DirectionStatistics
@@ -38,7 +38,7 @@ def measured(ways: list[DirectionStatistics], counters: dict[str, dict[str, int]
     )
 
 
-def lost(topology: Any, value: Any) -> dict[str, Lost]:
+def lost(topology: Any, value: Any) -> dict[str, LostFrames]:
     hosts = tuple(host.name for host in topology.hosts)
     resolved = resolve(Scenario())
     job = replace(resolved.jobs[0], hosts=hosts)
@@ -54,7 +54,7 @@ def test_a_rack() -> None:
     counters = {"s1": {"new": 193, "duplicate": 2, "complete": 93, "repeated": 2}}
     ways = [way("h1->s1", 100, 3), way("h2->s1", 102), way("s1->h1", 90, 0, 2), way("s1->h2", 91)]
     found = lost(rack(2), measured(ways, counters))
-    assert found == {"s1": Lost(before=4, after=2 * 93 + 2 - 90 - 2 - 91)}
+    assert found == {"s1": LostFrames(before=4, after=2 * 93 + 2 - 90 - 2 - 91)}
 
 
 @pytest.mark.parametrize(
@@ -67,13 +67,13 @@ def test_what_impairments_took_or_made_is_no_loss_of_the_switch(
     ways = [replace(way("h1->s1", 100), **injected)]
     for gone in (0, 2):
         value = measured(ways, {"s1": {"duplicate": counted - gone}})
-        assert lost(rack(1), value) == {"s1": Lost(before=gone, after=0)}
+        assert lost(rack(1), value) == {"s1": LostFrames(before=gone, after=0)}
 
 
 def test_what_is_counted_or_sent_too_often_is_no_loss() -> None:
     ways = [way("h1->s1", 100), way("s1->h1", 100)]
     value = measured(ways, {"s1": {"duplicate": 103, "repeated": 98}})
-    assert lost(rack(1), value) == {"s1": Lost(before=0, after=0)}
+    assert lost(rack(1), value) == {"s1": LostFrames(before=0, after=0)}
 
 
 def test_a_tree() -> None:
@@ -89,7 +89,7 @@ def test_a_tree() -> None:
         way(f"{root}->{leaf}", 20),
         way(f"{leaf}->{root}", 20),
     ]
-    assert lost(topology, measured(ways, counters)) == {leaf: Lost(before=1, after=1)}
+    assert lost(topology, measured(ways, counters)) == {leaf: LostFrames(before=1, after=1)}
 
 
 @pytest.mark.parametrize(("restarts", "failure"), [(1, None), (0, "a failure")])

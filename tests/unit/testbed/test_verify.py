@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agglab.testbed import verify as checker
 from agglab.testbed.received import Received
 from agglab.testbed.systems.summing.truth import quantise_bits, truth_of
-from agglab.testbed.verify import BLOCK_ELEMENTS, Verdict, Wrong, combine
+from agglab.testbed.verify import BLOCK_ELEMENTS, Verdict, WrongValue, combine
 
 LANES = 4
 
@@ -143,7 +143,7 @@ def test_sums_of_another_shape_are_all_wrong(array: np.ndarray | None, got: str)
     good = Received(np.zeros(10, np.float32), np.zeros(10, np.int32))
     verdict = judged(inputs, [good, Received(good.result, array)])
     assert (verdict.wrong_sums, verdict.wrong_results) == (10, 0)
-    assert verdict.first == Wrong("sum", 1, None, "int32 of 10", got)
+    assert verdict.first == WrongValue("sum", 1, None, "int32 of 10", got)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_results_of_another_shape_are_all_wrong(array: np.ndarray | None, got: s
     good = Received(np.zeros(10, np.float32), np.zeros(10, np.int32))
     verdict = judged(inputs, [good, Received(array, good.sums)])
     assert (verdict.wrong_sums, verdict.wrong_results) == (0, 10)
-    assert verdict.first == Wrong("result", 1, None, "float32 of 10", got)
+    assert verdict.first == WrongValue("result", 1, None, "float32 of 10", got)
     ours = judged([np.zeros(10, np.int32)] * 2, [Received(np.zeros(10, np.int32)), Received(None)])
     assert (ours.wrong_sums, ours.wrong_results) == (10, 10)
 

@@ -32,7 +32,7 @@ from agglab.testbed.virtual.backend import AGGREGATOR
 from agglab.testbed.virtual.frames import Address, Framing
 from agglab.testbed.virtual.switches import CompiledProgram
 from agglab.topologies import rack
-from agglab.verification.explore.walk import Wrong
+from agglab.verification.explore.walk import FaultFound
 
 LANES, SLOTS, WORKERS, JOB = 4, 2, 2, 1
 FINISH_STEPS_MAX = 1000
@@ -63,7 +63,7 @@ SET_AGAIN = Case(window=1, chunks=2, copies=1)
 has left in its set."""
 
 
-class InvariantViolated(Wrong):
+class InvariantViolated(FaultFound):
     """Raised if a sum is wrong or a round can no longer end. steps: the steps that led to this
     state."""
 

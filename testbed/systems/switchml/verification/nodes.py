@@ -1,4 +1,4 @@
-"""Runs a real switch or worker and its model side by side. If they differ, Wrong is raised."""
+"""Runs a real switch or worker and its model side by side. If they differ, FaultFound is raised."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from agglab.testbed.systems.switchml.verification.switch_model import (
 )
 from agglab.testbed.systems.switchml.verification.worker_model import Times, WorkerModel
 from agglab.testbed.virtual.switches import CompiledProgram
-from agglab.verification.explore.walk import Wrong
+from agglab.verification.explore.walk import FaultFound
 
 MS = 1_000_000
 INDEX = re.compile(r"index (\d+)")
@@ -75,8 +75,8 @@ class SwitchPair:
         self.write_entries(entries, self.model.roles)
 
     def process(self, port: int, frame: bytes) -> list[Out]:
-        """Returns the frames that leave because of this frame. Raises Wrong if other frames should
-        have left."""
+        """Returns the frames that leave because of this frame. Raises FaultFound if other frames
+        should have left."""
         outs = self._pipeline.process(port, frame)
         decision, expected = self.model.process(port, frame)
         outs.sort()
@@ -88,20 +88,20 @@ class SwitchPair:
         )
         if not as_must_be:
             what = f"{packets.described(frame)} at port {port} ({decision.name.lower()})"
-            raise Wrong("switch", f"{self.name}: {what}: {_difference(outs, expected)}")
+            raise FaultFound("switch", f"{self.name}: {what}: {_difference(outs, expected)}")
         return outs
 
     def _check_believed(self, outs: Sequence[Out]) -> None:
-        """Raises Wrong if the switch forwards a frame that a worker could take for one of the
+        """Raises FaultFound if the switch forwards a frame that a worker could take for one of the
         aggregator. This check does not use the model."""
         for out, copy in outs:
             if out in self._below and packets.AGGREGATOR_IP in packets.addresses(copy):
-                raise Wrong(
+                raise FaultFound(
                     "forged", f"{self.name} forwards a result that belongs to no job to port {out}"
                 )
 
     def check_counters(self) -> None:
-        """Compares packets and bytes of each counter that the model has. Raises Wrong."""
+        """Compares packets and bytes of each counter that the model has. Raises FaultFound."""
         indices = [role.index for role in self.model.roles.values()]
         for last in COUNTERS:
             name = full_name(self._compiled.program.counters, last, "counter")
@@ -114,7 +114,7 @@ class SwitchPair:
                         f"{self.name}: {last} of {index} is {got} instead of {must} (packets, "
                         "bytes)"
                     )
-                    raise Wrong("counter", text)
+                    raise FaultFound("counter", text)
 
     def close(self) -> None:
         self._pipeline.close()
@@ -170,56 +170,60 @@ class WorkerPair:
         real = self.real.on_datagrams(now_ns, Batch.of(datagrams, self._lanes))
         must = self.model.take(now_ns, datagrams)
         if real != must:
-            raise Wrong(
+            raise FaultFound(
                 "worker",
                 f"{self.name} accepts {real} of {len(datagrams)} datagrams instead of {must}",
             )
         if self.real.done != self.model.over:
-            raise Wrong(
+            raise FaultFound(
                 "worker", f"{self.name} regards its round as complete too early or too late"
             )
         return self.poll(now_ns)
 
     def poll(self, now_ns: int) -> list[bytes] | None:
         """Returns the packets that are sent now; None if the worker ends its round with an error.
-        Checks the results of a round that is over. Raises Wrong."""
+        Checks the results of a round that is over. Raises FaultFound."""
         must = self.model.poll(now_ns)
         try:
             queue = self.real.poll(now_ns).tolist()
         except (RoundTimeout, ShapeMismatch) as error:
             if must is not None or isinstance(error, ShapeMismatch) != self.model.disagreed:
-                raise Wrong(
+                raise FaultFound(
                     "worker", f"{self.name} ends its round with an unexpected error: {error}"
                 ) from None
             return None
         if must is None:
-            raise Wrong("worker", f"{self.name} does not end its round with the expected error")
+            raise FaultFound(
+                "worker", f"{self.name} does not end its round with the expected error"
+            )
         sent = [(slot, self.real.datagram(slot)) for slot in queue]
         if sent != must:
-            raise Wrong(
+            raise FaultFound(
                 "worker",
                 f"{self.name} sends {_all_described(sent)}; must send {_all_described(must)}",
             )
         if self.real.deadline_ns != self.model.deadline_ns:
             ours, theirs = self.real.deadline_ns, self.model.deadline_ns
-            raise Wrong(
+            raise FaultFound(
                 "timer",
                 f"{self.name}: its deadline is {ours} ns instead of {theirs} (now {now_ns})",
             )
         if self.real.rto_ns != self.model.rto_ns:
             ours, theirs = self.real.rto_ns, self.model.rto_ns
-            raise Wrong("timer", f"{self.name}: its timeout is {ours} ns instead of {theirs}")
+            raise FaultFound("timer", f"{self.name}: its timeout is {ours} ns instead of {theirs}")
         if self.model.over:
             self._check_over()
         return [datagram for _, datagram in sent]
 
     def check_counters(self) -> None:
-        """Compares everything that the worker counts. Raises Wrong."""
+        """Compares everything that the worker counts. Raises FaultFound."""
         counted = self.real.counters
         for name in WORKER_COUNTERS:
             if counted[name] != self.model.counters[name]:
                 must = self.model.counters[name]
-                raise Wrong("counter", f"{self.name}: {name} is {counted[name]} instead of {must}")
+                raise FaultFound(
+                    "counter", f"{self.name}: {name} is {counted[name]} instead of {must}"
+                )
 
     def _check_over(self) -> None:
         self.check_counters()
@@ -231,20 +235,22 @@ class WorkerPair:
             index = INDEX.search(str(error))
             if (int(index[1]) if index else None) != self.model.first_not_finite:
                 must = self.model.first_not_finite
-                raise Wrong(
+                raise FaultFound(
                     "worker", f"{self.name} reports {error}; it is at index {must}"
                 ) from None
         if self.real.rounds.exponents.tolist() != self.model.exponents:
             ours, theirs = self.real.rounds.exponents.tolist(), self.model.exponents
-            raise Wrong("worker", f"{self.name} agreed on exponents {ours} instead of {theirs}")
+            raise FaultFound(
+                "worker", f"{self.name} agreed on exponents {ours} instead of {theirs}"
+            )
         if told != self.model.not_finite:
-            raise Wrong("worker", f"{self.name}: {'' if told else 'no '}error of Inf or NaN")
+            raise FaultFound("worker", f"{self.name}: {'' if told else 'no '}error of Inf or NaN")
         self._compare("sum", self._sums, self.model.sums)
         if not told:
             self._compare("value", self._out, self.model.returned())
 
     def compare(self, sums: NDArray, values: NDArray) -> None:
-        """Compares the result with what the round must return. Raises Wrong."""
+        """Compares the result with what the round must return. Raises FaultFound."""
         self._compare("sum", self._sums, sums)
         if not self.model.not_finite:
             self._compare("value", self._out, values)
@@ -254,7 +260,7 @@ class WorkerPair:
         if different.size:
             first = int(different[0])
             text = f"{self.name}: {what} {first} is {got[first]} instead of {must[first]}"
-            raise Wrong("wrong sum", text)
+            raise FaultFound("wrong sum", text)
 
 
 def _all_described(sent: Sequence[tuple[int, bytes]]) -> str:

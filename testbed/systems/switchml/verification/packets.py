@@ -57,7 +57,7 @@ class Message:
         return HEADER.pack(*fields, self.exponent, self.attempt, self.tag) + self.body
 
 
-class Sort(enum.Enum):
+class FrameClass(enum.Enum):
     """The classes of frames that a switch distinguishes."""
 
     AGGREGATION = enum.auto()
@@ -68,28 +68,28 @@ class Sort(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Read:
+class ParsedFrame:
     """A frame as a switch reads it. sound: whether it is complete, with correct checksums and
     lengths. rest: the bytes after the packet's end."""
 
-    sort: Sort
+    frame_class: FrameClass
     message: Message | None = None
     sound: bool = False
     rest: bytes = b""
 
 
-def read(frame: bytes, lanes: int) -> Read:
+def read(frame: bytes, lanes: int) -> ParsedFrame:
     """Returns what a switch's parser and checksums find in a frame."""
     source, target, protocol = addresses(frame)
     if frame[12:14] == b"\x08\0" and target == AGGREGATOR_IP and _is_message(frame):
         return _read_message(frame, lanes)
     if source == AGGREGATOR_IP:
-        return Read(Sort.FORGED)
+        return ParsedFrame(FrameClass.FORGED)
     if target == AGGREGATOR_IP and protocol == ICMP:
-        return Read(Sort.HOST_ERROR)
+        return ParsedFrame(FrameClass.HOST_ERROR)
     if source is None or target == AGGREGATOR_IP:
-        return Read(Sort.MALFORMED)
-    return Read(Sort.PLAIN)
+        return ParsedFrame(FrameClass.MALFORMED)
+    return ParsedFrame(FrameClass.PLAIN)
 
 
 Addresses = tuple[bytes | None, bytes | None, int | None]
@@ -128,16 +128,16 @@ def _is_message(frame: bytes) -> bool:
     return whole and len(frame) >= BODY_AT and frame[36:38] == AGGREGATOR_PORT.to_bytes(2, "big")
 
 
-def _read_message(frame: bytes, lanes: int) -> Read:
+def _read_message(frame: bytes, lanes: int) -> ParsedFrame:
     fields = HEADER.unpack_from(frame, HEADER_AT)
     header = Message(*fields)
     end = BODY_AT + body_bytes(header.kind, lanes)
     if len(frame) < end:
-        return Read(Sort.AGGREGATION, header)
+        return ParsedFrame(FrameClass.AGGREGATION, header)
     message = replace(header, body=frame[BODY_AT:end])
     total, udp_size = int.from_bytes(frame[16:18], "big"), int.from_bytes(frame[38:40], "big")
     sound = total == end - IP_AT and udp_size == end - UDP_AT and checksums_hold(frame, end)
-    return Read(Sort.AGGREGATION, message, sound, frame[end:])
+    return ParsedFrame(FrameClass.AGGREGATION, message, sound, frame[end:])
 
 
 def checksums_hold(frame: bytes, end: int) -> bool:

@@ -15,7 +15,7 @@ from agglab.testbed.systems.switchml.verification.packets import (
     RESULT,
     VERSION,
     End,
-    Sort,
+    FrameClass,
 )
 
 NO_JOB = 16
@@ -158,7 +158,7 @@ class SwitchModel:
             self._complete_at_new_root(role, parsed)
         return decision, outs
 
-    def _complete_at_new_root(self, role: JobRole, parsed: packets.Read) -> None:
+    def _complete_at_new_root(self, role: JobRole, parsed: packets.ParsedFrame) -> None:
         """Settles cells of an old session. If members were lost, such a cell may be complete at a
         switch that was not the root then. It holds the result after the next contribution, whatever
         that is."""
@@ -175,17 +175,17 @@ class SwitchModel:
             self.counted[name, index] += 1
             self.counted_bytes[name, index] += size
 
-    def _decide_plain(self, port: int, sort: Sort, frame: bytes) -> Decision:
+    def _decide_plain(self, port: int, frame_class: FrameClass, frame: bytes) -> Decision:
         if self._forwarding.forged(port, frame):
             return Decision.FORGED
-        if sort is not Sort.PLAIN:
-            return Decision[sort.name]
+        if frame_class is not FrameClass.PLAIN:
+            return Decision[frame_class.name]
         routable = self._forwarding.routable(frame)
         return Decision.FORWARDED if routable else Decision.UNROUTABLE
 
-    def _decide(self, port: int, parsed: packets.Read, frame: bytes) -> Decision:
-        if parsed.sort is not Sort.AGGREGATION:
-            return self._decide_plain(port, parsed.sort, frame)
+    def _decide(self, port: int, parsed: packets.ParsedFrame, frame: bytes) -> Decision:
+        if parsed.frame_class is not FrameClass.AGGREGATION:
+            return self._decide_plain(port, parsed.frame_class, frame)
         message = parsed.message
         assert message is not None
         role = self._role(port, message.job)
@@ -198,7 +198,7 @@ class SwitchModel:
             return Decision.FINAL if awaited and same else Decision.UNNEEDED
         return self._decide_contribution(role, role.members[port].bit, message, cell)
 
-    def _proper(self, role: JobRole, port: int, parsed: packets.Read) -> bool:
+    def _proper(self, role: JobRole, port: int, parsed: packets.ParsedFrame) -> bool:
         message = parsed.message
         assert message is not None
         from_parent = role.members[port].bit == 0
@@ -231,7 +231,12 @@ class SwitchModel:
         return Decision.PARTIAL_REPEATED if bit == first else Decision.WAITS
 
     def _act(
-        self, decision: Decision, role: JobRole, port: int, parsed: packets.Read, frame: bytes
+        self,
+        decision: Decision,
+        role: JobRole,
+        port: int,
+        parsed: packets.ParsedFrame,
+        frame: bytes,
     ) -> list[Out]:
         message = parsed.message
         assert message is not None
@@ -260,17 +265,27 @@ class SwitchModel:
         cell.holds_result = True
         return self._answers(role, cell, parsed, frame)
 
-    def _answers(self, role: JobRole, cell: Cell, parsed: packets.Read, frame: bytes) -> list[Out]:
+    def _answers(
+        self, role: JobRole, cell: Cell, parsed: packets.ParsedFrame, frame: bytes
+    ) -> list[Out]:
         children = [port for port, member in role.members.items() if member.bit]
         return [self._sent(role, port, cell, RESULT, parsed, frame) for port in children]
 
-    def _upwards(self, role: JobRole, cell: Cell, parsed: packets.Read, frame: bytes) -> list[Out]:
+    def _upwards(
+        self, role: JobRole, cell: Cell, parsed: packets.ParsedFrame, frame: bytes
+    ) -> list[Out]:
         if role.parent is None:
             return []
         return [self._sent(role, role.parent, cell, 0, parsed, frame)]
 
     def _sent(
-        self, role: JobRole, port: int, cell: Cell, result: int, parsed: packets.Read, frame: bytes
+        self,
+        role: JobRole,
+        port: int,
+        cell: Cell,
+        result: int,
+        parsed: packets.ParsedFrame,
+        frame: bytes,
     ) -> Out:
         """Returns a frame with the cell's contents. It has the attempt of the packet because of
         which the switch sends it. All other fields, except addresses and checksums, are those of

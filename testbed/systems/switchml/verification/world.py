@@ -40,7 +40,7 @@ from agglab.testbed.systems.switchml.verification.switch_model import (
     SwitchModel,
 )
 from agglab.testbed.virtual.switches import CompiledProgram
-from agglab.verification.explore.walk import Step, Wrong
+from agglab.verification.explore.walk import FaultFound, Step
 
 HISTORY_MAX = 2000
 FINISH_MAX = 20_000
@@ -163,19 +163,19 @@ class SwitchWorld:
             each.close()
 
     def do(self, step: Step) -> None:
-        """Carries out a step. Raises Wrong."""
+        """Carries out a step. Raises FaultFound."""
         self._steps[step.kind](Random(step.number))
 
     def finish(self) -> None:
         """Delivers all frames and lets timers fire, until every round of every job is over. Raises
-        Wrong."""
+        FaultFound."""
         for _ in range(FINISH_MAX):
             if self._bag:
                 self._deliver(0)
             elif not self._go_on():
                 break
         else:
-            raise Wrong("hang", "the rounds do not end")
+            raise FaultFound("hang", "the rounds do not end")
         for switch in self._switches.values():
             switch.check_counters()
         for job in self._jobs:
@@ -281,7 +281,9 @@ class SwitchWorld:
             job.running.discard(host)
             number = job.rounds[host]
             if self._disagree(job, number):
-                raise Wrong("shape", f"{worker.name} ends round {number} of disagreeing workers")
+                raise FaultFound(
+                    "shape", f"{worker.name} ends round {number} of disagreeing workers"
+                )
             inputs = [self._input(job, each, number) for each in job.members]
             worker.compare(*sums.expected(inputs, LANES))
             job.rounds[host] += 1

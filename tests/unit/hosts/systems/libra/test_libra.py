@@ -20,7 +20,7 @@ from switch_model import Faults
 from agglab.hosts.errors import AllReduceError, RoundTimeout, ShapeMismatch
 from agglab.hosts.systems.libra import wire
 from agglab.hosts.systems.libra.job import LibraJob, bounds, hottest, lowest_key
-from agglab.hosts.systems.libra.server import LibraServer, Rack, Room
+from agglab.hosts.systems.libra.server import LibraServer, Rack, TableSizes
 from agglab.hosts.systems.libra.worker import LibraWorker
 
 sys.path.append(str(Path(__file__).parents[3] / "p4"))
@@ -102,7 +102,7 @@ def star(tensors, servers=1, racks=1, faults=Faults(), seed=0, timing=TIMING, ke
         addresses += [told_address(ranks[0]) for ranks in groups]
     told = tuple(Rack(workers + at, ranks) for at, ranks in enumerate(groups))
     for index in range(servers):
-        room = Room(keys, pairs, told if job.hot else ())
+        room = TableSizes(keys, pairs, told if job.hot else ())
         nodes.append(Node(server_address(index), LibraServer(job, index, addresses, room)))
         nodes[-1].deadline_ns = NEVER
     network = SwitchedNetwork(nodes, faults, seed, **of_network)

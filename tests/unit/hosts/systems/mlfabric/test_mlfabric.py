@@ -170,11 +170,11 @@ def test_a_replica_need_not_have_heard_of_each_run(replica_heard: bool) -> None:
         job.begin()
         job.run()
     for address, agent in job.agents.items():
-        agent._post.run += 3 * (address != ("s1", 1))
+        agent._transport.run += 3 * (address != ("s1", 1))
     job.begin(1)
     job.run()
     assert job.verdict().right and job.server(0).counters["replicas"]
-    assert job.agents[("s1", 1)]._post.run == job.agents[("s0", 1)]._post.run
+    assert job.agents[("s1", 1)]._transport.run == job.agents[("s0", 1)]._transport.run
 
 
 def test_a_worker_may_begin_when_the_run_is_over() -> None:
@@ -277,7 +277,7 @@ def test_a_server_that_is_started_again_is_not_believed() -> None:
 def test_silence_may_last_as_long_as_the_packets_of_all_others() -> None:
     frame_bits = 8 * frame_bytes(longest_datagram_bytes(LANES))
     for agent in Job(workers=3).agents.values():
-        holds_ns = {channel.recovery.hold_ns for channel in agent._post._channels}
+        holds_ns = {channel.recovery.hold_ns for channel in agent._transport._channels}
         assert holds_ns == {round(3 * WINDOW * frame_bits / 1e7 * 1e9)}
 
 

@@ -14,10 +14,10 @@ from agglab.hosts.systems.mlfabric import wire
 from agglab.hosts.systems.mlfabric.channel import WINDOW, Channel
 from agglab.hosts.systems.mlfabric.group import Grant, GroupSum, Member
 from agglab.hosts.systems.mlfabric.policy import Policy, Waiting
-from agglab.hosts.systems.mlfabric.post import Message, Post
 from agglab.hosts.systems.mlfabric.scheduler import Scheduler, SchedulerJob
 from agglab.hosts.systems.mlfabric.server import numbers
 from agglab.hosts.systems.mlfabric.store import Assembly, Store
+from agglab.hosts.systems.mlfabric.transport import Message, Transport
 from agglab.hosts.systems.mlfabric.wire import Kind, Reason
 from agglab.hosts.workloads import AsyncSgd, InputKey
 from agglab.hosts.workloads.async_sgd import norm_of
@@ -64,10 +64,10 @@ def test_a_silence_that_others_may_cause_is_no_loss() -> None:
 
 
 def test_a_commit_that_a_later_one_overtook_is_late_and_no_stranger_s() -> None:
-    post = Post(1, 1, LANES, [("w", 1), ("s", 1)], Timing())
+    transport = Transport(1, 1, LANES, [("w", 1), ("s", 1)], Timing())
     job = SchedulerJob(1, 1, 4, updates=9, time_ns=0, silence_ns=MS, first_group=5)
-    scheduler = Scheduler(job, Policy("fifo", 0, 1, 0), post)
-    post.run = 1
+    scheduler = Scheduler(job, Policy("fifo", 0, 1, 0), transport)
+    transport.run = 1
     for step in range(3):
         asked = replace(member(0), step=step).request
         scheduler.take(0, Message(0, Kind.REQUEST, 1, 0, asked))
@@ -75,22 +75,25 @@ def test_a_commit_that_a_later_one_overtook_is_late_and_no_stranger_s() -> None:
     for group, version in ((6, 2), (5, 1)):
         scheduler.take(0, Message(1, Kind.COMMIT, 1, 0, numbers(group, version)))
     assert [group for group, *_ in scheduler.waiting(9)] == [7]
-    assert post.counters["malformed"] == 0
+    assert transport.counters["malformed"] == 0
     for group in (4, 8):
         scheduler.take(0, Message(1, Kind.COMMIT, 1, 0, numbers(group, 3)))
-    assert post.counters["malformed"] == 2
+    assert transport.counters["malformed"] == 2
     assert [group for group, *_ in scheduler.waiting(9)] == [7]
 
 
 def test_whoever_asks_after_the_end_is_told_again() -> None:
-    post = Post(1, 1, LANES, [("w", 1), ("v", 1), ("s", 1)], Timing())
+    transport = Transport(1, 1, LANES, [("w", 1), ("v", 1), ("s", 1)], Timing())
     job = SchedulerJob(2, 1, 4, updates=1, time_ns=0, silence_ns=MS, first_group=5)
-    scheduler = Scheduler(job, Policy("fifo", 0, 1, 0), post)
-    post.run = 1
+    scheduler = Scheduler(job, Policy("fifo", 0, 1, 0), transport)
+    transport.run = 1
 
     def sent() -> list[tuple[int, int]]:
         """(peer, kind)."""
-        return [(post.outbox.peer(row), post.outbox.datagram(row)[1]) for row in post.poll(0)]
+        return [
+            (transport.outbox.peer(row), transport.outbox.datagram(row)[1])
+            for row in transport.poll(0)
+        ]
 
     scheduler.take(0, Message(0, Kind.REQUEST, 1, 0, member(0).request))
     scheduler.take(0, Message(2, Kind.COMMIT, 1, 0, numbers(5, 1)))
@@ -182,10 +185,10 @@ def test_a_store_brings_another_to_its_version() -> None:
 
 
 def test_a_post_counts_what_it_refuses() -> None:
-    post = Post(1, 1, LANES, [("a", 1)], Timing())
-    inbox = Inbox(1, post.longest_bytes)
+    transport = Transport(1, 1, LANES, [("a", 1)], Timing())
+    inbox = Inbox(1, transport.longest_bytes)
     inbox.fill([b"\0" * 19])
-    assert list(post.on_datagrams(0, inbox)) == [] and post.counters["malformed"] == 1
+    assert list(transport.on_datagrams(0, inbox)) == [] and transport.counters["malformed"] == 1
 
 
 def test_a_norm_is_rounded_up() -> None:

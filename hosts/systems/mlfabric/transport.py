@@ -37,7 +37,7 @@ class Message(NamedTuple):
     body: bytes
 
 
-class Post:
+class Transport:
     """The exchange of packets with all peers of one agent. Peers are distinguished by their
     addresses, which the driver checks."""
 
@@ -50,8 +50,8 @@ class Post:
         timing: Timing,
         hold_ns: int = 0,
     ) -> None:
-        """Makes the post. hold_ns: the longest time for which packets and their acknowledgements
-        may wait in queues (Channel)."""
+        """Makes the transport. hold_ns: the longest time for which packets and their
+        acknowledgements may wait in queues (Channel)."""
         self.peers = tuple(peers)
         self.lanes = lanes
         self.longest_bytes = wire.longest_datagram_bytes(lanes)
