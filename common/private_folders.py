@@ -31,7 +31,7 @@ def why_not_ours(path: Path, follow_link: bool = False) -> str | None:
     except OSError as error:
         return error.strerror or str(error)
     if not stat.S_ISDIR(found.st_mode):
-        return "is no folder"
+        return "is not a folder"
     if found.st_uid != os.geteuid():
         return f"belongs to user {found.st_uid}"
     return "others may write to it" if found.st_mode & WRITABLE_BY_OTHERS else None

@@ -136,7 +136,9 @@ def build_parser() -> argparse.ArgumentParser:
         help="only preprocess the source, and print it",
     )
     parser.add_argument(
-        "--nocpp", action="store_true", help="do not preprocess the source, which already is"
+        "--nocpp",
+        action="store_true",
+        help="do not preprocess the source, because it already is preprocessed",
     )
     _add_dependencies(parser)
     parser.add_argument("--show", choices=STAGES, help="print the output of a stage, and stop")
@@ -174,10 +176,16 @@ def _add_language(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", "-b", default="bmv2", help="only bmv2 is supported")
     parser.add_argument("--arch", "-a", default="v1model", help="only v1model is supported")
     for flag in WITHOUT_EFFECT:
-        parser.add_argument(flag, action="store_true", help="accepted, without effect")
-    parser.add_argument("-O", metavar="LEVEL", default="", help="accepted, without effect")
-    parser.add_argument("-T", metavar="LEVEL", help="accepted, without effect")
-    parser.add_argument("-v", action="count", default=0, help="accepted, without effect")
+        parser.add_argument(
+            flag, action="store_true", help="accepted for compatibility, without effect"
+        )
+    parser.add_argument(
+        "-O", metavar="LEVEL", default="", help="accepted for compatibility, without effect"
+    )
+    parser.add_argument("-T", metavar="LEVEL", help="accepted for compatibility, without effect")
+    parser.add_argument(
+        "-v", action="count", default=0, help="accepted for compatibility, without effect"
+    )
 
 
 def _add_warnings(parser: argparse.ArgumentParser) -> None:
@@ -185,7 +193,7 @@ def _add_warnings(parser: argparse.ArgumentParser) -> None:
         ("--Wdisable", "print no warnings, or none of this kind"),
         ("--Werror", "treat warnings, or those of this kind, as errors"),
         ("--Wwarn", "accepted, because warnings are always on"),
-        ("--Winfo", "accepted, without effect"),
+        ("--Winfo", "accepted for compatibility, without effect"),
     ):
         parser.add_argument(name, metavar="KIND", action="append", default=[], help=help_)
     parser.add_argument(

@@ -132,7 +132,7 @@ def _report(text: str, diagnostics: Diagnostics) -> None:
         if match := _MESSAGE.match(line):
             place = Position(match["file"], int(match["line"]), int(match["column"] or 1))
             if _CIRCLE.match(match["text"]):
-                diagnostics.error(place, "files include each other without end", "add a guard")
+                diagnostics.error(place, "these files include each other endlessly", "add a guard")
                 return
             _report_one(place, match["level"], match["text"], diagnostics)
         elif match := _PROGRAM.match(line):

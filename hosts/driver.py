@@ -91,10 +91,7 @@ class Link:
         ports = np.array([socket.htons(port) for _, port in many], np.uint16)
         made: int | None = self._native.io_new(
             self.socket.fileno(),
-            inbox.rows_address,
-            inbox.row_bytes,
-            inbox.lengths_address,
-            inbox.peers_address,
+            *inbox.payloads_and_peers,
             inbox.capacity,
             addresses.ctypes.data,
             ports.ctypes.data,

@@ -66,7 +66,9 @@ class Inbox:
     A row is longer than the longest legal payload, so that a payload that is too long can be
     recognized. `buffer` is uint8 of shape (capacity, row bytes). `lengths` is uint32 of shape
     (capacity,). `peers` is uint32 of shape (capacity,): the sender's index in `Endpoint.peers`.
-    Datagrams from senders that are no peers are never put here.
+    Datagrams from senders that are not peers are never put here. `payloads` and
+    `payloads_and_peers` are the addresses and the row length that C functions take, in the order of
+    their parameters.
     """
 
     def __init__(self, capacity: int, longest_bytes: int) -> None:
@@ -79,6 +81,8 @@ class Inbox:
         self.rows_address = self.buffer.ctypes.data
         self.lengths_address = self.lengths.ctypes.data
         self.peers_address = self.peers.ctypes.data
+        self.payloads = (self.rows_address, self.row_bytes, self.lengths_address)
+        self.payloads_and_peers = (*self.payloads, self.peers_address)
 
     def fill(self, datagrams: Sequence[bytes], peers: Sequence[int] | None = None) -> None:
         """Replaces the contents with `datagrams`. If a payload is longer than a row, only its

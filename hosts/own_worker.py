@@ -51,7 +51,7 @@ def declared(spec: str) -> frozenset[str]:
     """Returns the names of all methods that are defined by the class, or by its base classes in the
     same file. The module is parsed and not run.
 
-    Raises WorkerError if the file has no such class, or if the class certainly is no worker. A
+    Raises WorkerError if the file has no such class, or if the class certainly is not a worker. A
     class that the file imports is not examined here; `load` does that.
     """
     if not spec:
@@ -77,7 +77,7 @@ def declared(spec: str) -> frozenset[str]:
 
 
 def _source(name: str) -> Path | None:
-    """Returns the path of the module's file, or None if it is no Python source file. Nothing is
+    """Returns the path of the module's file, or None if it is not a Python source file. Nothing is
     imported."""
     if name.endswith(".py"):
         return Path(name)

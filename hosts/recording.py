@@ -84,7 +84,7 @@ class Recorder:
 
     @property
     def is_full(self) -> bool:
-        """Whether so many samples are in memory that they should be written now."""
+        """Whether the samples in memory should be written now, because there are many."""
         return len(self._kept) >= KEPT_MAX
 
     def flush(self, counts: NDArray[np.int64]) -> None:

@@ -88,7 +88,7 @@ class ScriptRound:
 
     def check(self) -> None:
         """Raises ProgramFailed if the script has failed; it is called while a reduction is under
-        way. A script that has ended without an error is no failure, because other ranks may still
+        way. A script that has ended without an error has not failed, because other ranks may still
         need the sum."""
         if self._script is not None and self._script.ended and (error := self._script.error()):
             raise ProgramFailed(error)

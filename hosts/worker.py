@@ -155,14 +155,7 @@ class Worker:
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
         """Processes the datagrams in `inbox`, which came at `now_ns`. Returns how many of them were
         results that the worker waits for. The caller must call `poll` next."""
-        return self._native.worker_results(
-            self.address,
-            now_ns,
-            inbox.rows_address,
-            inbox.row_bytes,
-            inbox.lengths_address,
-            inbox.count,
-        )
+        return self._native.worker_results(self.address, now_ns, *inbox.payloads, inbox.count)
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
         """Returns the slots whose datagrams are to be sent now, and sets `deadline_ns`. The

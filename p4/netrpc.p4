@@ -131,7 +131,7 @@ parser NetrpcParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         }
     }
 
-    // A packet of an unknown kind is no call.
+    // A packet of an unknown kind is not a call.
     state parse_aggregation {
         packet.extract(hdr.aggregation);
         transition select(hdr.aggregation.kind) {

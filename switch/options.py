@@ -175,7 +175,13 @@ def _general_parser() -> _Parser:
     add("json", nargs="?", type=Path, metavar="prog.json", help="the program, as p4c writes it")
     add("-i", "--interface", action="append", default=[], type=_interface, metavar="PORT@IFACE")
     add("--p4info", type=Path, metavar="FILE", help="P4Info of prog.json, text or binary")
-    add("--device-id", type=_natural, default=0, metavar="N", help="P4Runtime device id (0)")
+    add(
+        "--device-id",
+        type=_natural,
+        default=0,
+        metavar="N",
+        help="P4Runtime device id (default: 0)",
+    )
     add("--no-p4", action="store_true", help="start without a program and wait for one")
     add(
         "--pcap",
@@ -227,12 +233,20 @@ def _general_parser() -> _Parser:
         "--coalesce-us",
         type=_natural,
         metavar="N",
-        help="how long to wait for more frames after a small batch (50); 0: not at all",
+        help="how long to wait for more frames after a small batch (default: 50); 0: not at all",
     )
-    add("--seed", type=_natural, default=0, metavar="N", help="seed of the program's random() (0)")
+    add(
+        "--seed",
+        type=_natural,
+        default=0,
+        metavar="N",
+        help="seed of the program's random() (default: 0)",
+    )
     add("--trace", action="store_true", help="log the path of each packet; the same as -L trace")
     add(
-        "--user", metavar="NAME", help="the user that root becomes when the ports are open (nobody)"
+        "--user",
+        metavar="NAME",
+        help="the user that root becomes when the ports are open (default: nobody)",
     )
     add("--show", choices=("c",), help="print the generated C, with P4 lines as comments, and exit")
     add("-v", "--version", action="version", version=f"agglab switch {VERSION}")

@@ -83,7 +83,7 @@ def drop(to: Account) -> None:
     except OSError as error:
         raise PrivilegeError(f"cannot become {to.name}: {error.strerror}") from None
     if int(_status("CapPrm"), 16):
-        raise PrivilegeError(f"keeps capabilities as {to.name}: {_status('CapPrm')}")
+        raise PrivilegeError(f"the switch still has capabilities as {to.name}: {_status('CapPrm')}")
     os.environ["AGGLAB_CACHE"] = f"/proc/self/fd/{cache}"
 
 
@@ -102,7 +102,9 @@ def _open_cache(to: Account) -> int:
         os.fchown(descriptor, to.uid, to.gid)
         os.fchmod(descriptor, 0o700)
     except OSError as error:
-        raise PrivilegeError(f"{folder}: {error.strerror}: set AGGLAB_CACHE") from None
+        raise PrivilegeError(
+            f"{folder}: {error.strerror}: set AGGLAB_CACHE to another folder"
+        ) from None
     return descriptor
 
 

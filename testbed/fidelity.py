@@ -28,8 +28,8 @@ class Evidence:
     carry. sent, retransmitted: frames of all workers. unexplained: retransmissions that no loss,
     delay or fault explains. losses: frames lost in transit, for any reason. faults: the names of
     the faults that kept workers, switches or links from working. window_share: the share of the
-    busiest link's rate that the window allows; 1 if the window is no limit. delayed: whether links
-    have a delay or jitter. brief: whether each round has few chunks compared with the window.
+    busiest link's rate that the window allows; 1 if the window does not limit it. delayed: whether
+    links have a delay or jitter. brief: whether each round has few chunks compared with the window.
     """
 
     rate_share: float

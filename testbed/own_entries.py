@@ -183,7 +183,9 @@ class _Reader:
         table = self._table(f"{path}.table", content.get("table"))
         default = content.get("default_action", False)
         if not isinstance(default, bool):
-            raise _Wrong(f"{path}.default_action", f"{default!r} is no flag", "true or false")
+            raise _Wrong(
+                f"{path}.default_action", f"{default!r} is not a truth value", "true or false"
+            )
         match = content.get("match") or {}
         if default and match:
             raise _Wrong(f"{path}.match", "a default action has no match keys", "no `match`")
@@ -273,7 +275,7 @@ def _priority(path: str, value: Any, table: Table, default: bool) -> int:
             if least
             else (f"no priority, because no key of {table.name} needs one")
         )
-        raise _Wrong(path, f"{value!r} is not a possible priority", allowed)
+        raise _Wrong(path, f"{value!r} is not a valid priority", allowed)
     return value
 
 

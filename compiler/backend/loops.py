@@ -29,7 +29,7 @@ def contain(unit: Unit, run: list[ir.Statement]) -> list[ir.Statement]:
 
 def _end_of_loop(run: list[ir.Statement], at: int) -> int:
     """Returns the index behind the last jump back to the label at `run[at]`. Returns `at + 1` if
-    `run[at]` is no label or if nothing jumps back."""
+    `run[at]` is not a label or if nothing jumps back."""
     label = run[at]
     if not isinstance(label, ir.Label):
         return at + 1

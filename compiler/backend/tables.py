@@ -289,7 +289,7 @@ class Tables:
     def _prefix_length(self, keyset: ast.Expression, mask: int, width: int) -> int:
         length = mask.bit_count() if hasattr(mask, "bit_count") else bin(mask).count("1")
         if mask != arithmetic.mask(length) << (width - length):
-            raise self.scope.unsupported(keyset, "an lpm entry whose mask is no prefix")
+            raise self.scope.unsupported(keyset, "an lpm entry whose mask is not a prefix")
         return length
 
     def _number(self, expression: ast.Expression, full: int) -> int:

@@ -73,7 +73,9 @@ class BlockChecker:
         constructor = self.parameters.parameter_types(node.constructor_parameters, "constructor")
         for built in constructor:
             if built.optional and built.declaration is not None:
-                self.context.error(built.declaration, "@optional in the constructor of a block")
+                self.context.error(
+                    built.declaration, "a constructor's parameter cannot be @optional"
+                )
         self.context.constructor_parameters.update(node.constructor_parameters)
         make = types.Parser if is_parser else types.Control
         arguments = tuple(types.TypeVariable(p) for p in node.type_parameters)
@@ -234,7 +236,7 @@ class BlockChecker:
                 self.context.warn(
                     after,
                     "parser-transition",
-                    "unreachable: the case before takes all",
+                    "this case is never reached, because the case before it matches everything",
                     "move it up",
                 )
                 return

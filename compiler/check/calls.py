@@ -57,7 +57,7 @@ class CallChecker:
         if isinstance(target, types.Unknown):
             return target
         hint = f"call {callee.name}.apply(...)" if isinstance(target, _APPLICABLE) else ""
-        return self.context.error(node, f"'{callee.name}' is no function", hint)
+        return self.context.error(node, f"'{callee.name}' is not a function", hint)
 
     def _action_call(
         self, node: ast.Call, callee: ast.NameExpression, target: types.Action
@@ -170,7 +170,7 @@ class CallChecker:
             return self.context.error(node, f"'{name}' takes {takes}, not {len(given)}")
         for ref, argument in zip(node.type_arguments, given, strict=True):
             if isinstance(argument, types.Void):
-                self.context.error(ref, "void is no type argument of a call")
+                self.context.error(ref, "void cannot be a type argument of a call")
         bindings = self.arguments.infer(
             node, name, variables, given, pairs, function.result, expected
         )
@@ -253,7 +253,7 @@ class CallChecker:
         value = node.arguments[0].value
         count = None if value is None else self.resolver.constant_integer(value, f"'{name}' count")
         if value is not None and count is not None and count < 0:
-            self.context.error(value, f"'{name}' by a negative number ({count})")
+            self.context.error(value, f"'{name}' needs a number of 0 or more, not {count}")
         bound = (BoundArgument(parameter, value),)
         return self._record(node, CallKind.STACK_METHOD, name, None, callee.base, bound)
 

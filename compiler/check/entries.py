@@ -9,7 +9,7 @@ from agglab.compiler import ast
 from agglab.compiler.check.context import Context
 from agglab.compiler.typed import TypedProgram
 
-# beyond so many entries every pair would take too long
+# with more entries, comparing every pair would take too long
 MAX_COMPARED = 2000
 
 # (value, mask); None where the keyset is no such pair known at compile time

@@ -81,7 +81,7 @@ class ExpressionChecker:
         entry = self.context.lookup(node.name, node.absolute)
         if self.context.frame.table is not None and self.context.frame.table.name == node.name:
             return self.context.error(
-                node, f"'{node.name}' is the table itself here", "rename one of them"
+                node, f"'{node.name}' means the table itself here", "rename one of them"
             )
         if entry is None:
             return self.context.error(

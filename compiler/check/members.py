@@ -45,9 +45,7 @@ class MemberChecker:
         methods = STACK_METHODS | HEADER_METHODS | SIZE_METHODS | {"apply"}
         if node.member in methods or isinstance(base, (types.Extern, types.Block, types.Table)):
             place = node.member_position
-            return self.context.error(
-                place, f"'{node.member}' of {base} is no value: only calls have one"
-            )
+            return self.context.error(place, f"'{node.member}' of {base} is not a value: call it")
         hint = did_you_mean(node.member, names)
         return self.context.error(
             node.member_position, f"{base} has no member '{node.member}'", hint

@@ -332,9 +332,7 @@ class OperatorChecker:
             return
         self.context.set_constant(node, converted)
         if isinstance(target, types.SerializableEnum) and isinstance(converted, int):
-            self.context.warn(
-                node, "mismatch", f"{converted} is the value of no member of {target}"
-            )
+            self.context.warn(node, "mismatch", f"no member of {target} has the value {converted}")
 
     # ---- slices
 

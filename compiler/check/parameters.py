@@ -47,10 +47,13 @@ class Parameters:
         assert parameter.default is not None
         if parameter.direction in ("out", "inout"):
             self.context.error(
-                parameter.default, f"{parameter.direction} parameter with a default value"
+                parameter.default,
+                f"a parameter with direction {parameter.direction} cannot have a default value",
             )
         if parameter.optional:
-            self.context.error(parameter.default, "optional parameter with a default value")
+            self.context.error(
+                parameter.default, "an optional parameter cannot have a default value"
+            )
         self.context.check(parameter.default, type_)
         self.coercion.coerce(parameter.default, types.erase(type_), f"parameter '{parameter.name}'")
         if not self.context.known(parameter.default):

@@ -137,7 +137,7 @@ class StatementChecker:
     def check_local_instantiation(self, node: ast.Instantiation) -> None:
         self.context.error(
             node,
-            f"instance '{node.name}' declared among statements",
+            f"instance '{node.name}' cannot be declared among statements",
             "declare it before the apply block or the states",
         )
         type_ = self.resolver.resolve(node.type_ref, generic=True)
@@ -163,7 +163,7 @@ class StatementChecker:
     def check_return(self, node: ast.Return) -> None:
         kind = self.context.frame.kind
         if kind == "state":
-            self.context.error(node, "return in a parser state", "use a transition")
+            self.context.error(node, "a parser state cannot contain return", "use a transition")
         result = self.context.frame.result
         if node.value is None:
             if result is not None and not isinstance(result, types.Void):
@@ -172,20 +172,20 @@ class StatementChecker:
         value = self.context.check(node.value, result)
         if result is None or isinstance(result, types.Void):
             what = "a function without result" if kind == "function" else f"{self.calls.here()}"
-            self.context.error(node.value, f"return with a value in {what}")
+            self.context.error(node.value, f"{what} cannot return a value")
         elif not isinstance(value, types.Unknown):
             self.coercion.coerce(node.value, result, "the result")
 
     def check_exit(self, node: ast.Exit) -> None:
         if self.context.frame.kind not in ("apply", "action"):
             self.context.error(
-                node, f"exit in {self.calls.here()}: it belongs in controls and actions"
+                node, f"exit is allowed only in controls and actions, not in {self.calls.here()}"
             )
 
     def check_loop_jump(self, node: ast.Break | ast.Continue) -> None:
         if not self.context.frame.loops:
             name = "break" if isinstance(node, ast.Break) else "continue"
-            self.context.error(node, f"{name} outside of a loop")
+            self.context.error(node, f"{name} is allowed only in a loop")
 
     def check_empty(self, node: ast.EmptyStatement) -> None:
         pass
@@ -199,7 +199,7 @@ class StatementChecker:
 
     def _loop_body(self, body: ast.Statement) -> None:
         if self.context.frame.kind == "state":
-            self.context.error(body, "a loop in a parser state", "loop by transitions")
+            self.context.error(body, "a parser state cannot contain a loop", "loop by transitions")
         self.context.frame.loops += 1
         with self.context.nested_scope():
             self.check_statement(body)
@@ -229,19 +229,22 @@ class StatementChecker:
         elif isinstance(collection, (types.Stack, types.List)):
             if collection.element != type_:
                 self.context.error(
-                    node, f"{what} has type {type_}, the elements {collection.element}"
+                    node,
+                    f"{what} has type {type_}, but the elements have type {collection.element}",
                 )
         else:
-            self.context.error(node.collection, f"a loop cannot go through {collection}")
+            self.context.error(node.collection, f"a loop cannot iterate over {collection}")
 
     # ---- switch
 
     def check_switch(self, node: ast.Switch) -> None:
         subject = self.context.check(node.subject)
         if self.context.frame.kind == "state":
-            self.context.error(node, "switch in a parser state", "use transition select(...)")
+            self.context.error(
+                node, "a parser state cannot contain switch", "use transition select(...)"
+            )
         if isinstance(subject, types.Integer):
-            subject = self.context.error(node.subject, "switch on a number without width")
+            subject = self.context.error(node.subject, "switch needs a value with a width")
         on_action = isinstance(subject, types.ActionRun)
         if not on_action and not isinstance(subject, (*_SWITCHABLE, types.Unknown)):
             subject = self.context.error(node.subject, f"switch cannot decide on {subject}")
@@ -274,7 +277,7 @@ class StatementChecker:
         if value is None:
             return
         if value in seen:
-            self.context.error(case, f"label is the same as that at {seen[value].position}")
+            self.context.error(case, f"this label is the same as the one at {seen[value].position}")
         seen.setdefault(value, case)
 
     def _action_label(
@@ -288,7 +291,9 @@ class StatementChecker:
                 self.context.program.type_of[label] = subject
                 return action
         names = "its actions are " + ", ".join(a.name for a in subject.table.actions)
-        self.context.error(label, f"the label is no action of table '{subject.table.name}'", names)
+        self.context.error(
+            label, f"the label is not an action of table '{subject.table.name}'", names
+        )
         return None
 
     def _value_label(self, label: ast.Expression, subject: types.Type) -> tuple[str, Value] | None:

@@ -70,7 +70,7 @@ class TableChecker:
             check_order(self.context, node)
             self._check_size(node)
         if node.entries and not node.keys:
-            self.context.error(node, f"entries in table '{node.name}', which has no key")
+            self.context.error(node, f"table '{node.name}' has entries, but no key")
         self.context.record(node, types.Table(node))
         self.context.declare(node)
 
@@ -193,7 +193,9 @@ class TableChecker:
             return
         listed = self._listed(node, node.default_action)
         if listed is not None and any(a.name == "tableonly" for a in listed.annotations):
-            self.context.error(node.default_action, "an action marked @tableonly as default action")
+            self.context.error(
+                node.default_action, "an action marked @tableonly cannot be the default action"
+            )
 
     def _check_no_action(self) -> None:
         """Checks NoAction, the default action of tables that name none, where the program itself
@@ -222,7 +224,9 @@ class TableChecker:
             self._kind_of_keyset(keyset, kind)
         listed = self._listed(table, node.action)
         if listed is not None and any(a.name == "defaultonly" for a in listed.annotations):
-            self.context.error(node.action, "an action marked @defaultonly in an entry")
+            self.context.error(
+                node.action, "an action marked @defaultonly cannot be used in an entry"
+            )
 
     def _priorities(self, node: ast.TableDeclaration) -> None:
         """Checks which entries have priorities. In tables that match only exactly or by prefix, no
@@ -237,7 +241,7 @@ class TableChecker:
             self.context.error(place, f"table '{node.name}' has no priorities: no key needs one")
         elif node.entries[0].priority is None:
             self.context.error(
-                node.entries[0], "the first entry needs a priority, since another has one"
+                node.entries[0], "the first entry needs a priority, because another entry has one"
             )
 
     def _check_duplicates(self, node: ast.TableDeclaration) -> None:
@@ -257,13 +261,15 @@ class TableChecker:
     def _priority(self, table: ast.TableDeclaration, node: ast.TableEntry) -> None:
         if node.constant and table.entries_constant:
             self.context.warn(
-                node, "mismatch", "const before an entry of const entries has no effect"
+                node, "mismatch", "'const' has no effect here, because all entries are const"
             )
         if node.priority is None:
             return
         self.resolver.constant_integer(node.priority, "an entry's priority")
         if table.entries_constant:
-            self.context.error(node.priority, "priority in const entries: their order decides")
+            self.context.error(
+                node.priority, "const entries cannot have priorities: their order decides"
+            )
 
     def _split(
         self, keyset: ast.Expression, keys: tuple[types.Type, ...], kinds: list[str]
@@ -362,7 +368,7 @@ class TableChecker:
         if node.name not in KNOWN_PROPERTIES:
             hint = did_you_mean(node.name, KNOWN_PROPERTIES)
             self.context.warn(
-                node, "ignore-prop", f"no target knows the property '{node.name}'", hint
+                node, "ignore-prop", f"unknown table property '{node.name}', which is ignored", hint
             )
         if node.name in ("size", "priority_delta"):
             self._number_property(node, type_)

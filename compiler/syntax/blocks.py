@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from agglab.compiler import ast
@@ -67,18 +68,33 @@ class BlockParser:
         )
 
     def parser_declaration(self, annotations: Annotations) -> ast.Declaration:
-        self.cursor.expect("parser")
-        name = self.cursor.name("of a parser")
+        return self._declaration(
+            "parser", annotations, ast.ParserTypeDeclaration, self._parser_body
+        )
+
+    def control_declaration(self, annotations: Annotations) -> ast.Declaration:
+        return self._declaration(
+            "control", annotations, ast.ControlTypeDeclaration, self._control_body
+        )
+
+    def _declaration(
+        self,
+        keyword: str,
+        annotations: Annotations,
+        type_declaration: Callable[..., ast.Declaration],
+        body: Callable[..., ast.Declaration],
+    ) -> ast.Declaration:
+        """Parses a parser or control, or only its type. body: parses what follows the header."""
+        self.cursor.expect(keyword)
+        name = self.cursor.name(f"of a {keyword}")
         self.cursor.declare(name.text, is_type=True)
         with self.cursor.nested(), self.cursor.scope():
             generics = self.types.type_parameters()
             parameters = self.declarations.parameters()
             if self.cursor.accept(";"):
-                return ast.ParserTypeDeclaration(
-                    name.position, name.text, annotations, generics, parameters
-                )
+                return type_declaration(name.position, name.text, annotations, generics, parameters)
             constructor = self.declarations.parameters() if self.cursor.at("(") else ()
-            return self._parser_body(name, annotations, generics, parameters, constructor)
+            return body(name, annotations, generics, parameters, constructor)
 
     def _parser_body(
         self,
@@ -120,22 +136,8 @@ class BlockParser:
             self.cursor.fail_expected("a declaration", f"in {where}")
         item = self.statements.typed_item(annotations)
         if not isinstance(item, ast.Declaration):
-            self.cursor.fail(f"statement outside of the body of {where}", item.position)
+            self.cursor.fail(f"a statement must be in the body of {where}", item.position)
         return item
-
-    def control_declaration(self, annotations: Annotations) -> ast.Declaration:
-        self.cursor.expect("control")
-        name = self.cursor.name("of a control")
-        self.cursor.declare(name.text, is_type=True)
-        with self.cursor.nested(), self.cursor.scope():
-            generics = self.types.type_parameters()
-            parameters = self.declarations.parameters()
-            if self.cursor.accept(";"):
-                return ast.ControlTypeDeclaration(
-                    name.position, name.text, annotations, generics, parameters
-                )
-            constructor = self.declarations.parameters() if self.cursor.at("(") else ()
-            return self._control_body(name, annotations, generics, parameters, constructor)
 
     def _control_body(
         self,

@@ -149,7 +149,7 @@ class DeclarationParser:
         name = self.cursor.name("of a function")
         if self.cursor.at(";", "="):
             self.cursor.fail(
-                f"variable '{name.text}' outside of a parser, control or function",
+                f"variable '{name.text}' must be declared in a parser, control or function",
                 name.position,
                 "only constants and instances may stand here",
             )

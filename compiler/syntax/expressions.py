@@ -268,7 +268,7 @@ class ExpressionParser:
             arguments = self.arguments()
             return ast.ConstructorCall(self.cursor.span(start), type_ref, arguments)
         if not self.cursor.at("."):
-            self.cursor.fail("a type is no value here", start)
+            self.cursor.fail("a type cannot be used as a value here", start)
         return ast.TypeExpression(start, type_ref)
 
     def _integer(self) -> ast.Expression:

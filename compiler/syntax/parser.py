@@ -81,7 +81,7 @@ class Parser:
             or (self.cursor.at_name() and self.cursor.peek().kind != "=")
         ):
             if kind in _MISPLACED:
-                self.cursor.fail(f"'{kind}' outside of its place", hint=_MISPLACED[kind])
+                self.cursor.fail(f"'{kind}' is not allowed here", hint=_MISPLACED[kind])
             return self.declarations.function(annotations)
         self._misplaced(self.cursor.token)
         return None
@@ -89,7 +89,7 @@ class Parser:
     def _misplaced(self, token: Token) -> None:
         hint = _MISPLACED.get(token.kind, "")
         if hint:
-            self.cursor.fail(f"'{token.text}' outside of its place", hint=hint)
+            self.cursor.fail(f"'{token.text}' is not allowed here", hint=hint)
         self.cursor.fail_expected("a declaration")
 
     def _readers(self) -> dict[str, Callable[[Annotations], ast.Declaration | None]]:

@@ -185,7 +185,7 @@ class StatementParser:
             self.cursor.expect(")")
             chain.append((start, condition, self._branch()))
             if len(chain) > 4000:
-                self.cursor.fail("more than 4000 branches in one chain of if", start)
+                self.cursor.fail("this chain of 'if' has more than 4000 branches", start)
             if not self.cursor.accept("else"):
                 break
             if not self.cursor.at("if"):
@@ -215,7 +215,7 @@ class StatementParser:
         if self.cursor.accept("default"):
             label = ast.DefaultKeyset(start.position)
         elif start.kind == "_":
-            self.cursor.fail("'_' is no switch label: write 'default'")
+            self.cursor.fail("'_' cannot be a switch label: write 'default'")
         else:
             label = self.expressions.root_expression()
         self.cursor.expect(":", "after a switch label")

@@ -197,7 +197,7 @@ def unpack(packet: bytes, allowed: tuple[type, ...]) -> Any:
     try:
         given = json.loads(packet, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
-        raise ProtocolError("a message that is no JSON") from None
+        raise ProtocolError("a message that is not JSON") from None
     kinds = {each.kind: each for each in allowed}  # type: ignore[attr-defined]
     kind = given.pop("kind", None) if isinstance(given, dict) else None
     if not isinstance(kind, str) or kind not in kinds:
@@ -222,7 +222,7 @@ def _check_names(values: dict[str, Any]) -> None:
     _require(len(values) <= NAMES_MAX, f"{len(values)} values; at most {NAMES_MAX}")
     for name, value in values.items():
         fits = isinstance(name, str) and 0 < len(name) <= NAME_CHARACTERS_MAX and name.isprintable()
-        _require(fits, f"{name!r:.80} is no name of 1 to {NAME_CHARACTERS_MAX} characters")
+        _require(fits, f"{name!r:.80} is not a name of 1 to {NAME_CHARACTERS_MAX} characters")
         finite = not isinstance(value, float) or math.isfinite(value)
         _require(finite, f"{name} is {value}; it must be finite")
 

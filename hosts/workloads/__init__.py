@@ -70,7 +70,7 @@ def read(given: Mapping[str, Any]) -> Work:
     except TypeError as error:
         raise ValueError(f"{kind}: {error}") from None
     if type(work.elements) is not int or work.elements < 0:
-        raise ValueError(f"elements: {work.elements!r} is no integer from 0 on")
+        raise ValueError(f"elements: {work.elements!r} is not a whole number of 0 or more")
     if work.dtype not in DTYPES:
         raise ValueError(f"dtype: {work.dtype!r} is none of {', '.join(DTYPES)}")
     return work

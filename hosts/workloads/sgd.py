@@ -58,9 +58,9 @@ class Sgd:
         for name in ("steps", "features", "hidden", "classes", "batch", "compute_ns"):
             given = getattr(self, name)
             if type(given) is not int or given < (name != "compute_ns"):
-                raise ValueError(f"{name}: {given!r} is no integer from 1 on")
+                raise ValueError(f"{name}: {given!r} is not a whole number of 1 or more")
         if type(self.rate) not in (int, float):
-            raise ValueError(f"rate: {self.rate!r} is no number")
+            raise ValueError(f"rate: {self.rate!r} is not a number")
 
     @cached_property
     def parameters(self) -> int:

@@ -40,7 +40,7 @@ class StatsSocket:
         self._path = path
         self._read = read
         if taken(path):
-            raise FileExistsError(f"{path} is taken")
+            raise FileExistsError(f"{path} is in use by another process")
         self._listener = socket.socket(socket.AF_UNIX)
         mask = os.umask(0o077)
         try:

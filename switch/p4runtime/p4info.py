@@ -309,7 +309,8 @@ def _check_table(table: Table, program: Program) -> None:
     ):
         if described and not there:
             raise invalid(
-                f"P4Info: table {table.name} has {what}, not so in the device configuration"
+                f"P4Info: table {table.name} has {what}, "
+                "but in the device configuration it does not"
             )
 
 
@@ -333,5 +334,5 @@ def _check_action(action: Action, known: Mapping[str, ProgramAction]) -> None:
 def _check_cells(what: str, described: int, there: int) -> None:
     if described > there:
         raise invalid(
-            f"P4Info: {what} has {described} cells, in the device configuration it has {there}"
+            f"P4Info: {what} has {described} cells, but in the device configuration it has {there}"
         )

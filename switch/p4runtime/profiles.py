@@ -82,8 +82,8 @@ class ActionProfiles:
     ) -> tuple[str, tuple[int, ...]]:
         if message.action_id not in profile.actions:
             raise invalid(
-                f"action profile {profile.name}: action_id {message.action_id:#x} is not one of"
-                " its tables'"
+                f"action profile {profile.name}: action_id {message.action_id:#x} is not an "
+                "action of its tables"
             )
         action = self._index.actions[message.action_id]
         return action.name, decode_params(action, message.params)
@@ -310,7 +310,8 @@ def _check_size(profile: Profile, where: str, weight: int, max_size: int) -> Non
     room = max_size or profile.max_group_size
     if room and weight > room:
         raise StatusError(
-            Code.RESOURCE_EXHAUSTED, f"{where}: weights of {weight}, a group has room for {room}"
+            Code.RESOURCE_EXHAUSTED,
+            f"{where}: the weights add up to {weight}; a group may have at most {room}",
         )
 
 

@@ -42,11 +42,15 @@ def _check(tls: TlsFiles) -> None:
         context.load_cert_chain(tls.cert, tls.key, password=lambda: "")
     except ssl.SSLError as error:
         if error.reason == "KEY_VALUES_MISMATCH":
-            raise TlsError(f"{pair}: the key is not the certificate's") from None
-        raise TlsError(f"{pair}: no certificate and unencrypted key in PEM form") from None
+            raise TlsError(f"{pair}: the key does not belong to the certificate") from None
+        raise TlsError(
+            f"{pair}: this is not a certificate and an unencrypted key in PEM format"
+        ) from None
     if tls.cacert is None:
         return
     try:
         context.load_verify_locations(tls.cacert)
     except ssl.SSLError:
-        raise TlsError(f"--grpc-server-cacert {tls.cacert}: no certificate in PEM form") from None
+        raise TlsError(
+            f"--grpc-server-cacert {tls.cacert}: this is not a certificate in PEM format"
+        ) from None

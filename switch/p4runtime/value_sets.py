@@ -30,7 +30,8 @@ class ValueSets:
         if len(message.members) > value_set.size:
             raise StatusError(
                 Code.RESOURCE_EXHAUSTED,
-                f"{where}: {len(message.members)} members, but room for {value_set.size} only",
+                f"{where}: {len(message.members)} members are given, "
+                f"but at most {value_set.size} fit",
             )
         keys = [decode_key(where, value_set.fields, member.match) for member in message.members]
         if len(set(keys)) != len(keys):

@@ -36,7 +36,7 @@ SEEN, DROPPED, CORRUPTED, LOST, COPIED, RETURNED = 0, 8, 16, 24, 32, 40
 COUNTER_BYTES = 48
 # How many dropped frame numbers are kept per direction, from the first on.
 NUMBERS_KEPT = 65536
-# Gilbert-Elliott: states of the last so many frames are known, and so many of them are looked at.
+# Gilbert-Elliott: the states of this many last frames are kept, and this many of them are read.
 # Frames of a direction come by one processor at a time but for moments when it changes: the state
 # of the frame before is then not there yet.
 STATES_KEPT = 4096

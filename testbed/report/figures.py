@@ -203,7 +203,7 @@ def _distribution(metrics: Metrics) -> list[Figure]:
         curves.append(Track(name, (Piece(steps),)))
     if not curves:
         return []
-    title = "Distribution of the rounds' times: the share of rounds that took at most so long"
+    title = "Distribution of the rounds' times: the share of rounds that took at most this time"
     return [_lines("distribution.svg", title, "seconds", "share of the rounds", curves)]
 
 

@@ -111,5 +111,5 @@ def _latencies(folder: Path) -> Chart | None:
         lines.append(Track(name, (Piece(points),)))
     if not lines:
         return None
-    title = "Latency of answers: the share of answers that took at most so long"
+    title = "Latency of answers: the share of answers that took at most this time"
     return Chart("latency.svg", title, "seconds", "share of the answers", "worker", tuple(lines))

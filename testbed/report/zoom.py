@@ -12,7 +12,7 @@ from agglab.testbed.report.chart import Mark, Piece, Reference, Track
 from agglab.testbed.report.dygraphs import Library
 
 POINTS_MAX = 2000
-"""A line with more points than this is thinned out, because no screen has so many columns."""
+"""A line with more points than this is thinned out, because no screen has more columns."""
 OURS = Path(__file__).with_name("zoom.js")
 HINT = "Drag to zoom, double-click to see all."
 STYLE = """

@@ -60,7 +60,7 @@ def read_file(path: Path) -> Node:
     except OSError as error:
         raise _error(Where(source), f"cannot read the file: {error.strerror}") from None
     except ValueError:
-        raise _error(Where(source), "cannot read the file: its name is not possible") from None
+        raise _error(Where(source), "cannot read the file: its name is not valid") from None
     if len(raw) > BYTES_MAX:
         raise _error(Where(source), f"is larger than {BYTES_MAX} bytes")
     return parse(_decode(raw, source), source)

@@ -43,7 +43,7 @@ _OF_JOB: dict[str, str] = {
     "or a round trip for each chunk of a slot and each loss",
     "lossy_bound_ratio": "median time / lossy_bound_s",
     "window_share": "the share of the busiest link's rate that one window for each round trip "
-    "reaches; 1 where the window is no limit",
+    "reaches; 1 where the window does not limit it",
     "rounds": "rounds that were completed",
     "restarts": "how often a round was aborted and run again in a new session",
     "lost": "workers without which the job went on (`on_failure: survivors`)",

@@ -334,7 +334,7 @@ class Workload:
         Number(0, 10),
         1.1,
         "`zipf`: the key of rank r is drawn with a probability in proportion to 1/r to the "
-        "power of this",
+        "power of this number",
     )
     vocabulary: int = key(
         "vocabulary", Whole(1, 100_000_000), 16_384, "`zipf`: number of different keys"
@@ -343,7 +343,7 @@ class Workload:
         "drift",
         Whole(0, 10_000),
         0,
-        "`zipf`: after so many rounds every rank stands for another key; 0 for never",
+        "`zipf`: number of rounds after which every rank stands for another key; 0: never",
     )
     features: int = key(
         "features",
@@ -352,7 +352,10 @@ class Workload:
         "`async_sgd`: number of words in the vocabulary; `sgd`: number of values in an example",
     )
     classes: int = key(
-        "classes", Whole(2, 1000), 8, "training: number of classes of documents or examples"
+        "classes",
+        Whole(2, 1000),
+        8,
+        "`async_sgd`, `sgd`: number of classes of documents or examples",
     )
     samples: int = key(
         "samples", Whole(1, 1_000_000), 512, "`async_sgd`: number of documents at each worker"
@@ -361,7 +364,7 @@ class Workload:
         "batch",
         Whole(1, 10_000),
         4,
-        "training: number of documents or examples in a step of a worker",
+        "`async_sgd`, `sgd`: number of documents or examples that a worker uses in a step",
     )
     learning_rate: float = key(
         "learning_rate",
@@ -391,7 +394,7 @@ class Workload:
         "updates",
         Whole(1, 100_000),
         200,
-        "`async_sgd`: a round ends when so many updates are committed",
+        "`async_sgd`: number of committed updates after which a round ends",
     )
     time_s: float | None = key(
         "time",
@@ -440,7 +443,8 @@ class Workload:
         "give_up",
         duration("100ms"),
         10.0,
-        "a worker that receives nothing for so long ends the round and reports what is missing",
+        "time without any received packet after which a worker ends the round and reports "
+        "what is missing",
     )
     on_failure: str = key(
         "on_failure",
@@ -450,7 +454,7 @@ class Workload:
         "round again; `survivors` runs it again without the workers that have died",
     )
     restarts_max: int = key(
-        "restarts", Whole(0, 1000), 10, "how often a job may run rounds again before it fails"
+        "restarts", Whole(0, 1000), 10, "how many times a job may run rounds again before it fails"
     )
 
 
@@ -556,9 +560,7 @@ class Scenario:
         "name of the result folder; made from the file's name if absent",
     )
     description: str = key("description", Text(), "", "one line for `agglab list` and the report")
-    seed: int = key(
-        "seed", Whole(0, 2**63 - 1), 1, "every random choice in the run derives from it, by name"
-    )
+    seed: int = key("seed", Whole(0, 2**63 - 1), 1, "seed of all random choices of the run")
     system: str = key(
         "system",
         Text("a name that `agglab systems` lists, or path/to/mine.py:Mine", r"[^\x00\n]+", 1000),

@@ -53,7 +53,7 @@ def _given(node: Mapping) -> dict[str, str]:
         if name.text in given:
             raise RangeError(f"has '{name.text}' twice")
         if not isinstance(value, Scalar):
-            raise RangeError(f"'{name.text}' of a range is no single value")
+            raise RangeError(f"'{name.text}' of a range must be a single value")
         given[name.text] = value.text
     for end in ("from", "to"):
         if end not in given:
@@ -79,7 +79,7 @@ def _ends(given: Named[str, str]) -> _Ends:
 def _number(text: str) -> tuple[Decimal, str]:
     match = _NUMBER.fullmatch(text.strip())
     if not match:
-        raise RangeError(f"'{text}' is not a number from 0 on, with or without a unit")
+        raise RangeError(f"'{text}' is not a number of 0 or more, with or without a unit")
     return Decimal(match[1].replace("_", "")), match[2]
 
 

@@ -206,7 +206,7 @@ def _one_sampled(
         if values is None or (values.dtype, values.size) != (np.dtype(dtype), elements):
             missing = WrongValue("reduction", rank, number, "a sample of it", "none")
             return Verdict(1, 1, missing)
-    # The system knows it as a round of so many values.
+    # The system treats it as a round with this number of values.
     work = Dense(elements, dtype)
     alone = replace(job, job=replace(job.job, work=work))
 

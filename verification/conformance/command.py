@@ -48,14 +48,14 @@ def main(words: Sequence[str]) -> int:
         type=int,
         default=1,
         metavar="S",
-        help="seed of the first random program (1)",
+        help="seed of the first random program (default: 1)",
     )
     parser.add_argument(
         "--shrink-s",
         type=float,
         default=240.0,
         metavar="T",
-        help="seconds for shrinking a program whose results differ (240)",
+        help="seconds for shrinking a program whose results differ (default: 240)",
     )
     parser.add_argument(
         "--workers",

@@ -80,23 +80,27 @@ def _parser() -> argparse.ArgumentParser:
         type=_whole,
         default=SCHEDULES,
         metavar="N",
-        help=f"number of schedules to try ({SCHEDULES})",
+        help=f"number of schedules to try (default: {SCHEDULES})",
     )
     parser.add_argument(
-        "--first-seed", type=_whole, default=0, metavar="N", help="seed of the first schedule (0)"
+        "--first-seed",
+        type=_whole,
+        default=0,
+        metavar="N",
+        help="seed of the first schedule (default: 0)",
     )
     parser.add_argument(
         "--depth",
         type=_whole,
         default=DEPTH,
         metavar="N",
-        help=f"number of steps in an interleaving ({DEPTH})",
+        help=f"number of steps in an interleaving (default: {DEPTH})",
     )
     parser.add_argument(
         "--system",
         choices=systems.in_virtual_time(systems.built_in()),
         default=systems.default(),
-        help=f"the system to explore ({systems.default()})",
+        help=f"the system to explore (default: {systems.default()})",
     )
     parser.add_argument(
         "--program", metavar="P4", help="the switch's P4 program (default: the system's own)"
@@ -109,6 +113,6 @@ def _parser() -> argparse.ArgumentParser:
         "--found",
         default=folder,
         metavar="DIR",
-        help=f"the folder for scenarios that were found ({folder})",
+        help=f"the folder for scenarios that were found (default: {folder})",
     )
     return parser

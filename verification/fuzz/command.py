@@ -91,16 +91,22 @@ def main(words: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m agglab.verification fuzz", description=__doc__)
     parser.add_argument(
-        "--packets", type=int, default=PACKETS, metavar="N", help=f"number of packets ({PACKETS})"
+        "--packets",
+        type=int,
+        default=PACKETS,
+        metavar="N",
+        help=f"number of packets (default: {PACKETS})",
     )
     parser.add_argument(
         "--scale",
         type=float,
         default=1.0,
         metavar="X",
-        help="run X times the usual number of other inputs (1)",
+        help="run X times the usual number of other inputs (default: 1)",
     )
-    parser.add_argument("--seed", type=int, default=1, help="all inputs derive from this seed (1)")
+    parser.add_argument(
+        "--seed", type=int, default=1, help="all inputs derive from this seed (default: 1)"
+    )
     parser.add_argument(
         "--workers",
         type=int,

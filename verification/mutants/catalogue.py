@@ -107,7 +107,7 @@ def read(folder: Path | None = None) -> tuple[Mutant, ...]:
         for entry in given["mutants"]:
             mutant = _mutant(path.stem, defaults, entry)
             if mutant.id in found:
-                raise CatalogueError(f"{mutant.id}: there are two of this name")
+                raise CatalogueError(f"{mutant.id}: two mutants have this name")
             found[mutant.id] = mutant
     return tuple(found.values())
 

@@ -46,7 +46,7 @@ def tracked(repository: Path) -> list[str]:
     except FileNotFoundError as error:
         raise NoRepository("git is missing: apt-get install git") from error
     if done.returncode:
-        raise NoRepository(f"{repository} is no git repository: {done.stderr.strip()}")
+        raise NoRepository(f"{repository} is not a git repository: {done.stderr.strip()}")
     return [name for name in done.stdout.split("\0") if name and (repository / name).is_file()]
 
 

@@ -73,7 +73,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("script", type=Path, metavar="TEST.stf")
     parser.add_argument("-I", dest="include", action="append", default=[], metavar="DIR")
     parser.add_argument("-D", dest="define", action="append", default=[], metavar="NAME[=VALUE]")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the program's random() (0)")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="seed of the program's random() (default: 0)"
+    )
     parser.add_argument(
         "--trace", action="store_true", help="print the path of each packet through the program"
     )

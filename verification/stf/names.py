@@ -135,7 +135,9 @@ def _bind_key(key: Key | None, kind: str, bits: int, line: int) -> Match:
         raise StfError(f"{key.name}: a prefix of {operand} bits is longer than the key", line)
     allowed = {"lpm": ("", "/"), "ternary": ("", "&&&"), "range": ("", "..")}.get(kind, ("",))
     if key.op not in allowed or ("*" in key.value and kind not in ("lpm", "ternary")):
-        raise StfError(f"{key.name}: this is no value for a key matched by `{kind}`", line)
+        raise StfError(
+            f"{key.name}: this value does not fit a key that is matched by `{kind}`", line
+        )
     if kind == "lpm":
         return Match(kind, value, operand if key.op else _prefix_length(mask, bits, key, line))
     if kind == "ternary":
@@ -164,5 +166,5 @@ def _prefix_length(mask: int, bits: int, key: Key, line: int) -> int:
     length = bits - (~mask & (1 << bits) - 1).bit_length()
     wild = bits - length
     if mask >> wild != (1 << length) - 1 or mask & ((1 << wild) - 1):
-        raise StfError(f"{key.name}: the `*` of a prefix stand at its end", line)
+        raise StfError(f"{key.name}: the `*` of a prefix must stand at its end", line)
     return length

@@ -147,7 +147,9 @@ class Run:
         table = self.binder.metered_table(name)
         if table or isinstance(c.index, str):
             if not table or c.index not in self.entries:
-                raise StfError(f"{name} has no entry `{c.index}` of a table of its own", c.line)
+                raise StfError(
+                    f"{name} is not the direct meter of a table with an entry `{c.index}`", c.line
+                )
             handle = self.entries[c.index][1]
             self.engine.set_direct_meter(table, name, handle, c.rates)
             return

@@ -264,7 +264,7 @@ def _parse_rates(line: int, verb: str, rest: str) -> SetMeter:
     try:
         values = tuple((float(rate), int(burst)) for rate, burst in rates)
     except ValueError:
-        raise StfError(f"`{found['rates'].strip()}` are no rates", line) from None
+        raise StfError(f"`{found['rates'].strip()}` is not a list of rates", line) from None
     index = found["index"] if one else None
     return SetMeter(line, found["name"], int(index) if index and index.isdigit() else index, values)
 

@@ -149,12 +149,7 @@ class LibraServer:
         """Processes the datagrams in `inbox`. Returns how many of them the endpoint had waited for.
         The caller must call `poll` next."""
         awaited: int = self._native.libra_server_datagrams(
-            self._address,
-            inbox.rows_address,
-            inbox.row_bytes,
-            inbox.lengths_address,
-            inbox.peers_address,
-            inbox.count,
+            self._address, *inbox.payloads_and_peers, inbox.count
         )
         if self._state.choose:
             self._round_over()

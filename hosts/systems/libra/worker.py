@@ -122,13 +122,7 @@ class LibraWorker:
         """Processes the datagrams in `inbox`. Returns how many of them the endpoint had waited for.
         The caller must call `poll` next."""
         return self._native.libra_worker_datagrams(
-            self._address,
-            now_ns,
-            inbox.rows_address,
-            inbox.row_bytes,
-            inbox.lengths_address,
-            inbox.peers_address,
-            inbox.count,
+            self._address, now_ns, *inbox.payloads_and_peers, inbox.count
         )
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
@@ -327,4 +321,4 @@ def _check_keys(keys: Keys) -> None:
     if keys.size and (keys[1:] <= keys[:-1]).any():
         raise ValueError("keys have to be in ascending order, each once")
     if keys.size and keys[-1] == np.uint64(wire.NO_KEY):
-        raise ValueError(f"{wire.NO_KEY} is no key")
+        raise ValueError(f"{wire.NO_KEY} cannot be a key")

@@ -44,8 +44,8 @@ class SchedulerJob:
     """The scheduler's settings. Its peers are the workers by rank, then the servers.
 
     workers, servers: their numbers. updates, time_ns: a run ends after this many updates, or after
-    this time; a time of 0 is no limit. silence_ns: the time without a packet from the server after
-    which the replica takes over.
+    this time; a time of 0 means no limit. silence_ns: the time without a packet from the server
+    after which the replica takes over.
     """
 
     workers: int

@@ -228,13 +228,7 @@ class Caller:
         """Processes those datagrams in `inbox` that came from this peer. Returns how many of them
         were answers that the caller waits for."""
         taken: int = self._library.netrpc_answers(
-            self._address,
-            now_ns,
-            inbox.rows_address,
-            inbox.row_bytes,
-            inbox.lengths_address,
-            inbox.peers_address,
-            inbox.count,
+            self._address, now_ns, *inbox.payloads_and_peers, inbox.count
         )
         return taken
 

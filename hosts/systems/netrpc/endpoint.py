@@ -165,7 +165,7 @@ class NetRpcWorker:
             return MapOperation(*positions, self._values_at, self._counters_at, wanted)
         name = type(self._service).__name__
         return FailedOperation(
-            AllReduceError(f"{name}.run yielded {wanted!r}, which is no call of the service's")
+            AllReduceError(f"{name}.run yielded {wanted!r}, which is not a call of the service")
         )
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:

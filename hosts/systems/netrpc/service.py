@@ -192,5 +192,7 @@ def load(reference: str) -> type[Service]:
         )
         found = next(own, None)
     if not (inspect.isclass(found) and issubclass(found, Service)):
-        raise ServiceError(f"{reference}: no such class of agglab's Service")
+        raise ServiceError(
+            f"{reference}: the module has no such class, or the class is not derived from Service"
+        )
     return found

@@ -170,12 +170,7 @@ class OmniReducer:
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
         """See Endpoint.on_datagrams."""
         taken: int = self._library.omnireduce_results(
-            self._address,
-            now_ns,
-            inbox.rows_address,
-            inbox.row_bytes,
-            inbox.lengths_address,
-            inbox.count,
+            self._address, now_ns, *inbox.payloads, inbox.count
         )
         return taken
 

@@ -126,11 +126,7 @@ class PoolingServer:
         """Processes the datagrams in `inbox`. Returns how many of them were values that it added to
         a sum. The caller must call `poll` next."""
         taken: int = self._native.pooling_server_datagrams(
-            self._address,
-            inbox.rows_address,
-            inbox.row_bytes,
-            inbox.lengths_address,
-            inbox.count,
+            self._address, *inbox.payloads, inbox.count
         )
         return taken
 

@@ -278,13 +278,7 @@ class PsWorker:
         """Processes the datagrams in `inbox`. Returns how many of them the endpoint had waited for.
         The caller must call `poll` next."""
         return self._native.ps_worker_datagrams(
-            self._address,
-            now_ns,
-            inbox.rows_address,
-            inbox.row_bytes,
-            inbox.lengths_address,
-            inbox.peers_address,
-            inbox.count,
+            self._address, now_ns, *inbox.payloads_and_peers, inbox.count
         )
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
@@ -443,12 +437,7 @@ class PsServer:
         """Processes the datagrams in `inbox`. Returns how many of them were values that it added to
         a sum. The caller must call `poll` next."""
         return self._native.ps_server_datagrams(
-            self._address,
-            inbox.rows_address,
-            inbox.row_bytes,
-            inbox.lengths_address,
-            inbox.peers_address,
-            inbox.count,
+            self._address, *inbox.payloads_and_peers, inbox.count
         )
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:

@@ -239,13 +239,7 @@ class RingWorker:
         """Processes the datagrams in `inbox`. Returns how many of them the endpoint had waited for.
         The caller must call `poll` next."""
         return self._native.ring_datagrams(
-            self._address,
-            now_ns,
-            inbox.rows_address,
-            inbox.row_bytes,
-            inbox.lengths_address,
-            inbox.peers_address,
-            inbox.count,
+            self._address, now_ns, *inbox.payloads_and_peers, inbox.count
         )
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:

@@ -36,5 +36,5 @@ class LibraKeys:
         "fraction_bits",
         Whole(0, 30),
         20,
-        "float32: values are multiplied by 2 to the power of this and summed as integers",
+        "float32: values are multiplied by 2 to the power of this number and summed as integers",
     )

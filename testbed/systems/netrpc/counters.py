@@ -17,7 +17,7 @@ COUNTERS: dict[str, Counter] = {
         "the time before a restart",
         tally="stale",
     ),
-    "complete": Counter("gather_complete", "gathers that were answered to all workers"),
+    "complete": Counter("gather_complete", "gathers whose answer was sent to all workers"),
     "refused": Counter(
         "call_refused", "packets for the aggregator that are not valid calls", tally="malformed"
     ),

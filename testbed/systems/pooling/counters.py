@@ -28,9 +28,9 @@ COUNTERS: dict[str, Counter] = {
         "packets for the aggregator whose sender is neither a member nor a server of the job",
         tally="malformed",
     ),
-    "complete": Counter("chunk_complete", "chunks completed, sent to the server"),
-    "to_all": Counter("result_to_all", "results handed down to all"),
-    "to_one": Counter("result_to_one", "results handed down to the one worker that asked again"),
+    "complete": Counter("chunk_complete", "completed chunks that were sent to the server"),
+    "to_all": Counter("result_to_all", "results sent down to all workers"),
+    "to_one": Counter("result_to_one", "results sent down to the one worker that asked again"),
     **FORWARDING_COUNTERS,
 }
 EVICTED = Counter(

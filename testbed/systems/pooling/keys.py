@@ -37,8 +37,8 @@ class PoolingKeys:
         "scale_log2",
         Whole(SCALE_MIN, SCALE_MAX),
         SCALE_LOG2,
-        "float32 values are multiplied by 2 to the power of this and summed as integers; those "
-        "that do not fit are sent as floats",
+        "float32 values are multiplied by 2 to the power of this number and summed as integers; "
+        "those that do not fit are sent as floats",
     )
     congestion_control: bool = key(
         "congestion_control",

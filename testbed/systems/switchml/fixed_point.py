@@ -39,13 +39,14 @@ class SwitchmlKeys:
         "scale_log2",
         AutoOr(Whole(SCALE_MIN, SCALE_MAX), "for each chunk, as its largest value allows"),
         None,
-        "float32 is multiplied by 2 to this, and summed as integers; what does not fit is cut",
+        "float32 values are multiplied by 2 to the power of this number and summed as "
+        "integers; values that do not fit become the nearest integer that does",
     )
     bits: int | None = key(
         "bits",
         AutoOr(Whole(BITS_MIN, BITS_MAX), "as many as `wire_bits` and the sum leave room for"),
         None,
-        "an integer that a float32 becomes has so many bits at most, with its sign",
+        "the largest number of bits, with the sign, of the integer that a float32 becomes",
     )
     rounding: str = key(
         "rounding",

@@ -145,8 +145,8 @@ def test_a_ternary_value_alone_means_all_its_bits(program: Program, tmp_path: Pa
         ("table_entries/0/table", "I.sum", "table_entries[0].table: 'I.sum' does not exist"),
         ("table_entries/0/action_name", "gone", "action_name: 'gone' does not exist"),
         ("table_entries/0/prio", 1, "table_entries[0]: unknown key 'prio'"),
-        ("table_entries/0/priority", 0, "table_entries[0].priority: 0 is not a possible priority"),
-        ("table_entries/0/priority", True, "True is not a possible priority"),
+        ("table_entries/0/priority", 0, "table_entries[0].priority: 0 is not a valid priority"),
+        ("table_entries/0/priority", True, "True is not a valid priority"),
         (
             "table_entries/1/priority",
             3,
@@ -174,7 +174,7 @@ def test_a_ternary_value_alone_means_all_its_bits(program: Program, tmp_path: Pa
             "action_params.port: 512 does not fit into the key",
         ),
         ("table_entries/0/action_params/mark", None, "action_params: lacks 'mark'"),
-        ("table_entries/1/default_action", "yes", "default_action: 'yes' is no flag"),
+        ("table_entries/1/default_action", "yes", "default_action: 'yes' is not a truth value"),
         ("table_entries/1/match", {"hdr.h.a": [0, 1]}, "a default action has no match keys"),
         (
             "multicast_group_entries/0/multicast_group_id",

@@ -94,7 +94,7 @@ def of_another(state: Path, target: Path) -> None:
 @pytest.mark.parametrize(
     ("made", "why"),
     [
-        (as_link, "is no folder"),
+        (as_link, "is not a folder"),
         (as_file, "File exists"),
         (writable, "others may write to it"),
         (of_another, f"belongs to user {OTHER_USER}"),

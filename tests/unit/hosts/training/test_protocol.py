@@ -168,8 +168,8 @@ def test_nobody_can_make_the_memory_smaller(world: World) -> None:
     ("packet", "says"),
     [
         (b"", None),
-        (b"nonsense", "a message that is no JSON"),
-        (b"[" * 60000, "a message that is no JSON"),
+        (b"nonsense", "a message that is not JSON"),
+        (b"[" * 60000, "a message that is not JSON"),
         (protocol.pack(protocol.Done(0)), "a message of kind 'done'"),
         (protocol.pack(protocol.Reduce(1, 0, 5, "float32")), "number 1; expected 0"),
         (protocol.pack(protocol.Reduce(0, 2, 5, "float32")), "slot 2 with 5 elements"),

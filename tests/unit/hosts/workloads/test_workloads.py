@@ -79,8 +79,8 @@ def test_there_is_room_for_a_result(work: Work) -> None:
     [
         (3, "not an object"),
         ({**DENSE, "kind": "dense"}, "kind: 'dense' is none of allreduce, sparse_allreduce, "),
-        ({**DENSE, "elements": -1}, "elements: -1 is no integer from 0 on"),
-        ({**DENSE, "elements": True}, "elements: True is no integer from 0 on"),
+        ({**DENSE, "elements": -1}, "elements: -1 is not a whole number of 0 or more"),
+        ({**DENSE, "elements": True}, "elements: True is not a whole number of 0 or more"),
         ({**DENSE, "dtype": "float64"}, "dtype: 'float64' is none of int32, float32"),
         ({**DENSE, "block": 3}, "allreduce: .*block"),
         ({"kind": "allreduce", "elements": 3}, "allreduce: .*dtype"),

@@ -123,10 +123,25 @@ WRONG = [
     ("none.crt", "server.key", "ours.crt", "--grpc-server-cert .*none.crt: No such file"),
     ("server.crt", "none.key", "ours.crt", "--grpc-server-key .*none.key: No such file"),
     ("server.crt", "server.key", "none.crt", "--grpc-server-cacert .*none.crt: No such file"),
-    ("server.crt", "client.key", "ours.crt", "client.key: the key is not the certificate's"),
-    ("server.key", "server.key", "ours.crt", "no certificate and unencrypted key in PEM form"),
-    ("server.crt", "locked.key", "ours.crt", "no certificate and unencrypted key in PEM form"),
-    ("server.crt", "server.key", "server.key", "--grpc-server-cacert .*: no certificate in PEM"),
+    (
+        "server.crt",
+        "client.key",
+        "ours.crt",
+        "client.key: the key does not belong to the certificate",
+    ),
+    (
+        "server.key",
+        "server.key",
+        "ours.crt",
+        "this is not a certificate and an unencrypted key in PEM format",
+    ),
+    (
+        "server.crt",
+        "locked.key",
+        "ours.crt",
+        "this is not a certificate and an unencrypted key in PEM format",
+    ),
+    ("server.crt", "server.key", "server.key", "--grpc-server-cacert .*: this is not a certificate in PEM"),
     ("server.crt", "server.key", ".", "--grpc-server-cacert .*: Is a directory"),
 ]
 

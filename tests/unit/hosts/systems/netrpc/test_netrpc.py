@@ -504,7 +504,7 @@ def test_a_run_that_yields_no_call_is_told():
     network, nodes, _ = rack(Wrong, [[np.zeros(1, np.int32)]])
     network.run()
     assert isinstance(nodes[0].error, AllReduceError)
-    assert str(nodes[0].error) == "Wrong.run yielded 3, which is no call of the service's"
+    assert str(nodes[0].error) == "Wrong.run yielded 3, which is not a call of the service"
 
 
 def test_an_answer_of_another_epoch_is_refused():
