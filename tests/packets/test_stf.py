@@ -283,7 +283,10 @@ def test_members_groups_and_the_entries_that_refer_to_them() -> None:
         ("group ap m = g", "no member or group was named `m`"),
         ("add_indirect p kind:1 set(v:1)", "unexpected `(`"),
         ("meter_set_rates m e 1:1 1:1", "I.m is not the direct meter of a table with an entry `e`"),
-        ("meter_set_rates own 0 1:1 1:1", "I.own is not the direct meter of a table with an entry `0`"),
+        (
+            "meter_set_rates own 0 1:1 1:1",
+            "I.own is not the direct meter of a table with an entry `0`",
+        ),
         ("wait 3", "unexpected `3`"),
     ],
 )

@@ -141,7 +141,7 @@ WRONG = [
         "ours.crt",
         "this is not a certificate and an unencrypted key in PEM format",
     ),
-    ("server.crt", "server.key", "server.key", "--grpc-server-cacert .*: this is not a certificate in PEM"),
+    ("server.crt", "server.key", "server.key", "--grpc-server-cacert .*: this is not a cert"),
     ("server.crt", "server.key", ".", "--grpc-server-cacert .*: Is a directory"),
 ]
 
