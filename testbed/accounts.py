@@ -10,7 +10,9 @@ counters at the same moment, so that no frame is unaccounted for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from agglab.testbed.measurements import Measurements
 from agglab.testbed.statistics import DirectionStatistics, NodeStatistics
@@ -25,8 +27,9 @@ def imbalances(measured: Measurements) -> list[str]:
     assert statistics.nodes, "a run in virtual time"
     ways = {way.direction: way for way in statistics.directions}
     found = [text for way in ways.values() for text in _of_link(way)]
+    at = _ways_at(ways)
     for node in statistics.nodes:
-        found += _of_node(node, ways)
+        found += _of_node(node, at[node.name])
     sent, received = _by_workers(measured)
     for node in statistics.nodes:
         if node.name in sent:
@@ -52,10 +55,26 @@ def _of_link(way: DirectionStatistics) -> Iterator[str]:
         )
 
 
-def _of_node(node: NodeStatistics, ways: dict[str, DirectionStatistics]) -> Iterator[str]:
-    handed_over = sum(
-        way.handed_over or 0 for name, way in ways.items() if name.endswith(f"->{node.name}")
-    )
+@dataclass
+class _WaysAt:
+    """The directions of the links of one node."""
+
+    into: list[DirectionStatistics] = field(default_factory=list)
+    out: list[DirectionStatistics] = field(default_factory=list)
+
+
+def _ways_at(ways: dict[str, DirectionStatistics]) -> Mapping[str, _WaysAt]:
+    """Returns the directions that end and begin at each node, by the node's name."""
+    found: dict[str, _WaysAt] = defaultdict(_WaysAt)
+    for name, way in ways.items():
+        sender, receiver = name.split("->")
+        found[sender].out.append(way)
+        found[receiver].into.append(way)
+    return found
+
+
+def _of_node(node: NodeStatistics, at: _WaysAt) -> Iterator[str]:
+    handed_over = sum(way.handed_over or 0 for way in at.into)
     if handed_over != node.received:
         yield (
             f"{node.name}: its links delivered {handed_over} frames, but it received "
@@ -66,10 +85,10 @@ def _of_node(node: NodeStatistics, ways: dict[str, DirectionStatistics]) -> Iter
             f"{node.name}: it received {node.received} frames, but used {node.used}, ignored "
             f"{node.ignored} and still has {node.waiting} waiting"
         )
-    for name, way in ways.items():
-        entered, sent = way.packets + way.dropped_by_queue, node.sent.get(name, 0)
-        if name.startswith(f"{node.name}->") and entered != sent:
-            yield f"{name}: {node.name} sent {sent} frames, but {entered} entered the link"
+    for way in at.out:
+        entered, sent = way.packets + way.dropped_by_queue, node.sent.get(way.direction, 0)
+        if entered != sent:
+            yield f"{way.direction}: {node.name} sent {sent} frames, but {entered} entered the link"
 
 
 def _by_workers(measured: Measurements) -> tuple[dict[str, int], dict[str, int]]:

@@ -25,6 +25,7 @@ from agglab.testbed.exit_codes import INVALID, PASSED
 from agglab.testbed.p4_names import full_name
 from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.plan import Entries, Replica, TableEntry
+from agglab.testbed.plan.forwarding import neighbours
 from agglab.testbed.prepare import all_entries, prepare
 from agglab.testbed.program import Program, Programs
 from agglab.testbed.scenario import ScenarioError, find, load
@@ -220,7 +221,7 @@ def write_tutorial(exported: Exported, out: Path) -> None:
                 "ip": f"{host.ip}/{PREFIX_LENGTH}",
                 "mac": host.mac,
                 "commands": [
-                    f"arp -i eth0 -s {ip} {mac}" for ip, mac in neighbours(graph, host.name)
+                    f"arp -i eth0 -s {ip} {mac}" for ip, mac in _neighbours(graph, host.name)
                 ],
             }
             for host in graph.hosts
@@ -339,7 +340,7 @@ def _fill_script(graph: Topology, thrift: bool) -> str:
     ]
     for host in graph.hosts:
         lines.append(f"pid=$(pgrep -f 'mininet:{host.name}$')")
-        for ip, mac in neighbours(graph, host.name):
+        for ip, mac in _neighbours(graph, host.name):
             lines.append(f"mnexec -a $pid ip neigh replace {ip} lladdr {mac} dev {host.name}-eth0")
     if not thrift:
         python = shlex.quote(sys.executable)
@@ -353,10 +354,10 @@ def _fill_script(graph: Topology, thrift: bool) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def neighbours(graph: Topology, name: str) -> list[tuple[str, str]]:
-    """Returns IPv4 and MAC address of every host except this one, and of the aggregator."""
-    others = [(host.ip, host.mac) for host in graph.hosts if host.name != name]
-    return [*others, (wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_MAC)]
+def _neighbours(graph: Topology, name: str) -> list[tuple[str, str]]:
+    """Returns the IPv4 and MAC addresses that a host knows: of all other hosts, and of the
+    aggregator."""
+    return [*neighbours(graph, name), (wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_MAC)]
 
 
 def fill_main(words: Sequence[str]) -> int:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from agglab.hosts import wire
+from agglab.testbed.plan.forwarding import neighbours
 from agglab.testbed.token_bucket import burst_bytes
 from agglab.topologies import Direction, Jitter, Link, Reorder, Topology
 from agglab.topologies.graph import (
@@ -79,12 +80,14 @@ def node_lines(topology: Topology, node: str) -> list[str]:
 
 def _host_lines(topology: Topology, name: str) -> list[str]:
     interface = LinkEnd(name, min(topology.ports(name))).interface
-    others = [(host.ip, host.mac) for host in topology.hosts if host.name != name]
     return [
         f"address add {topology.host(name).ip}/{PREFIX_LENGTH} dev {interface}",
         *(
             f"neighbour add {ip} lladdr {mac} dev {interface} nud permanent"
-            for ip, mac in [*others, (wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_MAC)]
+            for ip, mac in [
+                *neighbours(topology, name),
+                (wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_MAC),
+            ]
         ),
     ]
 

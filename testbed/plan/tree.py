@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from agglab.topologies import Topology
+from agglab.topologies import Host, Topology
 
 Port = int
 
@@ -56,11 +56,33 @@ class Wiring:
 
     def neighbours(self, switch: str) -> list[tuple[Port, str]]:
         """Returns the ports that lead to other switches, ascending, and those switches."""
-        return [(port, node) for port, node in self.ports[switch].items() if node in self.ports]
+        return self._neighbours[switch]
+
+    @cached_property
+    def _neighbours(self) -> dict[str, list[tuple[Port, str]]]:
+        return {
+            switch: [(port, node) for port, node in ports.items() if node in self.ports]
+            for switch, ports in self.ports.items()
+        }
 
     def port_to(self, switch: str, node: str) -> Port:
         """Returns the port of the switch whose cable ends at `node`."""
-        return next(port for port, other in self.ports[switch].items() if other == node)
+        return self._ports_to[switch][node]
+
+    @cached_property
+    def _ports_to(self) -> dict[str, dict[str, Port]]:
+        return {
+            switch: {node: port for port, node in ports.items()}
+            for switch, ports in self.ports.items()
+        }
+
+    @cached_property
+    def hosts_at(self) -> dict[str, list[Host]]:
+        """The hosts at each switch that has any."""
+        found: dict[str, list[Host]] = {}
+        for host in self.topology.hosts:
+            found.setdefault(self.attached[host.name][0], []).append(host)
+        return found
 
     def ways(self, start: str) -> dict[str, str]:
         """Returns for each reachable switch the switch before it on a shortest path from `start`
@@ -93,12 +115,13 @@ class Wiring:
         """Returns the port by which a switch forwards frames for a host; None if there is no
         path."""
         home, port = self.attached[host]
-        if home == switch:
-            return port
+        return port if home == switch else self.port_towards(switch, home)
+
+    def port_towards(self, switch: str, home: str) -> Port | None:
+        """Returns the port by which a switch forwards frames for the hosts of another switch; None
+        if there is no path."""
         before = self.from_each[home]
-        if switch not in before:
-            return None
-        return self.port_to(switch, before[switch])
+        return self.port_to(switch, before[switch]) if switch in before else None
 
     @cached_property
     def flooding(self) -> dict[str, tuple[Port, ...]]:

@@ -12,6 +12,7 @@ from agglab.testbed import usage
 from agglab.testbed.backend import Command
 from agglab.testbed.impairments import decider, direction_key
 from agglab.testbed.plan import Entries
+from agglab.testbed.plan.forwarding import mac_towards
 from agglab.testbed.received import Received
 from agglab.testbed.series.tracks import Record, Row, Tracks
 from agglab.testbed.statistics import NetworkStatistics
@@ -25,7 +26,7 @@ from agglab.testbed.virtual.links import LinkDirection
 from agglab.testbed.virtual.switches import CompiledProgram, SwitchNode
 from agglab.testbed.virtual.workers import AgentNode
 from agglab.testbed.worker_id import Event, WorkerId
-from agglab.topologies import Link, Topology
+from agglab.topologies import Host, Link, Topology
 from agglab.topologies.graph import Impairment
 
 AGGREGATOR = Address(wire.AGGREGATOR_MAC, wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_PORT)
@@ -53,8 +54,7 @@ class VirtualBackend:
         self._causes = Causes(self.clock)
         self.clock.answer(HIT, 0, lambda _, frame: self._causes.hit(frame))
         self._disturbing: dict[object, Disturbance] = {}
-        self._macs = {host.ip: host.mac for host in topology.hosts}
-        self._macs[wire.AGGREGATOR_ADDRESS] = wire.AGGREGATOR_MAC
+        self._by_ip = {host.ip: host for host in topology.hosts}
         self._hosts = {host.name: HostNode(self.clock, host) for host in topology.hosts}
         self._switches = {
             switch: SwitchNode(self.clock, switch, program, seed, switch_delay_ns)
@@ -176,7 +176,7 @@ class VirtualBackend:
         pairs: list[Pair] = []
 
         def opened(agent: AgentNode) -> None:
-            peers[:] = [Address(self._macs[ip], ip, port) for ip, port in agent.peers]
+            peers[:] = [Address(self._mac(known, ip), ip, port) for ip, port in agent.peers]
             pairs[:] = [frozenset((packed(own.ip), packed(peer.ip))) for peer in peers]
             host.open(own, peers, agent)
             self._causes.agent(packed(own.ip), own.port, worker.job, agent.computing_ns)
@@ -186,6 +186,12 @@ class VirtualBackend:
         node = AgentNode(self.clock, configuration, send, report, keep, again, opened)
         self._workers[worker] = node
         self._started.append((worker, node))
+
+    def _mac(self, own: Host, ip: str) -> str:
+        """Returns the MAC address to which a host sends datagrams for an IPv4 address."""
+        if ip == wire.AGGREGATOR_ADDRESS:
+            return wire.AGGREGATOR_MAC
+        return mac_towards(self.topology, own, self._by_ip[ip])
 
     def command(self, worker: WorkerId, command: Command) -> None:
         if command["command"] == "slow":

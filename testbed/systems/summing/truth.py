@@ -53,17 +53,31 @@ def _float_truth(inputs: Sequence[Array], lanes: int, combine: Combine | None) -
     bits = quantise_bits(workers)
     scale = np.repeat(chunk_scales(inputs, lanes, bits), lanes)[: inputs[0].size]
     limit = 2.0**bits - 1
-    wide = [x.astype(np.float64) for x in inputs]
-    merge = combine or _sum
-    total = merge([np.clip(np.rint(x * scale), -limit, limit) for x in wide])
-    values = merge(wide)
     if combine is None:
+        total, values = _sums(inputs, scale, limit)
         rounding = workers * _step_error(workers) / scale
     else:
+        wide = [x.astype(np.float64) for x in inputs]
+        total = combine([np.clip(np.rint(x * scale), -limit, limit) for x in wide])
+        values = combine(wide)
         rounding = np.abs(total / scale - values)
     farthest = np.minimum(np.abs(values) + rounding, FLOAT32_MAX).astype(np.float32)
     half_unit = np.spacing(farthest).astype(np.float64) / 2
     return Truth(values, rounding * FLOAT64_SLACK + half_unit, total.astype(np.int32))
+
+
+def _sums(inputs: Sequence[Array], scale: Array, limit: float) -> tuple[Array, Array]:
+    """Returns the sums of the workers' integers and of their values, as float64. Workers are added
+    one after the other, so that memory does not grow with their number."""
+    total, values = np.zeros_like(scale), np.zeros_like(scale)
+    wide, integers = np.empty_like(scale), np.empty_like(scale)
+    for x in inputs:
+        wide[:] = x
+        values += wide
+        np.multiply(wide, scale, out=integers)
+        np.rint(integers, out=integers)
+        total += np.clip(integers, -limit, limit, out=integers)
+    return total, values
 
 
 def _step_error(workers: int) -> float:
