@@ -3,6 +3,7 @@
 #define AGGLAB_HASH_H
 
 #include "bytes.h"
+#include "csum_words.h"
 
 /* The sum of one long run of bytes, which copies of a packet have in common. Who changes the run forgets it. */
 struct csum_memo {
@@ -24,38 +25,6 @@ struct csum {
 	const uint8_t *own; /* own_len bytes that may change while the memo lasts */
 	uint32_t own_len;
 };
-
-typedef uint32_t csum_lanes __attribute__((vector_size(64)));
-
-/* The sum folded to 16 bits, in host order; it is swapped at the end (RFC 1071, 2B). */
-static inline uint64_t csum_words(const uint8_t *p, uint32_t len)
-{
-	csum_lanes low = {0}, high = {0};
-	uint64_t sum = 0, word = 0;
-
-	/* No lane overflows below 64 bytes * 2^16. */
-	for (; len >= sizeof(low); p += sizeof(low), len -= sizeof(low)) {
-		csum_lanes words;
-
-		memcpy(&words, p, sizeof(words));
-		low += words & 0xffff;
-		high += words >> 16;
-	}
-	low += high;
-	for (unsigned int i = 0; i < sizeof(low) / sizeof(low[0]); i++)
-		sum += low[i];
-	for (; len >= sizeof(word); p += sizeof(word), len -= sizeof(word)) {
-		memcpy(&word, p, sizeof(word));
-		sum += (word & UINT32_MAX) + (word >> 32);
-	}
-	word = 0;
-	for (uint32_t i = 0; i < len; i++)
-		word |= (uint64_t)p[i] << 8 * i;
-	sum += (word & UINT32_MAX) + (word >> 32);
-	while (sum >> 16)
-		sum = (sum & 0xffff) + (sum >> 16);
-	return sum;
-}
 
 /* csum_words of the run, remembered if it is long and nobody else's to change. */
 static inline uint64_t csum_run(struct csum *c)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any
 
 from agglab.switch.bmv2_json.expressions import header_type_of
@@ -23,6 +23,7 @@ from agglab.switch.model import Action, Calculation, Counter, LearnList, Meter, 
 from agglab.switch.storage import Field, Register
 from agglab.switch.translate.calculations import call
 from agglab.switch.translate.expressions import Expressions
+from agglab.switch.translate.fusion import SumAndWrite, sum_and_write
 from agglab.switch.translate.layout import Layout, Place, integer_type, type_bits
 from agglab.switch.translate.opaque_string import OpaqueString
 from agglab.switch.translate.ranges import Range, Text, of_bits
@@ -57,15 +58,30 @@ class ActionWriter:
         ):
             out.line("(void)p, (void)k, (void)s, (void)args;")
             self.declare_rounds(action)
-            for i, primitive in enumerate(action.primitives):
-                if i in targets:
-                    out.label(f"step_{i}")
+            at = 0
+            while at < len(action.primitives):
+                if at in targets:
+                    out.label(f"step_{at}")
                 with out.block(""):
-                    if primitive.op in JUMPS and primitive.args[-1].value <= i:  # type: ignore
-                        self.count_round()
-                    self.primitive(primitive)
+                    at += self.step(action.primitives, at, targets)
             if len(action.primitives) in targets:
                 out.label(f"step_{len(action.primitives)}")
+
+    def step(self, primitives: tuple[Primitive, ...], at: int, targets: Set[int]) -> int:
+        """Writes the C of the primitive at a place, and that of the next one too if they are
+        translated together. Returns how many there were. targets: the places to which primitives
+        jump."""
+        first = primitives[at]
+        if first.op in JUMPS and first.args[-1].value <= at:  # type: ignore[union-attr]
+            self.count_round()
+        pair = None if self.steps.tracing else sum_and_write(primitives, at, targets)
+        if pair is None:
+            self.primitive(first)
+            return 1
+        self.out.remark(first.source)
+        self.out.remark(primitives[at + 1].source)
+        self.sum_and_write(pair)
+        return 2
 
     def declare_rounds(self, action: Action) -> None:
         backward = [
@@ -307,6 +323,17 @@ class ActionWriter:
                 self.out.line(f"*({kind} *){cell} = ({kind}){text};")
                 written = f"(unsigned long long)*({kind} *){cell}"
                 self.steps.line("      written: 0x%llx", written)
+
+    def sum_and_write(self, pair: SumAndWrite) -> None:
+        """Translates a sum of lanes that goes to a field and to a register."""
+        place = self.layout.place(pair.header.header)
+        store = access(place.store, self.layout.field(pair.header.header.type, pair.target))
+        name = self.register_index(pair.register, pair.index, wide=False)
+        cell = self.expressions.cell(RegisterCell("", pair.register, pair.index), name)
+        copy = f"({name} < {pair.register.size} ? {cell} : {store})"
+        self.wide.add_lanes(pair.lanes, pair.target.bits, store, copy)
+        member = self.layout.field(pair.header.header.type, pair.target)
+        self.out.line(f"{access(place.header, member)} = {store};")
 
     def show_index(self, register: Register, index: str) -> None:
         name = quoted(register.name)

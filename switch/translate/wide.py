@@ -16,7 +16,7 @@ from agglab.switch.expression import (
     RegisterCell,
 )
 from agglab.switch.translate.narrow import NarrowExpressions
-from agglab.switch.translate.patterns import lane_add, strip_masks
+from agglab.switch.translate.patterns import LaneAdd, lane_add, strip_masks
 from agglab.switch.translate.writer import access, u64
 
 BITWISE = frozenset("&|^")
@@ -268,8 +268,7 @@ class Wide:
         size = (bits + 7) // 8
         lanes = lane_add(data, bits)
         if lanes:
-            left, right = self.bytes(lanes.left, bits), self.bytes(lanes.right, bits)
-            self.out.line(f"lanes_add_{lanes.lane_bits}({target}, {left}, {right}, {size});")
+            self.add_lanes(lanes, bits, target, target)
         elif isinstance(data, Const | ChooseData) or self.in_place(data, bits):
             self.out.line(f"copy_wide({target}, {self.bytes(data, bits)}, {size});")
         elif isinstance(data, Complement) or (isinstance(data, Arithmetic) and data.op in BITWISE):
@@ -277,6 +276,13 @@ class Wide:
         else:
             count = (bits + 63) // 64
             self.out.line(f"wide_store({target}, {bits}, {self.limbs(data, count)}, {count});")
+
+    def add_lanes(self, lanes: LaneAdd, bits: int, target: str, copy: str) -> None:
+        """Writes the code that stores the sum at `target` and at `copy`, which may also be the
+        places of operands."""
+        left, right = self.bytes(lanes.left, bits), self.bytes(lanes.right, bits)
+        call = f"lanes_add_{lanes.lane_bits}"
+        self.out.line(f"{call}({target}, {copy}, {left}, {right}, {(bits + 7) // 8});")
 
     def store_bitwise(self, data: Data, bits: int, target: str) -> None:
         value = self.bitwise(data, bits)

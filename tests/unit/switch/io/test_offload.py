@@ -35,6 +35,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("offload") / "driver"
     flags = "-std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -g -fsanitize=address,undefined"
     sources = [str(HERE / "offload_driver.c"), str(IO / "offload.c")]
+    flags += f" -I{IO.parent / 'runtime'}"
     command = ["cc", *flags.split(), "-fno-sanitize-recover=all", "-o", str(target), *sources]
     subprocess.run(command, check=True)
     return target
