@@ -103,7 +103,7 @@ def _accounts(found: Sequence[findings.Finding], measured: Measurements) -> dict
 def _job(resolved: ResolvedScenario, result: JobResult, record: Record) -> dict[str, Any]:
     """Returns one job's metrics. A job that has not completed a round has no times."""
     job, system = result.job, resolved.system
-    bound = asked.bounds(resolved, resolved.whole(job))
+    bound = asked.bounds_of_first(resolved, resolved.whole(job), len(result.rounds))
     times = [done.time_s for done in result.rounds if done.number >= job.warmup]
     verdict = combine([verdict for _, verdict in result.judged])
     judged_floats = result.judged and job.dtype == "float32"

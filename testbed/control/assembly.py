@@ -72,7 +72,8 @@ def conductor(
     def round_s(active: ActiveJob) -> float:
         if timeouts.round_s:
             return timeouts.round_s
-        bound_s = asked.bounds(resolved, active).link_s
+        # A limit need not be exact. All rounds would be too many: this is asked in each of them.
+        bound_s = asked.bounds_of_first(resolved, active, 1).link_s
         usual = ROUND_S + LINK_BOUNDS * bound_s + active.job.give_up_s
         return max(usual, KINDS[active.job.work.kind].round_s)
 

@@ -44,6 +44,13 @@ def bounds(resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
     )
 
 
+def bounds_of_first(resolved: ResolvedScenario, job: ActiveJob, rounds: int) -> Bounds:
+    """Returns the bounds of the first rounds alone. As many as `rounds` are regarded, at least one
+    and at most all."""
+    regarded = min(max(1, rounds), job.job.rounds)
+    return bounds(resolved, replace(job, job=replace(job.job, rounds=regarded)))
+
+
 def extra_bytes(
     resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
 ) -> ByteRange:

@@ -70,7 +70,7 @@ class Load:
         )
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=1 << 14)
 def load(setting: Setting, number: int) -> Load:
     """Returns the load of round `number`, if the job's session has not changed since its first
     round."""

@@ -53,7 +53,7 @@ from agglab.testbed.systems.pooling.keys import (
     part_of_pool,
     servers_of,
 )
-from agglab.testbed.systems.pooling.plan import MAX_JOBS, SERVER_PORT_BASE, tables
+from agglab.testbed.systems.pooling.plan import SERVER_PORT_BASE, tables
 from agglab.testbed.systems.pooling.trees import server_of, tree_of
 from agglab.testbed.systems.pooling.truth import truth_of
 from agglab.testbed.systems.slot_meter import Part, slot_meter
@@ -108,13 +108,11 @@ class Pooling(System):
         yield from common.check_lanes(scenario, trust, wire.HEADER_BYTES)
         yield from self._check_window(scenario, trust)
         own = self.keys_of(scenario)
-        if trust("jobs", "switch.slots", self.name):
-            if len(scenario.jobs) > MAX_JOBS:
-                what = f"{len(scenario.jobs)} jobs: the program holds at most {MAX_JOBS}"
-                yield "jobs", what, f"at most {MAX_JOBS}"
-            if divided_too_much(own, scenario.switch.slots, scenario.jobs):
-                what = f"{len(scenario.jobs)} jobs cannot divide {scenario.switch.slots} slots"
-                yield f"{self.name}.pool", what, "shared, or more slots"
+        if trust("jobs", "switch.slots", self.name) and divided_too_much(
+            own, scenario.switch.slots, scenario.jobs
+        ):
+            what = f"{len(scenario.jobs)} jobs cannot divide {scenario.switch.slots} slots"
+            yield f"{self.name}.pool", what, "shared, or more slots"
         for index, fault in enumerate(scenario.faults):
             host = fault.host or ""
             serves = any(fnmatchcase(host, pattern) for pattern in own.servers)

@@ -14,7 +14,6 @@ from agglab.topologies import Topology
 
 # Constants of p4/include/pooling.p4; group 1 is plan.forwarding's.
 FIRST_JOB_GROUP = 2
-MAX_JOBS = 16
 CONTRIBUTION, RESULT = 0, 1
 SERVER_PORT_BASE = wire.WORKER_PORT_BASE - 8192
 """A server's UDP port is this number plus the number of its job."""

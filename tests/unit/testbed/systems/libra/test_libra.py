@@ -116,6 +116,28 @@ def test_bytes_at_the_server_fall_by_the_mass_of_hot_keys_but_for_one_nth(tmp_pa
             assert fall == pytest.approx(mass * (1 - 1 / 8), rel=0.05)
 
 
+def test_the_load_of_a_round_is_not_computed_for_every_other_round(tried: Run) -> None:
+    """Whatever the testbed asks, it asks a few times for each round."""
+    rounds = 40
+    small = text(more=CLEAN).replace("elements: 3_000", "elements: 60")
+    arithmetic.load.cache_clear()
+    code, metrics = tried(small, f"workload.rounds={rounds}")
+    assert (code, metrics["rounds"]) == (0, rounds)
+    asked = arithmetic.load.cache_info()
+    assert asked.hits + asked.misses < 8 * rounds
+    assert asked.misses < 2 * rounds
+
+
+def test_the_bound_is_that_of_rounds_that_were_run(tried: Run) -> None:
+    """The first round is a sample, in which no key is summed on the way. The others need less."""
+    crash = "faults: [{kind: worker_crash, worker: h2, at_chunk: {round: 1, chunk: 9}}]"
+    code, failed = tried(text(more=f"{crash}\nexpect: {{exact: true}}"))
+    assert (code, failed["rounds"]) == (1, 1)
+    _, sample = tried(text(), "workload.rounds=1")
+    _, whole = tried(text())
+    assert failed["link_bound_s"] == sample["link_bound_s"] > whole["link_bound_s"]
+
+
 def test_what_is_hot_in_a_round_is_what_the_testbed_says(
     tried: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
