@@ -95,11 +95,14 @@ def make_tensor(
         raise TypeError(f"no tensors of dtype {dtype}: int32, float32 or float16")
     first = start // BLOCK
     blocks = -(-(start + elements) // BLOCK) - first
-    bits = _stream((seed, job, round, rank), first * BLOCK // 2, blocks * BLOCK // 2)
+    # Of a single block, only what is asked for is made; an output of the generator has two values.
+    begin = start // 2 * 2 if blocks == 1 else first * BLOCK
+    end = start + elements if blocks == 1 else (first + blocks) * BLOCK
+    bits = _stream((seed, job, round, rank), begin // 2, -(-(end - begin) // 2))
     if dtype == np.float32:
-        dense = sparsity is not None
-        _shape_floats(bits.reshape(blocks, BLOCK), seed, job, rank, round, first, dense)
-    offset = start - first * BLOCK
+        rows = bits.reshape(blocks, bits.size // max(1, blocks))
+        _shape_floats(rows, seed, job, rank, round, first, dense=sparsity is not None)
+    offset = start - begin
     tensor = bits.view(dtype)[offset : offset + elements]
     if sparsity is not None:
         filled = filled_blocks(sparsity, seed, job, rank, round)
@@ -128,11 +131,20 @@ def _shape_floats(
     """Turns random bits into floats, in place. Each row of `bits` is a block of the tensor,
     beginning with block `first`. dense: whether no block becomes zero."""
     count = len(bits)
-    shared = _stream((seed, job, round), first, count)[::2]
-    own = _stream((seed, job, round, rank, 0), first, count)[::2]
+    shared = _shared_by_all(seed, job, round, first, count)
     upper = UPPER_EXPONENTS.start + (shared >> 16) % len(UPPER_EXPONENTS)
-    zero = (shared % ZERO_ONE_IN == 0) | (own % ZERO_ONE_IN == 0)
-    zero &= (np.arange(first, first + count) > 0) & (not dense)
     bits &= np.uint32(SIGN_AND_FRACTION)
     bits |= (upper << 26).astype(np.uint32)[:, np.newaxis]
-    bits[zero] = 0
+    if dense or first + count <= 1:  # block 0 never becomes zero
+        return
+    own = _stream((seed, job, round, rank, 0), first, count)[::2]
+    zero = (shared % ZERO_ONE_IN == 0) | (own % ZERO_ONE_IN == 0)
+    bits[zero & (np.arange(first, first + count) > 0)] = 0
+
+
+@lru_cache(maxsize=256)
+def _shared_by_all(seed: int, job: int, round: int, first: int, count: int) -> NDArray[np.uint32]:
+    """Returns a random number for each block, the same for all workers."""
+    shared = _stream((seed, job, round), first, count)[::2]
+    shared.flags.writeable = False
+    return shared

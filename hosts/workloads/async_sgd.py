@@ -15,6 +15,7 @@ as the one before it. A step on long documents touches more words, so its update
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import isqrt
 from typing import Any, ClassVar
 
@@ -142,13 +143,13 @@ class AsyncSgd:
         halvings = np.minimum(_trailing_zeros(chance.random_raw(-(-count // self.batch))), most)
         found["halvings"] = np.repeat(halvings, self.batch)[:count]
         found["label"] = chance.random_raw(count) % np.uint64(self.classes)
-        words = zipf(chance.random_raw(count * WORDS_MAX).reshape(count, WORDS_MAX), self.features)
-        typical = words - words % self.classes + found["label"][:, np.newaxis]
-        chosen = chance.random_raw(count * WORDS_MAX).reshape(count, WORDS_MAX)
-        is_typical = (chosen % np.uint64(TYPICAL_ONE_IN) == 0) & (typical < self.features)
-        found["words"] = np.where(is_typical, typical, words)
-        places = np.arange(WORDS_MAX)
-        found["words"][places >= (WORDS_MIN << found["halvings"])[:, np.newaxis]] = NO_WORD
+        used = np.arange(WORDS_MAX) < (WORDS_MIN << found["halvings"])[:, np.newaxis]
+        words = zipf(chance.random_raw(used.size)[used.ravel()], self.features)
+        labels = np.repeat(found["label"], WORDS_MIN << found["halvings"])
+        typical = words - words % self.classes + labels
+        chosen = chance.random_raw(used.size)[used.ravel()] % np.uint64(TYPICAL_ONE_IN) == 0
+        found["words"] = NO_WORD
+        found["words"][used] = np.where(chosen & (typical < self.features), typical, words)
         times = _generator(*key, TIMES).random_raw(count) >> np.uint64(54)  # 0 to 1023
         found["compute_ns"] = self.compute_ns // 2 + self.compute_ns * times.astype("i8") // 1023
         return found
@@ -159,7 +160,7 @@ class AsyncSgd:
 
     def held_out(self, seed: int, job: int) -> NDArray[np.void]:
         """Returns the documents on which the testbed evaluates models. No worker has them."""
-        return self.documents((seed, job, HELD_OUT), HELD_OUT_DOCUMENTS)
+        return _held_out(self, seed, job)
 
     def room(self, inputs: NDArray[Any]) -> NDArray[np.int64]:
         """Returns memory for one `result`, as a flat array of int64."""
@@ -186,6 +187,14 @@ class AsyncSgd:
             np.add.at(found[:, row["label"]], words, change)
             np.subtract.at(found[:, rival], words, change)
         return found.reshape(-1)
+
+
+@lru_cache(maxsize=8)
+def _held_out(work: AsyncSgd, seed: int, job: int) -> NDArray[np.void]:
+    """Returns `AsyncSgd.held_out`, which is asked for after every run of a job."""
+    found = work.documents((seed, job, HELD_OUT), HELD_OUT_DOCUMENTS)
+    found.flags.writeable = False
+    return found
 
 
 def scores_of(weights: NDArray, row: NDArray[np.void]) -> NDArray[np.int64]:

@@ -84,10 +84,8 @@ void pl_free(struct pipeline *p)
 	free(p->messages);
 	for (uint32_t i = 0; i < REGISTER_GROUPS; i++)
 		free(p->register_memory[i]);
-	for (uint32_t i = 0; i < GROUPS; i++)
-		free(p->group[i]);
-	for (uint32_t i = 0; i < SESSIONS; i++)
-		free(p->session[i]);
+	replicas_free(p->groups, GROUPS);
+	replicas_free(p->sessions, SESSIONS);
 	free(p->pending);
 	free(p->collected.data);
 	pthread_mutex_destroy(&p->lock);
@@ -112,28 +110,36 @@ void pl_set_limits(struct pipeline *p, uint16_t drop_port, uint32_t priority_que
 	pl_unlock(p);
 }
 
-/* Put a new list in a place; the sorting needs no lock. */
-static int set_replicas(struct pipeline *p, struct replicas **place, const struct pl_replica *replicas, uint32_t count,
-			uint32_t max_bytes)
+/* Put a new list at a number; the sorting needs no lock. */
+static int set_replicas(struct pipeline *p, struct replicas_page **pages, uint32_t number,
+			const struct pl_replica *replicas, uint32_t count, uint32_t max_bytes)
 {
-	struct replicas *list, *old;
+	struct replicas_page **page = &pages[number / PAGE_LISTS];
+	struct replicas *list, *old = NULL;
 	int error = replicas_new(replicas, count, max_bytes, &list);
 
 	if (error)
 		return error;
 	pl_lock(p);
-	old = *place;
-	*place = list;
+	if (!*page)
+		*page = calloc(1, sizeof(**page));
+	if (*page) {
+		old = (*page)->list[number % PAGE_LISTS];
+		(*page)->list[number % PAGE_LISTS] = list;
+	} else {
+		old = list;
+		error = -ENOMEM;
+	}
 	pl_unlock(p);
 	free(old);
-	return 0;
+	return error;
 }
 
 int pl_multicast_group(struct pipeline *p, uint32_t group, const struct pl_replica *replicas, uint32_t count)
 {
 	if (!group || group >= GROUPS)
 		return -EINVAL;
-	return set_replicas(p, &p->group[group], replicas, count, NO_TRUNCATION);
+	return set_replicas(p, p->groups, group, replicas, count, NO_TRUNCATION);
 }
 
 int pl_clone_session(struct pipeline *p, uint32_t session, const struct pl_replica *replicas, uint32_t count,
@@ -141,7 +147,8 @@ int pl_clone_session(struct pipeline *p, uint32_t session, const struct pl_repli
 {
 	if (session >= SESSIONS)
 		return -EINVAL;
-	return set_replicas(p, &p->session[session], replicas, count, max_bytes ? max_bytes : NO_TRUNCATION);
+	return set_replicas(p, p->sessions, session, replicas, count,
+			    max_bytes ? max_bytes : NO_TRUNCATION);
 }
 
 int pl_counter_read(struct pipeline *p, uint32_t counter, uint32_t index, uint64_t *packets, uint64_t *bytes)

@@ -10,12 +10,36 @@
 
 #define GROUPS 65536
 #define SESSIONS 32768
+#define PAGE_LISTS 256
 
 struct replicas {
 	uint32_t count;
 	uint32_t max_bytes; /* the copies leave no longer than this */
 	struct pl_replica replica[];
 };
+
+/* Lists by number. Few numbers are used, so a page of pointers is made when the first list is put into it. */
+struct replicas_page {
+	struct replicas *list[PAGE_LISTS];
+};
+
+static inline const struct replicas *replicas_find(struct replicas_page *const *pages, uint32_t number)
+{
+	const struct replicas_page *page = pages[number / PAGE_LISTS];
+
+	return page ? page->list[number % PAGE_LISTS] : NULL;
+}
+
+static inline void replicas_free(struct replicas_page **pages, uint32_t numbers)
+{
+	for (uint32_t i = 0; i < numbers / PAGE_LISTS; i++) {
+		if (!pages[i])
+			continue;
+		for (uint32_t j = 0; j < PAGE_LISTS; j++)
+			free(pages[i]->list[j]);
+		free(pages[i]);
+	}
+}
 
 /* BMv2's order: the rids in the order they first appear, the ports of one rid ascending. */
 static inline void replicas_sort(struct replicas *list)

@@ -79,8 +79,8 @@ struct pipeline {
 	uint32_t digests_used;
 	uint8_t *register_memory[REGISTER_GROUPS + 1];
 	uint8_t *registers[REGISTER_GROUPS + 1]; /* the same, from the first cache line on */
-	struct replicas *group[GROUPS];
-	struct replicas *session[SESSIONS];
+	struct replicas_page *groups[GROUPS / PAGE_LISTS];
+	struct replicas_page *sessions[SESSIONS / PAGE_LISTS];
 	uint64_t drops[DROP_REASONS];
 	struct csum_memo csum_memo; /* of a frame, or of the store of a level whose copies are in work */
 	struct collected collected;

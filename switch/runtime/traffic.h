@@ -114,7 +114,7 @@ static void run_egress(struct pipeline *p, unsigned int level, uint16_t port)
 	egress(p, k, &p->work[level].store);
 	k->flow.exit = false;
 	if (k->flow.clone_session) {
-		clones = p->session[k->flow.clone_session & (CLONE_REQUESTED - 1)];
+		clones = replicas_find(p->sessions, k->flow.clone_session & (CLONE_REQUESTED - 1));
 		if (!clones)
 			p->drops[DROP_NO_SESSION]++;
 		else if (level + 2 >= LEVELS)
@@ -160,7 +160,7 @@ static void replicate(struct pipeline *p, unsigned int level, const struct repli
 static void ingress_clone(struct pipeline *p, const uint8_t *frame, uint32_t len)
 {
 	struct packet *k = &p->work[0].packet;
-	const struct replicas *session = p->session[k->flow.clone_session & (CLONE_REQUESTED - 1)];
+	const struct replicas *session = replicas_find(p->sessions, k->flow.clone_session & (CLONE_REQUESTED - 1));
 	struct work *copy = &p->work[1];
 
 	if (!session) {
@@ -200,6 +200,7 @@ static void learn(struct pipeline *p, struct packet *k)
 static bool traffic_manager(struct pipeline *p, const uint8_t *frame, uint32_t len)
 {
 	struct packet *k = &p->work[0].packet;
+	const struct replicas *replicas;
 	uint64_t group;
 
 	k->flow.exit = false;
@@ -218,8 +219,9 @@ static bool traffic_manager(struct pipeline *p, const uint8_t *frame, uint32_t l
 	if (group) {
 		TRACE("multicast group %u\n", (unsigned int)group);
 		set_instance_type(k, REPLICATION);
-		if (group < GROUPS && p->group[group])
-			replicate(p, 0, p->group[group]);
+		replicas = group < GROUPS ? replicas_find(p->groups, group) : NULL;
+		if (replicas)
+			replicate(p, 0, replicas);
 		else
 			p->drops[DROP_NO_GROUP]++;
 		return false;

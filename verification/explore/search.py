@@ -8,6 +8,7 @@ the models. A scenario runs in virtual time, with the real timers, faults and re
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import time
@@ -112,8 +113,12 @@ def search(subject: Subject, seeds: range, processes: int, out: TextIO | None = 
 
 
 def _prepare(system: str, program: Path) -> None:
+    """Prepares a process of the pool. What lives as long as the process is not searched for garbage
+    again and again."""
     global _subject
     _subject = Subject(system, program)
+    assert _subject.compiled, "loaded before the first schedule"
+    gc.freeze()
 
 
 def _batches(seeds: range) -> Iterator[range]:

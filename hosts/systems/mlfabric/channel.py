@@ -19,7 +19,7 @@ from agglab.hosts.recovery import PENDING, PENDING_BYTES, Recovery, Timing, chec
 
 WINDOW = 16
 """The largest number of packets in flight."""
-NEVER_NS = 2**63 - 1
+AT_ONCE_NS, NEVER_NS = 0, 2**63 - 1
 
 SIGNATURES: library.Signatures = {
     "recovery_prepare": (None, [P, P]),
@@ -47,12 +47,10 @@ class Channel:
         self._packets: list[bytes] = [b""] * WINDOW
         self._waiting: deque[bytes] = deque()
         self._next = self._oldest = 0
-        self._has_changed = False
-        """Whether something has changed since `due` last looked for packets to send again."""
         self.in_flight = 0
         """The number of packets that wait for an acknowledgement."""
         self.deadline_ns = NEVER_NS
-        """The time at which `due` has something to send again, as of its last call."""
+        """The time from which `due` may have something to send."""
         self._heard_below = 0
         self._heard: set[int] = set()
 
@@ -61,11 +59,14 @@ class Channel:
     def put(self, payload: bytes) -> None:
         """Queues a payload. It is sent when the window has room."""
         self._waiting.append(payload)
+        self.deadline_ns = AT_ONCE_NS
 
     def due(self, now_ns: int) -> list[tuple[int, int, int, bytes]]:
         """Returns (number, attempt, time of the first sending, payload) of all packets to send
-        now."""
-        found = []
+        now. Returns an empty list before `deadline_ns`."""
+        found: list[tuple[int, int, int, bytes]] = []
+        if now_ns < self.deadline_ns:
+            return found
         while self._waiting and self._next < self._oldest + WINDOW:
             slot = self._next % WINDOW
             self._packets[slot] = self._waiting.popleft()
@@ -75,15 +76,11 @@ class Channel:
             found.append((self._next, 0, now_ns, self._packets[slot]))
             self._next += 1
             self.in_flight += 1
-            self._has_changed = True
-        if not self._has_changed and now_ns < self.deadline_ns:
-            return found
         return found + self._overdue(now_ns)
 
     def _overdue(self, now_ns: int) -> list[tuple[int, int, int, bytes]]:
         """Returns, in the form of `due`, the packets that must be sent again now."""
         found: list[tuple[int, int, int, bytes]] = []
-        self._has_changed = False
         self._recovery.deadline_ns = NEVER_NS
         count = self._native.recovery_repeat(
             self._address, self._pending_at, PENDING_BYTES, WINDOW, now_ns, self._due_at
@@ -106,7 +103,7 @@ class Channel:
         if trip_ns >= 0:
             self._native.recovery_sample(self._address, trip_ns)
         self.in_flight -= 1
-        self._has_changed = True
+        self.deadline_ns = AT_ONCE_NS
         while self._oldest < self._next and not self._pending[self._oldest % WINDOW]["waiting"]:
             self._oldest += 1
         return True

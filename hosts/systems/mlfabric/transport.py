@@ -69,9 +69,9 @@ class Transport:
         self._began = False
         self._incarnations: dict[int, int] = {}
         self._channels = [Channel(timing, hold_ns) for _ in self.peers]
-        self._once: list[tuple[int, bytes]] = []
+        self._once: list[tuple[int, bytes | bytearray]] = []
         self._repeats: dict[int, Repeat] = {}
-        self.outbox = _outbox([(0, bytes(self.longest_bytes))] * (4 * WINDOW), self.longest_bytes)
+        self._make_outbox(4 * WINDOW)
 
     def begin(self, now_ns: int) -> None:
         """Sets this process's incarnation number from the clock, at the first call only.
@@ -158,23 +158,43 @@ class Transport:
         """Returns the rows of the outbox to send now."""
         self.begin(now_ns)
         rows, self._once = self._once, []
-        self._repeats = {}
+        if self._repeats:
+            self._repeats = {}
         for peer, channel in enumerate(self._channels):
+            if now_ns < channel.deadline_ns:
+                continue
             for number, attempt, first_ns, payload in channel.due(now_ns):
                 if attempt:
                     self._repeats[len(rows)] = Repeat(None, number, first_ns)
                 numbered = bytearray(payload)
                 NUMBERED.pack_into(numbered, ATTEMPT_AT, attempt, self._incarnation, number)
-                rows.append((peer, bytes(numbered)))
-        if rows:
-            self.outbox = _outbox(rows, self.longest_bytes)
-        counters = self.counters
-        counters["sent"] += len(rows)
-        counters["bytes_sent"] += sum(wire.frame_bytes(len(payload)) for _, payload in rows)
+                rows.append((peer, numbered))
         if self._repeats:
+            counters = self.counters
             counters["retransmitted"] = sum(one.retransmitted for one in self._channels)
             counters["timeouts"] = sum(one.timeouts for one in self._channels)
-        return np.arange(len(rows), dtype=np.uint32)
+        return self._put_out(rows)
+
+    def _put_out(self, rows: Sequence[tuple[int, bytes | bytearray]]) -> NDArray[np.uint32]:
+        """Writes the packets (peer, payload) into the first rows of the outbox and counts them.
+        Returns these rows."""
+        if len(rows) > len(self._numbers):
+            self._make_outbox(2 * len(rows))
+        outbox, counters = self.outbox, self.counters
+        for row, (peer, payload) in enumerate(rows):
+            length, begin = len(payload), row * self.longest_bytes
+            self._frames[begin : begin + length] = payload
+            outbox.lengths[row], outbox.peers[row] = length, peer
+            counters["bytes_sent"] += wire.frame_bytes(length)
+        counters["sent"] += len(rows)
+        return self._numbers[: len(rows)]
+
+    def _make_outbox(self, rows: int) -> None:
+        """Makes an outbox with this number of rows."""
+        numbers = (np.zeros(rows, np.uint32) for _ in range(2))
+        self.outbox = Outbox(np.zeros((rows, self.longest_bytes), np.uint8), *numbers)
+        self._frames = memoryview(self.outbox.frames).cast("B")
+        self._numbers = np.arange(rows, dtype=np.uint32)
 
     def repeats(self, row: int) -> Repeat | None:
         """Returns facts about the packet in row `row` if it is sent again (Endpoint.repeats)."""
@@ -202,10 +222,3 @@ class Transport:
     @property
     def deadline_ns(self) -> int:
         return min((one.deadline_ns for one in self._channels), default=NEVER_NS)
-
-
-def _outbox(rows: Sequence[tuple[int, bytes]], longest_bytes: int) -> Outbox:
-    padded = b"".join(payload.ljust(longest_bytes, b"\0") for _, payload in rows)
-    frames = np.frombuffer(padded, np.uint8).reshape(len(rows), longest_bytes)
-    lengths = np.array([len(payload) for _, payload in rows], np.uint32)
-    return Outbox(frames, lengths, np.array([peer for peer, _ in rows], np.uint32))
