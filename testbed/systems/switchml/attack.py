@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from agglab.hosts import wire
+from agglab.hosts.bfloat16 import dtype_of
 from agglab.hosts.slots import KINDS
 from agglab.testbed.systems.summing.attack import Aim
 
@@ -12,7 +11,7 @@ from agglab.testbed.systems.summing.attack import Aim
 def forge(aim: Aim, result: int, overhead: int, wire_bits: int | None = None) -> bytes:
     """Returns a payload (see summing.attack.Forge), without values if there is no room. wire_bits:
     the bits of a value in the victim's contributions if they are narrow."""
-    values = KINDS[np.dtype(aim.victim.dtype)]
+    values = KINDS[dtype_of(aim.victim.dtype)]
     if wire_bits is not None and not result:  # the program takes both kinds of contributions
         values = aim.chance.choice((values, wire.NARROW[wire_bits]))
     kind = values if aim.aims() else aim.chance.choice(list(wire.Kind))
