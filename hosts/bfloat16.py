@@ -31,8 +31,8 @@ def name_of(dtype: np.dtype) -> str:
 
 
 def narrowed(values: NDArray[np.float32]) -> NDArray[np.void]:
-    """Returns the bfloat16 nearest to each float32, of the same shape. Of two that are equally near,
-    it is the one with an even fraction. What rounds to 2^128 becomes Inf."""
+    """Returns the bfloat16 nearest to each float32, of the same shape. Of two that are equally
+    near, it is the one with an even fraction. What rounds to 2^128 becomes Inf."""
     bits = values.view(np.uint32)
     rounded = (bits + np.uint32(0x7FFF) + (bits >> 16 & 1)) >> 16
     kept = np.where(np.isnan(values), bits >> 16 | QUIET, rounded)

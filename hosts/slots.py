@@ -79,7 +79,8 @@ class Job:
 
     def values_per_chunk(self, dtype: np.dtype) -> int:
         """Returns the number of values of type `dtype` in a packet. A lane holds two values
-        of float16 or bfloat16. With `wire_bits`, a lane holds the sums of one or more float32 values."""
+        of float16 or bfloat16. With `wire_bits`, a lane holds the sums of one or more float32
+        values."""
         if self.wire_bits is not None and dtype == np.float32:
             return wire.narrow_values(self.lanes, self.wire_bits)
         return self.lanes * wire.VALUE_BYTES // dtype.itemsize

@@ -75,7 +75,11 @@ def check(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
             yield f"{path}.dtype", what, f"the same type in all jobs, or float32 beside {types[0]}"
     lanes = scenario.switch.lanes
     if trust("switch.lanes") and lanes is not None and lanes % 2:
-        yield "switch.lanes", f"{lanes} is odd, but {types[0]} uses lanes in pairs", "an even number"
+        yield (
+            "switch.lanes",
+            f"{lanes} is odd, but {types[0]} uses lanes in pairs",
+            "an even number",
+        )
 
 
 def truth_of(tree: Tree, job: ActiveJob) -> TruthOf:

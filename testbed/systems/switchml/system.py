@@ -46,7 +46,9 @@ class SwitchML(Summing):
         "Take it for dense tensors where switches can sum: a link carries a tensor once in "
         "each direction, however many workers there are."
     )
-    abilities = Abilities(keys=frozenset(SHARED_KEYS), dtypes=("float32", "int32", *halves.PARAMETERS))
+    abilities = Abilities(
+        keys=frozenset(SHARED_KEYS), dtypes=("float32", "int32", *halves.PARAMETERS)
+    )
     endpoints = "agglab.hosts.systems.switchml"
     options = fixed_point.SwitchmlKeys
     host_counters = meanings(FIXED_POINT_COUNTERS)
