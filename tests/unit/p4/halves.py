@@ -24,7 +24,7 @@ from agglab.hosts.bfloat16 import BFLOAT16, narrowed, widened
 from agglab.switch import Pipeline
 
 ROOT = Path(__file__).resolve().parents[3]
-LANES = 8
+LANES = 6
 VALUES = 2 * LANES
 RESULT = 0x80
 PORTS = {2: (7, (2, 3)), 3: (1, (1, 2, 3))}
