@@ -46,8 +46,9 @@ class Reducer(Closing):
 
         int32 is summed modulo 2^32. A float32 result is within `hosts.quantise.error_bound` of the
         exact sum. float16 and bfloat16 (hosts.bfloat16.BFLOAT16) are summed exactly and then
-        rounded, by systems that can do this (docs/numbers.md). `out` takes the result and may be `array`. `sums` takes the integers that
-        the switch returned; it must be flat, contiguous and aligned.
+        rounded, by systems that can do this (docs/numbers.md). `out` takes the result and may be
+        `array`. `sums` takes the integers that the switch returned; it must be flat, contiguous and
+        aligned.
 
         Raises TypeError for other dtypes, and if `out` or `sums` is not a NumPy array. Raises
         ValueError if `out` or `sums` does not fit. Raises NotFinite for Inf, NaN and sums beyond
