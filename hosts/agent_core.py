@@ -25,6 +25,7 @@ from agglab.hosts.endpoint import Endpoint
 from agglab.hosts.errors import AllReduceError, ProgramFailed, RoundTimeout
 from agglab.hosts.own_worker import load_module
 from agglab.hosts.part import Part
+from agglab.hosts.workloads import Torch
 
 WAITING_MAX = 64
 
@@ -108,7 +109,9 @@ class AgentCore:
     def sums_integers(self) -> bool:
         """Whether the system converts floats to integers and sums these. The testbed then checks
         the integers too."""
-        return self._config.work.dtype == "float32" and getattr(self.system, "QUANTISES", False)
+        work = self._config.work
+        has_floats = work.dtype == "float32" or isinstance(work, Torch)
+        return has_floats and getattr(self.system, "QUANTISES", False)
 
     @property
     def part(self) -> Part:

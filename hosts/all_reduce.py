@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from agglab.common.contexts import Closing
 from agglab.hosts import wire
+from agglab.hosts.bfloat16 import name_of
 from agglab.hosts.driver import FIRST_TIMEOUT_MAX_S, Link, ReceiveCoalescing, run_round
 from agglab.hosts.endpoint import Address, Endpoint
 from agglab.hosts.errors import AllReduceError
@@ -44,9 +45,10 @@ class Reducer(Closing):
         """Returns the sum of `array` over all workers of the job, with the same shape and dtype.
 
         int32 is summed modulo 2^32. A float32 result is within `hosts.quantise.error_bound` of the
-        exact sum. float16 is summed exactly and then rounded, by systems that can do this
-        (docs/numbers.md). `out` takes the result and may be `array`. `sums` takes the integers that
-        the switch returned; it must be flat, contiguous and aligned.
+        exact sum. float16 and bfloat16 (hosts.bfloat16.BFLOAT16) are summed exactly and then
+        rounded, by systems that can do this (docs/numbers.md). `out` takes the result and may be
+        `array`. `sums` takes the integers that the switch returned; it must be flat, contiguous and
+        aligned.
 
         Raises TypeError for other dtypes, and if `out` or `sums` is not a NumPy array. Raises
         ValueError if `out` or `sums` does not fit. Raises NotFinite for Inf, NaN and sums beyond
@@ -178,7 +180,8 @@ class AllReducer(Reducer):
 def _check_dtype(array: NDArray, dtypes: Sequence[np.dtype]) -> None:
     if array.dtype not in dtypes:
         raise TypeError(
-            f"cannot reduce dtype {array.dtype}: convert to {' or '.join(map(str, dtypes))} "
+            f"cannot reduce dtype {name_of(array.dtype)}: convert to "
+            f"{' or '.join(map(name_of, dtypes))} "
             "(native byte order)"
         )
 

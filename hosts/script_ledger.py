@@ -11,18 +11,21 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
+from agglab.hosts.bfloat16 import name_of
+from agglab.hosts.workloads import DTYPES
+
 DIGEST_BYTES = 16
 REDUCTION = np.dtype(
     [
         ("elements", "i8"),
-        ("is_float", "i8"),
+        ("dtype", "i8"),
         ("begin_ns", "i8"),
         ("end_ns", "i8"),
         ("digest", "u1", (DIGEST_BYTES,)),
     ]
 )
-"""One reduction. elements: the number of values. is_float: 1 if they are float32, 0 if they are
-int32. digest: BLAKE2b of the result's bytes."""
+"""One reduction. elements: the number of values. dtype: their type, as an index in
+`DTYPES`. digest: BLAKE2b of the result's bytes."""
 FIRST = 2
 """The number of first reductions that are always in the sample."""
 ONE_IN = 8
@@ -51,7 +54,7 @@ class Ledger:
 
     def __init__(self, key: str) -> None:
         self._chance = Random(f"{key}/sample")
-        self._rows: list[tuple[int, bool, int, int, bytes]] = []
+        self._rows: list[tuple[int, int, int, int, bytes]] = []
         self._sample: dict[str, NDArray] = {}
         self._sampled_bytes = 0
         self._samples_next = True
@@ -65,10 +68,8 @@ class Ledger:
     def rows(self) -> NDArray[np.void]:
         """The reductions so far, as an array of dtype REDUCTION and shape (reductions,)."""
         rows = np.zeros(len(self._rows), REDUCTION)
-        for row, (elements, is_float, begin_ns, end_ns, digest) in zip(
-            rows, self._rows, strict=True
-        ):
-            row["elements"], row["is_float"] = elements, is_float
+        for row, (elements, dtype, begin_ns, end_ns, digest) in zip(rows, self._rows, strict=True):
+            row["elements"], row["dtype"] = elements, dtype
             row["begin_ns"], row["end_ns"] = begin_ns, end_ns
             row["digest"] = np.frombuffer(digest, np.uint8)
         return rows
@@ -87,12 +88,12 @@ class Ledger:
         end_ns: int,
     ) -> None:
         """Adds a reduction that has ended. values: the input, or None if the reduction is not in
-        the sample. result: a flat array of int32 or float32. sums: the integers that crossed the
-        network, or None if the endpoint does not return them."""
+        the sample. result: a flat array of one of the types in `DTYPES`. sums: the integers that
+        crossed the network, or None if the endpoint does not return them."""
         number = len(self._rows)
         digest = hashlib.blake2b(result.tobytes(), digest_size=DIGEST_BYTES).digest()
-        is_float = result.dtype == np.float32
-        self._rows.append((result.size, is_float, begin_ns, end_ns, digest))
+        dtype = DTYPES.index(name_of(result.dtype))
+        self._rows.append((result.size, dtype, begin_ns, end_ns, digest))
         if values is not None:
             given = {INPUT: values, RESULT: result, SUMS: sums}
             for what, array in given.items():

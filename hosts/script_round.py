@@ -18,7 +18,7 @@ from agglab.hosts.errors import AllReduceError, ProgramFailed
 from agglab.hosts.part import Part
 from agglab.hosts.script_ledger import OUTCOME, ROWS, Ledger
 from agglab.hosts.script_process import Script, environment
-from agglab.hosts.training.service import Service, Terms
+from agglab.hosts.training.service import DTYPES, Service, Terms
 from agglab.hosts.workloads import Torch
 
 REPORTS_MAX = 200_000
@@ -95,7 +95,8 @@ class ScriptRound:
 
     def _terms(self) -> Terms:
         part = self._part
-        return Terms(part.rank, part.workers, self._work.elements, part.bind[0])
+        taken = dict.fromkeys((*DTYPES, self._work.dtype))
+        return Terms(part.rank, part.workers, self._work.elements, part.bind[0], tuple(taken))
 
     def _start(self, path: str) -> Script:
         own = environment(self._part, self._key, path)

@@ -1,5 +1,6 @@
 """The common part of workers whose switches sum in slots: the settings on which the workers of a
-job agree, and their error messages. This module imports only errors.py, quantise.py and wire.py."""
+job agree, and their error messages. This module imports only bfloat16.py, errors.py,
+quantise.py and wire.py."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agglab.hosts import quantise, wire
+from agglab.hosts.bfloat16 import BFLOAT16, name_of
 from agglab.hosts.errors import NotFinite, RoundTimeout, ShapeMismatch, check_range
 from agglab.hosts.wire import Kind, Shape
 
@@ -17,10 +19,11 @@ KINDS = {
     np.dtype(np.int32): Kind.INT32,
     np.dtype(np.float32): Kind.SCALED,
     np.dtype(np.float16): Kind.HALF,
+    BFLOAT16: Kind.BFLOAT,
 }
 """The kind of the contributions of each type, unless they are narrow."""
 DTYPES: Mapping[int, str] = {
-    **{kind: str(dtype) for dtype, kind in KINDS.items()},
+    **{kind: name_of(dtype) for dtype, kind in KINDS.items()},
     **{kind: f"float32 (as {bits} bits)" for bits, kind in wire.NARROW.items()},
 }
 DETAILS = {name: name for name in ("lanes", "window", "workers")} | {"round": "round (modulo 256)"}
@@ -75,8 +78,9 @@ class Job:
         return KINDS[dtype]
 
     def values_per_chunk(self, dtype: np.dtype) -> int:
-        """Returns the number of values of type `dtype` in a packet. A lane holds two float16
-        values. With `wire_bits`, a lane holds the sums of one or more float32 values."""
+        """Returns the number of values of type `dtype` in a packet. A lane holds two values
+        of float16 or bfloat16. With `wire_bits`, a lane holds the sums of one or more float32
+        values."""
         if self.wire_bits is not None and dtype == np.float32:
             return wire.narrow_values(self.lanes, self.wire_bits)
         return self.lanes * wire.VALUE_BYTES // dtype.itemsize

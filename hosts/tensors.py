@@ -4,7 +4,7 @@ the job, the rank and the round.
 Inputs differ between ranks and between positions. So the sum is wrong if a worker was added twice
 or a chunk was put at the wrong place. Floats look like gradients: they have both signs and
 magnitudes from 2^-39 to 2, and some blocks are zero at one worker or at all workers. This module
-imports only NumPy.
+imports only bfloat16.py.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+
+from agglab.hosts.bfloat16 import BFLOAT16, cast, dtype_of
 
 BLOCK = 4096
 """The number of values in a block. The values of a block share the upper bits of their exponents,
@@ -82,17 +84,17 @@ def make_tensor(
     sparsity: Sparsity | None = None,
 ) -> NDArray:
     """Returns `elements` values of worker `rank`'s input, from position `start` on: a flat array of
-    int32, float32 or float16.
+    int32, float32, float16 or bfloat16.
 
-    int32 covers the whole range. float16 has the float32 values of the same input, rounded; some of
-    them are subnormal. Raises TypeError for other dtypes.
+    int32 covers the whole range. float16 and bfloat16 have the float32 values of the same input,
+    rounded; some of those of float16 are subnormal. Raises TypeError for other dtypes.
     """
-    dtype = np.dtype(dtype)
-    if dtype == np.float16:
+    dtype = dtype_of(dtype)
+    if dtype in (np.dtype(np.float16), BFLOAT16):
         wide = make_tensor(seed, job, rank, round, elements, np.float32, start, sparsity)
-        return wide.astype(np.float16)
+        return cast(wide, dtype)
     if dtype not in (np.dtype(np.int32), np.dtype(np.float32)):
-        raise TypeError(f"no tensors of dtype {dtype}: int32, float32 or float16")
+        raise TypeError(f"no tensors of dtype {dtype}: int32, float32, float16 or bfloat16")
     first = start // BLOCK
     blocks = -(-(start + elements) // BLOCK) - first
     # Of a single block, only what is asked for is made; an output of the generator has two values.

@@ -41,6 +41,7 @@ class Kind(enum.IntEnum):
     NARROW16 = 4
     NARROW8 = 5
     NARROW4 = 6
+    BFLOAT = 7
 
 
 NARROW = {16: Kind.NARROW16, 8: Kind.NARROW8, 4: Kind.NARROW4}

@@ -143,9 +143,10 @@ class Worker:
     ) -> None:
         """Starts a round: sums `values` over all workers into `out`. The round before must be done.
 
-        `values` is flat, contiguous and aligned, of int32, float32 or float16. `out` has the same
-        shape and dtype and may be `values` itself. `sums` takes the integers that the switch
-        returned. The three arrays belong to the worker until the round is done.
+        `values` is flat, contiguous and aligned, of int32, float32, float16 or
+        bfloat16.BFLOAT16. `out` has the same shape and dtype and may be `values` itself. `sums`
+        takes the integers that the switch returned. The three arrays belong to the worker until the
+        round is done.
         """
         assert self.done, "a round is under way"
         self._state.chunks = self.rounds.begin(values, out, sums)

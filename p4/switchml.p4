@@ -1,14 +1,16 @@
 // SwitchML-style aggregation (docs/protocol.md): a pool of slots, each with two sets, sums one chunk a slot over the
 // children of this switch in a job: workers, or switches below. A switch with a parent sends its partial sum up and
 // hands the final sum down. Compile-time parameters: LANES (32-bit values a packet carries), SLOTS (slots of all jobs),
-// FLOAT16 (defined: it sums halves too, two a lane), WIRE_BITS (defined: it takes contributions of so many bits a value).
+// FLOAT16 or BFLOAT16 (defined: it sums floats of 16 bits too, two a lane), WIRE_BITS (defined: it takes contributions of
+// so many bits a value).
 //
 // BMv2 locks registers for one action at a time and ignores @atomic, so all aggregation state lives in ingress and each
 // register is read, changed and written within one action.
 #include <core.p4>
 #include <v1model.p4>
 
-#ifdef FLOAT16
+#if defined(FLOAT16) || defined(BFLOAT16)
+#define HALVES
 #include "include/lanes.p4"
 #include "include/half.p4"
 #endif
@@ -72,9 +74,9 @@ parser SwitchmlParser(packet_in packet, out headers_t hdr, inout metadata_t meta
             SCALED: parse_values;
             INT32 | RESULT: parse_values;
             SCALED | RESULT: parse_values;
-#ifdef FLOAT16
-            HALF: parse_halves;
-            HALF | RESULT: parse_halves;
+#ifdef HALVES
+            HALVES_KIND: parse_halves;
+            HALVES_KIND | RESULT: parse_halves;
 #endif
 #ifdef WIRE_BITS
             NARROW: parse_narrow;
@@ -95,7 +97,7 @@ parser SwitchmlParser(packet_in packet, out headers_t hdr, inout metadata_t meta
         transition accept;
     }
 
-#ifdef FLOAT16
+#ifdef HALVES
     state parse_halves {
         packet.extract(hdr.halves);
         transition accept;
@@ -135,7 +137,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
     register<shape_t>(CELLS)   largest_shapes;
 #define WORD_REGISTER(name, bits) register<bit<bits>>(CELLS) sum_##name;
     EACH_WORD(WORD_REGISTER)
-#ifdef FLOAT16
+#ifdef HALVES
     register<bit<64>>(CELLS * HALF_CELLS) halves;
     HALF_LOCALS
 #endif
@@ -292,8 +294,12 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
         EACH_WORD(GET)
     }
 
-#ifdef FLOAT16
-    // Add to what the cell holds, or replace it if the cell is fresh.
+#ifdef HALVES
+    action clear_halves() {
+        first_half = meta.cell * HALF_CELLS;
+        EACH_QUAD(CLEAR_QUAD)
+    }
+
     action take_halves() {
         first_half = meta.cell * HALF_CELLS;
         EACH_QUAD(TAKE_QUAD)
@@ -346,7 +352,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
 #endif
         // A packet of an unknown kind, or of a wrong length where a kind has another one on arrival, has no body here.
         bool has_body = hdr.values.isValid() || hdr.opening.isValid();
-#ifdef FLOAT16
+#ifdef HALVES
         has_body = has_body || hdr.halves.isValid();
 #endif
         if (meta.all_workers == 0
@@ -358,7 +364,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
             || hdr.aggregation.slot >= meta.slots
             || meta.cell >= CELLS
             || (hdr.values.isValid() && hdr.ipv4.total_len != VALUES_LENGTH)
-#ifdef FLOAT16
+#ifdef HALVES
             || (hdr.halves.isValid() && hdr.ipv4.total_len != VALUES_LENGTH)
 #endif
             || (hdr.opening.isValid() && hdr.ipv4.total_len != OPENING_LENGTH)
@@ -439,9 +445,12 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
                 }
             }
         }
-#ifdef FLOAT16
+#ifdef HALVES
         // Each is called once, because every call copies its code. A partial sum is rounded before it goes up, too.
         if (hdr.halves.isValid() && meta.counted) {
+            if (meta.before == 0) {
+                clear_halves();
+            }
             take_halves();
         }
         if (hdr.halves.isValid() && meta.answered) {
@@ -522,7 +531,7 @@ control SwitchmlDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.aggregation);
         packet.emit(hdr.opening);
         packet.emit(hdr.values);
-#ifdef FLOAT16
+#ifdef HALVES
         packet.emit(hdr.halves);
 #endif
     }

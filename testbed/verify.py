@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from agglab.hosts.bfloat16 import dtype_of, name_of, numbers
 from agglab.testbed.received import Received
 from agglab.testbed.systems.base import Truth, TruthOf
 
@@ -120,11 +121,11 @@ def _fitting(
     arrays, misfits = [], []
     for rank, one in enumerate(received):
         for what, array in one.claims(with_sums):
-            wanted = np.dtype("int32" if what == "sum" else dtype)
+            wanted = dtype_of("int32" if what == "sum" else dtype)
             if array is not None and (array.dtype, array.shape) == (wanted, (elements,)):
                 arrays.append(Judged(rank, what, array))
                 continue
-            expected, got = f"{wanted} of {elements}", _described(array)
+            expected, got = f"{name_of(wanted)} of {elements}", _described(array)
             first = WrongValue(what, rank, None, expected, got)
             misfits.append(_wrong(what, elements, first, not with_sums))
     return arrays, misfits
@@ -133,7 +134,7 @@ def _fitting(
 def _described(array: Array | None) -> str:
     if array is None:
         return "nothing"
-    return f"{array.dtype} of {' x '.join(map(str, array.shape)) or 'no dimension'}"
+    return f"{name_of(array.dtype)} of {' x '.join(map(str, array.shape)) or 'no dimension'}"
 
 
 def _wrong(what: str, count: int, first: WrongValue, result_is_sum: bool) -> Verdict:
@@ -179,7 +180,8 @@ def _compare(one: Judged, truth: Truth) -> Verdict:
         if not places.size:
             return Verdict()
         at = int(places[0])
-        first = WrongValue(one.what, one.rank, at, wanted[at].item(), one.array[at].item())
+        expected, got = (numbers(a[at : at + 1])[0].item() for a in (wanted, one.array))
+        first = WrongValue(one.what, one.rank, at, expected, got)
         return _wrong(one.what, places.size, first, truth.allowed is None)
     distance = np.abs(one.array.astype(np.float64) - truth.values)
     # Not `distance > allowed`, which no NaN is.

@@ -20,12 +20,18 @@ static int is_scaled(const struct worker *w)
 	return w->kind == WIRE_SCALED || narrow_bits(w->kind);
 }
 
-/* A lane holds two values of half precision, one or more sums of narrow integers, one value of any other type. */
+/* Whether a packet of this kind carries floats of 16 bits, which the switch adds as they are. */
+static int is_halves(uint32_t kind)
+{
+	return kind == WIRE_HALF || kind == WIRE_BFLOAT;
+}
+
+/* A lane holds two floats of 16 bits, one or more sums of narrow integers, one value of any other type. */
 static uint64_t values_per_chunk(const struct worker *w)
 {
 	if (narrow_bits(w->kind))
 		return narrow_values(w->lanes, narrow_bits(w->kind));
-	return w->kind == WIRE_HALF ? 2 * (uint64_t)w->lanes : w->lanes;
+	return is_halves(w->kind) ? 2 * (uint64_t)w->lanes : w->lanes;
 }
 
 static uint64_t first_element(const struct worker *w, uint32_t chunk)
@@ -131,7 +137,7 @@ static void prepare(struct worker *w, uint32_t index)
 	slot->length = WIRE_HEADER_BYTES + body_bytes(w, slot->kind);
 	if (slot->kind == WIRE_OPENING)
 		shapes_put(&w->shapes, frame + WIRE_HEADER_BYTES);
-	else if (slot->kind == WIRE_HALF)
+	else if (is_halves(slot->kind))
 		put_halves(w, slot, (uint16_t *)(frame + WIRE_HEADER_BYTES));
 	else if (narrow_bits(slot->kind))
 		put_narrow(w, slot, frame + WIRE_HEADER_BYTES);
@@ -181,7 +187,7 @@ static void take_values(struct worker *w, const struct slot *slot, const uint8_t
 	uint64_t first = first_element(w, slot->chunk), count = chunk_elements(w, slot->chunk);
 	uint8_t exponent = w->exponents[slot->chunk];
 
-	if (w->kind == WIRE_HALF) {
+	if (is_halves(w->kind)) {
 		turn_halves((const uint16_t *)payload, count, (uint16_t *)w->out + first);
 	} else if (w->kind == WIRE_INT32) {
 		copy_in_wire_order(payload, count, (uint32_t *)w->out + first);
@@ -214,7 +220,7 @@ static int well_formed(const struct worker *w, const struct wire_header *header,
 {
 	uint32_t kind = header->kind ^ WIRE_RESULT;
 
-	return header->version == WIRE_VERSION && kind <= WIRE_HALF &&
+	return header->version == WIRE_VERSION && (kind <= WIRE_HALF || kind == WIRE_BFLOAT) &&
 	       length == WIRE_HEADER_BYTES + body_bytes(w, (uint8_t)kind) &&
 	       be16toh(header->job) == w->job && be16toh(header->slot) < w->window;
 }

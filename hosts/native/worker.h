@@ -37,7 +37,7 @@ struct worker {
 	uint32_t *queue; /* slots to send, in order */
 	uint64_t frame_stride;
 
-	const void *values; /* float, int32_t or half precision; may be the same memory as out */
+	const void *values; /* float, int32_t or floats of 16 bits; may be the same memory as out */
 	void *out;
 	int32_t *sums;      /* the integer sums, or NULL */
 	uint8_t *exponents; /* agreed, one a chunk */

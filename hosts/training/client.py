@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from agglab.hosts.bfloat16 import dtype_of
 from agglab.hosts.training import protocol
 from agglab.hosts.training.environment import SOCKET
 from agglab.hosts.training.pool import Pool
@@ -157,7 +158,7 @@ class Client:
 
     def _place(self, slot: int, piece: Piece) -> NDArray:
         return np.frombuffer(
-            self._memory, piece.dtype, piece.elements, slot * self.terms.slot_bytes
+            self._memory, dtype_of(piece.dtype), piece.elements, slot * self.terms.slot_bytes
         )
 
     # The thread that hears.

@@ -21,9 +21,8 @@ from typing import Any, ClassVar, TypeVar
 
 VERSION = 1
 MESSAGE_BYTES_MAX = 65536
-ITEM_BYTES = {"float32": 4, "int32": 4, "float16": 2}
-"""The types of values that a service may reduce, with the bytes of a value. NumPy has no bfloat16,
-so bfloat16 travels as float32."""
+ITEM_BYTES = {"float32": 4, "int32": 4, "float16": 2, "bfloat16": 2}
+"""The types of values that a service may reduce, with the bytes of a value."""
 LARGEST_ITEM_BYTES = 4
 SLOTS_MAX = 64
 NAME_CHARACTERS_MAX = 64

@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from agglab.hosts.bfloat16 import dtype_of
 from agglab.hosts.errors import AllReduceError, NotFinite
 from agglab.hosts.training import protocol
 from agglab.hosts.training.protocol import ProtocolError
@@ -37,6 +38,8 @@ SLOTS = 2
 """The number of slots. The script fills or empties one slot while the other is reduced."""
 BACKLOG = 8
 
+DTYPES = ("float32", "int32")
+"""The types that every system takes."""
 ReduceCall = Callable[[NDArray, NDArray], object]
 """A callable reduce(values, out). It puts the sum of `values`, a flat array, over all ranks into
 `out`, which is `values` itself. Raises AllReduceError."""
@@ -55,7 +58,7 @@ class Terms:
     workers: int
     elements: int
     address: str
-    dtypes: tuple[str, ...] = ("float32", "int32")
+    dtypes: tuple[str, ...] = DTYPES
 
     def welcome(self) -> protocol.Welcome:
         """Returns the Welcome message with these facts."""
@@ -205,7 +208,7 @@ class Service:
         if asked.dtype not in terms.dtypes:
             raise ProtocolError(f"reduce: {asked.dtype} is none of {', '.join(terms.dtypes)}")
         start = asked.slot * terms.slot_bytes
-        return np.frombuffer(self._memory, asked.dtype, asked.elements, start)
+        return np.frombuffer(self._memory, dtype_of(asked.dtype), asked.elements, start)
 
     def _tell(self, message: protocol.Message) -> None:
         if self._script is not None and not _send(self._script, protocol.pack(message)):

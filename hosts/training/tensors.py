@@ -6,9 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from agglab.hosts.bfloat16 import BFLOAT16
 from agglab.hosts.training.client import Piece
 
 CARRIED = {
@@ -107,13 +109,13 @@ def _cut(flats: Sequence[_Flat], most: int) -> Iterator[list[_Span]]:
 
 def _piece(spans: Sequence[_Span], dtype: str, divide_by: int) -> Piece:
     def fill(slot: NDArray) -> None:
-        place, at = torch.from_numpy(slot), 0
+        place, at = _tensor(slot), 0
         for flat, start, end in spans:
             place[at : at + end - start].copy_(flat.read(start, end))
             at += end - start
 
     def drain(slot: NDArray) -> None:
-        sums, at = torch.from_numpy(slot), 0
+        sums, at = _tensor(slot), 0
         if divide_by > 1:
             sums.div_(divide_by)
         for flat, start, end in spans:
@@ -121,3 +123,10 @@ def _piece(spans: Sequence[_Span], dtype: str, divide_by: int) -> Piece:
             at += end - start
 
     return Piece(sum(end - start for _, start, end in spans), dtype, fill, drain)
+
+
+def _tensor(slot: NDArray) -> Any:
+    """Returns a tensor in the memory of an array."""
+    if slot.dtype == BFLOAT16:
+        return torch.from_numpy(slot.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(slot)

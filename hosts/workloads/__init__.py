@@ -1,6 +1,6 @@
 """The kinds of workload, each in one module. A kind defines the inputs and the room for results of
 a job's workers, for every system. testbed/workloads/ has the testbed's part of each kind. Of the
-rest of `hosts`, these modules import only tensors.py."""
+rest of `hosts`, these modules import only bfloat16.py and tensors.py."""
 
 from __future__ import annotations
 
@@ -29,10 +29,13 @@ Iterated = Layers | Sgd
 """The kinds of workload whose round consists of several all-reduces, one after the other
 (hosts/iteration.py)."""
 
-DTYPES = ("int32", "float32", "float16")
+PLAIN_DTYPES = ("int32", "float32", "float16")
+DTYPES = (*PLAIN_DTYPES, "bfloat16")
+"""The types of values. NumPy computes with the plain ones."""
 
 __all__ = [
     "KINDS",
+    "PLAIN_DTYPES",
     "AsyncSgd",
     "Calls",
     "Dense",

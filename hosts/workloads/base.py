@@ -36,7 +36,7 @@ class Work(Protocol):
 
     @property
     def dtype(self) -> str:
-        """The type of the values: int32, float32 or float16."""
+        """The type of the values: int32, float32, float16 or bfloat16."""
 
     def inputs(self, key: InputKey) -> NDArray[Any]:
         """Returns one worker's input of one round. The array is flat, contiguous and aligned. It is

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from agglab.hosts.bfloat16 import cast, dtype_of, numbers
 from agglab.hosts.workloads.base import InputKey
 from agglab.hosts.workloads.dense import Dense
 from agglab.hosts.workloads.layers import Bucket
@@ -91,7 +92,7 @@ class Sgd:
         return self._examples(seed, job, (HELD_OUT,), HELD_OUT_EXAMPLES)
 
     def room(self, inputs: NDArray[Any]) -> NDArray[Any]:
-        return np.full(self.elements, 1, self.dtype)
+        return np.full(self.elements, 1, dtype_of(self.dtype))
 
     def examples_of(self, step: int, inputs: NDArray[Any]) -> NDArray[Any]:
         """Returns the examples of one step. inputs: all examples of the worker."""
@@ -115,12 +116,13 @@ class Sgd:
         back = np.where(hidden > 0, chances @ second.T, 0.0)
         parts = (x.T @ back, back.sum(axis=0), hidden.T @ chances, chances.sum(axis=0))
         assert parts[0].shape == first.shape
-        return np.concatenate([part.reshape(-1) for part in parts]).astype(self.dtype)
+        flat = np.concatenate([part.reshape(-1) for part in parts])
+        return cast(flat, dtype_of(self.dtype))
 
     def moved(self, model: Array, summed: NDArray[Any], workers: int) -> Array:
         """Returns the model after a step. model: the model before it. summed: the sum of the
         gradients of `workers` workers."""
-        after: Array = model - self.rate / workers * summed.astype(np.float64)
+        after: Array = model - self.rate / workers * numbers(summed).astype(np.float64)
         return after
 
     def judged(self, model: Array, examples: NDArray[Any]) -> tuple[float, float]:

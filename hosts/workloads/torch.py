@@ -17,21 +17,22 @@ from agglab.hosts.workloads.base import InputKey
 class Torch:
     """One run of a training script (base.Work). script: the path of the script. arguments: its
     command-line arguments. elements: the largest number of values in one reduction; larger tensors
-    are reduced in parts."""
+    are reduced in parts. dtype: a type of 16 bits that the system takes besides float32 and int32,
+    or float32 if there is none."""
 
     kind: ClassVar = "torch"
     in_place: ClassVar = False
-    dtype: ClassVar = "float32"
     elements: int
     script: str
     arguments: Sequence[str] = ()
+    dtype: str = "float32"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "arguments", tuple(self.arguments))  # JSON makes lists of them
 
     def inputs(self, key: InputKey) -> NDArray[Any]:
         """Returns an empty array, because the script computes a worker's inputs itself."""
-        return np.zeros(0, self.dtype)
+        return np.zeros(0, np.float32)
 
     def room(self, inputs: NDArray[Any]) -> NDArray[Any]:
-        return np.zeros(0, self.dtype)
+        return np.zeros(0, np.float32)

@@ -9,6 +9,11 @@ const bit<8> SCALED  = 1;
 const bit<8> OPENING = 2;
 #ifdef FLOAT16
 const bit<8> HALF    = 3;
+#define HALVES_KIND HALF
+#endif
+#ifdef BFLOAT16
+const bit<8> BFLOAT  = 7;
+#define HALVES_KIND BFLOAT
 #endif
 
 struct headers_t {
@@ -20,7 +25,7 @@ struct headers_t {
     aggregation_t   aggregation;
     opening_t       opening;
     values_t        values;
-#ifdef FLOAT16
+#ifdef HALVES
     halves_t        halves;
 #endif
 #ifdef WIRE_BITS
@@ -28,7 +33,7 @@ struct headers_t {
 #endif
 }
 
-#ifdef FLOAT16
+#ifdef HALVES
 #define UDP_CHECKED { HEADERS_CHECKED, BODY_CHECKED EACH_QUAD(QUAD_CHECKED) }
 #elif defined(WIRE_BITS)
 #define UDP_CHECKED { HEADERS_CHECKED, BODY_CHECKED EACH_WORD(NARROW_CHECKED) }

@@ -412,9 +412,10 @@ class Workload:
     )
     dtype: str = key(
         "dtype",
-        Choice(("float32", "int32", "float16")),
+        Choice(("float32", "int32", "float16", "bfloat16")),
         "float32",
-        "type of the values; sums of int32 are exact, those of float16 are exact and then rounded",
+        "type of the values; sums of int32 are exact, those of float16 and bfloat16 are exact and "
+        "then rounded",
     )
     rounds: int = key("rounds", Whole(1, 10_000), 3, "number of rounds, one after the other")
     warmup: int = key(

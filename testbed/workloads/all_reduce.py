@@ -10,7 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from agglab.hosts import own_worker
-from agglab.hosts.workloads import Dense, Embedding, InputKey, Layers, Sparse, Torch, Work
+from agglab.hosts.workloads import (
+    PLAIN_DTYPES,
+    Dense,
+    Embedding,
+    InputKey,
+    Layers,
+    Sparse,
+    Torch,
+    Work,
+)
 from agglab.hosts.workloads.layers import BucketOf
 from agglab.testbed.received import Received
 from agglab.testbed.systems.base import ActiveJob, ResolvedScenario
@@ -83,6 +92,7 @@ class SparseAllReduce(AllReduce):
 
 class EmbeddingAllReduce(AllReduce):
     kind = Embedding.kind
+    dtypes = PLAIN_DTYPES
     keys = ("width", "tokens", "row_order")
 
     def work(self, section: Section, workers: int) -> Embedding:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from agglab.hosts.workloads import InputKey, PushPull, Work
+from agglab.hosts.workloads import PLAIN_DTYPES, InputKey, PushPull, Work
 from agglab.hosts.workloads.push_pull import PYTHON
 from agglab.testbed.received import Received
 from agglab.testbed.systems.base import ActiveJob, Array, ResolvedScenario, Truth
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 class PushesAndPulls(Workload):
     kind = PushPull.kind
+    dtypes = PLAIN_DTYPES
     keys = ("source", "exponent", "vocabulary", "drift")
 
     def work(self, section: Section, workers: int) -> PushPull:

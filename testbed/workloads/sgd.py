@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from agglab.hosts.bfloat16 import dtype_of, name_of, numbers
 from agglab.hosts.workloads import InputKey, Sgd, Work
 from agglab.hosts.workloads.layers import Bucket
 from agglab.testbed.received import Received
@@ -34,7 +35,7 @@ class SynchronousTraining(Workload):
     keys = ("steps", "features", "hidden", "classes", "batch", "learning_rate", "compute_s", "goal")
     free = ("goal",)
     unread = ("elements", "worker")
-    dtypes = ("float32", "float16")
+    dtypes = ("float32", "float16", "bfloat16")
     unpredictable = "what {} sums depends on its model"
     metrics = {  # noqa: RUF012
         "training.parameters": "values of the model, and of each gradient",
@@ -130,15 +131,15 @@ def _unlike(work: Sgd, received: Mapping[int, Received]) -> list[WrongValue]:
     first: Array | None = None
     for rank, one in received.items():
         found = one.result
-        if found is None or (found.dtype, found.shape) != (np.dtype(work.dtype), (work.elements,)):
-            got = "nothing" if found is None else f"{found.dtype} of {found.size}"
+        if found is None or (found.dtype, found.shape) != (dtype_of(work.dtype), (work.elements,)):
+            got = "nothing" if found is None else f"{name_of(found.dtype)} of {found.size}"
             expected = f"{work.dtype} of {work.elements}"
             wrong.append(WrongValue("result", rank, None, expected, got))
         elif first is None:
             first = found
         elif found.tobytes() != first.tobytes():
             at = int(np.flatnonzero(found != first)[0]) if (found != first).any() else 0
-            pair = first[at].item(), found[at].item()
+            pair = numbers(first)[at].item(), numbers(found)[at].item()
             wrong.append(WrongValue("result", rank, at, *pair))
     if not received:
         wrong.append(WrongValue("result", 0, None, "sums of a training", "nothing"))

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from agglab.hosts.bfloat16 import dtype_of
 from agglab.hosts.script_ledger import INPUT, OUTCOME, REDUCTION, RESULT, SUMS, sample_name
-from agglab.hosts.workloads import Dense, Torch, Work
+from agglab.hosts.workloads import DTYPES, Dense, Torch, Work
 from agglab.testbed.received import Received
 from agglab.testbed.systems.base import ActiveJob, ResolvedScenario
 from agglab.testbed.verify import Verdict, WrongValue, combine, verify
@@ -35,7 +36,8 @@ Array = npt.NDArray[Any]
 class TrainingScript(Workload):
     kind = Torch.kind
     keys = ("script", "arguments")
-    unread = ("dtype", "worker")
+    unread = ("worker",)
+    dtypes = ("float32", "float16", "bfloat16")
     clocks = ("mininet",)
     made_of = Dense.kind
     unpredictable = "what {} reduces its script decides"
@@ -65,7 +67,7 @@ class TrainingScript(Workload):
     }
 
     def work(self, section: Section, workers: int) -> Torch:
-        return Torch(section.elements, section.script, tuple(section.arguments))
+        return Torch(section.elements, section.script, tuple(section.arguments), section.dtype)
 
     def facts(self, work: Work) -> Mapping[str, Any]:
         assert isinstance(work, Torch)
@@ -164,13 +166,13 @@ def _unlike_results(trainings: Mapping[int, Training]) -> Iterator[WrongValue]:
         if len(theirs) != len(ours):
             yield WrongValue("reductions", rank, None, f"{len(ours)}", f"{len(theirs)}")
         for number, (a, b) in enumerate(zip(ours, theirs, strict=False)):
-            same = all(np.array_equal(a[n], b[n]) for n in ("elements", "is_float", "digest"))
+            same = all(np.array_equal(a[n], b[n]) for n in ("elements", "dtype", "digest"))
             if not same:
                 yield WrongValue("reduction", rank, number, _described(a), _described(b))
 
 
 def _described(row: np.void) -> str:
-    dtype = "float32" if row["is_float"] else "int32"
+    dtype = DTYPES[row["dtype"]]
     return f"{dtype} of {row['elements']} with hash {row['digest'].tobytes().hex()[:16]}"
 
 
@@ -200,10 +202,10 @@ def _one_sampled(
     resolved: ResolvedScenario, job: ActiveJob, trainings: Mapping[int, Training], number: int
 ) -> Verdict:
     row = trainings[min(trainings)].reductions[number]
-    elements, dtype = int(row["elements"]), "float32" if row["is_float"] else "int32"
+    elements, dtype = int(row["elements"]), DTYPES[row["dtype"]]
     given = [trainings[rank].arrays.get(sample_name(INPUT, number)) for rank in job.members]
     for rank, values in zip(job.members, given, strict=True):
-        if values is None or (values.dtype, values.size) != (np.dtype(dtype), elements):
+        if values is None or (values.dtype, values.size) != (dtype_of(dtype), elements):
             missing = WrongValue("reduction", rank, number, "a sample of it", "none")
             return Verdict(1, 1, missing)
     # The system treats it as a round with this number of values.

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from agglab.hosts.bfloat16 import dtype_of
 from agglab.testbed.plan import Tree
 from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.scenario.jobs import Job
@@ -57,7 +58,7 @@ def bounds(resolved: ResolvedScenario, job: Job, tree: Tree, load: Load, sizes: 
     """Returns the bounds of a job that is alone on the network. Each link carries its bytes once in
     each direction."""
     graph = resolved.graph
-    plain = Widths(np.dtype(job.dtype).itemsize, sizes.full(resolved.lanes))
+    plain = Widths(dtype_of(job.dtype).itemsize, sizes.full(resolved.lanes))
     widths = defaultdict(lambda: plain, load.shorter)
     rates = {name: rate for _, name, rate in tree_directions(graph, tree) if rate}
     trip_s = _trip_s(graph, tree, lambda name: widths[name].frame_bytes)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from agglab.hosts import wire
+from agglab.hosts.bfloat16 import dtype_of
 from agglab.hosts.slots import KINDS
 from agglab.testbed.systems.summing.attack import AttackContext
 
@@ -14,7 +13,7 @@ def forge(
 ) -> bytes:
     """Returns a payload (see summing.attack.Forge), without values if there is no room. wire_bits:
     the bits of a value in the victim's contributions if they are narrow."""
-    values = KINDS[np.dtype(context.victim.dtype)]
+    values = KINDS[dtype_of(context.victim.dtype)]
     if wire_bits is not None and not result:  # the program takes both kinds of contributions
         values = context.chance.choice((values, wire.NARROW[wire_bits]))
     kind = values if context.aims() else context.chance.choice(list(wire.Kind))

@@ -1,8 +1,8 @@
-"""Half precision as switches sum it (docs/numbers.md): what a scenario may ask for, and what
+"""Floats of 16 bits as switches sum them (docs/numbers.md): what a scenario may ask for, and what
 results must be.
 
-The truth uses NumPy and shares no code with the P4 program. Values are exact in float64, and so is
-the sum of fewer than 8,192 of them. A cast from float64 rounds to nearest, ties to even.
+The truth shares no code with the P4 program. A sum of float16 is exact in float64, and so is most
+sums of bfloat16. The others are computed with Python's whole numbers.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from agglab.hosts.bfloat16 import BFLOAT16, NAME, cast, dtype_of, widened
 from agglab.hosts.wire import VALUE_BYTES
 from agglab.testbed.plan import Tree
 from agglab.testbed.scenario import Scenario
@@ -18,17 +19,33 @@ from agglab.testbed.scenario.jobs import Finding, stated
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import ActiveJob, Array, Truth, TruthOf
 
-DTYPE = "float16"
-NAN = np.array(0x7E00, np.uint16).view(np.float16)
-"""The only NaN that switches send."""
-FACTOR = 8
-"""The memory for sums of halves, relative to that for a lane's 32-bit sums. A lane has two values
-with 64 bits each, in a register of twice the necessary length."""
+PARAMETERS = {"float16": "FLOAT16", NAME: "BFLOAT16"}
+"""The types, with the parameter for which the P4 program is compiled."""
+BINS = {"float16": 1, NAME: 8}
+"""The number of a slot's accumulators for each value."""
+INFINITY = {np.dtype(np.float16): 0x7C00, BFLOAT16: 0x7F80}
+NAN = {np.dtype(np.float16): 0x7E00, BFLOAT16: 0x7FC0}
+"""The bits of the only NaN that switches send."""
+BIN_FACTOR = 8
+"""The memory for accumulators with one bin, relative to that for a lane's 32-bit sums. A lane has
+two values with 64 bits each, in a register of twice the necessary length."""
+UNIT_LOG2 = -133
+"""The smallest bfloat16 above 0 is 2 to this power."""
+SPAN_MAX = 38
+"""If the exponents of values of 8 bits differ by no more than this, the sum of 64 of them has at
+most 52 bits, so float64 holds it."""
+FLOAT64_BITS = 53
 
 
-def used(scenario: Scenario) -> bool:
-    """Returns whether some job's values are halves."""
-    return any(job.workload.dtype == DTYPE for job in stated(scenario))
+def used(scenario: Scenario) -> list[str]:
+    """Returns the types of 16 bits that the scenario's jobs have."""
+    found = {job.workload.dtype for job in stated(scenario)}
+    return [dtype for dtype in PARAMETERS if dtype in found]
+
+
+def factor(scenario: Scenario) -> int:
+    """Returns the memory for sums of halves, relative to that for a lane's 32-bit sums."""
+    return sum(BIN_FACTOR * BINS[dtype] for dtype in used(scenario))
 
 
 def even(lanes: int) -> int:
@@ -39,24 +56,30 @@ def even(lanes: int) -> int:
 
 def values_per_chunk(lanes: int, dtype: str) -> int:
     """Returns how many values of this dtype a packet carries."""
-    return lanes * VALUE_BYTES // np.dtype(dtype).itemsize
+    return lanes * VALUE_BYTES // dtype_of(dtype).itemsize
 
 
 def check(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
     """Yields the problems of a scenario with halves."""
-    if not used(scenario):
+    types = used(scenario)
+    if not types:
         return
     for i, job in enumerate(stated(scenario)):
-        path = f"jobs[{i}].workload.worker" if scenario.jobs else "workload.worker"
-        if trust(path) and job.workload.worker and job.workload.dtype == DTYPE:
-            yield (
-                path,
-                "float16 is supported only by the worker that comes with Agglab",
-                "remove this key",
-            )
+        path = f"jobs[{i}].workload" if scenario.jobs else "workload"
+        dtype = job.workload.dtype
+        if trust(f"{path}.worker") and job.workload.worker and dtype in PARAMETERS:
+            what = f"{dtype} is supported only by the worker that comes with Agglab"
+            yield f"{path}.worker", what, "remove this key"
+        if trust(f"{path}.dtype") and len(types) > 1 and dtype == types[-1]:
+            what = f"a switch sums either {types[0]} or {types[1]}"
+            yield f"{path}.dtype", what, f"the same type in all jobs, or float32 beside {types[0]}"
     lanes = scenario.switch.lanes
     if trust("switch.lanes") and lanes is not None and lanes % 2:
-        yield "switch.lanes", f"{lanes} is odd, but float16 uses lanes in pairs", "an even number"
+        yield (
+            "switch.lanes",
+            f"{lanes} is odd, but {types[0]} uses lanes in pairs",
+            "an even number",
+        )
 
 
 def truth_of(tree: Tree, job: ActiveJob) -> TruthOf:
@@ -77,11 +100,42 @@ def _summed(tree: Tree, node: str, inputs: Mapping[str, Array]) -> Array:
 
 
 def rounded_sum(parts: Sequence[Array]) -> Array:
-    """Returns the float16 nearest to the exact sum of float16 arrays, ties to even. docs/numbers.md
-    defines the results for zeros, infinities and NaN."""
+    """Returns the float16 or bfloat16 nearest to the exact sum of arrays of the same type, ties to
+    even. docs/numbers.md defines the results for zeros, infinities and NaN."""
+    dtype = parts[0].dtype
     with np.errstate(invalid="ignore", over="ignore"):
-        wide = np.sum([part.astype(np.float64) for part in parts], axis=0)
-        total: Array = wide.astype(np.float16)
-    total[np.all([part.view(np.uint16) == 0x8000 for part in parts], axis=0)] = -0.0
-    total[np.isnan(total)] = NAN
+        if dtype == BFLOAT16:
+            total = _nearest(_wide_sum([widened(part) for part in parts]))
+        else:
+            total = np.sum([part.astype(np.float64) for part in parts], axis=0).astype(dtype)
+    bits: Array = total.view(np.uint16)
+    bits[np.all([part.view(np.uint16) == 0x8000 for part in parts], axis=0)] = 0x8000
+    bits[(bits & 0x7FFF) > INFINITY[dtype]] = NAN[dtype]
+    return bits.view(dtype)
+
+
+def _wide_sum(parts: Sequence[Array]) -> Array:
+    """Returns the sum of bfloat16 values, given as float32, in float64. Where float64 does not hold
+    the sum, it is cut off after 53 bits, the last of which is set."""
+    total: Array = np.sum([part.astype(np.float64) for part in parts], axis=0)
+    exponents = np.frexp(parts)[1]
+    counts = np.isfinite(parts) & (np.asarray(parts) != 0)
+    largest = np.max(exponents, axis=0, where=counts, initial=-1000)
+    smallest = np.min(exponents, axis=0, where=counts, initial=1000)
+    for at in np.flatnonzero((largest - smallest > SPAN_MAX) & np.isfinite(total)):
+        total[at] = _odd(sum(int(np.ldexp(float(part[at]), -UNIT_LOG2)) for part in parts))
     return total
+
+
+def _odd(units: int) -> float:
+    """Returns a number of units as a float64, cut off as in `_wide_sum`."""
+    cut = max(0, abs(units).bit_length() - FLOAT64_BITS)
+    kept = abs(units) >> cut | (abs(units) & ((1 << cut) - 1) != 0)
+    return float(np.copysign(np.ldexp(float(kept), cut + UNIT_LOG2), units))
+
+
+def _nearest(wide: Array) -> Array:
+    """Returns the bfloat16 nearest to each float64, ties to even."""
+    last = np.maximum(np.frexp(wide)[1] - 8, UNIT_LOG2)  # log2 of the last place
+    rounded = np.ldexp(np.rint(np.ldexp(wide, -last)), last)
+    return cast(rounded, BFLOAT16)  # which rounds nothing any more

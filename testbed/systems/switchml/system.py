@@ -33,7 +33,7 @@ from agglab.testbed.systems.switchml import attack, fixed_point, halves, narrow
 
 
 def _takes_pairs_of_lanes(scenario: Scenario) -> bool:
-    return halves.used(scenario) or narrow.bits_of(scenario) is not None
+    return bool(halves.used(scenario)) or narrow.bits_of(scenario) is not None
 
 
 class SwitchML(Summing):
@@ -46,7 +46,9 @@ class SwitchML(Summing):
         "Take it for dense tensors where switches can sum: a link carries a tensor once in "
         "each direction, however many workers there are."
     )
-    abilities = Abilities(keys=frozenset(SHARED_KEYS), dtypes=("float32", "int32", halves.DTYPE))
+    abilities = Abilities(
+        keys=frozenset(SHARED_KEYS), dtypes=("float32", "int32", *halves.PARAMETERS)
+    )
     endpoints = "agglab.hosts.systems.switchml"
     options = fixed_point.SwitchmlKeys
     host_counters = meanings(FIXED_POINT_COUNTERS)
@@ -82,12 +84,11 @@ class SwitchML(Summing):
 
     def memory_bytes(self, resolved: ResolvedScenario) -> int:
         sums = super().memory_bytes(resolved)
-        return sums + halves.FACTOR * sums if halves.used(resolved.scenario) else sums
+        return sums + halves.factor(resolved.scenario) * sums
 
     def sources(self, scenario: Scenario) -> Mapping[str, Source]:
         parameters = {"LANES": self.lanes(scenario), "SLOTS": scenario.switch.slots}
-        if halves.used(scenario):
-            parameters["FLOAT16"] = 1
+        parameters |= {halves.PARAMETERS[dtype]: 1 for dtype in halves.used(scenario)}
         if (bits := narrow.bits_of(scenario)) is not None:
             parameters["WIRE_BITS"] = bits
         return everywhere(Source(self.name, parameters))
@@ -110,7 +111,7 @@ class SwitchML(Summing):
         ]
 
     def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
-        if job.job.dtype == halves.DTYPE:
+        if job.job.dtype in halves.PARAMETERS:
             return halves.truth_of(trees.tree_of(resolved.graph, job), job)
         own = fixed_point.keys_of(resolved.scenario)
         if own != fixed_point.PLAIN:

@@ -92,7 +92,7 @@ def test_a_script_gets_sums_and_what_it_did_is_left(trained, tmp_path):
     left = [arrays(tmp_path, rank, 0) for rank in (0, 1)]
     rows = [each["result"].view(REDUCTION) for each in left]
     assert rows[0]["elements"].tolist() == [500, 500, 500, 2]
-    assert rows[0]["is_float"].tolist() == [1, 1, 1, 0]
+    assert rows[0]["dtype"].tolist() == [1, 1, 1, 0]
     assert np.array_equal(rows[0]["digest"], rows[1]["digest"])
     given = [each[sample_name(INPUT, 0)] for each in left]
     assert np.array_equal(given[1] - given[0], np.ones(500, np.float32))

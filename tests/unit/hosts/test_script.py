@@ -154,7 +154,7 @@ class TestLedger:
         ledger.add(None, np.array([1, 2], np.int32), None, 10, 12)
         ledger.add(None, np.array([1, 2, 3], np.float32), None, 20, 25)
         rows = ledger.rows
-        assert rows["elements"].tolist() == [2, 3] and rows["is_float"].tolist() == [0, 1]
+        assert rows["elements"].tolist() == [2, 3] and rows["dtype"].tolist() == [0, 1]
         assert rows["begin_ns"].tolist() == [10, 20] and rows["end_ns"].tolist() == [12, 25]
         assert not np.array_equal(rows["digest"][0], rows["digest"][1])
         assert ledger.sample == {}

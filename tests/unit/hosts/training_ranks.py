@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from agglab.hosts.bfloat16 import cast, name_of, numbers
 from agglab.hosts.errors import AllReduceError
 from agglab.hosts.training.environment import script_environment
 from agglab.hosts.training.service import ReduceCall, Service, Terms
@@ -45,7 +46,8 @@ class Together:
             self._meet()
             if len({(each.size, each.dtype) for each in self._values}) != 1:
                 raise AllReduceError("the workers do not reduce alike")
-            total = np.sum(self._values, axis=0, dtype=values.dtype)
+            parts = [numbers(each) for each in self._values]
+            total = cast(np.sum(parts, axis=0, dtype=parts[0].dtype), values.dtype)
             self._meet()
             out[...] = total
 
@@ -66,9 +68,9 @@ class Noted:
         self.dtypes: list[str] = []
 
     def __call__(self, values: NDArray, out: NDArray) -> None:
-        self.dtypes.append(values.dtype.name)
+        self.dtypes.append(name_of(values.dtype))
         self._reduce(values, out)
-        self._hash.update(f"{out.size} {out.dtype.name} ".encode() + out.tobytes())
+        self._hash.update(f"{out.size} {name_of(out.dtype)} ".encode() + out.tobytes())
 
     @property
     def digest(self) -> str:

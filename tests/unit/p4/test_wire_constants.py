@@ -19,7 +19,7 @@ INCLUDED = re.compile(r'^#include "(\S+)"', re.MULTILINE)
 SHARED = {"AGGREGATOR_IPV4", "AGGREGATOR_MAC", "AGGREGATOR_PORT", "VERSION", "RESULT"}
 SUMMING = {"INT32", "SCALED", "OPENING"}
 PROGRAMS: dict[str, tuple[str, set[str]]] = {
-    "switchml": ("agglab.hosts.wire", SHARED | SUMMING | {"HALF"}),
+    "switchml": ("agglab.hosts.wire", SHARED | SUMMING | {"HALF", "BFLOAT"}),
     "omnireduce": (
         "agglab.hosts.systems.omnireduce.wire",
         SHARED | SUMMING | {"BARE", "FUSED", "NO_BLOCK", "NOTHING_AHEAD"},

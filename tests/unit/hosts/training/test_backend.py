@@ -481,15 +481,28 @@ def test_after_inf_or_nan_the_next_one_works() -> None:
     assert not ranks[0].agent_error
 
 
-def native_half(rank: int, workers: int) -> Any:
+def native_halves(rank: int, workers: int) -> Any:
     start()
-    x = torch.full((100,), 1.5, dtype=torch.float16)
-    dist.all_reduce(x)
-    return x[0].item(), x.dtype
+    found = []
+    for dtype in (torch.float16, torch.bfloat16):
+        x = torch.full((100,), 1.5, dtype=dtype)[::2]
+        dist.all_reduce(x)
+        mean = torch.full((3,), 1.5 + rank, dtype=dtype)
+        dist.all_reduce(mean, op=dist.ReduceOp.AVG)
+        found.append((x.dtype == dtype, x.tolist(), mean.tolist()))
+    return found
 
 
-def test_a_system_that_takes_float16_gets_it() -> None:
-    ranks = run_ranks(native_half, dtypes=("float32", "int32", "float16"))
-    assert [rank.dtypes for rank in ranks] == [["float16"]] * 2
-    ranks = run_ranks(native_half)
-    assert [rank.dtypes for rank in ranks] == [["float32"]] * 2
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_a_type_of_16_bits_that_a_system_takes_travels_as_it_is(name: str) -> None:
+    other = "float32"
+    ranks = run_ranks(native_halves, dtypes=("float32", "int32", name))
+    asked = [name, name, other, other] if name == "float16" else [other, other, name, name]
+    assert [rank.dtypes for rank in ranks] == [asked] * 2
+    assert [rank.result for rank in ranks] == [[(True, [3.0] * 50, [2.0] * 3)] * 2] * 2
+
+
+def test_without_such_a_type_they_travel_as_float32() -> None:
+    ranks = run_ranks(native_halves)
+    assert [rank.dtypes for rank in ranks] == [["float32"] * 4] * 2
+    assert [rank.result for rank in ranks] == [[(True, [3.0] * 50, [2.0] * 3)] * 2] * 2

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from agglab.hosts.bfloat16 import cast, dtype_of
 from agglab.hosts.script_ledger import INPUT, OUTCOME, Ledger, sample_name
 from agglab.testbed import run as running
 from agglab.testbed import workloads
@@ -40,19 +41,20 @@ def scenario(tmp_path: Path) -> Callable[..., Any]:
     return load_text
 
 
-def account(rank: int, ranks: int = 4, is_float: bool = False, **changes: Any) -> Received:
+def account(rank: int, ranks: int = 4, type: str = "int32", **changes: Any) -> Received:
     """What an agent leaves of STEPS reductions, each of every rank's rank + 1, at all places.
     changes: `result_of`, a reduction whose result is one off; `parameters`; `input_of`, a sampled
     one whose input is; `steps`."""
     ledger = Ledger("1")
-    dtype = np.float32 if is_float else np.int32
+    dtype = dtype_of(type)
     for number in range(changes.get("steps", STEPS)):
-        total = np.full(ELEMENTS, sum(range(ranks + 1)), dtype)
+        total = np.full(ELEMENTS, sum(range(ranks + 1)))
         if number == changes.get("result_of"):
             total[5] += 1
-        given = np.full(ELEMENTS, rank + 1, dtype) if ledger.samples_next else None
-        if given is not None and number == changes.get("input_of"):
+        given = np.full(ELEMENTS, rank + 1)
+        if number == changes.get("input_of"):
             given[9] += 1
+        total, given = cast(total, dtype), cast(given, dtype) if ledger.samples_next else None
         ledger.add(given, total, None, number * SECOND, number * SECOND + SECOND // 2)
     reports = [
         {"step": step, "loss": 2.0 - step, "t_ns": (10 + 2 * step) * SECOND} for step in range(3)
@@ -108,10 +110,24 @@ def test_a_sum_that_is_wrong_everywhere_alike_is_found(scenario) -> None:
 
 def test_integers_that_travelled_have_to_be_right(scenario) -> None:
     """SwitchML hands out the sums behind its floats; a sample without them is not verified."""
-    received = {rank: account(rank, is_float=True) for rank in range(4)}
+    received = {rank: account(rank, type="float32") for rank in range(4)}
     verdict = judged(scenario(), received)
     assert not verdict.exact and verdict.first.what == "sum of reduction 0"
     assert judged(scenario("system=ring"), received).right
+
+
+def test_sums_of_bfloat16_are_judged_as_what_they_are(scenario) -> None:
+    """The program is compiled for the type, and every bit of the sample's sums has to be right."""
+    suite = scenario("workload.dtype=bfloat16")
+    resolved = suite.points[0].resolved
+    (source,) = set(map(str, resolved.system.sources(resolved.scenario).values()))
+    assert "BFLOAT16" in source
+    right = {rank: account(rank, type="bfloat16") for rank in range(4)}
+    assert judged(suite, right).right
+    wrong = {rank: account(rank, type="bfloat16", result_of=1) for rank in range(4)}
+    verdict = judged(suite, wrong)
+    assert (verdict.first.what, verdict.first.index) == ("result of reduction 1", 5)
+    assert (verdict.first.expected, verdict.first.got) == (10.0, 11.0)
 
 
 def test_an_agent_that_has_left_nothing_is_wrong(scenario) -> None:
@@ -169,7 +185,7 @@ def test_several_trainings_have_the_mean_of_each(scenario) -> None:
         ("backend=virtual", "workload.kind", "cannot run in virtual time"),
         ("workload.script=trian.py", "workload.script", "no such file 'trian.py', did you mean"),
         ("workload.script=train.sh", "workload.script", "is not the path of a .py file"),
-        ("workload.dtype=int32", "workload.dtype", "has no meaning for torch"),
+        ("workload.dtype=int32", "workload.dtype", "torch has no int32"),
         ("workload.kind=allreduce", "workload.script", "has no meaning for allreduce"),
         ("system=libra", "workload.kind", "libra does not support torch"),
         ("system=mlfabric", "workload.kind", "mlfabric does not support torch"),
