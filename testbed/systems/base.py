@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from agglab.testbed.faults import Fault
 from agglab.testbed.plan import Entries, TableEntry
+from agglab.testbed.received import Received
 from agglab.testbed.target_names import P4_TARGETS
 from agglab.topologies import Topology
 
@@ -320,6 +321,19 @@ TruthOf = Callable[[int, Sequence[Array]], Truth]
 returns what the block must become."""
 
 
+class Unlike(Exception):
+    """Raised if what a worker received with its result, such as who is in each sum, is missing, is
+    impossible, or differs from what the first worker received. rank: the worker's position."""
+
+    def __init__(self, rank: int, expected: str, got: str) -> None:
+        super().__init__(f"expected {expected}, got {got}")
+        self.rank, self.expected, self.got = rank, expected, got
+
+
+InputsOf = Callable[[int, int], Sequence[Array]]
+"""A function that takes (start, count) and returns that part of each member's tensor."""
+
+
 @dataclass
 class MissingChunks:
     """The chunks for which one host or switch is to blame. never_sent: chunks whose values it never
@@ -591,6 +605,18 @@ class System(ABC):
         """Returns what results must be. combine: the user's own function, if the switch does not
         add; else None."""
 
+    def truth_of_received(
+        self,
+        resolved: ResolvedScenario,
+        job: ActiveJob,
+        combine: Combine | None,
+        received: Sequence[Received],
+        inputs: InputsOf,
+    ) -> TruthOf:
+        """Returns what results must be if these are the workers' results. It differs from `truth`
+        only if the results say more than the sums, such as who is in them. Raises Unlike."""
+        return self.truth(resolved, job, combine)
+
     def training_bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> TrainingBounds:
         """Returns what the system promises about asynchronous training. It is only called if the
         system supports that."""
@@ -602,6 +628,11 @@ class System(ABC):
         """Returns the keys of counters, exactly one of which counts each frame that a switch
         receives."""
         return ()
+
+    def always_counted(self, resolved: ResolvedScenario) -> Iterable[str]:
+        """Returns the keys of those counters that the system's own program has in this scenario. A
+        program that lacks one of them is a user's own."""
+        return self.counters
 
     def passes_within(self) -> tuple[str, ...]:
         """Returns the keys of counters of packets that a switch split in two and recirculated. For

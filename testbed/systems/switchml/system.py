@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import partial as bound
 
 from agglab.hosts import wire
 from agglab.hosts.fixed_point import COUNTERS as FIXED_POINT_COUNTERS
+from agglab.hosts.presence import COUNTERS as PRESENCE_COUNTERS
+from agglab.testbed.received import Received
 from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Finding, Job
 from agglab.testbed.scenario.trust import Trust
@@ -17,8 +19,11 @@ from agglab.testbed.systems.base import (
     ActiveJob,
     Again,
     Agent,
+    Cells,
     Choices,
     Combine,
+    Counter,
+    InputsOf,
     Source,
     TruthOf,
     everywhere,
@@ -28,8 +33,9 @@ from agglab.testbed.systems.summing import trees
 from agglab.testbed.systems.summing.attack import Aim, frames
 from agglab.testbed.systems.summing.base import Summing
 from agglab.testbed.systems.summing.bounds import Load
+from agglab.testbed.systems.summing.counters import COUNTERS
 from agglab.testbed.systems.summing.sizes import Sizes
-from agglab.testbed.systems.switchml import attack, fixed_point, halves, narrow
+from agglab.testbed.systems.switchml import attack, fixed_point, halves, narrow, partial
 
 
 def _takes_pairs_of_lanes(scenario: Scenario) -> bool:
@@ -49,7 +55,8 @@ class SwitchML(Summing):
     abilities = Abilities(keys=frozenset(SHARED_KEYS), dtypes=("float32", "int32", halves.DTYPE))
     endpoints = "agglab.hosts.systems.switchml"
     options = fixed_point.SwitchmlKeys
-    host_counters = meanings(FIXED_POINT_COUNTERS)
+    counters: Mapping[str, Counter] = {**COUNTERS, **partial.COUNTERS}
+    host_counters = meanings({**FIXED_POINT_COUNTERS, **PRESENCE_COUNTERS})
     sizes = Sizes(wire.HEADER_BYTES)
 
     def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
@@ -57,6 +64,10 @@ class SwitchML(Summing):
         yield from halves.check(scenario, trust)
         yield from fixed_point.check(scenario, trust)
         yield from narrow.check(scenario, trust)
+        yield from partial.check(scenario, trust)
+
+    def sizes_of(self, scenario: Scenario) -> Sizes:
+        return partial.SIZES if partial.used(scenario) else self.sizes
 
     def lanes(self, scenario: Scenario) -> int:
         lanes = super().lanes(scenario)
@@ -82,6 +93,7 @@ class SwitchML(Summing):
 
     def memory_bytes(self, resolved: ResolvedScenario) -> int:
         sums = super().memory_bytes(resolved)
+        sums = sums * partial.sets_of(resolved.scenario) // partial.PLAIN_SETS
         return sums + halves.FACTOR * sums if halves.used(resolved.scenario) else sums
 
     def sources(self, scenario: Scenario) -> Mapping[str, Source]:
@@ -90,11 +102,13 @@ class SwitchML(Summing):
             parameters["FLOAT16"] = 1
         if (bits := narrow.bits_of(scenario)) is not None:
             parameters["WIRE_BITS"] = bits
+        parameters |= partial.parameters(scenario)
         return everywhere(Source(self.name, parameters))
 
     def agents(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Agent]:
         own, plain = fixed_point.keys_of(resolved.scenario), super().agents(resolved, job)
-        if own == fixed_point.PLAIN:
+        plain = [with_settings(agent, partial.settings(own)) for agent in plain]
+        if not fixed_point.has_own_numbers(own):
             return plain
         number, bits = job.job.number, narrow.bits_of(resolved.scenario)
         shared = {} if bits is None else {"wire_bits": bits}
@@ -113,17 +127,46 @@ class SwitchML(Summing):
         if job.job.dtype == halves.DTYPE:
             return halves.truth_of(trees.tree_of(resolved.graph, job), job)
         own = fixed_point.keys_of(resolved.scenario)
-        if own != fixed_point.PLAIN:
+        if fixed_point.has_own_numbers(own):
             return fixed_point.truth_of(own, self.block(resolved), resolved.seed, job)
         return super().truth(resolved, job, combine)
+
+    def truth_of_received(
+        self,
+        resolved: ResolvedScenario,
+        job: ActiveJob,
+        combine: Combine | None,
+        received: Sequence[Received],
+        inputs: InputsOf,
+    ) -> TruthOf:
+        if not partial.used(resolved.scenario):
+            return self.truth(resolved, job, combine)
+        own, tree = fixed_point.keys_of(resolved.scenario), trees.tree_of(resolved.graph, job)
+        whole = inputs(0, job.job.elements)
+        return partial.truth_of(own, tree, job, resolved.lanes, resolved.seed, received, whole)
+
+    def always_counted(self, resolved: ResolvedScenario) -> Iterable[str]:
+        if partial.used(resolved.scenario):
+            return self.counters
+        return COUNTERS
+
+    def arrivals(self) -> tuple[str, ...]:
+        return (*super().arrivals(), *partial.ARRIVALS)
+
+    def expected_frames(
+        self, resolved: ResolvedScenario, job: ActiveJob, switch: str, cells: Mapping[str, Cells]
+    ) -> int:
+        sent = super().expected_frames(resolved, job, switch, cells)
+        return sent + partial.expected_frames(cells, job.index, len(job.members))
 
     def load(self, resolved: ResolvedScenario, job: ActiveJob, number: int) -> Load:
         """Returns the load. Every chunk crosses each link once in each direction, however many
         workers are below the link. So does each OPENING: one in all or, for floats, one for each
         slot in use."""
         window, chunks = job.job.window, resolved.chunks(job.job)
-        openings = min(chunks, window) if job.job.dtype == "float32" else 1
-        size = chunks * self.sizes.full(resolved.lanes) + openings * self.sizes.opening
+        sizes, on_all = self.sizes_of(resolved.scenario), partial.used(resolved.scenario)
+        openings = min(chunks, window) if on_all or job.job.dtype == "float32" else 1
+        size = chunks * sizes.full(resolved.lanes) + openings * sizes.opening
         tree, steps = trees.tree_of(resolved.graph, job), -(-chunks // window)
         bits = narrow.bits_of(resolved.scenario)
         if bits is None:
@@ -135,7 +178,9 @@ class SwitchML(Summing):
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
         if narrow.bits_of(resolved.scenario) is None:
-            return super().extra_bytes(resolved, job, host, counts)
+            more = super().extra_bytes(resolved, job, host, counts)
+            less = counts["skipped"] * self.chunk_bits(resolved) // 8
+            return Again(more.least - less, more.most - less)
         sizes = self.sizes.opening, narrow.narrow_frame_bytes(self.sizes, resolved.lanes)
         return Again(*(counts["retransmitted"] * size for size in sorted(sizes)))
 
@@ -148,7 +193,7 @@ class SwitchML(Summing):
         self, key: str, resolved: ResolvedScenario, host: str
     ) -> Iterator[tuple[str, bytes]]:
         bits = narrow.bits_of(resolved.scenario)
-        return frames(key, resolved, host, partial(attack.forge, wire_bits=bits))
+        return frames(key, resolved, host, bound(attack.forge, wire_bits=bits))
 
     def forge(self, aim: Aim, result: int, overhead: int) -> bytes:
         return attack.forge(aim, result, overhead)
