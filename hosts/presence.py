@@ -5,19 +5,19 @@ from __future__ import annotations
 import ctypes
 
 COUNTERS = {
-    "partial": ("chunks", "whose sum lacked a worker, because the switch did not wait for it"),
-    "absent": ("contributions", "that these sums lacked"),
+    "partial": ("chunks", "whose sum some worker was missing from, because of a deadline"),
+    "absent": ("contributions", "that were missing from these sums"),
     "skipped": (
         "contributions",
-        "that a worker did not send, because the chunk's sum had come before",
+        "not sent, because the chunk was summed without them before",
     ),
     "ahead": (
         "packets",
-        "received with sums of chunks that came after the chunk that the worker was waiting for",
+        "with the sum of a later chunk than the one that was awaited in the slot",
     ),
     "asked": (
         "packets",
-        "sent again because the deadline had passed; the switch then closes the chunk",
+        "sent again because a deadline had passed, so that the switch sums without the others",
     ),
 }
 """For each name the unit and the meaning."""

@@ -61,7 +61,7 @@ def balances(resolved: ResolvedScenario, measured: Measurements) -> dict[str, Ba
     return {
         switch: _balance(resolved, measured, switch)
         for switch, counters in measured.counters.items()
-        if all(kind in counters for kind in system.always_counted(resolved))
+        if counters.keys() >= system.counters.keys() - system.optional_counters
     }
 
 

@@ -16,6 +16,7 @@ from agglab.testbed.systems.base import (
     ActiveJob,
     Combine,
     ResolvedScenario,
+    Results,
     Truth,
     TruthOf,
     Unlike,
@@ -120,7 +121,7 @@ def verify_sums(
     be."""
     system, declared = resolved.system, job.job
     try:
-        truth = system.truth_of_received(resolved, job, combine, received, inputs)
+        truth = system.truth_of_received(resolved, job, combine, Results(received, inputs))
     except Unlike as error:
         what = Wrong(PRESENCE, error.rank, None, error.expected, error.got)
         return Verdict(declared.elements, declared.elements, what)

@@ -330,8 +330,13 @@ class Unlike(Exception):
         self.rank, self.expected, self.got = rank, expected, got
 
 
-InputsOf = Callable[[int, int], Sequence[Array]]
-"""A function that takes (start, count) and returns that part of each member's tensor."""
+@dataclass(frozen=True)
+class Results:
+    """What the members received. inputs: a function that takes (start, count) and returns that part
+    of each member's tensor."""
+
+    received: Sequence[Received]
+    inputs: Callable[[int, int], Sequence[Array]]
 
 
 @dataclass
@@ -455,6 +460,7 @@ class System(ABC):
     the section of the scenario that has the system's name."""
     counters: Mapping[str, Counter]
     """The counters of the P4 program, by their names in metrics.json."""
+    optional_counters: frozenset[str] = frozenset()  # those that the program may lack
     host_counters: Mapping[str, HostCounter] = {}
     attack_kinds: Mapping[str, AttackKind] = {}
     """The kinds of attack, in the order in which they are sent; empty if the system has nothing to
@@ -606,15 +612,9 @@ class System(ABC):
         add; else None."""
 
     def truth_of_received(
-        self,
-        resolved: ResolvedScenario,
-        job: ActiveJob,
-        combine: Combine | None,
-        received: Sequence[Received],
-        inputs: InputsOf,
+        self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None, results: Results
     ) -> TruthOf:
-        """Returns what results must be if these are the workers' results. It differs from `truth`
-        only if the results say more than the sums, such as who is in them. Raises Unlike."""
+        """Returns the truth for these results, which may say who is in a sum. Raises Unlike."""
         return self.truth(resolved, job, combine)
 
     def training_bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> TrainingBounds:
@@ -628,11 +628,6 @@ class System(ABC):
         """Returns the keys of counters, exactly one of which counts each frame that a switch
         receives."""
         return ()
-
-    def always_counted(self, resolved: ResolvedScenario) -> Iterable[str]:
-        """Returns the keys of those counters that the system's own program has in this scenario. A
-        program that lacks one of them is a user's own."""
-        return self.counters
 
     def passes_within(self) -> tuple[str, ...]:
         """Returns the keys of counters of packets that a switch split in two and recirculated. For

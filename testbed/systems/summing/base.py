@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from agglab.hosts.wire import VALUE_BYTES
 from agglab.testbed.plan import Entries, Tree
@@ -52,8 +53,7 @@ class Summing(System):
     attack_kinds = attack.KINDS
 
     def sizes_of(self, scenario: Scenario) -> Sizes:
-        """Returns the sizes of packets, which are the same in all scenarios unless the system says
-        otherwise."""
+        """Returns the sizes of packets, which may depend on the scenario."""
         return self.sizes
 
     @abstractmethod
@@ -123,10 +123,8 @@ class Summing(System):
     def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
         """Returns the bounds of the round that takes the least time."""
         tree, sizes = _tree(resolved, job), self.sizes_of(resolved.scenario)
-        found = [
-            bounds(resolved, job.job, tree, self.load(resolved, job, number), sizes)
-            for number in self.rounds(job)
-        ]
+        loads = [self.load(resolved, job, number) for number in self.rounds(job)]
+        found = [bounds(resolved, job.job, tree, load, sizes) for load in loads]
         return Bounds(
             found[0].payload_s,
             min(each.link_s for each in found),
@@ -153,9 +151,7 @@ class Summing(System):
         more: Mapping[str, int],
         counters: Mapping[str, Mapping[str, Cells]],
     ) -> Mapping[str, Again]:
-        def answers(packets: int, size: int) -> Again:
-            return self.answers(resolved, packets, size)
-
+        answers = partial(self.answers, resolved)
         return trees.sent_again(_tree(resolved, job), job.index, more, counters, answers)
 
     def answers(self, resolved: ResolvedScenario, packets: int, size: int) -> Again:

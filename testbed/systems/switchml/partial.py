@@ -22,7 +22,16 @@ from agglab.testbed.scenario.graph import bare
 from agglab.testbed.scenario.job_list import hosts_of
 from agglab.testbed.scenario.jobs import Finding, stated
 from agglab.testbed.scenario.trust import Trust
-from agglab.testbed.systems.base import ActiveJob, Array, Cells, Counter, Truth, TruthOf, Unlike
+from agglab.testbed.systems.base import (
+    ActiveJob,
+    Array,
+    Cells,
+    Counter,
+    Results,
+    Truth,
+    TruthOf,
+    Unlike,
+)
 from agglab.testbed.systems.summing.sizes import Sizes
 from agglab.testbed.systems.summing.truth import chunk_scales
 from agglab.testbed.systems.switchml import fixed_point
@@ -141,19 +150,18 @@ def truth_of(
     job: ActiveJob,
     lanes: int,
     seed: int,
-    received: Sequence[Received],
-    inputs: Sequence[Array],
+    results: Results,
 ) -> TruthOf:
     """Returns the truth (see System.truth_of_received)."""
     chunks = -(-job.job.elements // lanes)
-    present = _agreed(received, chunks, len(job.members))
+    present = _agreed(results.received, chunks, len(job.members))
     nodes = [node for _, node in tree.branches[tree.root].children]
     bits = [nodes.index(host) for host in job.hosts]
     are_in = [np.repeat(present >> np.uint64(bit) & np.uint64(1), lanes) == 1 for bit in bits]
     count = np.repeat(_count(present), lanes)[: job.job.elements]
     if job.job.dtype == "int32":
         return lambda start, block: _integers(are_in, start, block)
-    scale = _scales(own, job.job.window, lanes, inputs)
+    scale = _scales(own, job.job.window, lanes, results.inputs(0, job.job.elements))
     keys = _keys(own, seed, job)
 
     def truth(start: int, block: Sequence[Array]) -> Truth:

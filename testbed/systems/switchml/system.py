@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial as bound
 
 from agglab.hosts import wire
 from agglab.hosts.fixed_point import COUNTERS as FIXED_POINT_COUNTERS
 from agglab.hosts.presence import COUNTERS as PRESENCE_COUNTERS
-from agglab.testbed.received import Received
 from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Finding, Job
 from agglab.testbed.scenario.trust import Trust
@@ -23,7 +22,7 @@ from agglab.testbed.systems.base import (
     Choices,
     Combine,
     Counter,
-    InputsOf,
+    Results,
     Source,
     TruthOf,
     everywhere,
@@ -56,6 +55,7 @@ class SwitchML(Summing):
     endpoints = "agglab.hosts.systems.switchml"
     options = fixed_point.SwitchmlKeys
     counters: Mapping[str, Counter] = {**COUNTERS, **partial.COUNTERS}
+    optional_counters = frozenset(partial.COUNTERS)
     host_counters = meanings({**FIXED_POINT_COUNTERS, **PRESENCE_COUNTERS})
     sizes = Sizes(wire.HEADER_BYTES)
 
@@ -132,23 +132,12 @@ class SwitchML(Summing):
         return super().truth(resolved, job, combine)
 
     def truth_of_received(
-        self,
-        resolved: ResolvedScenario,
-        job: ActiveJob,
-        combine: Combine | None,
-        received: Sequence[Received],
-        inputs: InputsOf,
+        self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None, results: Results
     ) -> TruthOf:
         if not partial.used(resolved.scenario):
             return self.truth(resolved, job, combine)
         own, tree = fixed_point.keys_of(resolved.scenario), trees.tree_of(resolved.graph, job)
-        whole = inputs(0, job.job.elements)
-        return partial.truth_of(own, tree, job, resolved.lanes, resolved.seed, received, whole)
-
-    def always_counted(self, resolved: ResolvedScenario) -> Iterable[str]:
-        if partial.used(resolved.scenario):
-            return self.counters
-        return COUNTERS
+        return partial.truth_of(own, tree, job, resolved.lanes, resolved.seed, results)
 
     def arrivals(self) -> tuple[str, ...]:
         return (*super().arrivals(), *partial.ARRIVALS)
