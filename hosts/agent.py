@@ -108,10 +108,10 @@ class Agent:
         anything."""
         if not self._config.work.in_place:
             self._reducer.run(self._values, self._out, self._sums)
-            return {"result": self._out, "sums": self._sums}
+            return {"result": self._out, "sums": self._sums, **self.core.presence}
         returned = self._reducer.all_reduce(self._values, out=self._out, sums=self._sums)
         own = {} if returned is self._out else {"out": self._out}
-        return {"result": returned, "sums": self._sums, **own}
+        return {"result": returned, "sums": self._sums, **own, **self.core.presence}
 
     @property
     def _is_training(self) -> bool:

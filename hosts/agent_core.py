@@ -114,6 +114,13 @@ class AgentCore:
         return has_floats and getattr(self.system, "QUANTISES", False)
 
     @property
+    def presence(self) -> Mapping[str, NDArray]:
+        """Who is in the sum of each chunk of the round (Worker.presence), by the name of that array
+        for the testbed. It is empty if everybody is in each sum."""
+        found = getattr(self.session.endpoint, "presence", None)
+        return {} if found is None else {"presence": found}
+
+    @property
     def part(self) -> Part:
         """The agent's Part in the current session."""
         assert self._part is not None, "the core has been started"

@@ -161,6 +161,7 @@ class IteratedEndpoint:
         self._count = ChunkCount()
         self._under_way = False
         self._not_finite: NotFinite | None = None
+        self._presence: list[NDArray[np.uint64]] = []
         self.done = True
         self.deadline_ns = NEVER_NS
 
@@ -224,6 +225,15 @@ class IteratedEndpoint:
         self._out, self._sums, self._count = out, sums, ChunkCount()
         self._schedule = schedule_of(self._work, self._workers, now_ns, values, out)
         self._not_finite, self.done = None, False
+        self._presence = []
+
+    @property
+    def presence(self) -> NDArray[np.uint64] | None:
+        """The inner endpoint's `presence` (worker.py) of all buckets, in the order in which they
+        were summed; None if it has none."""
+        if getattr(self._inner, "presence", None) is None:
+            return None
+        return np.concatenate([np.zeros(0, np.uint64), *self._presence])
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
         return self._inner.on_datagrams(now_ns, inbox)
@@ -276,6 +286,8 @@ class IteratedEndpoint:
         self._under_way = False
         self._count.before += self._inner.chunks
         schedule.summed(now_ns)
+        if (presence := getattr(self._inner, "presence", None)) is not None:
+            self._presence.append(presence)
         try:
             self._inner.finish()
         except NotFinite as error:

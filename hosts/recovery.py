@@ -63,6 +63,7 @@ class Recovery(ctypes.Structure):
                 "slack_ns",
                 "give_up_ns",
                 "hold_ns",
+                "ask_ns",
                 "srtt_ns",
                 "rttvar_ns",
                 "rto_ns",
@@ -75,14 +76,15 @@ class Recovery(ctypes.Structure):
         *[(name, ctypes.c_uint64) for name in ("next_order", "answered_order")],
         *[(name, ctypes.c_uint32) for name in ("in_flight", "sampled", "lossy", "backoff")],
         *[(name, ctypes.c_uint32) for name in ("weight", "spare")],
-        *[(name, ctypes.c_uint64) for name in ("retransmitted", "timeouts")],
+        *[(name, ctypes.c_uint64) for name in ("retransmitted", "timeouts", "asked")],
         ("latencies", ctypes.c_uint32 * histogram.BUCKETS),
     ]
 
     @classmethod
-    def of(cls, timing: Timing, hold_ns: int = 0) -> Recovery:
+    def of(cls, timing: Timing, hold_ns: int = 0, ask_ns: int = 0) -> Recovery:
         """Returns the initial state, in which no round trip has been measured. hold_ns: the longest
-        time for which the peer may delay an answer on purpose."""
+        time for which the peer may delay an answer on purpose. ask_ns: the time after which a peer
+        answers a repeated packet in any case; 0 if there is none."""
         return cls(
             min_rto_ns=timing.min_rto_ns,
             min_gap_ns=timing.min_gap_ns,
@@ -90,6 +92,7 @@ class Recovery(ctypes.Structure):
             slack_ns=timing.slack_ns,
             give_up_ns=timing.give_up_ns,
             hold_ns=hold_ns,
+            ask_ns=ask_ns,
             rto_ns=timing.initial_rto_ns,
             deadline_ns=2**63 - 1,
         )

@@ -33,6 +33,9 @@ class SlotRounds:
         self.sums: NDArray[np.int32] | None = None
         self.exponents: NDArray[np.uint8] = np.zeros(0, np.uint8)
         """The exponent of each chunk on which the workers agreed."""
+        self.presence: NDArray[np.uint64] = np.zeros(0, np.uint64)
+        """The workers whose contributions are in the sum of each chunk, as bits, if the job has a
+        deadline."""
 
     def begin(self, values: NDArray, out: NDArray, sums: NDArray[np.int32] | None) -> int:
         """Begins the next round and returns its number of chunks. The arrays are those of

@@ -29,13 +29,16 @@ DTYPES: Mapping[int, str] = {
 DETAILS = {name: name for name in ("lanes", "window", "workers")} | {"round": "round (modulo 256)"}
 """The names, in errors about shapes, of the fields other than elements and dtype."""
 MAX_RANGES = 8
+MAX_PRESENT = 64
+"""The largest number of workers of a job with a deadline: a sum says in 64 bits who is in it."""
 
 
 @dataclass(frozen=True)
 class Job:
     """The settings on which all workers of a job must agree. window: the number of slots that are
     in use at the same time. wire_bits: the number of bits of a float in a contribution, 16, 8 or 4,
-    or None for 32.
+    or None for 32. deadline_ns: after what time switches may close a chunk without everybody
+    (docs/partial-sums.md), or None if they never do.
 
     Raises ValueError for numbers that do not fit the wire format.
     """
@@ -47,6 +50,7 @@ class Job:
     window: int
     first_tag: int = 1
     wire_bits: int | None = None
+    deadline_ns: int | None = None
 
     def __post_init__(self) -> None:
         check_range("job", self.job, 0, 65535)
@@ -57,6 +61,15 @@ class Job:
         check_range("first_tag", self.first_tag, 0, 2**32 - 1)
         if self.wire_bits is not None:
             self._check_wire_bits(self.wire_bits)
+        if self.deadline_ns is not None:
+            self._check_deadline(self.deadline_ns)
+
+    def _check_deadline(self, deadline_ns: int) -> None:
+        if deadline_ns < 0:
+            raise ValueError(f"deadline_ns is {deadline_ns}; it must be at least 0")
+        if self.wire_bits is not None:
+            raise ValueError("wire_bits cannot be used together with deadline_ns")
+        check_range("workers", self.workers, 1, MAX_PRESENT)
 
     def _check_wire_bits(self, bits: int) -> None:
         if bits not in wire.NARROW:

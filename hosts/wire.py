@@ -19,6 +19,10 @@ from agglab.hosts import formats
 from agglab.hosts.endpoint import Address, Inbox
 
 VERSION = 1
+VERSION_WITH_PRESENCE = 2
+"""The version of packets that say whose contributions a sum contains: `PRESENCE_BYTES` follow the
+header (docs/partial-sums.md)."""
+PRESENCE_BYTES = 8
 AGGREGATOR_ADDRESS = "10.0.255.254"
 AGGREGATOR_MAC = "02:00:00:00:ff:fe"
 AGGREGATOR_PORT = 48864
@@ -127,6 +131,8 @@ def c_header() -> str:
     fields are big endian, as on the wire."""
     constants = {
         "WIRE_VERSION": VERSION,
+        "WIRE_VERSION_WITH_PRESENCE": VERSION_WITH_PRESENCE,
+        "WIRE_PRESENCE_BYTES": PRESENCE_BYTES,
         "WIRE_RESULT": RESULT,
         **{f"WIRE_{kind.name}": kind.value for kind in Kind},
         "WIRE_HEADER_BYTES": HEADER_BYTES,
@@ -204,7 +210,8 @@ class Shape:
 @dataclass(frozen=True)
 class Chunk:
     """One packet: a contribution, or, if `result` is true, the sum of all contributions. shapes:
-    the smallest and the largest shape if the packet is an `OPENING`, otherwise empty."""
+    the smallest and the largest shape if the packet is an `OPENING`, otherwise empty. present: the
+    workers whose contributions are in it, as bits, if the packet has the version that says so."""
 
     kind: Kind
     job: int
@@ -215,11 +222,13 @@ class Chunk:
     shapes: tuple[Shape, ...] = ()
     result: bool = False
     attempt: int = 0
+    present: int | None = None
 
     @classmethod
     def parse(cls, datagram: bytes, lanes: int) -> Chunk | None:
         """Returns the packet that a UDP payload encodes, for a switch program with `lanes` lanes.
         Returns None if the payload is malformed."""
+        datagram, present = _without_presence(datagram)
         batch = Batch.of([datagram], lanes)
         if not batch.well_formed()[0]:
             return None
@@ -235,18 +244,32 @@ class Chunk:
         else:
             words = (len(datagram) - HEADER_BYTES) // VALUE_BYTES
             values = tuple(batch.values[0, :words].tolist())
-        return cls(kind, values=values, shapes=shapes, result=result, **fields)
+        return cls(kind, values=values, shapes=shapes, result=result, present=present, **fields)
 
     def emit(self) -> bytes:
         """Returns the UDP payload that encodes the packet."""
         kind = self.kind | (RESULT if self.result else 0)
-        fields = (VERSION, kind, self.job, self.slot, self.exponent, self.attempt, self.tag)
+        version, present = VERSION, b""
+        if self.present is not None:
+            version = VERSION_WITH_PRESENCE
+            present = self.present.to_bytes(PRESENCE_BYTES, "big")
+        fields = (version, kind, self.job, self.slot, self.exponent, self.attempt, self.tag)
         header = np.array([fields], HEADER)
         shapes = b"".join(shape.emit() for shape in self.shapes)
-        return header.tobytes() + shapes + np.array(self.values, ">i4").tobytes()
+        return header.tobytes() + present + shapes + np.array(self.values, ">i4").tobytes()
 
     def __str__(self) -> str:
         direction = "result" if self.result else "contribution"
         place = f"job {self.job} slot {self.slot} tag {self.tag} exponent {self.exponent}"
         body = " to ".join(map(str, self.shapes)) or f"{len(self.values)} values"
         return f"{direction} {self.kind.name} {place}, {body}"
+
+
+def _without_presence(datagram: bytes) -> tuple[bytes, int | None]:
+    """Returns a packet as one of the version without presence, and the presence that it had, which
+    is None if it had none."""
+    if datagram[:1] != bytes([VERSION_WITH_PRESENCE]):
+        return datagram, None
+    end = HEADER_BYTES + PRESENCE_BYTES
+    present = int.from_bytes(datagram[HEADER_BYTES:end], "big")
+    return bytes([VERSION]) + datagram[1:HEADER_BYTES] + datagram[end:], present

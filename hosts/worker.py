@@ -22,7 +22,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from agglab.hosts import fixed_point, library, wire
+from agglab.hosts import fixed_point, library, presence, wire
 from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
 from agglab.hosts.errors import AllReduceError
 from agglab.hosts.fixed_point import BY_CHUNK, FixedPoint
@@ -67,6 +67,7 @@ class _State(ctypes.Structure):
     _anonymous_ = ("recovery",)
     _fields_ = [
         *[(name, ctypes.c_uint32) for name in ("job", "lanes", "window", "value_bits")],
+        *[(name, ctypes.c_uint32) for name in ("version", "header_bytes")],
         ("recovery", Recovery),
         ("fixed_point", fixed_point.State),
         *[(name, ctypes.c_void_p) for name in ("slots", "frames", "queue")],
@@ -83,6 +84,7 @@ class _State(ctypes.Structure):
             for name in COUNTERS
             if name not in ("retransmitted", "timeouts")
         ],
+        ("presence", presence.State),
     ]
 
 
@@ -110,7 +112,12 @@ class Worker:
         _check_layout(self._native)
         self.slots: NDArray[np.void] = np.zeros(job.window, SLOT)
         self.slots["tag"] = (job.first_tag - 1) % 2**32
-        stride = -(-wire.longest_datagram_bytes(job.lanes) // 64) * 64
+        version, header_bytes = wire.VERSION, wire.HEADER_BYTES
+        if job.deadline_ns is not None:
+            version = wire.VERSION_WITH_PRESENCE
+            header_bytes += wire.PRESENCE_BYTES
+        longest_bytes = wire.longest_datagram_bytes(job.lanes) + header_bytes - wire.HEADER_BYTES
+        stride = -(-longest_bytes // 64) * 64
         self.frames: NDArray[np.uint8] = np.zeros((job.window, stride), np.uint8)
         """The datagram that each slot has in flight, one in each row. Its length is
         `slots["length"]`."""
@@ -121,7 +128,9 @@ class Worker:
             window=job.window,
             value_bits=floats.value_bits(job.workers),
             workers=job.workers,
-            recovery=Recovery.of(timing),
+            version=version,
+            header_bytes=header_bytes,
+            recovery=Recovery.of(timing, ask_ns=job.deadline_ns or 0),
             fixed_point=floats.state(job.workers),
             slots=self.slots.ctypes.data,
             frames=self.frames.ctypes.data,
@@ -131,7 +140,7 @@ class Worker:
         self.address = ctypes.addressof(self._state)
         nobody_else = np.zeros(job.window, np.uint32)
         self.outbox = Outbox(self.frames, self.slots["length"], nobody_else)
-        self.longest_bytes = wire.longest_datagram_bytes(job.lanes)
+        self.longest_bytes = longest_bytes
         self.rounds = SlotRounds(job, self._state, self.slots, "chunk")
 
     def begin(
@@ -151,6 +160,9 @@ class Worker:
         assert self.done, "a round is under way"
         self._state.chunks = self.rounds.begin(values, out, sums)
         self._state.kind = self.job.kind(values.dtype)
+        if self.job.deadline_ns is not None:
+            self.rounds.presence = np.zeros(self._state.chunks, np.uint64)
+            self._state.presence.of_chunks = self.rounds.presence.ctypes.data
         self._native.worker_begin(self.address, now_ns)
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
@@ -231,7 +243,15 @@ class Worker:
         of the worker."""
         own, floats = self._state, self._state.fixed_point
         counted = {name: getattr(own, name) for name in COUNTERS}
-        return counted | {name: getattr(floats, name) for name in fixed_point.COUNTERS}
+        counted |= {name: getattr(floats, name) for name in fixed_point.COUNTERS}
+        counted |= {name: getattr(own.presence, name) for name in presence.HELD}
+        return counted | {"asked": self._state.asked}
+
+    @property
+    def presence(self) -> NDArray[np.uint64] | None:
+        """The workers whose contributions are in the sum of each chunk of the round, as bits; None
+        if the job has no deadline, so that each sum has everybody's."""
+        return None if self.job.deadline_ns is None else self.rounds.presence
 
     def datagram(self, slot: int) -> bytes:
         """Returns the UDP payload of the contribution in slot `slot`."""
@@ -270,7 +290,7 @@ class Worker:
 
     def _held(self) -> list[NDArray]:
         rounds = self.rounds
-        arrays: list[NDArray] = [self.frames, rounds.exponents, rounds.out]
+        arrays: list[NDArray] = [self.frames, rounds.exponents, rounds.presence, rounds.out]
         return arrays if rounds.sums is None else [*arrays, rounds.sums]
 
     def finish(self) -> None:

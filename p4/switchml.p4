@@ -2,7 +2,8 @@
 // children of this switch in a job: workers, or switches below. A switch with a parent sends its partial sum up and
 // hands the final sum down. Compile-time parameters: LANES (32-bit values a packet carries), SLOTS (slots of all jobs),
 // FLOAT16 or BFLOAT16 (defined: it sums floats of 16 bits too, two a lane), WIRE_BITS (defined: it takes contributions of
-// so many bits a value).
+// so many bits a value), DEADLINE and SETS (include/presence.p4; defined: chunks do not wait longer than that for
+// everybody).
 //
 // BMv2 locks registers for one action at a time and ignores @atomic, so all aggregation state lives in ingress and each
 // register is read, changed and written within one action.
@@ -18,6 +19,12 @@
 #include "include/lanes.p4"
 #include "include/narrow.p4"
 #endif
+#ifdef DEADLINE
+#include "include/presence.p4"
+#if defined(FLOAT16) || defined(WIRE_BITS)
+#error "DEADLINE cannot be used together with FLOAT16 or WIRE_BITS"
+#endif
+#endif
 #include "include/headers.p4"
 #include "include/metadata.p4"
 #include "include/lower_layers.p4"
@@ -31,11 +38,23 @@
 #endif
 
 #define JOBS 16
-#define CELLS (2 * SLOTS)
+#ifdef DEADLINE
+#if SETS * SLOTS > 65536
+#error "SETS * SLOTS must be at most 65536"
+#endif
+#else
+#define SETS 2
+#define SET_BITS 1
+#endif
+#define CELLS (SETS * SLOTS)
 
 const bit<32> NO_JOB = JOBS;  // where packets are counted that belong to no job
 
+#ifdef DEADLINE
+const bit<16> HEADERS_LENGTH = 20 + 8 + 12 + 8;
+#else
 const bit<16> HEADERS_LENGTH = 20 + 8 + 12;
+#endif
 const bit<16> OPENING_LENGTH = HEADERS_LENGTH + 2 * 18;
 const bit<16> VALUES_LENGTH = HEADERS_LENGTH + 4 * LANES;
 #ifdef WIRE_BITS
@@ -69,6 +88,9 @@ parser SwitchmlParser(packet_in packet, out headers_t hdr, inout metadata_t meta
 
     state parse_aggregation {
         packet.extract(hdr.aggregation);
+#ifdef DEADLINE
+        packet.extract(hdr.presence);
+#endif
         transition select(hdr.aggregation.kind) {
             INT32: parse_values;
             SCALED: parse_values;
@@ -151,6 +173,16 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
     counter(JOBS + 1, CounterType.packets_and_bytes) partial_repeated;
     counter(JOBS + 1, CounterType.packets_and_bytes) final_new;
     counter(JOBS + 1, CounterType.packets_and_bytes) final_unneeded;
+#ifdef DEADLINE
+#include "include/deadline.p4"
+#else
+#define AGAIN ((meta.before & meta.worker) != 0)
+#define ANSWERABLE (meta.before == meta.all_workers)
+#define ENDS (meta.after == meta.all_workers)
+#define COUNT_STALE contribution_stale.count(meta.job);
+#define COUNT_AGAIN contribution_duplicate.count(meta.job);
+#define COUNT_END chunk_complete.count(meta.job);
+#endif
 
     action set_unknown_sender() {
         meta.job = NO_JOB;
@@ -164,8 +196,8 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
         meta.all_workers = all_workers;
         meta.slots = slots;
         meta.group = group;
-        meta.cell = ((bit<32>)first_slot + (bit<32>)hdr.aggregation.slot) << 1
-                    | (hdr.aggregation.tag & 1);
+        meta.cell = ((bit<32>)first_slot + (bit<32>)hdr.aggregation.slot) << SET_BITS
+                    | (hdr.aggregation.tag & (SETS - 1));
     }
 
     // The packet comes from a child: a worker, or a switch below with its partial sum.
@@ -211,6 +243,9 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
         bit<32> ahead = hdr.aggregation.tag - tag;
         bool used = present != 0;  // a cell that nobody ever contributed to has no tag to compare with
         meta.stale = used && ahead[31:31] == 1;
+#ifdef DEADLINE
+        meta.stale = meta.stale || held;
+#endif
         meta.fresh = !used || (ahead != 0 && !meta.stale);
         meta.other_kind = !meta.fresh && !meta.stale && hdr.aggregation.kind != kind;
         meta.before = meta.fresh ? 0 : present;
@@ -221,6 +256,9 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
         meta.holds_result = !meta.fresh && final == 1;
         finals.write(meta.cell, meta.holds_result || (meta.parent == NO_PARENT
                                                  && meta.after == meta.all_workers) ? 1w1 : 1w0);
+#ifdef DEADLINE
+        CLOSE_IN_TIME
+#endif
     }
 
     // A final sum is awaited where this switch's part is complete and no final sum has come before.
@@ -324,6 +362,9 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
 
     action answer_all() {
         hdr.aggregation.kind = hdr.aggregation.kind | RESULT;
+#ifdef DEADLINE
+        hdr.presence.workers = meta.after;
+#endif
         standard_metadata.mcast_grp = meta.group;
     }
 
@@ -334,6 +375,9 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
     action answer_one() {
         result_repeated.count(meta.job);
         hdr.aggregation.kind = hdr.aggregation.kind | RESULT;
+#ifdef DEADLINE
+        hdr.presence.workers = meta.after;
+#endif
         standard_metadata.egress_spec = standard_metadata.ingress_port;
     }
 
@@ -387,15 +431,18 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
                 wait();
             }
         } else {
+#ifdef DEADLINE
+            find_who_lacks_results();
+#endif
             record_contribution();
             if (meta.stale) {
-                contribution_stale.count(meta.job);
+                COUNT_STALE
                 wait();
             } else if (meta.other_kind) {
                 refuse();
-            } else if ((meta.before & meta.worker) != 0) {
-                contribution_duplicate.count(meta.job);
-                if (meta.before == meta.all_workers) {
+            } else if (AGAIN) {
+                COUNT_AGAIN
+                if (ANSWERABLE) {
                     meta.answered = true;
                     get_exponent();
                     if (hdr.opening.isValid()) {
@@ -405,6 +452,11 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
                     }
                     if (meta.holds_result) {
                         answer_one();
+#ifdef DEADLINE
+                    } else if (closes) {
+                        chunk_closed_early.count(meta.job);
+                        answer_all();
+#endif
                     } else if ((meta.all_workers & (meta.worker - 1)) != 0) {
                         wait();  // all children ask again at once: the first of them speaks for all
                     } else {
@@ -432,10 +484,10 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
                         add_values();
                     }
                 }
-                if (meta.after != meta.all_workers) {
+                if (!ENDS) {
                     wait();
                 } else {
-                    chunk_complete.count(meta.job);
+                    COUNT_END
                     meta.answered = true;
                     if (meta.parent == NO_PARENT) {
                         answer_all();
@@ -529,6 +581,9 @@ control SwitchmlDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.ipv6);
         packet.emit(hdr.udp);
         packet.emit(hdr.aggregation);
+#ifdef DEADLINE
+        packet.emit(hdr.presence);
+#endif
         packet.emit(hdr.opening);
         packet.emit(hdr.values);
 #ifdef HALVES

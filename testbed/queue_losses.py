@@ -61,7 +61,7 @@ def balances(resolved: ResolvedScenario, measured: Measurements) -> dict[str, Ba
     return {
         switch: _balance(resolved, measured, switch)
         for switch, counters in measured.counters.items()
-        if all(kind in counters for kind in system.counters)
+        if counters.keys() >= system.counters.keys() - system.optional_counters
     }
 
 
@@ -80,7 +80,7 @@ def _balance(resolved: ResolvedScenario, measured: Measurements, switch: str) ->
 
 def _packets(counters: Mapping[str, Cells], kinds: Iterable[str]) -> int:
     """Returns the sum of the packets in these counters."""
-    return sum(packets for kind in kinds for packets, _ in counters[kind].values())
+    return sum(packets for kind in kinds for packets, _ in counters.get(kind, {}).values())
 
 
 def _arrived(way: DirectionStatistics) -> int:

@@ -11,6 +11,11 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 
+PRESENCE = "presence"
+"""The name in `Received.more` of an array that says, for each chunk, whose values are in its sum
+(uint64, a bit for each worker). Only some systems leave it."""
+
+
 class Claim(NamedTuple):
     """An array that must be verified against the result of a round. what: `sum`, `result` or `out`,
     as in Received."""

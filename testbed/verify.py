@@ -12,8 +12,16 @@ import numpy as np
 import numpy.typing as npt
 
 from agglab.hosts.bfloat16 import dtype_of, name_of, numbers
-from agglab.testbed.received import Received
-from agglab.testbed.systems.base import Truth, TruthOf
+from agglab.testbed.received import PRESENCE, Received
+from agglab.testbed.systems.base import (
+    ActiveJob,
+    Combine,
+    ResolvedScenario,
+    Results,
+    Truth,
+    TruthOf,
+    Unlike,
+)
 
 BLOCK_ELEMENTS = 1 << 16  # a block of every worker stays in the processor's cache
 
@@ -25,7 +33,8 @@ int32, or all are float32."""
 
 @dataclass(frozen=True)
 class WrongValue:
-    """One position where an array is wrong. what: `sum`, `result` or `out`.
+    """One position where an array is wrong. what: `sum`, `result` or `out`, or `presence` if it is
+    wrong who is in the sums.
 
     rank: the worker's position in the sequence that was verified. index: None if the whole array is
     missing or has another dtype or shape, which `expected` and `got` then describe. allowed: how
@@ -100,6 +109,32 @@ def verify(
         cut = [Judged(rank, what, a[start : start + step]) for rank, what, a in arrays]
         parts.append(_shifted(_judge(cut, truth(start, block)), start))
     return combine(parts)
+
+
+def verify_sums(
+    resolved: ResolvedScenario,
+    job: ActiveJob,
+    inputs: Inputs,
+    received: Sequence[Received],
+    combine: Combine | None = None,
+) -> Verdict:
+    """Verifies the results of one all-reduce against what the scenario's system says that they must
+    be."""
+    system, declared = resolved.system, job.job
+    try:
+        truth = system.truth_of_received(resolved, job, combine, Results(received, inputs))
+    except Unlike as error:
+        what = WrongValue(PRESENCE, error.rank, None, error.expected, error.got)
+        return Verdict(declared.elements, declared.elements, what)
+    return verify(
+        inputs,
+        truth,
+        received,
+        declared.elements,
+        declared.dtype,
+        system.block(resolved),
+        system.returns_sums(declared.dtype),
+    )
 
 
 def combine(parts: Sequence[Verdict]) -> Verdict:

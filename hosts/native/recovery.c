@@ -7,6 +7,10 @@
 #define PROBES 8
 /* A loss makes the worker forget 1 / 2^4 of how late answers have been; RFC 8985 forgets it after 16 losses. */
 #define FORGET_LATE 4
+/* A question follows the first transmission after 1 + 1 / 2^3 of the time that the answer takes, as the peer may have
+ * heard of it later than this one sent it; and each of them the one before after twice as long. */
+#define ASK_LATER 3
+#define ASK_BACKOFF_MAX 4
 
 static int64_t within(int64_t low, int64_t value, int64_t high)
 {
@@ -106,6 +110,15 @@ int64_t recovery_answered(struct recovery *r, struct pending *p, int attempt, in
 	return attempt == 0 ? measured(r, p, now_ns - p->first_sent_ns) : -1;
 }
 
+int64_t recovery_skipped(struct recovery *r, struct pending *p, int64_t now_ns)
+{
+	p->waiting = ANSWERED;
+	r->in_flight--;
+	r->progress_ns = now_ns;
+	r->backoff = 0;
+	return -1;
+}
+
 /* How long an overtaken packet's answer may take: as long as others' take, and what queues and a path that changes the
  * order make of that, as in RFC 8985, section 7. Never more than twice as long, or losses that hold all up would
  * measure as deviation and slow their own repair down. What smaller packets took says nothing of a larger one. */
@@ -130,6 +143,17 @@ static int64_t due_ns(const struct recovery *r, const struct pending *p)
 		timeout = ((r->lossy ? timeout : r->rto_ns) + r->hold_ns) << r->backoff;
 	}
 	return since + (timeout < r->max_rto_ns ? timeout : r->max_rto_ns);
+}
+
+/* When to ask a peer that answers whoever asks after a time. What has no weight is not answered so. */
+static int64_t ask_due_ns(const struct recovery *r, const struct pending *p)
+{
+	int64_t first = p->first_sent_ns + r->ask_ns + (r->ask_ns >> ASK_LATER);
+	int64_t next = r->ask_ns << (p->attempt < ASK_BACKOFF_MAX ? p->attempt : ASK_BACKOFF_MAX);
+
+	if (!r->ask_ns || !p->weight)
+		return INT64_MAX;
+	return p->sent_ns < first ? first : p->sent_ns + (next < r->max_rto_ns ? next : r->max_rto_ns);
 }
 
 static void retransmit(struct recovery *r, struct pending *p, int64_t now_ns)
@@ -159,9 +183,11 @@ uint32_t recovery_repeat(struct recovery *r, struct pending *first, uint64_t str
 	for (uint32_t index = 0; index < count; index++) {
 		struct pending *p = at(first, stride, index);
 
-		if (p->waiting != SENT || due_ns(r, p) > now_ns)
+		if (p->waiting != SENT || (due_ns(r, p) > now_ns && ask_due_ns(r, p) > now_ns))
 			continue;
-		if (overtaken(r, p->order))
+		if (ask_due_ns(r, p) <= now_ns)
+			r->asked++;
+		else if (overtaken(r, p->order))
 			r->lossy = 1;
 		else if (probes++ >= PROBES)
 			continue;
@@ -180,7 +206,8 @@ uint32_t recovery_repeat(struct recovery *r, struct pending *first, uint64_t str
 		if (p->waiting != SENT)
 			continue;
 		/* What became due while this looked, as the first gap makes a silence shorter, is due now. */
-		due = within(now_ns, due_ns(r, p), INT64_MAX);
+		due = ask_due_ns(r, p);
+		due = within(now_ns, due_ns(r, p) < due ? due_ns(r, p) : due, INT64_MAX);
 		r->deadline_ns = due < r->deadline_ns ? due : r->deadline_ns;
 	}
 	return queued;

@@ -34,6 +34,7 @@ struct recovery {
 	int64_t slack_ns; /* least allowance above the smoothed round trip: answers are gathered */
 	int64_t give_up_ns;
 	int64_t hold_ns; /* for how long a peer may hold an answer back on purpose */
+	int64_t ask_ns;  /* after how long a peer gives an answer when it is asked again; 0: never because of that */
 
 	int64_t srtt_ns;
 	int64_t rttvar_ns;
@@ -54,6 +55,7 @@ struct recovery {
 
 	uint64_t retransmitted;
 	uint64_t timeouts; /* those of them that followed a silence */
+	uint64_t asked;    /* those of them that asked for an answer after ask_ns */
 	struct histogram latencies; /* from first transmissions to answers */
 };
 
@@ -69,6 +71,9 @@ void recovery_send(struct recovery *r, struct pending *p, int64_t now_ns);
 /* Ends the wait. attempt: that of the transmission that was answered, or UNKNOWN_ATTEMPT. Returns the round trip, or -1
  * if it is not known. */
 int64_t recovery_answered(struct recovery *r, struct pending *p, int attempt, int64_t now_ns);
+
+/* Ends the wait of a packet that was never sent, as its answer is here. Returns -1: the round trip is not known. */
+int64_t recovery_skipped(struct recovery *r, struct pending *p, int64_t now_ns);
 
 /* A measured round trip; one a batch, as answers that were gathered share their arrival time. */
 void recovery_sample(struct recovery *r, int64_t rtt_ns);

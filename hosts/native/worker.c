@@ -104,11 +104,33 @@ static void put_narrow(struct worker *w, const struct slot *slot, uint8_t *paylo
 	}
 }
 
-/* "The agreed exponent of chunk c travels one window ahead, in the packet of chunk c - W." */
+/* Whether a sum may lack workers. */
+static int may_lack(const struct worker *w)
+{
+	return w->version == WIRE_VERSION_WITH_PRESENCE;
+}
+
+/* The largest exponent of all chunks of a slot, from its first one on. */
+static uint8_t exponent_of_slot(const struct worker *w, uint64_t chunk)
+{
+	uint8_t largest = 0;
+
+	for (; chunk < w->chunks; chunk += w->window) {
+		uint8_t own = own_exponent(w, chunk);
+
+		largest = own > largest ? own : largest;
+	}
+	return largest;
+}
+
+/* "The agreed exponent of chunk c travels one window ahead, in the packet of chunk c - W." Where a sum may lack workers,
+ * it travels in the OPENING, which lacks nobody, and all chunks of the slot have the same. */
 static uint8_t exponent_to_announce(const struct worker *w, const struct slot *slot)
 {
 	if (!is_scaled(w))
 		return 0;
+	if (may_lack(w))
+		return slot->kind == WIRE_OPENING ? exponent_of_slot(w, slot->chunk) : 0;
 	return own_exponent(w, (uint64_t)slot->chunk + (slot->kind == WIRE_OPENING ? 0 : w->window));
 }
 
@@ -125,7 +147,7 @@ static void prepare(struct worker *w, uint32_t index)
 	struct slot *slot = &w->slots[index];
 	uint8_t *frame = w->frames + index * w->frame_stride;
 	struct wire_header header = {
-		.version = WIRE_VERSION,
+		.version = (uint8_t)w->version,
 		.kind = slot->kind,
 		.job = htobe16((uint16_t)w->job),
 		.slot = htobe16((uint16_t)index),
@@ -134,15 +156,16 @@ static void prepare(struct worker *w, uint32_t index)
 	};
 
 	memcpy(frame, &header, sizeof(header));
-	slot->length = WIRE_HEADER_BYTES + body_bytes(w, slot->kind);
+	memset(frame + WIRE_HEADER_BYTES, 0, w->header_bytes - WIRE_HEADER_BYTES);
+	slot->length = w->header_bytes + body_bytes(w, slot->kind);
 	if (slot->kind == WIRE_OPENING)
-		shapes_put(&w->shapes, frame + WIRE_HEADER_BYTES);
+		shapes_put(&w->shapes, frame + w->header_bytes);
 	else if (is_halves(slot->kind))
-		put_halves(w, slot, (uint16_t *)(frame + WIRE_HEADER_BYTES));
+		put_halves(w, slot, (uint16_t *)(frame + w->header_bytes));
 	else if (narrow_bits(slot->kind))
-		put_narrow(w, slot, frame + WIRE_HEADER_BYTES);
+		put_narrow(w, slot, frame + w->header_bytes);
 	else
-		put_values(w, slot, (uint32_t *)(frame + WIRE_HEADER_BYTES));
+		put_values(w, slot, (uint32_t *)(frame + w->header_bytes));
 	slot->pending.weight = slot->kind != WIRE_OPENING;
 	recovery_prepare(&w->recovery, &slot->pending);
 	w->queue[w->queued++] = index;
@@ -159,7 +182,7 @@ void worker_begin(struct worker *w, int64_t now_ns)
 	recovery_begin(&w->recovery, now_ns);
 	for (uint32_t index = 0; index < used; index++) {
 		w->slots[index].chunk = index;
-		w->slots[index].kind = is_scaled(w) || index == 0 ? WIRE_OPENING : (uint8_t)w->kind;
+		w->slots[index].kind = is_scaled(w) || may_lack(w) || index == 0 ? WIRE_OPENING : (uint8_t)w->kind;
 		prepare(w, index);
 	}
 }
@@ -183,7 +206,7 @@ static void take_narrow(struct worker *w, const struct slot *slot, const uint8_t
 
 static void take_values(struct worker *w, const struct slot *slot, const uint8_t *datagram)
 {
-	const uint32_t *restrict payload = (const uint32_t *)(datagram + WIRE_HEADER_BYTES);
+	const uint32_t *restrict payload = (const uint32_t *)(datagram + w->header_bytes);
 	uint64_t first = first_element(w, slot->chunk), count = chunk_elements(w, slot->chunk);
 	uint8_t exponent = w->exponents[slot->chunk];
 
@@ -191,8 +214,13 @@ static void take_values(struct worker *w, const struct slot *slot, const uint8_t
 		turn_halves((const uint16_t *)payload, count, (uint16_t *)w->out + first);
 	} else if (w->kind == WIRE_INT32) {
 		copy_in_wire_order(payload, count, (uint32_t *)w->out + first);
-	} else if (exponent != EXPONENT_NOT_FINITE) {
-		/* Otherwise out, which may be the input, keeps what the caller has to be told about. */
+	} else if (exponent == EXPONENT_NOT_FINITE) {
+		/* Out, which may be the input, keeps what the caller has to be told about. */
+	} else if (may_lack(w)) {
+		dequantise_partial(payload, count, exponent, w->value_bits,
+				   presence_count(w->presence.of_chunks[slot->chunk]), w->workers,
+				   (float *)w->out + first);
+	} else {
 		dequantise(payload, count, exponent, w->value_bits, (float *)w->out + first, 1);
 	}
 	if (w->sums)
@@ -203,6 +231,8 @@ static void take_values(struct worker *w, const struct slot *slot, const uint8_t
 /* What follows on the slot once its packet has been answered. Returns 0 when nothing does. */
 static int advance(struct worker *w, struct slot *slot, uint8_t exponent)
 {
+	if (may_lack(w) && slot->kind != WIRE_OPENING)
+		exponent = w->exponents[slot->chunk];
 	if (slot->kind == WIRE_OPENING) {
 		if (!w->chunks)
 			return 0;
@@ -220,8 +250,8 @@ static int well_formed(const struct worker *w, const struct wire_header *header,
 {
 	uint32_t kind = header->kind ^ WIRE_RESULT;
 
-	return header->version == WIRE_VERSION && (kind <= WIRE_HALF || kind == WIRE_BFLOAT) &&
-	       length == WIRE_HEADER_BYTES + body_bytes(w, (uint8_t)kind) &&
+	return header->version == w->version && (kind <= WIRE_HALF || kind == WIRE_BFLOAT) &&
+	       length == w->header_bytes + body_bytes(w, (uint8_t)kind) &&
 	       be16toh(header->job) == w->job && be16toh(header->slot) < w->window;
 }
 
@@ -231,8 +261,44 @@ static uint8_t kind_of_answer(uint8_t kind)
 	return (narrow_bits(kind) ? WIRE_SCALED : kind) | WIRE_RESULT;
 }
 
+/* Takes a packet that is not sent yet off the queue: the sum for which it would be is here. */
+static void skip(struct worker *w, struct slot *slot)
+{
+	uint32_t index = (uint32_t)(slot - w->slots), kept = 0;
+
+	for (uint32_t i = 0; i < w->queued; i++)
+		if (w->queue[i] != index)
+			w->queue[kept++] = w->queue[i];
+	w->queued = kept;
+	w->presence.skipped++;
+}
+
+/* The same where sums may lack workers, and come before the worker's own contribution. */
+static struct slot *awaiting_partial(struct worker *w, const struct wire_header *header, const uint8_t *datagram)
+{
+	struct slot *slot = &w->slots[be16toh(header->slot)];
+	int32_t ahead = (int32_t)(be32toh(header->tag) - slot->tag);
+	int fits = header->kind == kind_of_answer(slot->kind);
+	uint32_t count = presence_count(presence_of(datagram));
+
+	if (!count || count > w->workers || (ahead > 0 && !slot->pending.waiting)) {
+		w->unawaited.malformed++;
+		return NULL;
+	}
+	if (ahead > 0) {
+		w->presence.ahead++;
+		return NULL;
+	}
+	if (ahead == 0 && fits && slot->pending.waiting == QUEUED && slot->kind != WIRE_OPENING) {
+		skip(w, slot);
+		return slot;
+	}
+	return is_awaited(&w->unawaited, &slot->pending, slot->tag, be32toh(header->tag), fits) ? slot : NULL;
+}
+
 /* The slot whose awaited result this is, or NULL, counted. */
-static struct slot *awaiting(struct worker *w, const struct wire_header *header, uint32_t length)
+static struct slot *awaiting(struct worker *w, const struct wire_header *header, const uint8_t *datagram,
+			     uint32_t length)
 {
 	struct slot *slot;
 	int fits;
@@ -241,6 +307,8 @@ static struct slot *awaiting(struct worker *w, const struct wire_header *header,
 		w->unawaited.malformed++;
 		return NULL;
 	}
+	if (may_lack(w))
+		return awaiting_partial(w, header, datagram);
 	slot = &w->slots[be16toh(header->slot)];
 	fits = header->kind == kind_of_answer(slot->kind);
 	return is_awaited(&w->unawaited, &slot->pending, slot->tag, be32toh(header->tag), fits) ? slot : NULL;
@@ -261,19 +329,23 @@ uint32_t worker_results(struct worker *w, int64_t now_ns, const uint8_t *rows, u
 		memcpy(&header, datagram, sizeof(header));
 		w->received++;
 		w->bytes_received += WIRE_LOWER_HEADER_BYTES + lengths[i];
-		slot = awaiting(w, &header, lengths[i]);
+		slot = awaiting(w, &header, datagram, lengths[i]);
 		if (!slot)
 			continue;
 		awaited++;
 		/* As workers notice a loss at about the same time, the attempt of the packet that made the switch send
 		 * the result tells which transmission of this worker's it answers. */
-		rtt_ns = recovery_answered(&w->recovery, &slot->pending, header.attempt, now_ns);
+		rtt_ns = slot->pending.waiting == QUEUED ?
+				 recovery_skipped(&w->recovery, &slot->pending, now_ns) :
+				 recovery_answered(&w->recovery, &slot->pending, header.attempt, now_ns);
 		longest_ns = rtt_ns > longest_ns ? rtt_ns : longest_ns;
+		if (may_lack(w) && slot->kind != WIRE_OPENING)
+			presence_take(&w->presence, slot->chunk, presence_of(datagram), w->workers);
 		if (narrow_bits(slot->kind))
-			take_narrow(w, slot, datagram + WIRE_HEADER_BYTES);
+			take_narrow(w, slot, datagram + w->header_bytes);
 		else if (slot->kind != WIRE_OPENING)
 			take_values(w, slot, datagram);
-		else if (!shapes_take(&w->shapes, datagram + WIRE_HEADER_BYTES))
+		else if (!shapes_take(&w->shapes, datagram + w->header_bytes))
 			break;
 		if (advance(w, slot, header.exponent))
 			prepare(w, (uint32_t)(slot - w->slots));

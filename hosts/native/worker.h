@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "narrow.h"
+#include "presence.h"
 #include "quantise.h"
 #include "recovery.h"
 #include "shapes.h"
@@ -29,6 +30,8 @@ struct worker {
 	uint32_t lanes;
 	uint32_t window;
 	uint32_t value_bits;
+	uint32_t version; /* of the packets */
+	uint32_t header_bytes;
 	struct recovery recovery;
 	struct fixed_point fixed_point;
 
@@ -54,6 +57,7 @@ struct worker {
 	struct unawaited unawaited;
 	uint64_t bytes_sent;
 	uint64_t bytes_received;
+	struct presence presence;
 };
 
 /* Puts the first packet of every slot the round uses on the queue, of slot 0 at least: all workers meet there, whatever

@@ -9,7 +9,11 @@
 
 typedef bit<144> shape_t;  // what a worker reduces in a round, and how: docs/protocol.md
 
+#ifdef DEADLINE
+const bit<8> VERSION = 2;  // presence_t follows the header
+#else
 const bit<8> VERSION = 1;
+#endif
 const bit<8> RESULT  = 0x80;  // the bit of a kind that tells a result from a contribution
 
 header aggregation_t {

@@ -23,6 +23,9 @@ struct headers_t {
     ipv6_h          ipv6;
     udp_t           udp;
     aggregation_t   aggregation;
+#ifdef DEADLINE
+    presence_t      presence;
+#endif
     opening_t       opening;
     values_t        values;
 #ifdef HALVES
@@ -37,6 +40,8 @@ struct headers_t {
 #define UDP_CHECKED { HEADERS_CHECKED, BODY_CHECKED EACH_QUAD(QUAD_CHECKED) }
 #elif defined(WIRE_BITS)
 #define UDP_CHECKED { HEADERS_CHECKED, BODY_CHECKED EACH_WORD(NARROW_CHECKED) }
+#elif defined(DEADLINE)
+#define UDP_CHECKED { HEADERS_CHECKED, hdr.presence.workers, BODY_CHECKED }
 #else
 #define UDP_CHECKED { HEADERS_CHECKED, BODY_CHECKED }
 #endif

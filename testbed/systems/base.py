@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from agglab.testbed.faults import Fault
 from agglab.testbed.plan import Entries, TableEntry
+from agglab.testbed.received import Received
 from agglab.testbed.target_names import P4_TARGETS
 from agglab.topologies import Topology
 
@@ -320,6 +321,24 @@ TruthOf = Callable[[int, Sequence[Array]], Truth]
 returns what the block must become."""
 
 
+class Unlike(Exception):
+    """Raised if what a worker received with its result, such as who is in each sum, is missing, is
+    impossible, or differs from what the first worker received. rank: the worker's position."""
+
+    def __init__(self, rank: int, expected: str, got: str) -> None:
+        super().__init__(f"expected {expected}, got {got}")
+        self.rank, self.expected, self.got = rank, expected, got
+
+
+@dataclass(frozen=True)
+class Results:
+    """What the members received. inputs: a function that takes (start, count) and returns that part
+    of each member's tensor."""
+
+    received: Sequence[Received]
+    inputs: Callable[[int, int], Sequence[Array]]
+
+
 @dataclass
 class MissingChunks:
     """The chunks for which one host or switch is to blame. never_sent: chunks whose values it never
@@ -441,6 +460,7 @@ class System(ABC):
     the section of the scenario that has the system's name."""
     counters: Mapping[str, Counter]
     """The counters of the P4 program, by their names in metrics.json."""
+    optional_counters: frozenset[str] = frozenset()  # those that the program may lack
     host_counters: Mapping[str, HostCounter] = {}
     attack_kinds: Mapping[str, AttackKind] = {}
     """The kinds of attack, in the order in which they are sent; empty if the system has nothing to
@@ -590,6 +610,12 @@ class System(ABC):
     def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
         """Returns what results must be. combine: the user's own function, if the switch does not
         add; else None."""
+
+    def truth_of_received(
+        self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None, results: Results
+    ) -> TruthOf:
+        """Returns the truth for these results, which may say who is in a sum. Raises Unlike."""
+        return self.truth(resolved, job, combine)
 
     def training_bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> TrainingBounds:
         """Returns what the system promises about asynchronous training. It is only called if the

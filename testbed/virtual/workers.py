@@ -12,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -372,6 +373,6 @@ class AgentNode:
         except AllReduceError as error:
             self._fail(error)
             return
-        self._keep(number, self._received)
+        self._keep(number, replace(self._received, more=self._core.presence))
         self._core.finish(self._started_ns, self._clock.now_ns, 0.0)
         self._reconsider()

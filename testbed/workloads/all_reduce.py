@@ -23,7 +23,7 @@ from agglab.hosts.workloads import (
 from agglab.hosts.workloads.layers import BucketOf
 from agglab.testbed.received import Received
 from agglab.testbed.systems.base import ActiveJob, ResolvedScenario
-from agglab.testbed.verify import Verdict, verify
+from agglab.testbed.verify import Verdict, verify_sums
 from agglab.testbed.workloads.base import Workload, library_facts
 
 if TYPE_CHECKING:
@@ -59,22 +59,15 @@ class AllReduce(Workload):
         number: int,
         received: Mapping[int, Received],
     ) -> Verdict:
-        declared, system = job.job, resolved.system
+        declared = job.job
 
         def inputs(start: int, count: int) -> list[npt.NDArray[Any]]:
             return [
                 tensor(resolved.seed, declared, rank, number, start, count) for rank in job.members
             ]
 
-        verdict = verify(
-            inputs,
-            system.truth(resolved, job, own_worker.combine_of(declared.worker)),
-            list(received.values()),
-            declared.elements,
-            declared.dtype,
-            system.block(resolved),
-            system.returns_sums(declared.dtype),
-        )
+        own_sum = own_worker.combine_of(declared.worker)
+        verdict = verify_sums(resolved, job, inputs, list(received.values()), own_sum)
         if verdict.first is None:
             return verdict
         rank = list(received)[verdict.first.rank]

@@ -4,11 +4,19 @@ ones, and the system plans each as if it were a separate job."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from agglab.hosts.workloads import Iterated
-from agglab.testbed.systems.base import ActiveJob, Bounds, ByteRange, Cells, ResolvedScenario
+from agglab.testbed.received import PRESENCE, Received
+from agglab.testbed.systems.base import (
+    ActiveJob,
+    Array,
+    Bounds,
+    ByteRange,
+    Cells,
+    ResolvedScenario,
+)
 
 NS_PER_S = 1_000_000_000
 
@@ -16,6 +24,25 @@ NS_PER_S = 1_000_000_000
 def active(job: ActiveJob) -> list[ActiveJob]:
     """Returns the all-reduces of a round as jobs with the same members."""
     return [replace(job, job=each) for each in job.job.by_all_reduce()]
+
+
+def first_chunks(
+    resolved: ResolvedScenario, parts: Sequence[ActiveJob], order: Iterable[int]
+) -> list[int]:
+    """Returns for each all-reduce the number of its first chunk in the round, in which they follow
+    each other in this order."""
+    first, found = 0, [0] * len(parts)
+    for number in order:
+        found[number] = first
+        first += resolved.system.chunks(resolved.scenario, parts[number].job)
+    return found
+
+
+def presence_of(one: Received, first: int, chunks: int) -> Mapping[str, Array]:
+    """Returns, as `Received.more`, who is in the sums of these chunks of a round, if the worker has
+    left that."""
+    whole = one.more.get(PRESENCE)
+    return {} if whole is None else {PRESENCE: whole[first : first + chunks]}
 
 
 def round_bytes(resolved: ResolvedScenario, job: ActiveJob, number: int) -> Mapping[str, int]:

@@ -94,9 +94,18 @@ class LayersWorkload(AllReduce):
     ) -> Verdict:
         work, verdicts = job.job.work, []
         assert isinstance(work, Layers)
-        for bucket, each in zip(work.buckets, asked.active(job), strict=True):
+        parts = asked.active(job)
+        first_chunks = asked.first_chunks(resolved, parts, work.order)
+        for bucket, each, first_chunk in zip(work.buckets, parts, first_chunks, strict=True):
             place = slice(bucket.start, bucket.start + bucket.elements)
-            own = {rank: _part(one, place, work.elements) for rank, one in received.items()}
+            chunks = resolved.system.chunks(resolved.scenario, each.job)
+            own = {
+                rank: replace(
+                    _part(one, place, work.elements),
+                    more=asked.presence_of(one, first_chunk, chunks),
+                )
+                for rank, one in received.items()
+            }
             verdict = super().verdict(resolved, each, number, own)
             if verdict.first and verdict.first.index is not None:
                 first = replace(verdict.first, index=verdict.first.index + bucket.start)

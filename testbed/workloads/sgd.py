@@ -16,7 +16,7 @@ from agglab.hosts.workloads import InputKey, Sgd, Work
 from agglab.hosts.workloads.layers import Bucket
 from agglab.testbed.received import Received
 from agglab.testbed.systems.base import ActiveJob, ResolvedScenario
-from agglab.testbed.verify import Verdict, WrongValue, combine, verify
+from agglab.testbed.verify import Verdict, WrongValue, combine, verify_sums
 from agglab.testbed.workloads import asked
 from agglab.testbed.workloads.base import Workload
 
@@ -153,7 +153,9 @@ def _step(
     gradients: Sequence[Array],
     received: Mapping[int, Received],
 ) -> Verdict:
-    system, place = resolved.system, slice(bucket.start, bucket.start + bucket.elements)
+    chunks = resolved.system.chunks(resolved.scenario, job.job)
+    first_chunk = bucket.first * chunks
+    place = slice(bucket.start, bucket.start + bucket.elements)
 
     def inputs(start: int, count: int) -> list[Array]:
         return [gradient[start : start + count] for gradient in gradients]
@@ -161,15 +163,11 @@ def _step(
     def cut(array: Array | None) -> Array | None:
         return None if array is None else array[place]
 
-    verdict = verify(
-        inputs,
-        system.truth(resolved, job, None),
-        [Received(cut(one.result), cut(one.sums)) for one in received.values()],
-        bucket.elements,
-        job.job.dtype,
-        system.block(resolved),
-        system.returns_sums(job.job.dtype),
-    )
+    own = [
+        Received(cut(one.result), cut(one.sums), more=asked.presence_of(one, first_chunk, chunks))
+        for one in received.values()
+    ]
+    verdict = verify_sums(resolved, job, inputs, own)
     if verdict.first is None:
         return verdict
     at = verdict.first.index

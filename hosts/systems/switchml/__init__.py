@@ -3,7 +3,8 @@
 Settings: lanes, slots, window (null: chosen by the link's rate), first_tag, aggregator ([address,
 port]) and, optionally, fixed_point: the keys of hosts.fixed_point.FixedPoint. Without fixed_point,
 floats become integers by the exponent of their chunk alone. With the setting wire_bits,
-contributions carry narrow values (hosts.slots.Job).
+contributions carry narrow values (hosts.slots.Job). With the setting deadline_ns, sums may lack
+workers (docs/partial-sums.md).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def endpoint(part: Part) -> Worker:
         initial_rto_ns=round(first_s * NS_PER_S), give_up_ns=round(part.give_up_s * NS_PER_S)
     )
     shared = part.job, part.workers, has["lanes"], has["slots"], window, has["first_tag"]
-    job = Job(*shared, has.get("wire_bits"))
+    job = Job(*shared, has.get("wire_bits"), has.get("deadline_ns"))
     host, port = has["aggregator"]
     return Worker(job, timing, (host, port), FixedPoint(**has.get("fixed_point", {})))
 
@@ -37,7 +38,7 @@ def reducer(part: Part, hooks: Hooks) -> Reducer:
     """Returns the reducer of one worker, which has a socket. It is an object of the user's worker
     class if the job names one."""
     has, window = part.settings, _window(part)
-    if "fixed_point" in has:
+    if "fixed_point" in has or "deadline_ns" in has:
         assert not part.worker
         return Reducer(endpoint(part), part.bind, hooks)
     host, port = has["aggregator"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from agglab.hosts.wire import VALUE_BYTES
 from agglab.testbed.plan import Entries, Tree
@@ -51,6 +52,10 @@ class Summing(System):
     counters: Mapping[str, Counter] = counted.COUNTERS
     attack_kinds = attack.KINDS
 
+    def sizes_of(self, scenario: Scenario) -> Sizes:
+        """Returns the sizes of packets, which may depend on the scenario."""
+        return self.sizes
+
     @abstractmethod
     def load(self, resolved: ResolvedScenario, job: ActiveJob, number: int) -> Load:
         """Returns the load of this round."""
@@ -67,7 +72,7 @@ class Summing(System):
     # A scenario.
 
     def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
-        return keys.check(scenario, trust, self.sizes)
+        return keys.check(scenario, trust, self.sizes_of(scenario))
 
     def refused(self, graph: Topology, job: ActiveJob) -> str:
         try:
@@ -77,18 +82,18 @@ class Summing(System):
         return ""
 
     def resolve(self, scenario: Scenario, slowest_bps: int) -> Choices:
-        return keys.resolve(scenario, slowest_bps, self.sizes)
+        return keys.resolve(scenario, slowest_bps, self.sizes_of(scenario))
 
     def lanes(self, scenario: Scenario) -> int:
         """Returns the number of lanes that the scenario states, or the largest number that its MTU
         allows."""
-        return common.lanes_of(scenario, self.sizes.header_bytes)
+        return common.lanes_of(scenario, self.sizes_of(scenario).header_bytes)
 
     def chunks(self, scenario: Scenario, job: Job) -> int:
         return -(-job.elements // self.lanes(scenario))
 
     def chunk_bits(self, resolved: ResolvedScenario) -> int:
-        return self.sizes.full(resolved.lanes) * 8
+        return self.sizes_of(resolved.scenario).full(resolved.lanes) * 8
 
     def memory_bytes(self, resolved: ResolvedScenario) -> int:
         return 2 * resolved.slots * resolved.lanes * VALUE_BYTES
@@ -117,11 +122,9 @@ class Summing(System):
 
     def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
         """Returns the bounds of the round that takes the least time."""
-        tree = _tree(resolved, job)
-        found = [
-            bounds(resolved, job.job, tree, self.load(resolved, job, number), self.sizes)
-            for number in self.rounds(job)
-        ]
+        tree, sizes = _tree(resolved, job), self.sizes_of(resolved.scenario)
+        loads = [self.load(resolved, job, number) for number in self.rounds(job)]
+        found = [bounds(resolved, job.job, tree, load, sizes) for load in loads]
         return Bounds(
             found[0].payload_s,
             min(each.link_s for each in found),
@@ -134,7 +137,8 @@ class Summing(System):
     ) -> ByteRange:
         """Returns the least and the most bytes of contributions that were sent again. A
         contribution is an opening or has values."""
-        sizes = self.sizes.opening, self.sizes.full(resolved.lanes)
+        own = self.sizes_of(resolved.scenario)
+        sizes = own.opening, own.full(resolved.lanes)
         return ByteRange(*(counts["retransmitted"] * size for size in sorted(sizes)))
 
     def unpredictable(self, resolved: ResolvedScenario) -> str:
@@ -147,9 +151,7 @@ class Summing(System):
         more: Mapping[str, int],
         counters: Mapping[str, Mapping[str, Cells]],
     ) -> Mapping[str, ByteRange]:
-        def answers(packets: int, size: int) -> ByteRange:
-            return self.answers(resolved, packets, size)
-
+        answers = partial(self.answers, resolved)
         return trees.retransmitted_bytes(_tree(resolved, job), job.index, more, counters, answers)
 
     def answers(self, resolved: ResolvedScenario, packets: int, size: int) -> ByteRange:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from agglab.testbed.scenario import Scenario
 from agglab.testbed.scenario.jobs import Finding, stated
 from agglab.testbed.scenario.key import key
-from agglab.testbed.scenario.kinds import AutoOr, Choice, OneOf, Whole
+from agglab.testbed.scenario.kinds import AutoOr, Choice, OneOf, Whole, duration
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import ActiveJob, Array, Truth, TruthOf
 from agglab.testbed.systems.summing.truth import FLOAT64_SLACK, chunk_scales, quantise_bits
@@ -60,9 +60,26 @@ class SwitchmlKeys:
         FULL_BITS,
         "the bits of a value in a worker's packets; below 32, results have twice as many",
     )
+    deadline_s: float | None = key(
+        "deadline",
+        AutoOr(duration("1us", "10s"), "chunks wait until all workers are in their sums"),
+        None,
+        "a chunk that has waited so long is summed without the workers that are still missing",
+    )
+    sets: int = key(
+        "sets",
+        OneOf((2, 4, 8, 16)),
+        8,
+        "with a deadline: how many results of a slot a switch keeps for workers that lack them",
+    )
 
 
 PLAIN = SwitchmlKeys()
+
+
+def has_own_numbers(own: SwitchmlKeys) -> bool:
+    """Returns whether the keys change how floats become integers."""
+    return replace(own, deadline_s=PLAIN.deadline_s, sets=PLAIN.sets) != PLAIN
 
 
 def keys_of(scenario: Scenario) -> SwitchmlKeys:
@@ -74,7 +91,7 @@ def keys_of(scenario: Scenario) -> SwitchmlKeys:
 def check(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
     """Yields a problem for each job that cannot have a scaling factor: its values are not float32,
     or it has a worker class of the user's own."""
-    if keys_of(scenario) == PLAIN:
+    if not has_own_numbers(keys_of(scenario)):
         return
     for i, job in enumerate(stated(scenario)):
         path = f"jobs[{i}].workload" if scenario.jobs else "workload"
@@ -130,7 +147,7 @@ def _truth(
     for noise, x in zip(keys, inputs, strict=True):
         scaled = x.astype(np.float64) * scale
         values += x.astype(np.float64)
-        total += np.clip(_rounded(noise, start, scaled, x), -limit, limit)
+        total += np.clip(rounded(noise, start, scaled, x), -limit, limit)
         beyond += np.maximum(np.abs(scaled) - limit, 0.0)
     step = 1.0 if any(keys) else 0.5
     rounding = (len(inputs) * step + beyond) / scale
@@ -153,7 +170,9 @@ def _scale(own: SwitchmlKeys, per_chunk: int, inputs: Sequence[Array]) -> Array:
     return np.repeat(chunks, per_chunk)[: inputs[0].size]
 
 
-def _rounded(key: int, start: int, scaled: Array, x: Array) -> Array:
+def rounded(key: int, start: int, scaled: Array, x: Array) -> Array:
+    """Returns the integers that the values `x` become, which are multiplied to `scaled`. start: the
+    place of the first value in the tensor. key: the key of stochastic rounding, or 0."""
     if not key:
         return np.rint(scaled)
     places = np.arange(start, start + x.size, dtype=np.uint64)

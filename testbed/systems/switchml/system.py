@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import partial as bound
 
 from agglab.hosts import wire
 from agglab.hosts.fixed_point import COUNTERS as FIXED_POINT_COUNTERS
+from agglab.hosts.presence import COUNTERS as PRESENCE_COUNTERS
 from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Finding, Job
 from agglab.testbed.scenario.trust import Trust
@@ -17,8 +18,11 @@ from agglab.testbed.systems.base import (
     ActiveJob,
     Agent,
     ByteRange,
+    Cells,
     Choices,
     Combine,
+    Counter,
+    Results,
     Source,
     TruthOf,
     everywhere,
@@ -28,8 +32,9 @@ from agglab.testbed.systems.summing import trees
 from agglab.testbed.systems.summing.attack import AttackContext, frames
 from agglab.testbed.systems.summing.base import Summing
 from agglab.testbed.systems.summing.bounds import Load
+from agglab.testbed.systems.summing.counters import COUNTERS
 from agglab.testbed.systems.summing.sizes import Sizes
-from agglab.testbed.systems.switchml import attack, fixed_point, halves, narrow
+from agglab.testbed.systems.switchml import attack, fixed_point, halves, narrow, partial
 
 
 def _takes_pairs_of_lanes(scenario: Scenario) -> bool:
@@ -51,7 +56,9 @@ class SwitchML(Summing):
     )
     endpoints = "agglab.hosts.systems.switchml"
     options = fixed_point.SwitchmlKeys
-    host_counters = meanings(FIXED_POINT_COUNTERS)
+    counters: Mapping[str, Counter] = {**COUNTERS, **partial.COUNTERS}
+    optional_counters = frozenset(partial.COUNTERS)
+    host_counters = meanings({**FIXED_POINT_COUNTERS, **PRESENCE_COUNTERS})
     sizes = Sizes(wire.HEADER_BYTES)
 
     def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
@@ -59,6 +66,10 @@ class SwitchML(Summing):
         yield from halves.check(scenario, trust)
         yield from fixed_point.check(scenario, trust)
         yield from narrow.check(scenario, trust)
+        yield from partial.check(scenario, trust)
+
+    def sizes_of(self, scenario: Scenario) -> Sizes:
+        return partial.SIZES if partial.used(scenario) else self.sizes
 
     def lanes(self, scenario: Scenario) -> int:
         lanes = super().lanes(scenario)
@@ -84,6 +95,7 @@ class SwitchML(Summing):
 
     def memory_bytes(self, resolved: ResolvedScenario) -> int:
         sums = super().memory_bytes(resolved)
+        sums = sums * partial.sets_of(resolved.scenario) // partial.PLAIN_SETS
         return sums + halves.factor(resolved.scenario) * sums
 
     def sources(self, scenario: Scenario) -> Mapping[str, Source]:
@@ -91,11 +103,13 @@ class SwitchML(Summing):
         parameters |= {halves.PARAMETERS[dtype]: 1 for dtype in halves.used(scenario)}
         if (bits := narrow.bits_of(scenario)) is not None:
             parameters["WIRE_BITS"] = bits
+        parameters |= partial.parameters(scenario)
         return everywhere(Source(self.name, parameters))
 
     def agents(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Agent]:
         own, plain = fixed_point.keys_of(resolved.scenario), super().agents(resolved, job)
-        if own == fixed_point.PLAIN:
+        plain = [with_settings(agent, partial.settings(own)) for agent in plain]
+        if not fixed_point.has_own_numbers(own):
             return plain
         number, bits = job.job.number, narrow.bits_of(resolved.scenario)
         shared = {} if bits is None else {"wire_bits": bits}
@@ -114,17 +128,35 @@ class SwitchML(Summing):
         if job.job.dtype in halves.PARAMETERS:
             return halves.truth_of(trees.tree_of(resolved.graph, job), job)
         own = fixed_point.keys_of(resolved.scenario)
-        if own != fixed_point.PLAIN:
+        if fixed_point.has_own_numbers(own):
             return fixed_point.truth_of(own, self.block(resolved), resolved.seed, job)
         return super().truth(resolved, job, combine)
+
+    def truth_of_received(
+        self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None, results: Results
+    ) -> TruthOf:
+        if not partial.used(resolved.scenario):
+            return self.truth(resolved, job, combine)
+        own, tree = fixed_point.keys_of(resolved.scenario), trees.tree_of(resolved.graph, job)
+        return partial.truth_of(own, tree, job, resolved.lanes, resolved.seed, results)
+
+    def arrivals(self) -> tuple[str, ...]:
+        return (*super().arrivals(), *partial.ARRIVALS)
+
+    def expected_frames(
+        self, resolved: ResolvedScenario, job: ActiveJob, switch: str, cells: Mapping[str, Cells]
+    ) -> int:
+        sent = super().expected_frames(resolved, job, switch, cells)
+        return sent + partial.expected_frames(cells, job.index, len(job.members))
 
     def load(self, resolved: ResolvedScenario, job: ActiveJob, number: int) -> Load:
         """Returns the load. Every chunk crosses each link once in each direction, however many
         workers are below the link. So does each OPENING: one in all or, for floats, one for each
         slot in use."""
         window, chunks = job.job.window, resolved.chunks(job.job)
-        openings = min(chunks, window) if job.job.dtype == "float32" else 1
-        size = chunks * self.sizes.full(resolved.lanes) + openings * self.sizes.opening
+        sizes, on_all = self.sizes_of(resolved.scenario), partial.used(resolved.scenario)
+        openings = min(chunks, window) if on_all or job.job.dtype == "float32" else 1
+        size = chunks * sizes.full(resolved.lanes) + openings * sizes.opening
         tree, steps = trees.tree_of(resolved.graph, job), -(-chunks // window)
         bits = narrow.bits_of(resolved.scenario)
         if bits is None:
@@ -136,7 +168,9 @@ class SwitchML(Summing):
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> ByteRange:
         if narrow.bits_of(resolved.scenario) is None:
-            return super().extra_bytes(resolved, job, host, counts)
+            more = super().extra_bytes(resolved, job, host, counts)
+            less = counts["skipped"] * self.chunk_bits(resolved) // 8
+            return ByteRange(more.least - less, more.most - less)
         sizes = self.sizes.opening, narrow.narrow_frame_bytes(self.sizes, resolved.lanes)
         return ByteRange(*(counts["retransmitted"] * size for size in sorted(sizes)))
 
@@ -149,7 +183,7 @@ class SwitchML(Summing):
         self, key: str, resolved: ResolvedScenario, host: str
     ) -> Iterator[tuple[str, bytes]]:
         bits = narrow.bits_of(resolved.scenario)
-        return frames(key, resolved, host, partial(attack.forge, wire_bits=bits))
+        return frames(key, resolved, host, bound(attack.forge, wire_bits=bits))
 
     def forge(self, context: AttackContext, result: int, overhead: int) -> bytes:
         return attack.forge(context, result, overhead)
