@@ -209,18 +209,11 @@ class Libra(BetweenHosts):
         return ByteRange(counts["bytes_again"], counts["bytes_again"])
 
     def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
-        """Returns what results must be: integers modulo 2^32. For float32, every worker rounds its
-        values times 2^fraction_bits to integers, and the result is the sum of these divided by that
-        factor."""
+        """Returns what results must be: integers modulo 2^32, or the sums of floats as the workers
+        round them."""
         if job.job.dtype != "float32":
             return super().truth(resolved, job, combine)
-        scale = 2.0 ** _keys(resolved.scenario).fraction_bits
-
-        def truth(start: int, inputs: Sequence[Array]) -> Truth:
-            integers = [np.rint(block.astype(np.float64) * scale) for block in inputs]
-            return Truth((np.sum(integers, axis=0) / scale).astype(np.float32))
-
-        return truth
+        return _rounded_sums(_keys(resolved.scenario).fraction_bits)
 
     def added(self, inputs: Sequence[Array], start: int, elements: int) -> Array:
         raise AssertionError("floats are summed as integers")
@@ -312,6 +305,18 @@ def _lanes_that_fit(scenario: Scenario) -> int:
 def _setting(resolved: ResolvedScenario, job: ActiveJob) -> Setting:
     own = _keys(resolved.scenario)
     return Setting(resolved.seed, job.job, job.members, own, resolved.lanes)
+
+
+def _rounded_sums(fraction_bits: int) -> TruthOf:
+    """Returns the sums of float32: every worker rounds its values times 2^fraction_bits to
+    integers, and the result is the sum of these divided by that factor."""
+    scale = 2.0**fraction_bits
+
+    def truth(start: int, inputs: Sequence[Array]) -> Truth:
+        integers = [np.rint(block.astype(np.float64) * scale) for block in inputs]
+        return Truth((np.sum(integers, axis=0) / scale).astype(np.float32))
+
+    return truth
 
 
 def _most_pairs(of: Load) -> int:
