@@ -139,7 +139,9 @@ class AllReducer(Reducer):
     bind: this worker's address and port, as the switch's table contains them. window: how many
     slots are used at once, by default all; all workers of a job must use the same number.
     first_tag: any number, if the switch has just been started. first_timeout_s: how long to wait
-    for a result before any round trip has been measured.
+    for a result before any round trip has been measured. deadline_s: the deadline after which the
+    switch sums without the workers that are missing, if its program was compiled with one
+    (docs/partial-sums.md). `worker.presence` then says who is in the sum of each chunk.
 
     The constructor raises ValueError for numbers out of range, and AllReduceError if the address
     cannot be used or the packets exceed the interface's MTU.
@@ -160,14 +162,17 @@ class AllReducer(Reducer):
         on_progress: Callable[[int], None] | None = None,
         on_batch: Callable[[], None] | None = None,
         first_timeout_s: float = FIRST_TIMEOUT_MAX_S,
+        deadline_s: float | None = None,
     ) -> None:
         if not 0 <= rank < workers:
             raise ValueError(f"rank is {rank}; it must be 0 to {workers - 1}")
         if not give_up_s > 0:
             raise ValueError(f"give_up_s is {give_up_s}; it must be above 0")
+        deadline_ns = None if deadline_s is None else round(deadline_s * 1e9)
+        window = slots if window is None else window
         self.rank = rank
         self.worker = Worker(
-            Job(job, workers, lanes, slots, slots if window is None else window, first_tag),
+            Job(job, workers, lanes, slots, window, first_tag, deadline_ns=deadline_ns),
             Timing(initial_rto_ns=round(first_timeout_s * 1e9), give_up_ns=round(give_up_s * 1e9)),
             aggregator,
         )

@@ -17,10 +17,9 @@ MAX_JOBS = 16
 MAX_CHILDREN = 64
 # In the programs: this switch is the job's root.
 NO_PARENT = 511
-# docs/protocol.md: switches talk to each other from and to this port; a worker listens on
-# 48865 + job.
-AGGREGATOR_UDP_PORT = 48864
-FIRST_WORKER_UDP_PORT = 48865
+# docs/protocol.md: switches talk to each other from and to the aggregator's port; a worker listens
+# on 48865 + job.
+FIRST_WORKER_UDP_PORT = wire.AGGREGATOR_PORT + 1
 MAX_UDP_PORT = 65535
 
 
@@ -153,6 +152,6 @@ def _receiver(port: int, job: int, host: Host | None) -> TableEntry:
     parameters = {
         "mac": mac_number(mac),
         "address": ip_number(ip),
-        "udp_port": AGGREGATOR_UDP_PORT if host is None else FIRST_WORKER_UDP_PORT + job,
+        "udp_port": wire.AGGREGATOR_PORT if host is None else FIRST_WORKER_UDP_PORT + job,
     }
     return TableEntry("results", {"egress_port": port, "job": job}, "to_worker", parameters)

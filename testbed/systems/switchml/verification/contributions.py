@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import struct
 
-from agglab.hosts.wire import Chunk, Kind, datagram_bytes
+from agglab.hosts.wire import AGGREGATOR_PORT, Chunk, Kind, datagram_bytes
 
 AGGREGATOR, WORKER_IP, WORKER_MAC = 0x0A00FFFE, 0x0A000001, 0x020000000001
 
@@ -34,6 +34,6 @@ def _contribution(lanes: int, slot: int, tag: int) -> bytes:
     total = sum(struct.unpack(">10H", head))
     total = (total & 0xFFFF) + (total >> 16)
     head = head[:10] + struct.pack(">H", ~total & 0xFFFF) + head[12:]
-    udp = struct.pack(">HHHH", 48866, 48864, size - 20, 0)
+    udp = struct.pack(">HHHH", 48866, AGGREGATOR_PORT, size - 20, 0)
     values = tuple(range(-5, lanes - 5))
     return ethernet + head + udp + Chunk(Kind.INT32, 1, slot, tag, values=values).emit()
