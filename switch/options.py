@@ -168,7 +168,8 @@ def _general_parser() -> _Parser:
         epilog="target options: --grpc-server-addr ADDR (host:port or unix:/path; without it a "
         "Unix socket that only this user reaches), --grpc-server-ssl with --grpc-server-cert FILE, "
         "--grpc-server-key FILE, and --grpc-server-with-client-auth with --grpc-server-cacert "
-        f"FILE; --cpu-port N, --drop-port N ({DROP_PORT}), --priority-queues N (1). {EXIT_CODES}",
+        f"FILE; --cpu-port N, --drop-port N (default: {DROP_PORT}), --priority-queues N (default: "
+        f"1). {EXIT_CODES}",
         allow_abbrev=False,
     )
     add = parser.add_argument

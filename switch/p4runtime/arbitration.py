@@ -119,9 +119,11 @@ class Arbitration:
             raise StatusError(Code.NOT_FOUND, f"role {role!r}: no controller has taken it")
         state = self._roles.get(role)
         if not state or state.primary is None or state.highest != election_id:
-            who = "there is none" if not state or state.primary is None else "it has another id"
+            missing = not state or state.primary is None
+            there = "no primary" if missing else "a primary with another id"
             raise StatusError(
-                Code.PERMISSION_DENIED, f"election_id {election_id}: not the primary ({who})"
+                Code.PERMISSION_DENIED,
+                f"election_id {election_id}: this is not the primary's id; there is {there}",
             )
 
     def check_device(self, device_id: int) -> None:
