@@ -9,16 +9,27 @@ from agglab.hosts.slots import KINDS
 from agglab.testbed.systems.summing.attack import Aim
 
 
-def forge(aim: Aim, result: int, overhead: int, wire_bits: int | None = None) -> bytes:
+def forge(
+    aim: Aim,
+    result: int,
+    overhead: int,
+    wire_bits: int | None = None,
+    with_presence: bool = False,
+) -> bytes:
     """Returns a payload (see summing.attack.Forge), without values if there is no room. wire_bits:
-    the bits of a value in the victim's contributions if they are narrow."""
+    the bits of a value in the victim's contributions if they are narrow. with_presence: whether the
+    victim's packets say who is in a sum."""
     values = KINDS[np.dtype(aim.victim.dtype)]
     if wire_bits is not None and not result:  # the program takes both kinds of contributions
         values = aim.chance.choice((values, wire.NARROW[wire_bits]))
     kind = values if aim.aims() else aim.chance.choice(list(wire.Kind))
-    if not aim.fits(wire.datagram_bytes(aim.lanes), overhead):
+    more = wire.PRESENCE_BYTES if with_presence else 0
+    if not aim.fits(wire.datagram_bytes(aim.lanes), overhead + more):
         kind = wire.Kind.OPENING
-    return aim.header(kind | result) + aim.chance.randbytes(_body_bytes(kind, aim.lanes))
+    header = aim.header(kind | result)
+    if with_presence:
+        header = bytes([wire.VERSION_WITH_PRESENCE]) + header[1:]
+    return header + aim.chance.randbytes(more + _body_bytes(kind, aim.lanes))
 
 
 def _body_bytes(kind: wire.Kind, lanes: int) -> int:

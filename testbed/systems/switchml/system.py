@@ -8,7 +8,6 @@ from functools import partial as bound
 
 from agglab.hosts import wire
 from agglab.hosts.fixed_point import COUNTERS as FIXED_POINT_COUNTERS
-from agglab.hosts.presence import COUNTERS as PRESENCE_COUNTERS
 from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Finding, Job
 from agglab.testbed.scenario.trust import Trust
@@ -22,6 +21,7 @@ from agglab.testbed.systems.base import (
     Choices,
     Combine,
     Counter,
+    HostCounter,
     Results,
     Source,
     TruthOf,
@@ -56,7 +56,10 @@ class SwitchML(Summing):
     options = fixed_point.SwitchmlKeys
     counters: Mapping[str, Counter] = {**COUNTERS, **partial.COUNTERS}
     optional_counters = frozenset(partial.COUNTERS)
-    host_counters = meanings({**FIXED_POINT_COUNTERS, **PRESENCE_COUNTERS})
+    host_counters: Mapping[str, HostCounter] = {
+        **meanings(FIXED_POINT_COUNTERS),
+        **partial.HOST_COUNTERS,
+    }
     sizes = Sizes(wire.HEADER_BYTES)
 
     def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
@@ -182,7 +185,8 @@ class SwitchML(Summing):
         self, key: str, resolved: ResolvedScenario, host: str
     ) -> Iterator[tuple[str, bytes]]:
         bits = narrow.bits_of(resolved.scenario)
-        return frames(key, resolved, host, bound(attack.forge, wire_bits=bits))
+        own = {"wire_bits": bits, "with_presence": partial.used(resolved.scenario)}
+        return frames(key, resolved, host, bound(attack.forge, **own))
 
     def forge(self, aim: Aim, result: int, overhead: int) -> bytes:
         return attack.forge(aim, result, overhead)

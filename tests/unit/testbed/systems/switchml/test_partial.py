@@ -167,3 +167,25 @@ def test_without_a_straggler_nobody_is_missing(tried: Run) -> None:
     packets = metrics["switches"]["s1"]["packets"]
     assert packets["complete"] and not packets["closed_early"]
     assert metrics["totals"]["retransmitted"] == 0
+
+
+ATTACKED = """
+jobs:
+- {name: other, workers: h3}
+- {name: victim, workers: "h[124]"}
+faults:
+- {kind: worker_slow, worker: h2, at: 0s, for: 1min, delay: 9ms}
+- {kind: attack, host: h5, at: 1ms, frames: 350, for: 20ms}
+- {kind: attack, host: h3, at: 1ms, frames: 350, for: 20ms}
+"""
+
+
+def test_forged_packets_change_nothing(tried: Run) -> None:
+    """Each attacker sends a series of 35 frames ten times."""
+    lines = ["switchml: {deadline: 2ms}", ATTACKED]
+    text = scenario_text("switchml", "kind: rack, workers: 5", switch="slots: 16", more=lines)
+    code, metrics = tried(text)
+    assert (code, metrics["reason"]) == (0, "")
+    assert (metrics["exact"], metrics["wrong_results"]) == (True, 0)
+    assert (metrics["totals"]["malformed"], metrics["totals"]["forged"]) == (140, 400)
+    assert metrics["switches"]["s1"]["packets"]["closed_early"]
