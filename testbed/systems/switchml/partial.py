@@ -85,7 +85,9 @@ def parameters(scenario: Scenario) -> Mapping[str, int]:
 
 def settings(own: SwitchmlKeys) -> dict[str, Any]:
     """Returns the settings of a worker."""
-    return {} if own.deadline_s is None else {"deadline_ns": round(own.deadline_s * 1e9)}
+    if own.deadline_s is None:
+        return {}
+    return {"deadline_ns": round(own.deadline_s * 1e9), "sets": own.sets}
 
 
 def check(scenario: Scenario, trust: Trust) -> Iterator[Finding]:

@@ -23,6 +23,7 @@ from agglab.testbed.systems.base import (
     Counter,
     HostCounter,
     Results,
+    SlotMeter,
     Source,
     TruthOf,
     everywhere,
@@ -33,6 +34,7 @@ from agglab.testbed.systems.summing.attack import Aim, frames
 from agglab.testbed.systems.summing.base import Summing
 from agglab.testbed.systems.summing.bounds import Load
 from agglab.testbed.systems.summing.counters import COUNTERS
+from agglab.testbed.systems.summing.meter import slot_meter
 from agglab.testbed.systems.summing.sizes import Sizes
 from agglab.testbed.systems.switchml import attack, fixed_point, halves, narrow, partial
 
@@ -151,6 +153,10 @@ class SwitchML(Summing):
         sent = super().expected_frames(resolved, job, switch, cells)
         return sent + partial.expected_frames(cells, job.index, len(job.members))
 
+    def slot_meter(self, resolved: ResolvedScenario) -> SlotMeter | None:
+        scenario = resolved.scenario
+        return slot_meter(resolved, partial.sets_of(scenario) if partial.used(scenario) else 0)
+
     def load(self, resolved: ResolvedScenario, job: ActiveJob, number: int) -> Load:
         """Returns the load. Every chunk crosses each link once in each direction, however many
         workers are below the link. So does each OPENING: one in all or, for floats, one for each
@@ -185,8 +191,8 @@ class SwitchML(Summing):
         self, key: str, resolved: ResolvedScenario, host: str
     ) -> Iterator[tuple[str, bytes]]:
         bits = narrow.bits_of(resolved.scenario)
-        own = {"wire_bits": bits, "with_presence": partial.used(resolved.scenario)}
-        return frames(key, resolved, host, bound(attack.forge, **own))
+        forge = bound(attack.forge, wire_bits=bits, with_presence=partial.used(resolved.scenario))
+        return frames(key, resolved, host, forge)
 
     def forge(self, aim: Aim, result: int, overhead: int) -> bytes:
         return attack.forge(aim, result, overhead)

@@ -1,4 +1,4 @@
-"""What a scenario with a deadline may ask for, and what its results must be: docs/partial-sums.md."""
+"""What a scenario with a deadline may ask for, and what its results must be (partial-sums.md)."""
 
 from __future__ import annotations
 
@@ -189,3 +189,15 @@ def test_forged_packets_change_nothing(tried: Run) -> None:
     assert (metrics["exact"], metrics["wrong_results"]) == (True, 0)
     assert (metrics["totals"]["malformed"], metrics["totals"]["forged"]) == (140, 400)
     assert metrics["switches"]["s1"]["packets"]["closed_early"]
+
+
+def test_the_worker_that_is_gone_is_named(tried: Run) -> None:
+    """The others are at most as many chunks ahead of it as there are sets; then they wait."""
+    gone = "faults:\n- {kind: link_down, link: h2-s1, at: 2ms, for: 1min}"
+    lines = ["switchml: {deadline: 1ms, sets: 2}", gone]
+    given_up = "kind: allreduce, give_up: 2s"
+    text = scenario_text("switchml", workload=given_up, switch="slots: 8", more=lines)
+    code, metrics = tried(text)
+    assert code == 1
+    assert "h2: worker 1 never sent" in metrics["reason"]
+    assert metrics["switches"]["s1"]["packets"]["held"]
