@@ -38,7 +38,7 @@ class Job:
     """The settings on which all workers of a job must agree. window: the number of slots that are
     in use at the same time. wire_bits: the number of bits of a float in a contribution, 16, 8 or 4,
     or None for 32. deadline_ns: after what time switches may close a chunk without everybody
-    (docs/partial-sums.md), or None if they never do.
+    (docs/partial-sums.md), or None if they never do. sets: how many sets a slot has in this case.
 
     Raises ValueError for numbers that do not fit the wire format.
     """
@@ -51,6 +51,7 @@ class Job:
     first_tag: int = 1
     wire_bits: int | None = None
     deadline_ns: int | None = None
+    sets: int = 8
 
     def __post_init__(self) -> None:
         check_range("job", self.job, 0, 65535)

@@ -266,8 +266,10 @@ class Worker:
         return Repeat(row, int(slot["tag"]), int(slot["first_sent_ns"]))
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [chunk, slot, tag] of slots that wait for a result, at most `most` of them."""
-        return self.rounds.waiting(most)
+        """Returns [chunk, slot, tag] of slots that wait for a result, at most `most` of them. If
+        the job has a deadline, the number of sets follows."""
+        sets = [] if self.job.deadline_ns is None else [self.job.sets]
+        return [[*entry, *sets] for entry in self.rounds.waiting(most)]
 
     def snapshot(self) -> bytes:
         """Returns the state of the worker, without times and counts. `restore` of the same worker

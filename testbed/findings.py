@@ -120,6 +120,7 @@ def _delayed(begun: Sequence[Fault]) -> bool:
 
 def _sent_again(case: Case) -> Iterator[Finding]:
     unexplained = unexplained_repeats(case.measured, case.jobs, case.losses)
+    unexplained = max(0, unexplained - _intended(case))
     workers = [worker for job in case.jobs.values() for worker in job["workers"].values()]
     sent = sum(worker["sent"] for worker in workers)
     allowed = 0 if case.virtual else max(AGAIN_SHARE * sent, AGAIN_A_WORKER * len(workers))
@@ -133,6 +134,14 @@ def _sent_again(case: Case) -> Iterator[Finding]:
         f"answers were lost or late{example}",
         {"unexplained": unexplained, "retransmitted": case.totals["retransmitted"], "sent": sent},
     )
+
+
+def _intended(case: Case) -> int:
+    """Returns the number of packets that the system sent again although all was well."""
+    counters = case.resolved.system.host_counters.items()
+    names = [name for name, counter in counters if counter.explains_repeats]
+    workers = [worker for job in case.jobs.values() for worker in job["workers"].values()]
+    return sum(worker.get(name, 0) for worker in workers for name in names)
 
 
 def _in_switches(case: Case) -> Iterator[Finding]:

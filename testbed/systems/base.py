@@ -102,10 +102,13 @@ class Counter:
 
 @dataclass(frozen=True)
 class HostCounter:
-    """A counter of an agent, in addition to those that all agents have (hosts/endpoint.py)."""
+    """A counter of an agent, in addition to those that all agents have (hosts/endpoint.py).
+    explains_repeats: whether it counts packets that the system sends again without any trouble in
+    the network."""
 
     unit: str
     meaning: str
+    explains_repeats: bool = False
 
 
 @dataclass(frozen=True)

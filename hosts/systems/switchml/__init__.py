@@ -3,8 +3,8 @@
 Settings: lanes, slots, window (null: chosen by the link's rate), first_tag, aggregator ([address,
 port]) and, optionally, fixed_point: the keys of hosts.fixed_point.FixedPoint. Without fixed_point,
 floats become integers by the exponent of their chunk alone. With the setting wire_bits,
-contributions carry narrow values (hosts.slots.Job). With the setting deadline_ns, sums may lack
-workers (docs/partial-sums.md).
+contributions carry narrow values (hosts.slots.Job). With the settings deadline_ns and sets, sums
+may lack workers (docs/partial-sums.md).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def endpoint(part: Part) -> Worker:
         initial_rto_ns=round(first_s * NS_PER_S), give_up_ns=round(part.give_up_s * NS_PER_S)
     )
     shared = part.job, part.workers, has["lanes"], has["slots"], window, has["first_tag"]
-    job = Job(*shared, has.get("wire_bits"), has.get("deadline_ns"))
+    job = Job(*shared, has.get("wire_bits"), has.get("deadline_ns"), has.get("sets", 8))
     host, port = has["aggregator"]
     return Worker(job, timing, (host, port), FixedPoint(**has.get("fixed_point", {})))
 

@@ -190,7 +190,7 @@ class Summing(System):
         unserved: Mapping[str, Iterable[Waiting]],
     ) -> Mapping[str, MissingChunks]:
         first_slot, _ = job.share
-        entries = {host: [(c, s, t) for c, s, t in waits] for host, waits in waiting.items()}
+        entries = {host: [tuple(each) for each in waits] for host, waits in waiting.items()}
         return diagnose(source, trees.tree_of(graph, job), first_slot, entries)
 
     def slot_meter(self, resolved: ResolvedScenario) -> SlotMeter | None:

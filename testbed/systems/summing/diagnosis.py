@@ -14,8 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from agglab.testbed.plan import Branch, Tree
 from agglab.testbed.systems.base import MissingChunks, Registers
 
-Waiting = tuple[int, int, int]
-"""A chunk, its slot and its tag."""
+Waiting = tuple[int, ...]
+"""A chunk, its slot and its tag. If slots have more than two sets, their number follows; a switch
+then keeps a result until it knows (`informed`) that all workers have it."""
 
 
 def diagnose(
@@ -27,7 +28,7 @@ def diagnose(
     hosts: dict[Waiting, set[str]] = {}
     for host, entries in waiting.items():
         for entry in entries:
-            hosts.setdefault((entry[0], entry[1], entry[2]), set()).add(host)
+            hosts.setdefault(entry, set()).add(host)
     present = _present(source, tree, first_slot, list(hosts))
     if present is None:
         return {}
@@ -48,7 +49,7 @@ Present = Mapping[tuple[str, Waiting], int]
 def _present(
     source: Registers, tree: Tree, first_slot: int, entries: Sequence[Waiting]
 ) -> Present | None:
-    cells = [(first_slot + slot) << 1 | (tag & 1) for _, slot, tag in entries]
+    cells = [_cell(first_slot, entry, entry[2]) for entry in entries]
     present: dict[tuple[str, Waiting], int] = {}
     for switch in tree.branches:
         tags = source.registers(switch, "tags", cells)
@@ -57,7 +58,26 @@ def _present(
             return None
         for entry, tag, bitmap in zip(entries, tags, bitmaps, strict=True):
             present[switch, entry] = bitmap if tag == entry[2] else 0
+            if len(entry) > 3 and tag == (entry[2] - entry[3]) % 2**32:
+                present[switch, entry] = _informed(source, switch, first_slot, entry)
     return present
+
+
+def _cell(first_slot: int, entry: Waiting, tag: int) -> int:
+    sets = entry[3] if len(entry) > 3 else 2
+    return (first_slot + entry[1]) * sets + tag % sets
+
+
+def _informed(source: Registers, switch: str, first_slot: int, entry: Waiting) -> int:
+    """Returns who is known to have the result that the cell of an awaited packet still holds."""
+    earlier = [(entry[2] - distance) % 2**32 for distance in range(1, entry[3] + 1)]
+    cells = [_cell(first_slot, entry, tag) for tag in earlier]
+    tags = source.registers(switch, "tags", cells) or []
+    informed = source.registers(switch, "informed", cells) or []
+    found = 0
+    for wanted, tag, workers in zip(earlier, tags, informed, strict=True):
+        found |= workers if tag == wanted else 0
+    return found
 
 
 def _missing(tree: Tree, branch: Branch, entry: Waiting, present: Present) -> Iterator[str]:

@@ -10,21 +10,24 @@ from agglab.testbed.systems.slot_meter import slot_meter as meter_of
 from agglab.testbed.systems.summing.trees import tree_of
 
 
-def slot_meter(resolved: ResolvedScenario) -> SlotMeter | None:
+def slot_meter(resolved: ResolvedScenario, deadline_sets: int = 0) -> SlotMeter | None:
     """Returns a function that counts the slots in use. Returns None if the jobs' slots change
     during the run, or if there are too many. Each slot has two cells, and at most one of them holds
-    an incomplete sum."""
+    an incomplete sum. deadline_sets: how many cells a slot has instead if sums are closed at a
+    deadline (`finals`), while they are incomplete."""
+    sets = deadline_sets or 2
     parts: dict[str, list[Part]] = {}
     if resolved.scenario.switch.partition == "dynamic":
         return None
     for job in resolved.jobs:
         used = min(job.slots, job.window)
-        cells = [
-            slot << 1 | half
-            for slot in range(job.first_slot, job.first_slot + used)
-            for half in (0, 1)
-        ]
+        cells = list(range(job.first_slot * sets, (job.first_slot + used) * sets))
         for switch, branch in tree_of(resolved.graph, resolved.whole(job)).branches.items():
             everybody = (1 << len(branch.children)) - 1
-            parts.setdefault(switch, []).append(begun_by_some("contributors", cells, everybody))
+            part = begun_by_some("contributors", cells, everybody)
+            if deadline_sets:
+                part = Part(
+                    ("contributors", "finals"), cells, lambda some, final: some and not final
+                )
+            parts.setdefault(switch, []).append(part)
     return meter_of(parts)

@@ -9,19 +9,26 @@ from agglab.testbed.systems.summing.attack import AttackContext
 
 
 def forge(
-    context: AttackContext, result: int, overhead: int, wire_bits: int | None = None
+    context: AttackContext,
+    result: int,
+    overhead: int,
+    wire_bits: int | None = None,
+    with_presence: bool = False,
 ) -> bytes:
     """Returns a payload (see summing.attack.Forge), without values if there is no room. wire_bits:
-    the bits of a value in the victim's contributions if they are narrow."""
+    the bits of a value in the victim's contributions if they are narrow. with_presence: whether the
+    victim's packets say who is in a sum."""
     values = KINDS[dtype_of(context.victim.dtype)]
     if wire_bits is not None and not result:  # the program takes both kinds of contributions
         values = context.chance.choice((values, wire.NARROW[wire_bits]))
     kind = values if context.aims() else context.chance.choice(list(wire.Kind))
-    if not context.fits(wire.datagram_bytes(context.lanes), overhead):
+    more = wire.PRESENCE_BYTES if with_presence else 0
+    if not context.fits(wire.datagram_bytes(context.lanes), overhead + more):
         kind = wire.Kind.OPENING
-    return context.header(kind | result) + context.chance.randbytes(
-        _body_bytes(kind, context.lanes)
-    )
+    header = context.header(kind | result)
+    if with_presence:
+        header = bytes([wire.VERSION_WITH_PRESENCE]) + header[1:]
+    return header + context.chance.randbytes(more + _body_bytes(kind, context.lanes))
 
 
 def _body_bytes(kind: wire.Kind, lanes: int) -> int:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agglab.hosts import wire
+from agglab.hosts.presence import COUNTERS as PRESENCE_COUNTERS
 from agglab.hosts.slots import MAX_PRESENT
 from agglab.testbed.plan import Tree
 from agglab.testbed.received import PRESENCE, Received
@@ -27,6 +28,7 @@ from agglab.testbed.systems.base import (
     Array,
     Cells,
     Counter,
+    HostCounter,
     Results,
     Truth,
     TruthOf,
@@ -57,6 +59,10 @@ COUNTERS: dict[str, Counter] = {
 }
 """The counters that the program has only if the scenario has a deadline."""
 ARRIVALS = ("late", "held")
+HOST_COUNTERS: dict[str, HostCounter] = {
+    name: HostCounter(unit, meaning, explains_repeats=name == "asked")
+    for name, (unit, meaning) in PRESENCE_COUNTERS.items()
+}
 
 
 def used(scenario: Scenario) -> bool:
@@ -79,7 +85,9 @@ def parameters(scenario: Scenario) -> Mapping[str, int]:
 
 def settings(own: SwitchmlKeys) -> dict[str, Any]:
     """Returns the settings of a worker."""
-    return {} if own.deadline_s is None else {"deadline_ns": round(own.deadline_s * 1e9)}
+    if own.deadline_s is None:
+        return {}
+    return {"deadline_ns": round(own.deadline_s * 1e9), "sets": own.sets}
 
 
 def check(scenario: Scenario, trust: Trust) -> Iterator[Finding]:

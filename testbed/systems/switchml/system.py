@@ -8,7 +8,6 @@ from functools import partial as bound
 
 from agglab.hosts import wire
 from agglab.hosts.fixed_point import COUNTERS as FIXED_POINT_COUNTERS
-from agglab.hosts.presence import COUNTERS as PRESENCE_COUNTERS
 from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Finding, Job
 from agglab.testbed.scenario.trust import Trust
@@ -22,7 +21,9 @@ from agglab.testbed.systems.base import (
     Choices,
     Combine,
     Counter,
+    HostCounter,
     Results,
+    SlotMeter,
     Source,
     TruthOf,
     everywhere,
@@ -33,6 +34,7 @@ from agglab.testbed.systems.summing.attack import AttackContext, frames
 from agglab.testbed.systems.summing.base import Summing
 from agglab.testbed.systems.summing.bounds import Load
 from agglab.testbed.systems.summing.counters import COUNTERS
+from agglab.testbed.systems.summing.meter import slot_meter
 from agglab.testbed.systems.summing.sizes import Sizes
 from agglab.testbed.systems.switchml import attack, fixed_point, halves, narrow, partial
 
@@ -58,7 +60,10 @@ class SwitchML(Summing):
     options = fixed_point.SwitchmlKeys
     counters: Mapping[str, Counter] = {**COUNTERS, **partial.COUNTERS}
     optional_counters = frozenset(partial.COUNTERS)
-    host_counters = meanings({**FIXED_POINT_COUNTERS, **PRESENCE_COUNTERS})
+    host_counters: Mapping[str, HostCounter] = {
+        **meanings(FIXED_POINT_COUNTERS),
+        **partial.HOST_COUNTERS,
+    }
     sizes = Sizes(wire.HEADER_BYTES)
 
     def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
@@ -149,6 +154,10 @@ class SwitchML(Summing):
         sent = super().expected_frames(resolved, job, switch, cells)
         return sent + partial.expected_frames(cells, job.index, len(job.members))
 
+    def slot_meter(self, resolved: ResolvedScenario) -> SlotMeter | None:
+        scenario = resolved.scenario
+        return slot_meter(resolved, partial.sets_of(scenario) if partial.used(scenario) else 0)
+
     def load(self, resolved: ResolvedScenario, job: ActiveJob, number: int) -> Load:
         """Returns the load. Every chunk crosses each link once in each direction, however many
         workers are below the link. So does each OPENING: one in all or, for floats, one for each
@@ -183,7 +192,8 @@ class SwitchML(Summing):
         self, key: str, resolved: ResolvedScenario, host: str
     ) -> Iterator[tuple[str, bytes]]:
         bits = narrow.bits_of(resolved.scenario)
-        return frames(key, resolved, host, bound(attack.forge, wire_bits=bits))
+        forge = bound(attack.forge, wire_bits=bits, with_presence=partial.used(resolved.scenario))
+        return frames(key, resolved, host, forge)
 
     def forge(self, context: AttackContext, result: int, overhead: int) -> bytes:
         return attack.forge(context, result, overhead)
