@@ -24,6 +24,7 @@ from agglab.common.c_build import BuildError
 from agglab.hosts.agent_config import Config, ConfigError
 from agglab.hosts.agent_core import AgentCore, one_line
 from agglab.hosts.all_reduce import Reducer
+from agglab.hosts.bfloat16 import BFLOAT16
 from agglab.hosts.control import Control, Stopped
 from agglab.hosts.errors import AllReduceError
 from agglab.hosts.iteration import reducer_of
@@ -221,7 +222,7 @@ def _holds_numbers(array: Any) -> bool:
     does not."""
     if not isinstance(array, np.ndarray) or isinstance(array, np.ma.MaskedArray):
         return False
-    return array.dtype.kind in NUMBERS
+    return array.dtype.kind in NUMBERS or array.dtype == BFLOAT16
 
 
 def _serve(config: Config, control: Control) -> int:

@@ -15,7 +15,7 @@ from agglab.hosts.bfloat16 import BFLOAT16, name_of
 from agglab.hosts.errors import NotFinite, RoundTimeout, ShapeMismatch, check_range
 from agglab.hosts.wire import Kind, Shape
 
-KINDS = {
+KINDS: dict[np.dtype, Kind] = {
     np.dtype(np.int32): Kind.INT32,
     np.dtype(np.float32): Kind.SCALED,
     np.dtype(np.float16): Kind.HALF,

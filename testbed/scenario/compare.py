@@ -33,10 +33,11 @@ FIXED = (
         if item.name in OWN_KEYS and item.name not in FREE_KEYS
     ),
     "workload.elements",
-    "workload.dtype",
     "workload.rounds",
 )
 """The keys that must be the same for all contenders, so that a comparison is fair."""
+INTEGERS = "int32"
+"""The type whose tensors are not those of other types, rounded."""
 FOLDERS = ("logs",)
 """Names of files and folders in every result folder. A contender's folder has the contender's name,
 so a contender cannot have one of these names."""
@@ -164,3 +165,8 @@ def unlike(
                 f"has other workers than {first.name}, because hosts with a server have no worker"
             )
             yield Problem(where, path, what, "`topology.servers`, or jobs that name their workers")
+        for job, its_job in zip(jobs, its_jobs, strict=False):
+            types = {job.dtype, its_job.dtype}
+            if len(types) > 1 and INTEGERS in types:
+                what = f"has other tensors than {first.name}: {its_job.dtype}, not {job.dtype}"
+                yield Problem(where, f"{path}.workload.dtype", what, "another type of floats")

@@ -11,6 +11,8 @@ import pytest
 import quantise_model
 from agents import ELEMENTS, LANES, ROOT, SLOTS, agents, arrays, work
 
+from agglab.hosts import agent as program
+from agglab.hosts.bfloat16 import BFLOAT16, narrowed
 from agglab.hosts.tensors import make_tensor
 
 STATS = {
@@ -135,6 +137,13 @@ def test_what_a_worker_returns_is_saved_and_not_what_the_agent_takes_for_it(
         if "result" in saved:
             twice = right * (2 if "out" in saved else 1)
             np.testing.assert_array_equal(found["result"].reshape(-1), twice)
+
+
+def test_a_result_of_bfloat16_is_saved(tmp_path):
+    result = narrowed(np.float32([0.1, -2.0]))
+    program._put({"result": result}, tmp_path / "round")
+    saved = np.load(tmp_path / "round" / "result.npy")
+    assert saved.dtype == BFLOAT16 and saved.tobytes() == result.tobytes()
 
 
 def test_a_closed_control_socket_ends_an_idle_agent_and_one_in_a_round(start):

@@ -53,7 +53,7 @@ ONE_MISTAKE = {
     "unknown choice": (
         "workload: {dtype: float64}",
         "s.yaml:1: workload.dtype: unknown value 'float64', did you mean 'float16'?; allowed: "
-        "float32, int32, float16",
+        "float32, int32, float16, bfloat16",
     ),
     "list for a value": (
         "seed: [1]",
@@ -252,7 +252,7 @@ WRONG = {
     ),
     "training in integers": (
         "workload: {kind: sgd, dtype: int32}",
-        "workload.dtype: sgd has no int32; allowed: float32, float16",
+        "workload.dtype: sgd has no int32; allowed: float32, float16, bfloat16",
     ),
     "an odd fat tree": ("topology: {kind: fat_tree, k: 5}", "topology: a fat tree's k is even"),
     "a custom graph of nothing": ("topology: {kind: custom}", "topology: switches: 1 to 254"),

@@ -17,7 +17,7 @@ TAGS_MAX = 4
 MAPPED = bytes(10) + b"\xff\xff"
 """The prefix of IPv6 addresses that hold an IPv4 address (RFC 4291)."""
 VERSION, RESULT = 1, 0x80
-INT32, SCALED, OPENING, HALF = 0, 1, 2, 3
+INT32, SCALED, OPENING, HALF, BFLOAT = 0, 1, 2, 3, 7
 SHAPE = struct.Struct("!QIHHBB")
 """Elements, workers, lanes, window, dtype and round, which are compared as one number."""
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from agglab.testbed.systems.switchml.verification import packets
 from agglab.testbed.systems.switchml.verification.packets import (
+    BFLOAT,
     HALF,
     HEADER,
     INT32,
@@ -176,11 +177,13 @@ class WorkerModel:
         if len(datagram) < HEADER.size:
             return "malformed"
         version, kind, job, slot, _, _, tag = HEADER.unpack_from(datagram)
-        # A worker knows HALF, whatever its round is of; a program that sums no halves does not.
+        # A worker knows HALF and BFLOAT, whatever its round is of; a program that sums no halves
+        # does not.
         of_values = packets.body_bytes(SCALED, self._lanes)
-        own = of_values if kind & ~RESULT == HALF else packets.body_bytes(kind, self._lanes)
+        is_halves = kind & ~RESULT in (HALF, BFLOAT)
+        own = of_values if is_halves else packets.body_bytes(kind, self._lanes)
         size = HEADER.size + own
-        sound = version == VERSION and kind & RESULT and kind & ~RESULT <= HALF
+        sound = version == VERSION and kind & RESULT and (kind & ~RESULT <= HALF or is_halves)
         if not sound or len(datagram) != size or job != self._job or slot >= self._window:
             return "malformed"
         flight = self.slots[slot]

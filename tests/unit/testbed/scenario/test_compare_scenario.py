@@ -159,7 +159,8 @@ TWO = "compare: {a: {}, b: {system: ring}}\n"
         ),
         (
             "compare: {a: {}, b: {workload: {dtype: int32}}}",
-            "1: compare.b.workload.dtype: must be the same for all",
+            "1: compare.b.workload.dtype: has other tensors than a: int32, not float32; allowed: "
+            "another type of floats",
         ),
         (
             "compare: {a: {}, b: {name: c}}",
