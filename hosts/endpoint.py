@@ -78,6 +78,7 @@ class Inbox:
         self.lengths: NDArray[np.uint32] = np.zeros(capacity, np.uint32)
         self.peers: NDArray[np.uint32] = np.zeros(capacity, np.uint32)
         self.count = 0
+        self._bytes = memoryview(self.buffer.data).cast("B")
         self.rows_address = self.buffer.ctypes.data
         self.lengths_address = self.lengths.ctypes.data
         self.peers_address = self.peers.ctypes.data
@@ -88,11 +89,11 @@ class Inbox:
         """Replaces the contents with `datagrams`. If a payload is longer than a row, only its
         beginning is kept. peers: the sender of each payload, by default the first peer."""
         for index, datagram in enumerate(datagrams):
-            kept = datagram[: self.row_bytes]
-            self.buffer[index, : len(kept)] = np.frombuffer(kept, np.uint8)
-            self.lengths[index] = len(kept)
+            length, begin = min(len(datagram), self.row_bytes), index * self.row_bytes
+            self._bytes[begin : begin + length] = datagram[:length]
+            self.lengths[index] = length
+            self.peers[index] = 0 if peers is None else peers[index]
         self.count = len(datagrams)
-        self.peers[: self.count] = 0 if peers is None else peers
 
 
 class Endpoint(Protocol):

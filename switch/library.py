@@ -51,6 +51,12 @@ class Instance:
         return result
 
 
+@functools.cache
+def array_of(kind: type, count: int) -> Any:
+    """Returns the ctypes type of an array. Making a type takes far longer than making an array."""
+    return kind * count  # type: ignore[operator]
+
+
 U16, U32, U64, I32 = ctypes.c_uint16, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int32
 INT, BYTES, POINTER = ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p
 U32_OUT = ctypes.POINTER(U32)

@@ -14,7 +14,7 @@ from agglab.switch.build import build_library
 from agglab.switch.detail import Detail
 from agglab.switch.digests import Digests
 from agglab.switch.errors import PipelineError
-from agglab.switch.library import BYTES, U64, Instance, load_library
+from agglab.switch.library import BYTES, U64, Instance, array_of, load_library
 from agglab.switch.meters import Meters
 from agglab.switch.profiles import Profiles
 from agglab.switch.program import Program
@@ -134,7 +134,7 @@ class Pipeline:
     def drops(self) -> dict[str, int]:
         """Returns how many packets or copies were dropped so far, by reason."""
         count = self._instance.library.pl_drops(self.handle, None, 0)
-        values = (U64 * count)()
+        values = array_of(U64, count)()
         self._instance.library.pl_drops(self.handle, values, count)
-        names = (BYTES * count).in_dll(self._instance.library, "pl_drop_names")
+        names = array_of(BYTES, count).in_dll(self._instance.library, "pl_drop_names")
         return {(n or b"").decode(): v for n, v in zip(names, values, strict=True)}

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agglab.switch.errors import PipelineError
-from agglab.switch.library import Instance, Replica, check
+from agglab.switch.library import Instance, Replica, array_of, check
 
 
 class Replication:
@@ -38,5 +38,5 @@ class Replication:
         for port, rid in replicas:
             if not (0 <= port < 1 << 16 and 0 <= rid < 1 << 16):
                 raise PipelineError(f"port and rid have 16 bits, not {port} and {rid}")
-        array = (Replica * len(replicas))(*[Replica(port, rid) for port, rid in replicas])
+        array = array_of(Replica, len(replicas))(*[Replica(port, rid) for port, rid in replicas])
         return array, len(replicas)

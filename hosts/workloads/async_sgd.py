@@ -176,7 +176,7 @@ class AsyncSgd:
         (elements,). It is the rate times the negative subgradient of the hinge loss, summed over
         the documents of the step. rows: these documents."""
         weights = model.reshape(self.features, self.classes)
-        found = np.zeros((self.features, self.classes), np.int32)
+        found = np.zeros(self.elements, np.int32)
         for row in rows:
             scores = scores_of(weights, row)
             rival = rival_of(scores, row)
@@ -184,9 +184,9 @@ class AsyncSgd:
                 continue
             words = row["words"][: WORDS_MIN << int(row["halvings"])]
             change = max(1, self.rate >> int(row["halvings"]))
-            np.add.at(found[:, row["label"]], words, change)
-            np.subtract.at(found[:, rival], words, change)
-        return found.reshape(-1)
+            np.add.at(found, words * self.classes + row["label"], change)
+            np.subtract.at(found, words * self.classes + rival, change)
+        return found
 
 
 @lru_cache(maxsize=8)

@@ -47,11 +47,15 @@ class PushPull:
     def inputs(self, key: InputKey) -> NDArray[Any]:
         """Returns a structured array with the fields `key` (uint64, ascending, each key once) and
         `value`."""
-        keys = np.unique(self.sampled_keys(key))
+        keys = self.keys(key)
         pushed = np.zeros(keys.size, [("key", "u8"), ("value", self.dtype)])
         pushed["key"] = keys
         pushed["value"] = make_tensor(*key, keys.size, self.dtype)
         return pushed
+
+    def keys(self, key: InputKey) -> NDArray[np.uint64]:
+        """Returns the keys of the worker's input, without making the values."""
+        return np.unique(self.sampled_keys(key))
 
     def room(self, inputs: NDArray[Any]) -> NDArray[Any]:
         return np.full(inputs.size, 1, inputs["value"].dtype)

@@ -35,12 +35,13 @@ class AgentGroup:
         self._result = result
         self._backend, self._clock, self._roster = backend, clock, roster
         self._start_s = start_s
+        agents = roster.agents(self.job)
         self._servers = {
             agent.rank: WorkerId(self.job.number, agent.host, agent.role, agent.rank)
-            for agent in roster.agents(self.job)
+            for agent in agents
             if agent.role != WORKER
         }
-        self._spare = {agent.rank for agent in roster.agents(self.job) if agent.spare}
+        self._spare = {agent.rank for agent in agents if agent.spare}
         result.servers = {rank: known.host for rank, known in self._servers.items()}
         self._dead: dict[int, Event] = {}
         self.forgetful = False

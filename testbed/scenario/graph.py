@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from agglab.testbed.scenario.constant_impairments import impairments
@@ -20,9 +21,10 @@ NUMBERS = tuple(
 """The parameters of topologies that may be absent in a scenario and then have a default number."""
 
 
+@lru_cache(maxsize=32)
 def bare(shape: Shape) -> Topology:
     """Returns the topology with nodes and links, but without rates. Raises ValueError with one line
-    for an impossible shape."""
+    for an impossible shape. The points of a sweep often have the same shape."""
     if shape.kind == "custom":
         cables = [cable.partition("-") for cable in shape.links]
         return fabrics.custom(shape.switches, [(a, b) for a, _, b in cables])

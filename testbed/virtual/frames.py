@@ -6,7 +6,8 @@ from __future__ import annotations
 import ctypes
 import ipaddress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import Any
 
 from agglab.hosts.wire import LOWER_HEADER_BYTES
 from agglab.testbed.virtual import native
@@ -41,10 +42,18 @@ class FramingSettings(ctypes.Structure):
         return cls(_settings(own), _settings(other))
 
 
+@lru_cache(maxsize=4096)
 def _settings(address: Address) -> _Address:
     mac = (ctypes.c_uint8 * 6)(*bytes.fromhex(address.mac.replace(":", "")))
     ip = (ctypes.c_uint8 * 4)(*packed(address.ip))
     return _Address(mac, ip, address.port)
+
+
+@cache
+def framings_type(count: int) -> Any:
+    """Returns the ctypes type of an array of FramingSettings. Making a type takes far longer than
+    making an array."""
+    return FramingSettings * count
 
 
 class Framing:

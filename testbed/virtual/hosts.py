@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from agglab.testbed.statistics import NodeStatistics
 from agglab.testbed.virtual.clock import FRAME, Clock
-from agglab.testbed.virtual.frames import Address, FramingSettings, packed
+from agglab.testbed.virtual.frames import Address, FramingSettings, framings_type, packed
 from agglab.testbed.virtual.links import LinkDirection
 from agglab.testbed.virtual.reception import Datagram, NetworkError, Reception
 from agglab.testbed.virtual.workers import AgentNode
@@ -28,7 +28,7 @@ class Socket:
     def __init__(self, own: Address, peers: Sequence[Address], agent: AgentNode) -> None:
         self.agent = agent
         settings = [FramingSettings.of(own, peer) for peer in peers]
-        self.framings = (FramingSettings * len(settings))(*settings)
+        self.framings = framings_type(len(settings))(*settings)
         self._first = ctypes.addressof(self.framings)
         self._by_source = {(packed(peer.ip), peer.port): n for n, peer in enumerate(peers)}
 

@@ -282,7 +282,7 @@ class AgentNode:
     @property
     def _looks(self) -> bool:
         """Whether the agent reads the datagrams that arrive at present."""
-        return self._in_use and not (self._paused or self._clock.now_ns < self._busy_until_ns)
+        return not self._paused and self._in_use and self._clock.now_ns >= self._busy_until_ns
 
     def network_error(self) -> None:
         """Records that an ICMP message about one of the agent's datagrams has arrived. A real
@@ -313,9 +313,12 @@ class AgentNode:
     def _in_use(self) -> bool:
         """Whether the worker is in a round, or answers other agents between rounds. After a round
         that failed, it does not answer."""
+        if not self._state.alive:
+            return False
         core = self._core
-        listens = self._session.endpoint.listens and not core.broken_off
-        return self.alive and (core.round is not None or listens)
+        if core.round is not None:
+            return True
+        return self._session.endpoint.listens and not core.broken_off
 
     def _take(self) -> None:
         session, core = self._session, self._core

@@ -193,7 +193,7 @@ class Transport:
         """Makes an outbox with this number of rows."""
         numbers = (np.zeros(rows, np.uint32) for _ in range(2))
         self.outbox = Outbox(np.zeros((rows, self.longest_bytes), np.uint8), *numbers)
-        self._frames = memoryview(self.outbox.frames).cast("B")
+        self._frames = memoryview(self.outbox.frames.data).cast("B")
         self._numbers = np.arange(rows, dtype=np.uint32)
 
     def repeats(self, row: int) -> Repeat | None:

@@ -40,7 +40,7 @@ COUNTED = (
 )
 
 SIGNATURES: library.Signatures = {
-    "netrpc_post": (None, [P, U32, ctypes.c_uint8, U32]),
+    "netrpc_call": (None, [P, U32, ctypes.c_uint16, *[ctypes.c_uint8] * 3, ctypes.c_char_p, U32]),
     "netrpc_stream": (None, [P]),
     "netrpc_answers": (U32, [P, I64, P, U64, P, P, U32]),
     "netrpc_poll": (INT, [P, I64, I64]),
@@ -168,12 +168,10 @@ class Caller:
         """Calls a method at a position that is not in use. The first packet of the call is sent
         with the next `poll`."""
         assert not self.calls["waiting"][position], "the position is in use"
-        call = self.calls[position]
-        call["method"], call["kind"], call["answer_kind"] = method.number, kind, answer
-        call["streams"] = 0
-        start, stop = wire.HEADER_BYTES, wire.HEADER_BYTES + len(body)
-        self._frames[position, start:stop] = np.frombuffer(body, np.uint8)
-        self._library.netrpc_post(self._address, position, word, len(body))
+        assert wire.HEADER_BYTES + len(body) <= self._frames.shape[1], "longer than any call"
+        self._library.netrpc_call(
+            self._address, position, method.number, kind, answer, word, body, len(body)
+        )
 
     def stream(
         self,

@@ -180,7 +180,8 @@ class NetRpcWorker:
         rows = [queued for queued in found if queued is not None]
         if len(rows) < len(found):
             raise self._timeout()
-        return rows[0] if len(rows) == 1 else np.concatenate(rows)
+        used = [queued for queued in rows if queued.size]
+        return np.concatenate(used) if len(used) > 1 else (used or rows)[0]
 
     def _mismatch(self) -> ShapeMismatch:
         job, inputs = self.job, self._inputs

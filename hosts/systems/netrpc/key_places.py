@@ -76,6 +76,10 @@ class Packet(NamedTuple):
     indices: NDArray[np.int64]
 
 
+_NO_PAIRS = np.zeros(PAIRS, PAIR)
+_NO_PAIRS["place"] = NO_PLACE
+
+
 def in_pairs(
     places: NDArray[np.int64], values: NDArray[np.uint32], indices: NDArray[np.int64]
 ) -> Iterator[Packet]:
@@ -83,14 +87,18 @@ def in_pairs(
     % PAIRS of a packet stands for place p, with the index p // PAIRS. A packet has each pair only
     once."""
     banks = places % PAIRS
+    if places.size == 1:
+        pairs = _NO_PAIRS.copy()
+        pairs[int(banks[0])] = int(places[0]) // PAIRS, values[0]
+        yield Packet(pairs.tobytes(), banks, indices)
+        return
     order = np.argsort(banks, kind="stable")
     first = np.searchsorted(banks[order], np.arange(PAIRS))
     turns = np.empty(places.size, np.int64)
     turns[order] = np.arange(places.size) - first[banks[order]]
     for turn in range(int(turns.max(initial=-1)) + 1):
         chosen = np.flatnonzero(turns == turn)
-        pairs = np.zeros(PAIRS, PAIR)
-        pairs["place"] = NO_PLACE
+        pairs = _NO_PAIRS.copy()
         pairs["place"][banks[chosen]] = places[chosen] // PAIRS
         pairs["value"][banks[chosen]] = values[chosen]
         yield Packet(pairs.tobytes(), banks[chosen], indices[chosen])
@@ -101,8 +109,7 @@ def one_by_one(places: NDArray[np.int64], indices: NDArray[np.int64]) -> Iterato
     Methods that count need such arguments, because each of their calls is about the counter of one
     key."""
     for place, index in zip(places.tolist(), indices.tolist(), strict=True):
-        pairs = np.zeros(PAIRS, PAIR)
-        pairs["place"] = NO_PLACE
+        pairs = _NO_PAIRS.copy()
         pairs["place"][0] = place
         yield Packet(pairs.tobytes(), np.zeros(1, np.int64), np.array([index]))
 

@@ -52,16 +52,25 @@ class MapOperation:
         )
         self._switch, self._server = switch, server
         self._lookups = _Queue(server, ask, Kind.KEYS, Kind.KEYS, packets)
-        self._queues: list[_Queue] = []
+        self._queues = [] if unknown.size else list(self._calls())
 
     def step(self) -> bool:
+        return self._looked_up() and self._called()
+
+    def _looked_up(self) -> bool:
+        """Returns whether the places of all keys are known. Takes answers, and asks for places."""
+        if self._queues:
+            return True
         for body, _ in self._lookups.step():
             entries = np.frombuffer(body, KEY)
             self._cache.learn(entries[entries["place"] != key_places.UNUSED])
         if not self._lookups.done:
             return False
-        if not self._queues:
-            self._queues = list(self._calls())
+        self._queues = list(self._calls())
+        return True
+
+    def _called(self) -> bool:
+        """Returns whether all calls are answered. Takes answers, and makes the calls."""
         for queue in self._queues:
             for body, packet in queue.step():
                 self._take(queue, body, packet)

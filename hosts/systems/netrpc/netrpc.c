@@ -55,6 +55,19 @@ void netrpc_post(struct netrpc_caller *c, uint32_t position, uint8_t word, uint3
 	c->queue[c->queued++] = position;
 }
 
+void netrpc_call(struct netrpc_caller *c, uint32_t position, uint16_t method, uint8_t kind, uint8_t answer_kind,
+		 uint8_t word, const uint8_t *body, uint32_t body_bytes)
+{
+	struct netrpc_call *call = &c->calls[position];
+
+	call->method = method;
+	call->kind = kind;
+	call->answer_kind = answer_kind;
+	call->streams = 0;
+	memcpy(frame_of(c, position) + NETRPC_HEADER_BYTES, body, body_bytes);
+	netrpc_post(c, position, word, body_bytes);
+}
+
 static void put_values(const struct netrpc_caller *c, uint32_t chunk, uint32_t *payload)
 {
 	uint64_t first = first_element(c, chunk), count = chunk_elements(c, chunk);

@@ -69,6 +69,10 @@ struct netrpc_caller {
  * frame: puts it on the queue. */
 void netrpc_post(struct netrpc_caller *c, uint32_t position, uint8_t word, uint32_t body_bytes);
 
+/* Makes a call that is not one of a stream's, in the same way. body: body_bytes bytes, which are copied. */
+void netrpc_call(struct netrpc_caller *c, uint32_t position, uint16_t method, uint8_t kind, uint8_t answer_kind,
+		 uint8_t word, const uint8_t *body, uint32_t body_bytes);
+
 /* Begins the stream whose fields are set, at the positions from 0 on, none of which is in use. */
 void netrpc_stream(struct netrpc_caller *c);
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agglab.hosts.systems.libra import wire
-from agglab.hosts.workloads import InputKey
+from agglab.hosts.workloads import InputKey, PushPull
 from agglab.testbed.plan.forwarding import wiring_of
 from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.systems.base import ActiveJob
@@ -93,13 +93,13 @@ def is_sample(own: LibraKeys, number: int) -> bool:
 
 @lru_cache(maxsize=64)
 def _pushed(seed: int, job: Job, rank: int, number: int) -> Keys:
-    keys: Keys = job.work.inputs(InputKey(seed, job.number, rank, number))["key"].copy()
-    return keys
+    assert isinstance(job.work, PushPull), "the only workload with keys that Libra has"
+    return job.work.keys(InputKey(seed, job.number, rank, number))
 
 
 def _by_server(keys: Keys, servers: int) -> list[Keys]:
     """Returns the keys of each server. Each server has an equal part of the 64-bit range."""
-    owners = np.array([int(key) * servers >> 64 for key in keys])
+    owners = np.array([key * servers >> 64 for key in keys.tolist()])
     return [keys[owners == server] for server in range(servers)]
 
 

@@ -88,6 +88,18 @@ def test_multicast_in_order_of_rids_then_ports() -> None:
         p.replication.set_multicast_group(0, [(1, 1)])
 
 
+def test_a_group_of_any_number_has_its_own_copies() -> None:
+    number = call("assign", field("standard_metadata", "mcast_grp"), field("h", "x"))
+    for step, frames, last in ((number, (1, 2, 255), 255), (assign("mcast_grp", 511), (0,), 511)):
+        p = pipeline(step)
+        for group in (1, 255, 767, 65535):
+            p.replication.set_multicast_group(group, [(group % 500, 1)])
+        seen = [[port for port, _ in p.process(0, bytes([frame]))] for frame in frames]
+        assert seen == [[frame] if frame in (1, 255) else [] for frame in frames]
+        p.replication.set_multicast_group(last, [(9, 1)])
+        assert p.process(0, b"\xff!") == [(9, b"\xff!")]
+
+
 def test_ingress_clone_is_the_packet_as_it_came_with_the_listed_fields() -> None:
     seen = call(
         "assign",

@@ -63,6 +63,32 @@ def test_a_silence_that_others_may_cause_is_no_loss() -> None:
         assert near.due(now_ns + 120 * MS), "nobody ever hears of it"
 
 
+def test_an_answer_makes_room_for_the_next_packet_at_once() -> None:
+    near = Channel(Timing())
+    for number in range(WINDOW + 1):
+        near.put(bytes([number]))
+    assert len(near.due(0)) == WINDOW and not near.due(1)
+    near.answered(2, 3, 0)  # not the oldest
+    assert not near.due(2)
+    near.answered(3, 0, 0)
+    assert [(number, payload) for number, _, _, payload in near.due(3)] == [
+        (WINDOW, bytes([WINDOW]))
+    ]
+
+
+def test_a_post_sends_more_packets_at_once_than_its_outbox_had_rows() -> None:
+    post = Post(1, 1, LANES, [("a", 1), ("b", 1)], Timing())
+    for rounds in (1, 40, 2):
+        sent = [(number % 2, bytes([number]) * (1 + number % 9)) for number in range(5 * rounds)]
+        for peer, body in sent:
+            post.send_once(peer, Kind.NEED, body)
+        rows = post.poll(0).tolist()
+        outbox = post.outbox
+        got = [(outbox.peer(row), outbox.datagram(row)[wire.HEADER_BYTES :]) for row in rows]
+        assert got == sent
+    assert post.counters["sent"] == 5 * 43
+
+
 def test_a_commit_that_a_later_one_overtook_is_late_and_no_stranger_s() -> None:
     transport = Transport(1, 1, LANES, [("w", 1), ("s", 1)], Timing())
     job = SchedulerJob(1, 1, 4, updates=9, time_ns=0, silence_ns=MS, first_group=5)
