@@ -57,6 +57,7 @@ class Recovery(ctypes.Structure):
         *[
             (name, ctypes.c_int64)
             for name in (
+                "initial_rto_ns",
                 "min_rto_ns",
                 "min_gap_ns",
                 "max_rto_ns",
@@ -75,7 +76,7 @@ class Recovery(ctypes.Structure):
         ],
         *[(name, ctypes.c_uint64) for name in ("next_order", "answered_order")],
         *[(name, ctypes.c_uint32) for name in ("in_flight", "sampled", "lossy", "backoff")],
-        *[(name, ctypes.c_uint32) for name in ("weight", "spare")],
+        *[(name, ctypes.c_uint32) for name in ("weight", "feelers")],
         *[(name, ctypes.c_uint64) for name in ("retransmitted", "timeouts", "asked")],
         ("latencies", ctypes.c_uint32 * histogram.BUCKETS),
     ]
@@ -86,6 +87,7 @@ class Recovery(ctypes.Structure):
         time for which the peer may delay an answer on purpose. ask_ns: the time after which a peer
         answers a repeated packet in any case; 0 if there is none."""
         return cls(
+            initial_rto_ns=timing.initial_rto_ns,
             min_rto_ns=timing.min_rto_ns,
             min_gap_ns=timing.min_gap_ns,
             max_rto_ns=timing.max_rto_ns,

@@ -4,7 +4,14 @@
 that return a Topology. `mn.py` offers these graphs to Mininet, as a file for `mn --custom`.
 """
 
-from agglab.topologies.fabrics import custom, fat_tree, leaf_spine, ring_of_racks, two_tier
+from agglab.topologies.fabrics import (
+    custom,
+    fat_tree,
+    leaf_spine,
+    ring_of_racks,
+    three_tier,
+    two_tier,
+)
 from agglab.topologies.graph import (
     Corrupt,
     Direction,
@@ -47,5 +54,6 @@ __all__ = [
     "leaf_spine",
     "rack",
     "ring_of_racks",
+    "three_tier",
     "two_tier",
 ]

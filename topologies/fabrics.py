@@ -1,5 +1,5 @@
-"""Functions that return graphs of several switches: racks under a root, racks under spines, a fat
-tree, a ring of racks, and graphs that the user lists.
+"""Functions that return graphs of several switches: racks under a root, racks in pods under a root,
+racks under spines, a fat tree, a ring of racks, and graphs that the user lists.
 
 In all graphs except `custom`, switches s1.. are numbered level by level, beginning with the
 switches of the racks. Hosts are numbered rack by rack: first the `workers` hosts of a rack (h1..),
@@ -24,6 +24,22 @@ def two_tier(racks: int, workers: int, servers: int = 0) -> Topology:
     """Returns a graph of racks s1..sR with `workers` hosts for workers each, all under one root
     switch, which has the last number."""
     return leaf_spine(racks, 1, workers, servers, "two_tier")
+
+
+def three_tier(pods: int, racks: int, workers: int, servers: int = 0) -> Topology:
+    """Returns a graph of `pods` pods under one root. A pod is a switch above `racks` racks with
+    `workers` hosts for workers each. The switches of the racks come first, pod by pod, then those
+    of the pods, then the root."""
+    _require("pods", pods, 1, MAX_PORTS)
+    _require("racks of a pod", racks, 1, MAX_PORTS - 1)
+    builder = _Builder(pods * racks + pods + 1)
+    builder.add_racks(pods * racks, workers, servers)
+    for pod in range(pods):
+        above = f"s{pods * racks + pod + 1}"
+        builder.connect_all([f"s{pod * racks + n}" for n in range(1, racks + 1)], [above])
+    for pod in range(pods):
+        builder.connect(f"s{pods * racks + pod + 1}", f"s{pods * racks + pods + 1}")
+    return builder.topology("three_tier")
 
 
 def leaf_spine(

@@ -6,13 +6,16 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agglab.topologies.fabrics import fat_tree, leaf_spine, ring_of_racks, two_tier
+from agglab.topologies.fabrics import fat_tree, leaf_spine, ring_of_racks, three_tier, two_tier
 from agglab.topologies.graph import Topology
 from agglab.topologies.rack import rack
 
 KINDS: Mapping[str, Callable[..., Topology]] = {
     "rack": lambda workers=4, servers=0: rack(workers, servers=servers),
     "two_tier": lambda racks=2, workers=4, servers=0: two_tier(racks, workers, servers),
+    "three_tier": lambda pods=2, racks=2, workers=4, servers=0: three_tier(
+        pods, racks, workers, servers
+    ),
     "leaf_spine": lambda racks=2, spines=2, workers=4, servers=0: leaf_spine(
         racks, spines, workers, servers
     ),

@@ -5,6 +5,8 @@
 /* How many packets are sent again after a silence. If nothing was lost, because somebody else is late, more
  * would only be in the way; if all was lost, the packets that follow these overtake the others. */
 #define PROBES 8
+/* Single packets that are sent again after 1/32, 1/16, ... 1/2 of the first timeout, where losses make that worth it. */
+#define FEELERS 5
 /* A loss makes the worker forget 1 / 2^4 of how late answers have been; RFC 8985 forgets it after 16 losses. */
 #define FORGET_LATE 4
 /* A question follows the first transmission after 1 + 1 / 2^3 of the time that the answer takes, as the peer may have
@@ -96,6 +98,7 @@ int64_t recovery_answered(struct recovery *r, struct pending *p, int attempt, in
 	r->progress_ns = now_ns;
 	histogram_add(&r->latencies, now_ns - p->first_sent_ns);
 	r->backoff = 0;
+	r->feelers = 0;
 	if (overtaken(r, order)) {
 		/* If it answers what everybody sent first, nothing was lost: it was late. */
 		if (r->sampled && !attempt)
@@ -119,6 +122,12 @@ int64_t recovery_skipped(struct recovery *r, struct pending *p, int64_t now_ns)
 	return -1;
 }
 
+/* Whether round trips of packets like this one are known. */
+static int is_measured(const struct recovery *r, const struct pending *p)
+{
+	return r->sampled && p->weight <= r->weight;
+}
+
 /* How long an overtaken packet's answer may take: as long as others' take, and what queues and a path that changes the
  * order make of that, as in RFC 8985, section 7. Never more than twice as long, or losses that hold all up would
  * measure as deviation and slow their own repair down. What smaller packets took says nothing of a larger one. */
@@ -127,7 +136,7 @@ static int64_t gap_ns(const struct recovery *r, const struct pending *p)
 	int64_t margin = within(r->srtt_ns / 4, 4 * r->rttvar_ns, r->srtt_ns);
 
 	margin = within(margin, r->late_ns, r->srtt_ns);
-	return r->sampled && p->weight <= r->weight ? within(r->min_gap_ns, r->srtt_ns + margin, r->max_rto_ns) : r->rto_ns;
+	return is_measured(r, p) ? within(r->min_gap_ns, r->srtt_ns + margin, r->max_rto_ns) : r->rto_ns;
 }
 
 /* Answers come in the order of sending unless something was lost. So an overtaken packet has a timeout of its own;
@@ -156,6 +165,18 @@ static int64_t ask_due_ns(const struct recovery *r, const struct pending *p)
 	return p->sent_ns < first ? first : p->sent_ns + (next < r->max_rto_ns ? next : r->max_rto_ns);
 }
 
+/* When a packet is sent again as a feeler: one that is larger than all that have been answered, where some of those were
+ * lost. How long its answer takes is not known, and the timeout of silence has to be long, as others may be late; but one
+ * answer is enough to make all that were sent before it overtaken. */
+static int64_t feeler_ns(const struct recovery *r, const struct pending *p)
+{
+	int64_t since = p->first_sent_ns > r->progress_ns ? p->first_sent_ns : r->progress_ns;
+
+	if (!r->lossy || is_measured(r, p) || r->feelers == FEELERS)
+		return INT64_MAX;
+	return since + (r->initial_rto_ns >> (FEELERS - r->feelers));
+}
+
 static void retransmit(struct recovery *r, struct pending *p, int64_t now_ns)
 {
 	r->retransmitted++;
@@ -174,11 +195,35 @@ static struct pending *at(struct pending *first, uint64_t stride, uint32_t index
 	return (struct pending *)((uint8_t *)first + index * stride);
 }
 
+/* The first packet that waits; count if none does. */
+static uint32_t first_waiting(struct pending *first, uint64_t stride, uint32_t count)
+{
+	uint32_t index = 0;
+
+	while (index < count && at(first, stride, index)->waiting != SENT)
+		index++;
+	return index;
+}
+
+/* Sends a feeler if it is due. Returns how many packets that are, 0 or 1. */
+static uint32_t feel(struct recovery *r, struct pending *p, int64_t now_ns)
+{
+	if (feeler_ns(r, p) > now_ns)
+		return 0;
+	r->feelers++;
+	r->timeouts++;
+	retransmit(r, p, now_ns);
+	return 1;
+}
+
 uint32_t recovery_repeat(struct recovery *r, struct pending *first, uint64_t stride, uint32_t count, int64_t now_ns,
 			 uint32_t *queue)
 {
-	uint32_t queued = 0;
+	uint32_t queued = 0, feeler = first_waiting(first, stride, count);
 	int probes = 0;
+
+	if (feeler < count && feel(r, at(first, stride, feeler), now_ns))
+		queue[queued++] = feeler;
 
 	for (uint32_t index = 0; index < count; index++) {
 		struct pending *p = at(first, stride, index);
@@ -208,6 +253,8 @@ uint32_t recovery_repeat(struct recovery *r, struct pending *first, uint64_t str
 		/* What became due while this looked, as the first gap makes a silence shorter, is due now. */
 		due = ask_due_ns(r, p);
 		due = within(now_ns, due_ns(r, p) < due ? due_ns(r, p) : due, INT64_MAX);
+		if (index == feeler)
+			due = within(now_ns, feeler_ns(r, p), due);
 		r->deadline_ns = due < r->deadline_ns ? due : r->deadline_ns;
 	}
 	return queued;

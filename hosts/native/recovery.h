@@ -28,6 +28,7 @@ struct pending {
 };
 
 struct recovery {
+	int64_t initial_rto_ns;
 	int64_t min_rto_ns;
 	int64_t min_gap_ns;
 	int64_t max_rto_ns;
@@ -51,7 +52,7 @@ struct recovery {
 	uint32_t lossy;     /* answers have left gaps */
 	uint32_t backoff;   /* the timeout of silence is doubled so many times */
 	uint32_t weight;    /* the largest of a packet whose round trip is known; it is that of such packets */
-	uint32_t spare;
+	uint32_t feelers;   /* sent since the last answer */
 
 	uint64_t retransmitted;
 	uint64_t timeouts; /* those of them that followed a silence */

@@ -29,7 +29,8 @@ from agglab.topologies import Topology
 TENSORS_MAX_BYTES = 2**33
 ETHERNET_BYTES = 14
 MAX_JOBS = 16
-HOSTS_MAX = 1024  # p4/include/forwarding.p4: `size` of its tables
+VIRTUAL_HOSTS_MAX = 16_384
+REAL_HOSTS_MAX = 1024  # each has a process and a network namespace
 SHAPE_KEYS = tuple(item.name for item in fields(Shape) if item.name != "kind")
 
 
@@ -227,9 +228,10 @@ def _built(scenario: Scenario, trust: Trust) -> tuple[Topology | None, list[Find
         return None, [("topology", str(error), "docs/scenarios.md, Topologies")]
     if not built.hosts:
         return None, [("topology", "has no hosts", "at least one")]
-    if len(built.hosts) > HOSTS_MAX:
-        what = f"{len(built.hosts)} hosts are more than a switch has table entries for"
-        return None, [("topology", what, f"at most {HOSTS_MAX}")]
+    most = VIRTUAL_HOSTS_MAX if scenario.backend == "virtual" else REAL_HOSTS_MAX
+    if len(built.hosts) > most and trust("backend"):
+        what = f"{len(built.hosts)} hosts are more than the backend {scenario.backend} can have"
+        return None, [("topology", what, f"at most {most}")]
     return built if trust.whole("topology") else None, []
 
 

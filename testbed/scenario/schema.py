@@ -36,7 +36,8 @@ from agglab.testbed.workloads.models import PEAK_FLOPS
 from agglab.topologies.kinds import KINDS, parameters
 
 WORKERS_MAX = 64  # a program that sums in switches has a bit for each
-RACKS_MAX = 64
+RACKS_MAX = 254  # each has a byte of its hosts' addresses
+PODS_MAX = 64
 NAME_MAX = 64
 NODE_MAX = 9  # a Linux interface name, `<node>-eth<port>`, has at most 15 bytes
 LANES_MAX = 2240  # a 9000-byte packet
@@ -89,7 +90,13 @@ class Topology:
         "racks",
         Whole(1, RACKS_MAX),
         None,
-        f"number of racks; if absent: {_if_absent('racks')}",
+        "number of racks (in a `three_tier`, of each pod); if absent: " + _if_absent("racks"),
+    )
+    pods: int | None = key(
+        "pods",
+        Whole(1, PODS_MAX),
+        None,
+        f"number of groups of racks, each under a switch; if absent: {_if_absent('pods')}",
     )
     spines: int | None = key(
         "spines",
@@ -99,7 +106,7 @@ class Topology:
     )
     k: int | None = key(
         "k",
-        Whole(2, 8),
+        Whole(2, 20),
         None,
         f"number of ports of each switch, which must be even; if absent: {_if_absent('k')}",
     )

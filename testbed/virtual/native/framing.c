@@ -63,7 +63,7 @@ static void put_ipv4(const struct framing *framing, uint8_t *ip, uint32_t total)
 	ip[9] = UDP;
 	memcpy(ip + 12, framing->own.ip, 4);
 	memcpy(ip + 16, framing->other.ip, 4);
-	put16(ip + 10, ONES - word_sum(ip, IP_BYTES));
+	put16(ip + 10, (ONES - word_sum(ip, IP_BYTES)) % ONES); /* unlike UDP's, it may be zero */
 }
 
 void framing_frame(const struct framing *framing, const uint8_t *payload, uint32_t bytes, uint8_t *frame)

@@ -96,6 +96,37 @@ def test_what_openings_took_says_nothing_of_packets_with_values():
     assert talk.worker.counters["retransmitted"] == 1
 
 
+def test_where_openings_were_lost_single_packets_with_values_feel_for_an_answer():
+    """The first answer tells how long values take. Until then, one packet is sent again after 1/32
+    of the first timeout, the next after 1/16, and so on."""
+    talk = Conversation(dtype=np.float32, initial_rto_ns=64 * MS, min_rto_ns=200 * MS)
+    talk.poll(0)
+    assert talk.answer(0.1, 1, 2, 3) == [1, 2, 3]
+    assert talk.poll(talk.deadline_ms) == [0]  # overtaken
+    talk.answer(1, 0, attempt=1)
+    feelers = [(time_ms, slots) for time_ms, slots in talk.silence_until(100)]
+    assert feelers == [(3, [0]), (5, [0]), (9, [0]), (17, [0]), (33, [0])]
+    assert talk.worker.counters["timeouts"] == 5
+
+
+def test_without_a_loss_nothing_feels_for_an_answer():
+    talk = Conversation(dtype=np.float32, initial_rto_ns=64 * MS, min_rto_ns=200 * MS)
+    talk.poll(0)
+    talk.answer(1, 0, 1, 2, 3)
+    assert talk.silence_until(100) == []
+
+
+def test_once_values_were_answered_nothing_feels_for_an_answer():
+    talk = Conversation(dtype=np.float32, initial_rto_ns=64 * MS, min_rto_ns=200 * MS)
+    talk.poll(0)
+    talk.answer(0.1, 1, 2, 3)
+    talk.poll(talk.deadline_ms)
+    talk.answer(1, 0, attempt=1)
+    talk.answer(2, 0, 1, 2, 3)
+    assert [slots for _, slots in talk.silence_until(5)] == [[0, 1, 2, 3]]
+    assert talk.worker.counters["timeouts"] == 4
+
+
 def test_openings_of_later_rounds_do_not_change_the_timeout():
     talk = Conversation(dtype=np.float32, chunks=1)
     for now_ms in (0.1, 20.1):

@@ -270,7 +270,7 @@ WRONG = {
     ),
     "more hosts than table entries": (
         "topology: {kind: two_tier, racks: 64, workers: 17}\nworkload: {elements: 10}",
-        "topology: 1088 hosts are more than a switch has table entries for; allowed: at most 1024",
+        "topology: 1088 hosts are more than the backend mininet can have; allowed: at most 1024",
     ),
     "a missing file of a graph": (
         "topology: {kind: custom, file: none.yaml}",

@@ -21,6 +21,7 @@ from agglab.topologies import (
     leaf_spine,
     rack,
     ring_of_racks,
+    three_tier,
     two_tier,
 )
 from agglab.topologies.kinds import KINDS
@@ -101,6 +102,15 @@ def test_ring() -> None:
     ]
 
 
+def test_pods_of_racks_under_a_root() -> None:
+    topology = three_tier(2, 3, 1)
+    assert [host.ip for host in topology.hosts] == [f"10.0.{n}.1" for n in range(1, 7)]
+    assert [link.name for link in topology.links[6:]] == [
+        *("s1-s7", "s2-s7", "s3-s7", "s4-s8", "s5-s8", "s6-s8"),
+        *("s7-s9", "s8-s9"),
+    ]
+
+
 @pytest.mark.parametrize("k", [2, 4, 6])
 def test_fat_tree_is_that_of_the_paper(k: int) -> None:
     topology = fat_tree(k)
@@ -139,6 +149,7 @@ def default(kind: str, racks: int, workers: int) -> Topology:
 
 SHAPES: list[Callable[[int, int], Topology]] = [
     two_tier,
+    lambda racks, workers: three_tier(3, racks, workers),
     lambda racks, workers: leaf_spine(racks, 3, workers),
     lambda racks, workers: fat_tree(2 * (racks % 4 + 1), workers),
     lambda racks, workers: ring_of_racks(racks + 2, workers),
@@ -189,6 +200,8 @@ def test_custom() -> None:
     [
         (lambda: two_tier(0, 4), "racks: 1 to 254, not 0"),
         (lambda: two_tier(2, 255), "a rack holds 1 to 254 workers, not 255"),
+        (lambda: three_tier(0, 2, 4), "pods: 1 to 510, not 0"),
+        (lambda: three_tier(2, 128, 4), "racks: 1 to 254, not 256"),
         (lambda: leaf_spine(2, 0, 4), "spines: 1 to 506, not 0"),
         (lambda: fat_tree(5), "a fat tree's k is even, not 5"),
         (lambda: fat_tree(22), "k: 2 to 20, not 22"),
@@ -237,6 +250,7 @@ def test_files_for_mn_build_the_same_graphs() -> None:
     expected = {
         "rack": (rack(3), {"workers": 3}),
         "two_tier": (two_tier(3, 2, 1), {"racks": 3, "workers": 2, "servers": 1}),
+        "three_tier": (three_tier(2, 3, 2), {"pods": 2, "racks": 3, "workers": 2}),
         "leaf_spine": (leaf_spine(3, 2, 2), {"racks": 3, "spines": 2, "workers": 2}),
         "fat_tree": (fat_tree(4), {"k": 4}),
         "ring_of_racks": (ring_of_racks(3, 1), {"racks": 3, "workers": 1}),

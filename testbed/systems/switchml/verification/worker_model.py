@@ -27,6 +27,7 @@ from agglab.testbed.systems.switchml.verification.packets import (
 NOT_FINITE = 255
 ATTEMPT_MAX = 255
 PROBES = 8
+FEELERS = 5
 BACKOFF_MAX = 4
 LOWER_BYTES = packets.HEADER_AT
 NEVER_NS = 2**63 - 1
@@ -84,7 +85,7 @@ class WorkerModel:
         """Three flags: whether a round-trip time is known, whether it is that of a packet with
         values, and whether a packet was ever sent again because later ones were answered first."""
         self._srtt = self._rttvar = self._late = self._probed_ns = self._progress_ns = 0
-        self.rto_ns, self._backoff = times.initial_rto_ns, 0
+        self.rto_ns, self._backoff, self._feelers = times.initial_rto_ns, 0, 0
         self.deadline_ns = 0
         self._values: NDArray = np.zeros(0, np.int32)
         self._chunks = 0
@@ -256,7 +257,7 @@ class WorkerModel:
         last = attempt == flight.attempt
         order = flight.order if last else flight.first_order
         flight.waits = False
-        self._progress_ns, self._backoff = now_ns, 0
+        self._progress_ns, self._backoff, self._feelers = now_ns, 0, 0
         if order < self._answered:
             if self._sampled and attempt == 0:
                 late = now_ns - flight.first_ns - self._srtt
@@ -288,8 +289,18 @@ class WorkerModel:
         wanted = self._srtt + max(4 * self._rttvar, self._times.slack_ns)
         self.rto_ns = _within(self._times.min_rto_ns, wanted, self._times.max_rto_ns)
 
+    def _is_measured(self, flight: Flight) -> bool:
+        return self._sampled and (self._of_values or not flight.has_values)
+
+    def _feeler_ns(self, flight: Flight) -> int:
+        """Returns when the first waiting packet is sent again as a feeler."""
+        if not self._lossy or self._is_measured(flight) or self._feelers == FEELERS:
+            return NEVER_NS
+        early = self._times.initial_rto_ns // 2 ** (FEELERS - self._feelers)
+        return max(flight.first_ns, self._progress_ns) + early
+
     def _gap_ns(self, flight: Flight) -> int:
-        if not self._sampled or (flight.has_values and not self._of_values):
+        if not self._is_measured(flight):
             return self.rto_ns
         margin = _within(self._srtt // 4, 4 * self._rttvar, self._srtt)
         margin = _within(margin, self._late, self._srtt)
@@ -320,11 +331,16 @@ class WorkerModel:
         self._queue = []
         sent += self._again(now_ns, waiting)
         dues = [max(now_ns, self._due_ns(self.slots[number])) for number in waiting]
+        dues += [max(now_ns, self._feeler_ns(self.slots[number])) for number in waiting[:1]]
         self.deadline_ns = min([self.deadline_ns, *dues])
         return sent
 
     def _again(self, now_ns: int, waiting: Sequence[int]) -> list[tuple[int, bytes]]:
         sent, probes = [], 0
+        if waiting and self._feeler_ns(self.slots[waiting[0]]) <= now_ns:
+            self._feelers += 1
+            self.counters["timeouts"] += 1
+            sent.append(self._send_again(waiting[0], now_ns))
         for number in waiting:
             flight = self.slots[number]
             if self._due_ns(flight) > now_ns:
@@ -335,18 +351,22 @@ class WorkerModel:
                 continue
             else:
                 probes += 1
-            flight.attempt = min(flight.attempt + 1, ATTEMPT_MAX)
-            datagram = bytearray(flight.datagram)
-            datagram[7] = flight.attempt
-            flight.datagram = bytes(datagram)
-            self.counters["retransmitted"] += 1
-            self._transmit(flight, now_ns)
-            sent.append((number, flight.datagram))
+            sent.append(self._send_again(number, now_ns))
         if probes:
             self.counters["timeouts"] += probes
             self._probed_ns = now_ns
             self._backoff = min(self._backoff + 1, BACKOFF_MAX)
         return sent
+
+    def _send_again(self, number: int, now_ns: int) -> tuple[int, bytes]:
+        flight = self.slots[number]
+        flight.attempt = min(flight.attempt + 1, ATTEMPT_MAX)
+        datagram = bytearray(flight.datagram)
+        datagram[7] = flight.attempt
+        flight.datagram = bytes(datagram)
+        self.counters["retransmitted"] += 1
+        self._transmit(flight, now_ns)
+        return number, flight.datagram
 
     def _transmit(self, flight: Flight, now_ns: int) -> None:
         self._orders += 1

@@ -1,19 +1,23 @@
 """Aggregation trees, forwarding and flooding over graphs of every kind."""
 
-from collections import deque
+from collections import Counter, deque
 from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agglab.testbed.plan import Wiring, aggregation_tree
+from agglab.hosts import wire
+from agglab.testbed.plan import Entries, Wiring, aggregation_tree
+from agglab.testbed.plan.entries import ip_number, mac_number
+from agglab.testbed.plan.forwarding import neighbours
 from agglab.testbed.systems.summing.plan import PlacedJob, plan
 from agglab.topologies import Topology, fabrics, rack
 
 SHAPES = {
     "rack": rack(3),
     "two_tier": fabrics.two_tier(3, 2),
+    "three_tier": fabrics.three_tier(2, 2, 2),
     "leaf_spine": fabrics.leaf_spine(3, 2, 2),
     "fat_tree": fabrics.fat_tree(4),
     "ring": fabrics.ring_of_racks(5, 2),
@@ -94,6 +98,49 @@ def test_frames_are_forwarded_to_their_host_from_everywhere(graph: Topology) -> 
                 hops += 1
                 assert hops < 10, "a loop"
             assert node == host.name
+
+
+@pytest.mark.parametrize(
+    "graph", [fabrics.three_tier(3, 3, 29), fabrics.fat_tree(4, 33)], ids=["three_tier", "fat_tree"]
+)
+def test_above_256_hosts_datagrams_are_routed_by_rack(graph: Topology) -> None:
+    """From one host to some of every rack, hop by hop: by the MAC address that the sender knows,
+    and by the longest prefix where that is the switches' own."""
+    entries = plan(graph, []).entries
+    tables = {switch: len(made.tables) for switch, made in entries.items()}
+    hosts_of_a_rack = Counter(graph.ports(host.name)[0].b.node for host in graph.hosts)
+    racks = len(hosts_of_a_rack)
+    for switch, size in tables.items():
+        own = hosts_of_a_rack.get(switch, 0)
+        assert size == 3 * own + racks - (own > 0)
+    source = graph.hosts[0]
+    known = dict(neighbours(graph, source.name))
+    for host in graph.hosts[1::7]:
+        node, mac, hops = leads_to(graph, source.name, 0)[0], known[host.ip], 0
+        while node in entries:
+            port, mac = hop(entries[node], mac, ip_number(host.ip))
+            node, _ = leads_to(graph, node, port)
+            hops += 1
+            assert hops < 10, "a loop"
+        assert (node, mac) == (host.name, host.mac)
+
+
+def hop(entries: Entries, mac: str, address: int) -> tuple[int, str]:
+    """The port by which a switch forwards or routes a datagram, and the MAC address that it then
+    has."""
+    if mac != wire.AGGREGATOR_MAC:
+        (found,) = [
+            e for e in entries.tables if e.table == "macs" and e.match["dst"] == mac_number(mac)
+        ]
+        return found.parameters["port"], mac
+    routes = []
+    for entry in entries.tables:
+        if entry.table == "routes":
+            value, length = entry.match["dst"]
+            if address >> (32 - length) == value >> (32 - length):
+                routes.append((length, entry.parameters))
+    _, best = max(routes, key=lambda found: found[0])
+    return best["port"], ":".join(f"{byte:02x}" for byte in best["next_hop"].to_bytes(6, "big"))
 
 
 @EVERY_SHAPE

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
+from agglab.testbed.checksum import is_zero_sum
 from agglab.testbed.impairments import flip
 from agglab.testbed.virtual.frames import Address, Framing
 
@@ -26,6 +27,12 @@ def test_frames_are_what_scapy_makes(payload: bytes) -> None:
     )
     frame = UP.frame(payload)
     assert frame == bytes(expected)
+
+
+def test_a_header_whose_words_sum_to_nothing_has_a_checksum_of_zero() -> None:
+    """As kernels write it, and as switches compute it. Of 65,535 hosts, one has this address."""
+    frame = Framing(Address("02:00:00:00:21:13", "10.0.33.19", 48866), SWITCH).frame(bytes(1472))
+    assert frame[24:26] == b"\0\0" and is_zero_sum(frame[14:34])
 
 
 @given(st.binary(max_size=300))
