@@ -32,7 +32,7 @@ class Reducer(Closing):
     def __init__(self, endpoint: Endpoint, bind: Address, hooks: Hooks = NO_HOOKS) -> None:
         self.endpoint = endpoint
         self._link = Link(endpoint, bind)
-        self._coalescing = ReceiveCoalescing()
+        self._coalescing = ReceiveCoalescing(self._link.in_buffers)
         self._hooks = hooks
         self._broken = False
 

@@ -78,6 +78,7 @@ class Link:
         rows = len(self._columns.frames)
         self.socket = _open_socket(bind, self.peers, rows, endpoint.longest_bytes)
         self.inbox = Inbox(min(max(rows, MIN_WINDOW), MAX_BATCH), endpoint.longest_bytes)
+        self._segments = segments.most(self.socket.getsockname()[0])
         self._io: int | None = self._new_io()
         if not self._io:
             self.socket.close()
@@ -96,9 +97,14 @@ class Link:
             addresses.ctypes.data,
             ports.ctypes.data,
             len(many),
-            segments.most(self.socket.getsockname()[0]),
+            self._segments,
         )
         return made
+
+    @property
+    def in_buffers(self) -> bool:
+        """Whether the kernel may carry several datagrams of this socket as one buffer."""
+        return self._segments > 1
 
     def send(self, rows: NDArray[np.uint32]) -> None:
         """Sends the datagrams in the given rows of the endpoint's outbox."""
@@ -251,11 +257,14 @@ def _set_buffer(sock: socket.socket, forced: int, limited: int, size: int) -> No
 class ReceiveCoalescing:
     """An estimate of how long to let results gather before the next receive call.
 
-    The estimate is the time in which a quarter of the packets in flight are answered, at the recent
-    rate. So some packets are always in flight while the worker waits.
+    The estimate is the time in which a part of the packets in flight is answered, at the recent
+    rate. So some packets are always in flight while the worker waits. The part is a quarter, or a
+    sixteenth if the link carries several results as one buffer (docs/network.md), because then one
+    call receives many results in any case.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, in_buffers: bool = False) -> None:
+        self._parts = 16 if in_buffers else 4
         self._gap_ns = 0.0
         self._last_ns = 0
 
@@ -269,7 +278,7 @@ class ReceiveCoalescing:
     def wait_ns(self, in_flight: int) -> int:
         """Returns how long to let results gather before the next receive call. in_flight: the
         number of packets in flight."""
-        return min(COALESCE_MAX_NS, int(self._gap_ns * (in_flight // 4)))
+        return min(COALESCE_MAX_NS, int(self._gap_ns * (in_flight // self._parts)))
 
 
 def run_round(

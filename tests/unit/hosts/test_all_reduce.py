@@ -448,6 +448,15 @@ def test_results_gather_for_a_quarter_of_the_window_and_not_long():
     assert MAX_BATCH >= 64
 
 
+def test_results_that_come_as_one_buffer_gather_for_a_quarter_of_that_time():
+    single, buffered = ReceiveCoalescing(), ReceiveCoalescing(in_buffers=True)
+    for coalescing in (single, buffered):
+        coalescing.results_arrived(1_000_000_000, 8)
+    assert single.wait_ns(64) > 0
+    assert buffered.wait_ns(64) == pytest.approx(single.wait_ns(64) / 4, rel=0.01)
+    assert buffered.wait_ns(15) == 0
+
+
 def test_without_privileges_the_buffers_are_as_large_as_the_machine_allows():
     class Unprivileged:
         def __init__(self):
