@@ -76,17 +76,17 @@ def test_an_answer_makes_room_for_the_next_packet_at_once() -> None:
     ]
 
 
-def test_a_post_sends_more_packets_at_once_than_its_outbox_had_rows() -> None:
-    post = Post(1, 1, LANES, [("a", 1), ("b", 1)], Timing())
+def test_a_transport_sends_more_packets_at_once_than_its_outbox_had_rows() -> None:
+    transport = Transport(1, 1, LANES, [("a", 1), ("b", 1)], Timing())
     for rounds in (1, 40, 2):
         sent = [(number % 2, bytes([number]) * (1 + number % 9)) for number in range(5 * rounds)]
         for peer, body in sent:
-            post.send_once(peer, Kind.NEED, body)
-        rows = post.poll(0).tolist()
-        outbox = post.outbox
+            transport.send_once(peer, Kind.NEED, body)
+        rows = transport.poll(0).tolist()
+        outbox = transport.outbox
         got = [(outbox.peer(row), outbox.datagram(row)[wire.HEADER_BYTES :]) for row in rows]
         assert got == sent
-    assert post.counters["sent"] == 5 * 43
+    assert transport.counters["sent"] == 5 * 43
 
 
 def test_a_commit_that_a_later_one_overtook_is_late_and_no_stranger_s() -> None:
