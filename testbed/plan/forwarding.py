@@ -90,9 +90,9 @@ def _area_of(host: Host) -> int:
 def _area(host: Host, port: Port) -> TableEntry:
     """Returns the route to the hosts of another switch, of which `host` is one. The next hop is the
     next switch on the way: all switches have the same MAC address."""
-    match = {"dst": (_area_of(host), ADDRESS_BITS - AREA_HOST_BITS)}
+    prefix = (_area_of(host), ADDRESS_BITS - AREA_HOST_BITS)
     route = {"next_hop": mac_number(wire.AGGREGATOR_MAC), "port": port}
-    return TableEntry("routes", match, "route", route)
+    return TableEntry("routes", {"dst": prefix}, "route", route)
 
 
 def _sources(wiring: Wiring, switch: str) -> Iterator[TableEntry]:
