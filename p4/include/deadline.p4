@@ -12,6 +12,7 @@
     counter(JOBS + 1, CounterType.packets_and_bytes) contribution_held;
     counter(JOBS + 1, CounterType.packets_and_bytes) chunk_closed_early;
 
+    bool follows; // the cell before has the result of the tag before
     bool held;    // the cell still has a result that somebody lacks
     bool late;    // the chunk was closed without this worker
     bool closes;  // the packet closes the chunk, although somebody is missing
@@ -30,8 +31,11 @@
         workers_t workers;
         workers_t present;
         workers_t known = 0;
+        bit<1> final;
         at = slot_cells | ((hdr.aggregation.tag - 1) & (SETS - 1));
         tags.read(tag, at);
+        finals.read(final, at);
+        follows = tag == hdr.aggregation.tag - 1 && final == 1;
         informed.read(workers, at);
         informed.write(at, tag == hdr.aggregation.tag - 1 ? workers | meta.worker : workers);
         EACH_EARLIER(ASK_EARLIER)
@@ -52,8 +56,8 @@
         late = meta.holds_result && !meta.stale && !meta.other_kind && (present & meta.worker) == 0; \
         meta.after = late ? present : meta.after; \
         contributors.write(meta.cell, meta.after); \
-        closes = !meta.holds_result && !meta.stale && !meta.other_kind && hdr.aggregation.kind != OPENING \
-                 && meta.after != meta.all_workers \
+        closes = follows && !meta.holds_result && !meta.stale && !meta.other_kind \
+                 && hdr.aggregation.kind != OPENING && meta.after != meta.all_workers \
                  && standard_metadata.ingress_global_timestamp - first >= DEADLINE; \
         finals.write(meta.cell, meta.holds_result || closes || meta.after == meta.all_workers ? 1w1 : 1w0);
 
