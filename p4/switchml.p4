@@ -21,8 +21,8 @@
 #endif
 #ifdef DEADLINE
 #include "include/presence.p4"
-#if defined(FLOAT16) || defined(WIRE_BITS)
-#error "DEADLINE cannot be used together with FLOAT16 or WIRE_BITS"
+#if defined(HALVES) || defined(WIRE_BITS)
+#error "DEADLINE cannot be used together with FLOAT16, BFLOAT16 or WIRE_BITS"
 #endif
 #endif
 #include "include/headers.p4"

@@ -43,6 +43,7 @@ SIZES = Sizes(wire.HEADER_BYTES + wire.PRESENCE_BYTES)
 """The sizes of packets that say who is in a sum."""
 PLAIN_SETS = 2
 WORKLOADS = ("allreduce", "sparse_allreduce", "embedding_allreduce", "layers", "sgd")
+DTYPES = ("float32", "int32")
 CELLS_MAX = 65536
 COUNTERS: dict[str, Counter] = {
     "late": Counter(
@@ -114,8 +115,9 @@ def _job(path: str, job: Any, trust: Trust) -> Iterator[Finding]:
     if trust(f"{path}.kind") and kind not in WORKLOADS:
         what = f"results of {kind} cannot be verified if workers may be missing from them"
         yield f"{path}.kind", what, f"{', '.join(WORKLOADS)}, or no deadline"
-    if trust(f"{path}.dtype") and dtype == "float16":
-        yield f"{path}.dtype", "float16 cannot be used with a deadline", "float32 or int32"
+    if trust(f"{path}.dtype") and dtype not in DTYPES:
+        what = f"{dtype} cannot be used with a deadline"
+        yield f"{path}.dtype", what, f"{' or '.join(DTYPES)}, or no deadline"
     if trust(f"{path}.worker") and job.workload.worker:
         what = "a worker of your own does not know what a deadline changes in packets"
         yield f"{path}.worker", what, "leave it out"

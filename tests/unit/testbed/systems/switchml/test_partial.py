@@ -106,7 +106,8 @@ def test_results_that_do_not_say_who_is_in_them_are_wrong(tmp_path: Path) -> Non
     ("asked", "message"),
     [
         ({"more": ", wire_bits: 8"}, "a deadline needs sums of 32-bit lanes"),
-        ({"dtype": "float16"}, "float16 cannot be used with a deadline"),
+        ({"dtype": "float16"}, "dtype: float16 cannot be used with a deadline"),
+        ({"dtype": "bfloat16"}, "dtype: bfloat16 cannot be used with a deadline"),
         ({"work": ", worker: 'agglab.hosts:AllReducer'"}, "does not know what a deadline changes"),
         ({"topology": "{kind: two_tier, racks: 2, workers: 2}"}, "hosts are all at one switch"),
     ],
