@@ -645,6 +645,17 @@ class System(ABC):
         counters; 0 if there are no `arrivals`."""
         return 0
 
+    def too_early(
+        self,
+        resolved: ResolvedScenario,
+        job: ActiveJob,
+        counters: Mapping[str, Cells],
+        ran_s: float,
+    ) -> str:
+        """Returns what a switch did too early for a job, by the switch's own counters; empty if
+        nothing. ran_s: how long the job ran."""
+        return ""
+
     def slot_meter(self, resolved: ResolvedScenario) -> SlotMeter | None:
         """Returns a function that counts the slots of a switch's aggregation memory that hold
         incomplete sums; None if they cannot be counted. In virtual time the function is called

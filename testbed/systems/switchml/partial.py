@@ -151,6 +151,24 @@ def expected_frames(counters: Mapping[str, Cells], index: int, children: int) ->
     return children * counters.get("closed_early", {}).get(index, (0, 0))[0]
 
 
+def too_early(
+    own: SwitchmlKeys, job: ActiveJob, counters: Mapping[str, Cells], ran_s: float
+) -> str:
+    """Returns what is wrong if a switch closed more chunks early than it can have done after the
+    deadline; otherwise nothing. The chunks of a slot come one after the other, and each waits for
+    the whole deadline."""
+    if own.deadline_s is None:
+        return ""
+    closed = counters.get("closed_early", {}).get(job.index, (0, 0))[0]
+    most = int(job.job.window * ran_s / own.deadline_s)
+    if closed <= most:
+        return ""
+    return (
+        f"closed {closed} chunks early in {ran_s:.4g} s, but with a deadline of "
+        f"{own.deadline_s * 1e3:g} ms and {job.job.window} slots it can have closed only {most}"
+    )
+
+
 # What results must be.
 
 

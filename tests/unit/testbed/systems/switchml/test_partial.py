@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from system_runs import DISORDER, Run, is_clean, scenario_text
 
+from agglab.testbed.exit_codes import FAILED
+from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.received import PRESENCE, Received
 from agglab.testbed.scenario import ScenarioError, load
 from agglab.testbed.systems.base import ResolvedScenario
@@ -168,6 +170,21 @@ def test_without_a_straggler_nobody_is_missing(tried: Run) -> None:
     packets = metrics["switches"]["s1"]["packets"]
     assert packets["complete"] and not packets["closed_early"]
     assert metrics["totals"]["retransmitted"] == 0
+
+
+def test_a_switch_that_does_not_wait_for_the_deadline_is_found(tried: Run, tmp_path: Path) -> None:
+    """Its sums are right, as they say who is in them."""
+    program = tmp_path / "hasty.p4"
+    source = (REPOSITORY / "p4/switchml.p4").read_text()
+    program.write_text(f"#undef DEADLINE\n#define DEADLINE 0\n{source}")
+    lines = ["switchml: {deadline: 4ms}", SLOW]
+    code, metrics = tried(scenario_text("switchml", switch="slots: 8", more=lines))
+    assert is_clean(code, metrics)
+    text = scenario_text("switchml", switch=f"slots: 8, program: {program}", more=lines)
+    code, metrics = tried(text)
+    assert (code, metrics["exact"], metrics["wrong_results"]) == (FAILED, True, 0)
+    (finding,) = metrics["findings"]
+    assert finding["kind"] == "too-early" and "deadline of 4 ms and 8 slots" in finding["text"]
 
 
 ATTACKED = """
