@@ -43,6 +43,8 @@ SIZES = Sizes(wire.HEADER_BYTES + wire.PRESENCE_BYTES)
 """The sizes of packets that say who is in a sum."""
 PLAIN_SETS = 2
 WORKLOADS = ("allreduce", "sparse_allreduce", "embedding_allreduce", "layers", "sgd")
+CLOCK_S = 1e-6
+"""The unit of the switches' clocks."""
 DTYPES = ("float32", "int32")
 CELLS_MAX = 65536
 COUNTERS: dict[str, Counter] = {
@@ -156,11 +158,11 @@ def too_early(
 ) -> str:
     """Returns what is wrong if a switch closed more chunks early than it can have done after the
     deadline; otherwise nothing. The chunks of a slot come one after the other, and each waits for
-    the whole deadline."""
-    if own.deadline_s is None:
+    the whole deadline, less what the rounding to the switch's clock may take away."""
+    if own.deadline_s is None or own.deadline_s <= 2 * CLOCK_S:
         return ""
     closed = counters.get("closed_early", {}).get(job.index, (0, 0))[0]
-    most = int(job.job.window * ran_s / own.deadline_s)
+    most = int(job.job.window * ran_s / (own.deadline_s - 2 * CLOCK_S))
     if closed <= most:
         return ""
     return (
