@@ -5,12 +5,13 @@
 /* How many packets are sent again after a silence. If nothing was lost, because somebody else is late, more
  * would only be in the way; if all was lost, the packets that follow these overtake the others. */
 #define PROBES 8
-/* Single packets that are sent again after 1/32, 1/16, ... 1/2 of the first timeout, where losses make that worth it. */
+/* How many single packets ("feelers") are sent again, after 1/32, 1/16, ... 1/2 of the first timeout, if packets have
+ * been lost. */
 #define FEELERS 5
 /* A loss makes the worker forget 1 / 2^4 of how late answers have been; RFC 8985 forgets it after 16 losses. */
 #define FORGET_LATE 4
-/* A question follows the first transmission after 1 + 1 / 2^3 of the time that the answer takes, as the peer may have
- * heard of it later than this one sent it; and each of them the one before after twice as long. */
+/* A packet is sent again to ask for the answer after 1 + 1 / 2^3 of the time that the peer needs, since the peer may
+ * have learnt of the matter later than this host sent the packet. Each further wait is twice as long. */
 #define ASK_LATER 3
 #define ASK_BACKOFF_MAX 4
 
@@ -76,7 +77,7 @@ static int overtaken(const struct recovery *r, uint64_t order)
 	return order < r->answered_order;
 }
 
-/* What small packets told of the round trip is forgotten when a larger one was answered, and theirs then is not asked. */
+/* When a larger packet has been answered, the round trip of smaller ones is forgotten and no longer measured. */
 static int64_t measured(struct recovery *r, const struct pending *p, int64_t rtt_ns)
 {
 	if (p->weight < r->weight)
@@ -87,7 +88,7 @@ static int64_t measured(struct recovery *r, const struct pending *p, int64_t rtt
 	return rtt_ns;
 }
 
-/* Where the answer says which attempt it answers, that tells the transmission; otherwise it is at least the first. */
+/* If the answer names the attempt, the transmission is known; otherwise it was the first one or a later one. */
 int64_t recovery_answered(struct recovery *r, struct pending *p, int attempt, int64_t now_ns)
 {
 	int last = attempt == p->attempt;
@@ -100,7 +101,7 @@ int64_t recovery_answered(struct recovery *r, struct pending *p, int attempt, in
 	r->backoff = 0;
 	r->feelers = 0;
 	if (overtaken(r, order)) {
-		/* If it answers what everybody sent first, nothing was lost: it was late. */
+		/* The answer to the first attempt came after all: nothing was lost, the answer was late. */
 		if (r->sampled && !attempt)
 			take_lateness(r, now_ns - p->first_sent_ns - r->srtt_ns);
 		return -1;
@@ -128,9 +129,10 @@ static int is_measured(const struct recovery *r, const struct pending *p)
 	return r->sampled && p->weight <= r->weight;
 }
 
-/* How long an overtaken packet's answer may take: as long as others' take, and what queues and a path that changes the
- * order make of that, as in RFC 8985, section 7. Never more than twice as long, or losses that hold all up would
- * measure as deviation and slow their own repair down. What smaller packets took says nothing of a larger one. */
+/* How long an overtaken packet's answer may take: a round trip, and an allowance for queues and for paths that reorder,
+ * as in RFC 8985, section 7. The allowance is at most another round trip: otherwise delays that losses cause would
+ * count as deviation, and slow the repair of these losses down. The round trips of smaller packets say nothing about a
+ * larger one. */
 static int64_t gap_ns(const struct recovery *r, const struct pending *p)
 {
 	int64_t margin = within(r->srtt_ns / 4, 4 * r->rttvar_ns, r->srtt_ns);
@@ -154,7 +156,7 @@ static int64_t due_ns(const struct recovery *r, const struct pending *p)
 	return since + (timeout < r->max_rto_ns ? timeout : r->max_rto_ns);
 }
 
-/* When to ask a peer that answers whoever asks after a time. What has no weight is not answered so. */
+/* When to ask a peer that answers repeated requests after a time. It does not answer packets of weight 0 like this. */
 static int64_t ask_due_ns(const struct recovery *r, const struct pending *p)
 {
 	int64_t first = p->first_sent_ns + r->ask_ns + (r->ask_ns >> ASK_LATER);
@@ -165,9 +167,9 @@ static int64_t ask_due_ns(const struct recovery *r, const struct pending *p)
 	return p->sent_ns < first ? first : p->sent_ns + (next < r->max_rto_ns ? next : r->max_rto_ns);
 }
 
-/* When a packet is sent again as a feeler: one that is larger than all that have been answered, where some of those were
- * lost. How long its answer takes is not known, and the timeout of silence has to be long, as others may be late; but one
- * answer is enough to make all that were sent before it overtaken. */
+/* When a packet is sent again as a feeler. It is larger than all that have been answered, so nobody knows how long its
+ * answer takes, and packets have been lost before. The timeout after a silence has to be long, since other workers may
+ * be late. But a single answer is enough to mark everything that was sent before as overtaken. */
 static int64_t feeler_ns(const struct recovery *r, const struct pending *p)
 {
 	int64_t since = p->first_sent_ns > r->progress_ns ? p->first_sent_ns : r->progress_ns;
@@ -205,7 +207,7 @@ static uint32_t first_waiting(struct pending *first, uint64_t stride, uint32_t c
 	return index;
 }
 
-/* Sends a feeler if it is due. Returns how many packets that are, 0 or 1. */
+/* Sends a feeler if one is due. Returns the number of packets sent, 0 or 1. */
 static uint32_t feel(struct recovery *r, struct pending *p, int64_t now_ns)
 {
 	if (feeler_ns(r, p) > now_ns)
@@ -250,7 +252,8 @@ uint32_t recovery_repeat(struct recovery *r, struct pending *first, uint64_t str
 
 		if (p->waiting != SENT)
 			continue;
-		/* What became due while this looked, as the first gap makes a silence shorter, is due now. */
+		/* The first gap shortens the timeout after a silence, so the time may be past already: then it is due
+		 * now. */
 		due = ask_due_ns(r, p);
 		due = within(now_ns, due_ns(r, p) < due ? due_ns(r, p) : due, INT64_MAX);
 		if (index == feeler)

@@ -26,7 +26,7 @@ struct pl_sink {
 struct pipeline *pl_new(uint64_t seed);
 void pl_free(struct pipeline *p);
 
-/* Who holds the lock may call the control functions too: no packet comes in between. */
+/* The holder of the lock may call control functions, too: no packet is processed in between. */
 void pl_lock(struct pipeline *p);
 void pl_unlock(struct pipeline *p);
 /* What the command line may change: the port that means drop (511), queues of a port by priority (1). */
@@ -59,7 +59,7 @@ int pl_table_add_indirect(struct pipeline *p, uint32_t table, const uint8_t *key
 int pl_table_modify_indirect(struct pipeline *p, uint32_t table, uint64_t handle, uint32_t target);
 int pl_table_set_default_indirect(struct pipeline *p, uint32_t table, uint32_t target);
 
-/* As the handle of a counter or meter: the default entry, which is what a miss takes. */
+/* As the handle of a counter or meter: the default entry, which misses use. */
 #define PL_DEFAULT_ENTRY UINT64_MAX
 /* Packets and bytes (as received) that matched an entry; -EPERM where the table has no direct counters. */
 int pl_entry_counter_read(struct pipeline *p, uint32_t table, uint64_t handle, uint64_t *packets, uint64_t *bytes);
@@ -95,7 +95,7 @@ struct pl_replica {
 	uint16_t rid;
 };
 int pl_multicast_group(struct pipeline *p, uint32_t group, const struct pl_replica *replicas, uint32_t count);
-/* max_bytes: a copy leaves no longer than this; 0: as long as it is. */
+/* max_bytes: copies are cut to this length; 0: they are not cut. */
 int pl_clone_session(struct pipeline *p, uint32_t session, const struct pl_replica *replicas, uint32_t count,
 		     uint32_t max_bytes);
 
@@ -103,7 +103,7 @@ int pl_counter_read(struct pipeline *p, uint32_t counter, uint32_t index, uint64
 int pl_counter_write(struct pipeline *p, uint32_t counter, uint32_t index, uint64_t packets, uint64_t bytes);
 /* value: (bits + 7) / 8 bytes, big endian */
 int pl_register_read(struct pipeline *p, uint32_t reg, uint32_t index, uint8_t *value);
-/* The same of count cells, one behind the other; fails at the first that is not there. */
+/* Reads count consecutive cells. Fails at the first that does not exist. */
 int pl_registers_read(struct pipeline *p, uint32_t reg, const uint32_t *indices, uint32_t count, uint8_t *values);
 int pl_register_write(struct pipeline *p, uint32_t reg, uint32_t index, const uint8_t *value);
 /* Drops by reason, in the order of pl_drop_names; returns how many reasons there are. */
