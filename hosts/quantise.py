@@ -142,7 +142,8 @@ def _check_exponents(exponents: NDArray[np.uint8], elements: int, lanes: int) ->
     _check("exponents", exponents, np.uint8)
     if exponents.size != chunks_of(elements, lanes):
         raise ValueError(
-            f"{exponents.size} exponents for {chunks_of(elements, lanes)} chunks of {lanes} lanes"
+            f"exponents has {exponents.size} elements; it must have one for each of the"
+            f" {chunks_of(elements, lanes)} chunks of {lanes} lanes"
         )
 
 

@@ -362,8 +362,8 @@ def _tls(wanted: argparse.Namespace) -> TlsFiles | None:
         raise UsageError("--grpc-server-ssl needs --grpc-server-cert and --grpc-server-key")
     if clients != bool(cacert):
         raise UsageError(
-            "--grpc-server-cacert and --grpc-server-with-client-auth need one another: clients are"
-            " checked by both or not at all"
+            "--grpc-server-cacert and --grpc-server-with-client-auth must be given together: both"
+            " are needed to check clients' certificates"
         )
     return TlsFiles(cert, key, cacert)
 
