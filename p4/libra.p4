@@ -69,24 +69,24 @@ struct headers_t {
       hdr.libra.item, hdr.libra.items, hdr.libra.pairs, hdr.libra.server, hdr.libra.attempt, hdr.libra.workers \
       EACH_WORD(KEY_CHECKED) EACH_WORD(WORD_CHECKED) }
 
-typedef bit<64> workers_t;  // one bit a worker, by rank
+typedef bit<64> workers_t;  // one bit for each worker, by rank
 
 struct metadata_t {
     bit<32>   job;
-    workers_t worker;       // this worker's bit; 0: no worker of the job
-    workers_t all_workers;  // the bits of all at this switch
-    ipv4_t    address;      // the worker's own
-    bool      known;        // there is such a server
+    workers_t worker;       // the sender's bit; 0: it is no worker of the job
+    workers_t all_workers;  // the bits of all workers at this switch
+    ipv4_t    address;      // the sender's IPv4 address
+    bool      known;        // the job has the server that the packet names
     bit<32>   first_slot;
     bit<32>   slots;
     bit<32>   servers;
-    bit<32>   place;        // of the group, among the job's slots
+    bit<32>   place;        // the group's index among the job's slots
     bit<32>   cell;
     bool      stale;
-    bool      other;        // of the cell's round, but of another shape
-    workers_t before;       // who had contributed before this packet
+    bool      other;        // the packet has the cell's round, but another shape
+    workers_t before;       // the workers that contributed before this packet
     workers_t after;
-    bool      copied;       // a result for all workers here
+    bool      copied;       // the packet is a result that is copied to all workers here
     bit<16>   zero;         // always 0: compared with a checksum that must not be sent as 0
     bool      rewritten;    // the IPv4 header changed; otherwise its checksum is left as it came
 }

@@ -17,7 +17,7 @@ const bit<16> SERVER_PORTS = 0xb000;  // to 0xb0ff
 const bit<8>  VERSION      = 1;
 const bit<8>  SUMMED       = 0x55;
 
-typedef bit<32> workers_t;  // one bit a worker
+typedef bit<32> workers_t;  // one bit for each worker
 
 header udp_t {
     bit<16> src_port;
@@ -64,18 +64,18 @@ struct headers_t {
 
 struct metadata_t {
     bit<32>   job;
-    workers_t worker;     // the sender's bit; 0: no worker on its way to a server by this port
+    workers_t worker;     // the sender's bit; 0: it is no worker that reaches its server by this port
     bit<16>   first_cell;
     bit<16>   cells;
     bit<32>   cell;
     bool      stale;
-    bool      fresh;      // first of another chunk: overwrites what the cell held
-    bool      other;      // of the cell's chunk, but with other members
-    bool      waits;      // for other workers
-    workers_t before;     // whose values were there before this packet
+    bool      fresh;      // the packet is the first of another chunk: it overwrites the cell
+    bool      other;      // the packet has the cell's chunk, but other members
+    bool      waits;      // the cell waits for the values of other workers
+    workers_t before;     // the workers whose values came before this packet
     workers_t after;
     bit<16>   zero;       // always 0: compared with a checksum that must not be sent as 0
-    bool      summed;     // it leaves with another worker's values
+    bool      summed;     // the packet leaves with other workers' values
     bool      rewritten;  // the IPv4 header changed; otherwise its checksum is left as it came
 }
 

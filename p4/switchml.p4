@@ -147,7 +147,7 @@ control SwitchmlVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
     }
 }
 
-// Handles one contribution, from its fully parsed header to the decision what becomes of it.
+// Handles one contribution, from its fully parsed header to the decision where it goes.
 control Aggregation(inout headers_t hdr, inout metadata_t meta,
                     inout standard_metadata_t standard_metadata) {
     register<bit<32>>(CELLS)   tags;

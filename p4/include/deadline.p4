@@ -6,15 +6,15 @@
 // that a cell holds, the cell is kept, and contributions that would take its place are dropped. So nobody is ever SETS
 // tags behind another worker, and everybody can fetch what it missed.
     register<bit<48>>(CELLS)   begun;     // when the first contribution came, in microseconds
-    register<workers_t>(CELLS) informed;  // who is known to have the result
+    register<workers_t>(CELLS) informed;  // the workers that are known to have the result
 
     counter(JOBS + 1, CounterType.packets_and_bytes) contribution_late;
     counter(JOBS + 1, CounterType.packets_and_bytes) contribution_held;
     counter(JOBS + 1, CounterType.packets_and_bytes) chunk_closed_early;
 
-    bool held;    // the cell still has a result that somebody lacks
+    bool held;    // the cell still holds a result that some worker lacks
     bool late;    // the chunk was closed without this worker
-    bool closes;  // the packet closes the chunk, although somebody is missing
+    bool closes;  // the packet closes the chunk, although workers are missing
 
     // The cell that is `distance` tags before this packet's; the last is the packet's own.
 #define ASK_EARLIER(distance) \

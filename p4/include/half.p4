@@ -132,8 +132,8 @@ const bit<64> NOT_A_NUMBER   = 1 << 63;
     bit<4>  flags; \
     BIN_LOCALS
 
-// All bins together start at 2^(50 + 32 * (BINS - 1)) units, so that none becomes negative: what bin i has too much is
-// what bin i + 1 lacks.
+// All bins together start at 2^(50 + 32 * (BINS - 1)) units, so that none becomes negative: the excess of bin i is what
+// bin i + 1 lacks.
 #define START(i) ((1 << 50) - (i == 0 ? 0 : 1 << 18))
 
 #if BINS == 1

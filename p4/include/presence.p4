@@ -25,7 +25,7 @@
 #endif
 
 header presence_t {
-    bit<64> workers;  // the bits of those whose contributions are in a result; a contribution's do not count
+    bit<64> workers;  // the workers whose contributions are in a result; ignored in a contribution
 }
 
 #endif
