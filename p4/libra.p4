@@ -4,8 +4,8 @@
 // Compile-time parameters: LANES (keys of a group), SLOTS (groups of all jobs).
 //
 // A switch sums what the workers at its own ports push. Whatever it does not sum it passes on, and the server counts
-// everybody once: a switch that has lost its tables or registers costs time and no sum. All state lives in ingress, and
-// each register is read, changed and written within one action, as BMv2 locks registers for one action at a time.
+// each worker once: a switch that has lost its tables or registers costs time and no sum. All state lives in ingress,
+// and each register is read, changed and written within one action, as BMv2 locks registers for one action at a time.
 #include <core.p4>
 #include <v1model.p4>
 

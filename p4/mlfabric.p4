@@ -1,7 +1,7 @@
-// MLfabric-style aggregation on the way to a server (docs/systems/mlfabric.md): of the updates that the scheduler has
-// granted together, packets of one chunk are summed here, and one packet with the sum goes on to the server. Who takes
-// part is said by the packet, as the scheduler granted it; this memory is only a help: what a packet lacks, because
-// another one was lost or the memory was needed for something else, the server asks the workers for.
+// MLfabric-style aggregation on the way to a server (docs/systems/mlfabric.md). If the scheduler grants several updates
+// together, their packets of one chunk are summed here, and one packet with the sum goes on to the server. The packets
+// say which workers take part, as the scheduler granted it. No result depends on the switch: if the sum lacks values,
+// because a packet was lost or the cell was needed for another chunk, the server asks the workers for them.
 // Compile-time parameters: LANES (values a packet carries), SLOTS (cells of all jobs).
 //
 // All state lives in ingress, and each register is read, changed and written within one action, as BMv2 locks registers

@@ -1,5 +1,5 @@
-// NetRPC-style calls (docs/systems/netrpc.md): a worker calls methods of a service whose arguments the switch adds up,
-// counts and clears on their way. What a method does stands in a table, not in this program: one program runs every
+// NetRPC-style calls (docs/systems/netrpc.md): workers call methods of a service. On the way, the switch adds up
+// arguments, counts calls and clears values. A table says what a method does, not this program: one program runs every
 // service. Compile-time parameters: LANES (values of an array), SLOTS (gathers of all jobs that may be under way),
 // CELLS (places of a map for each pair of a packet, all jobs).
 //

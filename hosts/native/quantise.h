@@ -89,11 +89,11 @@ static inline void quantise(const float *restrict values, uint64_t count, uint8_
 	}
 }
 
-/* How a job's floats become integers where not each chunk's own exponent decides alone: docs/numbers.md. */
+/* How a job's floats become integers if its settings change the default, an exponent for each chunk: docs/numbers.md. */
 struct fixed_point {
-	uint64_t noise_key; /* of stochastic rounding; 0: to the nearest integer */
-	uint64_t clipped;   /* values that were cut to the largest integer */
-	uint64_t vanished;  /* values that became 0 and were not */
+	uint64_t noise_key; /* key of stochastic rounding; 0: values are rounded to the nearest integer */
+	uint64_t clipped;   /* values that were clipped to the largest integer */
+	uint64_t vanished;  /* values other than 0 that became 0 */
 	uint32_t exponent;  /* the exponent of every chunk; 0: each chunk has its own */
 	uint32_t in_use;
 };

@@ -2,8 +2,8 @@
 #include "recovery.h"
 
 #define MAX_BACKOFF 4
-/* How many packets are sent again after a silence. If nothing was lost, because somebody else is late, more
- * would only be in the way; if all was lost, the packets that follow these overtake the others. */
+/* How many packets are sent again after a silence. If another worker is late and nothing was lost, more packets would
+ * only fill the links. If everything was lost, answers to these few mark the others as overtaken. */
 #define PROBES 8
 /* How many single packets ("feelers") are sent again, after 1/32, 1/16, ... 1/2 of the first timeout, if packets have
  * been lost. */
@@ -141,9 +141,9 @@ static int64_t gap_ns(const struct recovery *r, const struct pending *p)
 	return is_measured(r, p) ? within(r->min_gap_ns, r->srtt_ns + margin, r->max_rto_ns) : r->rto_ns;
 }
 
-/* Answers come in the order of sending unless something was lost. So an overtaken packet has a timeout of its own;
- * any other one is due only after a silence, and only silence makes a timeout longer: as long as answers come the
- * path is not overloaded. Where nothing was ever lost, silence means that somebody is late. */
+/* Answers come in the order of sending unless something was lost. So an overtaken packet has a timeout of its own. Any
+ * other packet is due only after a silence. Only silences lengthen the timeout, because the path is not overloaded
+ * while answers come. If no packet was ever lost, a silence means that another worker is late. */
 static int64_t due_ns(const struct recovery *r, const struct pending *p)
 {
 	int64_t since = p->sent_ns, timeout = gap_ns(r, p);

@@ -34,7 +34,7 @@ struct recovery {
 	int64_t max_rto_ns;
 	int64_t slack_ns; /* smallest allowance above the smoothed round trip, since answers are received in batches */
 	int64_t give_up_ns;
-	int64_t hold_ns; /* for how long a peer may hold an answer back on purpose */
+	int64_t hold_ns; /* how long a peer may delay an answer on purpose */
 	int64_t ask_ns;  /* after this time a peer answers a repeated request; 0: it does not */
 
 	int64_t srtt_ns;

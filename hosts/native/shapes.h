@@ -9,7 +9,7 @@
 #include "wire.h"
 
 struct shapes {
-	uint8_t own[WIRE_SHAPE_BYTES];      /* as on the wire */
+	uint8_t own[WIRE_SHAPE_BYTES];      /* the worker's own shape, as on the wire */
 	uint8_t smallest[WIRE_SHAPE_BYTES]; /* the smallest of all workers' shapes, if they disagreed */
 	uint8_t largest[WIRE_SHAPE_BYTES];
 	uint32_t disagreed;

@@ -123,8 +123,8 @@ static uint8_t exponent_of_slot(const struct worker *w, uint64_t chunk)
 	return largest;
 }
 
-/* "The agreed exponent of chunk c travels one window ahead, in the packet of chunk c - W." Where a sum may lack
- * workers, it travels in the OPENING, which lacks nobody, and all chunks of the slot have the same. */
+/* "The agreed exponent of chunk c travels one window ahead, in the packet of chunk c - W." If sums may lack workers, it
+ * travels in the OPENING, which never lacks a worker, and all chunks of the slot have the same exponent. */
 static uint8_t exponent_to_announce(const struct worker *w, const struct slot *slot)
 {
 	if (!is_scaled(w))

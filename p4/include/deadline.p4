@@ -1,10 +1,10 @@
-// The part of the control Aggregation that closes a chunk without everybody (docs/partial-sums.md). v1model has no
+// The part of the control Aggregation that closes a chunk without late workers (docs/partial-sums.md). v1model has no
 // timers: a chunk whose first contribution came at least DEADLINE ago is closed by the next contribution to it, which
-// waiting workers repeat. An OPENING always waits for everybody.
+// waiting workers repeat. An OPENING always waits for all workers.
 //
-// A worker that contributes to a tag has the result of the tag before. As long as somebody may still lack the result
-// that a cell holds, the cell is kept, and contributions that would take its place are dropped. So nobody is ever SETS
-// tags behind another worker, and everybody can fetch what it missed.
+// A worker that contributes to a tag has the result of the tag before. As long as a worker may still lack the result
+// that a cell holds, the cell is kept, and contributions that would take its place are dropped. So no worker is
+// ever SETS tags behind another one, and each can fetch the results that it missed.
     register<bit<48>>(CELLS)   begun;     // when the first contribution came, in microseconds
     register<workers_t>(CELLS) informed;  // the workers that are known to have the result
 

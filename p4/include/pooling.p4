@@ -1,9 +1,9 @@
 // A pool of slots that all jobs share, with a server for what finds no slot: the body of programs that include it.
 //
 // The first contribution to a chunk claims the slot that its sender chose by a hash; those that follow are added to it.
-// A whole sum goes to the job's server, whose answer frees the slot on its way to the workers. Who finds the slot taken
-// by another chunk goes to the server alone, and a contribution that is sent again takes with it what the slot holds of
-// its chunk. What arrives at the server says whose values are in it (`members`), so that each is added once.
+// A whole sum goes to the job's server, whose answer frees the slot on its way to the workers. A packet that finds
+// another chunk in the slot goes to the server alone. A contribution that is sent again takes along what the slot holds
+// of its chunk. A packet says which workers' values it has (`members`), so that the server adds each of them once.
 // With PREEMPTION a contribution of a higher priority takes a slot over, and what the slot held goes to its server.
 // Compile-time parameters: LANES (values a packet carries), SLOTS (slots of the switch), MARK_US
 // (packets that would wait longer for a link are marked), ABANDONED_US (a slot that nobody touched for longer is free).
@@ -18,7 +18,7 @@
 const bit<8> INT32    = 0x50;
 const bit<8> SCALED   = 0x51;  // floats as integers, by a scale that a job has agreed on
 const bit<8> FLOAT32  = 0x52;  // floats as they are: summed by the server alone
-const bit<8> MISMATCH = 0x53;  // from the server alone: the workers did not begin the same round
+const bit<8> MISMATCH = 0x53;  // only the server sends it: the workers did not begin the same round
 
 const bit<8> RESEND    = 0x01;  // sent before
 const bit<8> COLLISION = 0x02;  // a switch had no slot for the packet
@@ -28,7 +28,7 @@ const bit<8> EVICTED   = 0x10;  // the packet has what a slot held when another 
 
 header pooled_t {
     bit<32> session;
-    bit<32> digest;   // of the round's shape: elements, workers, lanes, ...
+    bit<32> digest;   // digest of the round's shape: elements, workers, lanes, ...
     bit<32> oldest;   // the sender has all results before this tag; in a MISMATCH the digest that differs
     bit<32> members;  // the workers whose values are in the packet; in a result, its receivers
     bit<8>  flags;
