@@ -5,9 +5,9 @@
 /* How many packets are sent again after a silence. If another worker is late and nothing was lost, more packets would
  * only fill the links. If everything was lost, answers to these few mark the others as overtaken. */
 #define PROBES 8
-/* How many single packets ("feelers") are sent again, after 1/32, 1/16, ... 1/2 of the first timeout, if packets have
+/* How many loss probes, single packets, are sent again after 1/32, 1/16, ... 1/2 of the first timeout, if packets have
  * been lost. */
-#define FEELERS 5
+#define LOSS_PROBES 5
 /* A loss makes the worker forget 1 / 2^4 of how late answers have been; RFC 8985 forgets it after 16 losses. */
 #define FORGET_LATE 4
 /* A packet is sent again to ask for the answer after 1 + 1 / 2^3 of the time that the peer needs, since the peer may
@@ -99,7 +99,7 @@ int64_t recovery_answered(struct recovery *r, struct pending *p, int attempt, in
 	r->progress_ns = now_ns;
 	histogram_add(&r->latencies, now_ns - p->first_sent_ns);
 	r->backoff = 0;
-	r->feelers = 0;
+	r->loss_probes = 0;
 	if (overtaken(r, order)) {
 		/* The answer to the first attempt came after all: nothing was lost, the answer was late. */
 		if (r->sampled && !attempt)
@@ -167,16 +167,16 @@ static int64_t ask_due_ns(const struct recovery *r, const struct pending *p)
 	return p->sent_ns < first ? first : p->sent_ns + (next < r->max_rto_ns ? next : r->max_rto_ns);
 }
 
-/* When a packet is sent again as a feeler. It is larger than all that have been answered, so nobody knows how long its
+/* When a packet is sent again as a loss probe. It is larger than all that have been answered, so nobody knows how long its
  * answer takes, and packets have been lost before. The timeout after a silence has to be long, since other workers may
  * be late. But a single answer is enough to mark everything that was sent before as overtaken. */
-static int64_t feeler_ns(const struct recovery *r, const struct pending *p)
+static int64_t loss_probe_ns(const struct recovery *r, const struct pending *p)
 {
 	int64_t since = p->first_sent_ns > r->progress_ns ? p->first_sent_ns : r->progress_ns;
 
-	if (!r->lossy || is_measured(r, p) || r->feelers == FEELERS)
+	if (!r->lossy || is_measured(r, p) || r->loss_probes == LOSS_PROBES)
 		return INT64_MAX;
-	return since + (r->initial_rto_ns >> (FEELERS - r->feelers));
+	return since + (r->initial_rto_ns >> (LOSS_PROBES - r->loss_probes));
 }
 
 static void retransmit(struct recovery *r, struct pending *p, int64_t now_ns)
@@ -184,6 +184,16 @@ static void retransmit(struct recovery *r, struct pending *p, int64_t now_ns)
 	r->retransmitted++;
 	p->attempt += p->attempt < UINT8_MAX;
 	transmit(r, p, now_ns);
+}
+
+int64_t recovery_latest_progress_ns(const struct recovery *recoveries, uint32_t count)
+{
+	int64_t latest = recoveries[0].progress_ns;
+
+	for (uint32_t i = 1; i < count; i++)
+		if (recoveries[i].progress_ns > latest)
+			latest = recoveries[i].progress_ns;
+	return latest;
 }
 
 int recovery_gives_up(struct recovery *r, int64_t since_ns, int64_t now_ns)
@@ -207,12 +217,12 @@ static uint32_t first_waiting(struct pending *first, uint64_t stride, uint32_t c
 	return index;
 }
 
-/* Sends a feeler if one is due. Returns the number of packets sent, 0 or 1. */
-static uint32_t feel(struct recovery *r, struct pending *p, int64_t now_ns)
+/* Sends a loss probe if one is due. Returns the number of packets sent, 0 or 1. */
+static uint32_t send_loss_probe(struct recovery *r, struct pending *p, int64_t now_ns)
 {
-	if (feeler_ns(r, p) > now_ns)
+	if (loss_probe_ns(r, p) > now_ns)
 		return 0;
-	r->feelers++;
+	r->loss_probes++;
 	r->timeouts++;
 	retransmit(r, p, now_ns);
 	return 1;
@@ -221,11 +231,11 @@ static uint32_t feel(struct recovery *r, struct pending *p, int64_t now_ns)
 uint32_t recovery_repeat(struct recovery *r, struct pending *first, uint64_t stride, uint32_t count, int64_t now_ns,
 			 uint32_t *queue)
 {
-	uint32_t queued = 0, feeler = first_waiting(first, stride, count);
+	uint32_t queued = 0, probe = first_waiting(first, stride, count);
 	int probes = 0;
 
-	if (feeler < count && feel(r, at(first, stride, feeler), now_ns))
-		queue[queued++] = feeler;
+	if (probe < count && send_loss_probe(r, at(first, stride, probe), now_ns))
+		queue[queued++] = probe;
 
 	for (uint32_t index = 0; index < count; index++) {
 		struct pending *p = at(first, stride, index);
@@ -256,8 +266,8 @@ uint32_t recovery_repeat(struct recovery *r, struct pending *first, uint64_t str
 		 * now. */
 		due = ask_due_ns(r, p);
 		due = within(now_ns, due_ns(r, p) < due ? due_ns(r, p) : due, INT64_MAX);
-		if (index == feeler)
-			due = within(now_ns, feeler_ns(r, p), due);
+		if (index == probe)
+			due = within(now_ns, loss_probe_ns(r, p), due);
 		r->deadline_ns = due < r->deadline_ns ? due : r->deadline_ns;
 	}
 	return queued;

@@ -52,7 +52,7 @@ struct recovery {
 	uint32_t lossy;     /* answers have left gaps */
 	uint32_t backoff;   /* how often the timeout after a silence has been doubled */
 	uint32_t weight;    /* the largest weight of an answered packet; the round trip is that of such packets */
-	uint32_t feelers;   /* feelers sent since the last answer */
+	uint32_t loss_probes; /* loss probes sent since the last answer */
 
 	uint64_t retransmitted;
 	uint64_t timeouts; /* retransmissions after a silence */
@@ -78,6 +78,10 @@ int64_t recovery_skipped(struct recovery *r, struct pending *p, int64_t now_ns);
 
 /* A measured round trip; one a batch, as answers that were gathered share their arrival time. */
 void recovery_sample(struct recovery *r, int64_t rtt_ns);
+
+/* Returns when an awaited answer last came from any peer, given the `count` recoveries for all peers: one slow peer is
+ * no reason to give up while others answer. */
+int64_t recovery_latest_progress_ns(const struct recovery *recoveries, uint32_t count);
 
 /* Returns whether to give up now. since_ns: when something was last heard. If not, deadline_ns is set to when to. */
 int recovery_gives_up(struct recovery *r, int64_t since_ns, int64_t now_ns);

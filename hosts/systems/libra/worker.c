@@ -292,21 +292,10 @@ static void send_again(struct libra_worker *w, uint32_t server, int64_t now_ns)
 	c->queued += count;
 }
 
-/* Returns when an answer last came from any server: one slow server is no reason to give up while others answer. */
-static int64_t progress_ns(const struct libra_worker *w)
-{
-	int64_t latest = w->recoveries[0].progress_ns;
-
-	for (uint32_t i = 1; i < PHASES * w->common.servers; i++)
-		if (w->recoveries[i].progress_ns > latest)
-			latest = w->recoveries[i].progress_ns;
-	return latest;
-}
-
 /* Sets the deadline. Returns 0, or -ETIMEDOUT if no server has answered for too long. */
 static int check_timers(struct libra_worker *w, int64_t now_ns)
 {
-	int64_t since_ns = progress_ns(w);
+	int64_t since_ns = recovery_latest_progress_ns(w->recoveries, PHASES * w->common.servers);
 
 	w->deadline_ns = INT64_MAX;
 	for (uint32_t server = 0; server < w->common.servers; server++) {

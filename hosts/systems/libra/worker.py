@@ -175,7 +175,7 @@ class LibraWorker:
 
     @property
     def counters(self) -> dict[str, int]:
-        """The counters by name (`shared.COUNTERS`, counted.py); they count from the creation of the
+        """The counters by name (`shared.COUNTERS`, counters.py), counted from the creation of the
         endpoint."""
         state = self._state
         own = {name: getattr(state, name) for name in layout.COMMON_COUNTERS}
