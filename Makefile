@@ -63,15 +63,15 @@ compile: setup  ## compile PROGRAM (all of p4/) for LANES and SLOTS into build/
 		$(PYTHON) -m agglab.compiler "$$program" -I p4 "-DLANES=$$LANES" "-DSLOTS=$$SLOTS" \
 		-o "$$product.json" --p4runtime-files "$$product.p4info.txtpb"; echo "$$product.json"; done
 
-test: setup lint  ## every test this machine can run
+test: setup lint  ## lint, and every test that this machine can run
 	@test -z "$$CI" || ./setup.sh --test-tools
 	@$(PYTHON) tests/run.py "$$TESTS"
 
-test-quick: setup  ## between two edits: ruff, and tests of some folders, within a minute on two cores
+test-quick: setup  ## ruff, and the tests of some folders, within a minute on two cores: for use while you edit
 	@$(PYTHON) -m ruff check .
 	@$(PYTHON) tests/run.py --quick
 
-lint: setup  ## ruff and mypy
+lint: setup  ## run ruff and mypy
 	@mkdir -p build/mypy/agglab && touch build/mypy/agglab/__init__.py && ln -sfn $(addprefix ../../../,$(PACKAGES)) build/mypy/agglab
 	@$(PYTHON) -m ruff check .
 	@$(PYTHON) -m ruff format --check .
@@ -86,16 +86,16 @@ explore: setup  ## search for schedules of faults that break a protocol, in virt
 mutants: setup  ## put faults into a copy of Agglab, one at a time, and see which check catches each; ONLY="id ...", docs/mutants.md
 	@set -f; $(PYTHON) -m agglab.verification mutants $${ONLY:+--only $$ONLY}
 
-bench: setup  ## speed, as ratios measured in one run
+bench: setup  ## measure speed, as ratios to something that is measured in the same run
 	@$(PYTHON) -m benchmarks
 
-conformance: setup  ## compare with p4c and BMv2, where installed: programs, packet tests, sums
+conformance: setup  ## compare programs, packet tests and sums with p4c and BMv2, where these are installed
 	@$(PYTHON) -m agglab.verification conformance
 
 random: setup  ## compare N=1000 random programs and their packets as conformance does, from SEED=1 on
 	@$(PYTHON) -m agglab.verification conformance --random "$$N" --first-seed "$$SEED"
 
-fuzz: setup  ## FUZZ=1000000 malformed packets under sanitizers, and other inputs; SEED=1
+fuzz: setup  ## feed FUZZ=1000000 malformed packets and other inputs to builds with sanitizers; SEED=1
 	@$(PYTHON) -m agglab.verification fuzz --packets "$$FUZZ" --seed "$$SEED"
 
 machine:  ## boot Debian under QEMU, provision it and run quickstart, or RUN='make …', there; SUITE=trixie
