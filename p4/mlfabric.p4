@@ -74,7 +74,7 @@ struct metadata_t {
     bool      waits;      // the cell waits for the values of other workers
     workers_t before;     // the workers whose values came before this packet
     workers_t after;
-    bit<16>   zero;       // always 0: compared with a checksum that must not be sent as 0
+    bit<16>   zero;       // always 0: csum16 of a packet whose UDP checksum is 0xffff
     bool      summed;     // the packet leaves with other workers' values
     bool      rewritten;  // the IPv4 header changed; otherwise its checksum is left as it came
 }
@@ -143,7 +143,7 @@ parser MlfabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta
 control MlfabricVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply {
         verify_checksum(hdr.push.isValid(), IPV4_CHECKED, hdr.ipv4.checksum, HashAlgorithm.csum16);
-        // 0: none was computed. 0xffff stands for a sum of 0 (RFC 768), which csum16 gives as 0.
+        // 0: the sender computed none. 0xffff stands for a checksum of 0 (RFC 768), for which csum16 returns 0.
         verify_checksum(hdr.push.isValid() && hdr.udp.checksum != 0 && hdr.udp.checksum != 0xffff,
             UDP_CHECKED, hdr.udp.checksum, HashAlgorithm.csum16);
         verify_checksum(hdr.push.isValid() && hdr.udp.checksum == 0xffff,

@@ -77,7 +77,7 @@ struct metadata_t {
     bool    other;       // the call has the gather's turn, but another method
     bool    complete;    // all callers have called
     bool    executed;    // the call is answered here
-    bit<16> zero;        // always 0: compared with a checksum that must not be sent as 0
+    bit<16> zero;        // always 0: csum16 of a packet whose UDP checksum is 0xffff
     bool    rewritten;   // the IPv4 header changed; otherwise its checksum is left as it came
 }
 
@@ -164,7 +164,7 @@ control NetrpcVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply {
         verify_checksum(hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
             IPV4_CHECKED, hdr.ipv4.checksum, HashAlgorithm.csum16);
-        // 0: none was computed. 0xffff stands for a sum of 0 (RFC 768), which csum16 gives as 0.
+        // 0: the sender computed none. 0xffff stands for a checksum of 0 (RFC 768), for which csum16 returns 0.
         verify_checksum(hdr.call.isValid() && hdr.udp.checksum != 0 && hdr.udp.checksum != 0xffff,
             UDP_CHECKED, hdr.udp.checksum, HashAlgorithm.csum16);
         verify_checksum(hdr.call.isValid() && hdr.udp.checksum == 0xffff,

@@ -20,7 +20,7 @@ struct metadata_t {
     bool      answered;     // the cell's values are written into the packet
     workers_t before;       // the workers that contributed before this packet
     workers_t after;
-    bit<16>   zero;         // always 0: compared with a checksum that must not be sent as 0
+    bit<16>   zero;         // always 0: csum16 of a packet whose UDP checksum is 0xffff
     bool      rewritten;    // the IPv4 header changed; otherwise its checksum is left as it came
 }
 
