@@ -1,9 +1,9 @@
 // SwitchML-style aggregation (docs/protocol.md): a pool of slots, each with two sets, sums one chunk a slot over the
 // children of this switch in a job: workers, or switches below. A switch with a parent sends its partial sum up and
 // hands the final sum down. Compile-time parameters: LANES (32-bit values a packet carries), SLOTS (slots of all jobs),
-// FLOAT16 or BFLOAT16 (defined: it sums floats of 16 bits too, two a lane), WIRE_BITS (defined: it takes contributions of
-// so many bits a value), DEADLINE and SETS (include/presence.p4; defined: a chunk waits for late workers only for this
-// time).
+// FLOAT16 or BFLOAT16 (defined: sums floats of 16 bits too, two per lane), WIRE_BITS (defined: takes contributions of
+// so many bits per value), DEADLINE and SETS (include/presence.p4; defined: a chunk waits for late workers only for
+// this time).
 //
 // BMv2 locks registers for one action at a time and ignores @atomic, so all aggregation state lives in ingress and each
 // register is read, changed and written within one action.

@@ -71,7 +71,7 @@ static void take_lateness(struct recovery *r, int64_t late_ns)
 		r->late_ns = late_ns;
 }
 
-/* Something that was sent later has been answered. */
+/* Returns whether a later transmission has been answered. */
 static int overtaken(const struct recovery *r, uint64_t order)
 {
 	return order < r->answered_order;
@@ -123,7 +123,7 @@ int64_t recovery_skipped(struct recovery *r, struct pending *p, int64_t now_ns)
 	return -1;
 }
 
-/* Whether round trips of packets like this one are known. */
+/* Returns whether round trips of packets of this weight are known. */
 static int is_measured(const struct recovery *r, const struct pending *p)
 {
 	return r->sampled && p->weight <= r->weight;
@@ -167,9 +167,9 @@ static int64_t ask_due_ns(const struct recovery *r, const struct pending *p)
 	return p->sent_ns < first ? first : p->sent_ns + (next < r->max_rto_ns ? next : r->max_rto_ns);
 }
 
-/* When a packet is sent again as a loss probe. It is larger than all that have been answered, so nobody knows how long its
- * answer takes, and packets have been lost before. The timeout after a silence has to be long, since other workers may
- * be late. But a single answer is enough to mark everything that was sent before as overtaken. */
+/* When a packet is sent again as a loss probe. It is larger than all that have been answered, so nobody knows how long
+ * its answer takes, and packets have been lost before. The timeout after a silence has to be long, since other workers
+ * may be late. But a single answer is enough to mark everything that was sent before as overtaken. */
 static int64_t loss_probe_ns(const struct recovery *r, const struct pending *p)
 {
 	int64_t since = p->first_sent_ns > r->progress_ns ? p->first_sent_ns : r->progress_ns;
@@ -207,7 +207,7 @@ static struct pending *at(struct pending *first, uint64_t stride, uint32_t index
 	return (struct pending *)((uint8_t *)first + index * stride);
 }
 
-/* The first packet that waits; count if none does. */
+/* Returns the index of the first waiting packet; count if there is none. */
 static uint32_t first_waiting(struct pending *first, uint64_t stride, uint32_t count)
 {
 	uint32_t index = 0;

@@ -60,23 +60,24 @@ struct recovery {
 	struct histogram latencies; /* from first transmissions to answers */
 };
 
-/* A round begins: nothing waits. What was learnt about the path stays. */
+/* Begins a round: no packet waits. What was learnt about the path is kept. */
 void recovery_begin(struct recovery *r, int64_t now_ns);
 
-/* The packet is laid out, and will wait. */
+/* Called when the packet is laid out: it will wait for an answer. */
 void recovery_prepare(struct recovery *r, struct pending *p);
 
-/* The packet is sent for the first time. */
+/* Called when the packet is sent for the first time. */
 void recovery_send(struct recovery *r, struct pending *p, int64_t now_ns);
 
-/* Ends the wait. attempt: that of the transmission that was answered, or UNKNOWN_ATTEMPT. Returns the round trip, or -1
- * if it is not known. */
+/* Ends the wait. attempt: the attempt that was answered, or UNKNOWN_ATTEMPT. Returns the round trip, or -1 if it is not
+ * known. */
 int64_t recovery_answered(struct recovery *r, struct pending *p, int attempt, int64_t now_ns);
 
-/* Ends the wait of a packet that was never sent, as its answer is here. Returns -1: the round trip is not known. */
+/* Ends the wait of a packet that was never sent, because its answer is here. Returns -1: the round trip is not known. */
 int64_t recovery_skipped(struct recovery *r, struct pending *p, int64_t now_ns);
 
-/* A measured round trip; one a batch, as answers that were gathered share their arrival time. */
+/* Takes a measured round trip. Called once per batch, since answers that were received together share their arrival
+ * time. */
 void recovery_sample(struct recovery *r, int64_t rtt_ns);
 
 /* Returns when an awaited answer last came from any peer, given the `count` recoveries for all peers: one slow peer is

@@ -351,7 +351,7 @@ uint32_t worker_results(struct worker *w, int64_t now_ns, const uint8_t *rows, u
 		if (advance(w, slot, header.exponent))
 			prepare(w, (uint32_t)(slot - w->slots));
 	}
-	/* One sample a batch: results that were gathered share their arrival time. */
+	/* One sample per batch: results that were received together share their arrival time. */
 	if (longest_ns >= 0)
 		recovery_sample(&w->recovery, longest_ns);
 	return awaited;

@@ -242,7 +242,7 @@ uint32_t netrpc_answers(struct netrpc_caller *c, int64_t now_ns, const uint8_t *
 			expect_losses(&c->recovery);
 		take(c, call, datagram, lengths[i]);
 	}
-	/* One sample a batch: answers that were gathered share their arrival time. */
+	/* One sample per batch: answers that were received together share their arrival time. */
 	if (longest_ns >= 0)
 		recovery_sample(&c->recovery, longest_ns);
 	return awaited;

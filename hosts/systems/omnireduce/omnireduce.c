@@ -265,7 +265,7 @@ uint32_t omnireduce_results(struct omnireduce_worker *w, int64_t now_ns, const u
 		if (advance(w, column, be32toh(header->next), header->exponent))
 			prepare(w, (uint32_t)(column - w->columns), now_ns);
 	}
-	/* One sample a batch: results that were gathered share their arrival time. */
+	/* One sample per batch: results that were received together share their arrival time. */
 	if (longest_ns >= 0)
 		recovery_sample(&w->recovery, longest_ns);
 	return awaited;
