@@ -40,7 +40,7 @@
                && (known & meta.all_workers) != meta.all_workers;
     }
 
-    // The end of record_contribution: a closed chunk stays as it is, and an old one is closed.
+    // Ends record_contribution: a closed chunk does not change, and a chunk whose time is up is closed.
 #define CLOSE_IN_TIME \
         bit<48> first; \
         workers_t heard; \

@@ -1,6 +1,6 @@
 // Contributions of 16, 8 or 4 bits per value (docs/numbers.md), which are summed in units of twice as many. WIRE_BITS
-// says how many. A packet of the kind NARROW has half as many bytes as one of the kind SCALED: each of its units of 2 *
-// WIRE_BITS bits holds two values, and each value gets a unit of its own when the packet arrives. From then on the
+// says how many. A packet of the kind NARROW has half as many bytes as one of the kind SCALED: each unit of
+// 2 * WIRE_BITS bits holds two values, and each value gets a unit of its own when the packet arrives. From then on the
 // packet is SCALED. Values are above 0, so that no sum carries from one unit into the next.
 #ifndef NARROW_P4
 #define NARROW_P4

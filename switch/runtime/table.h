@@ -134,7 +134,7 @@ static inline uint32_t hash_key(const uint8_t *key, uint32_t bytes, uint32_t see
 	return hash_end(bytes ? hash_mix(h, load_be(key, bytes)) : h);
 }
 
-/* hash_key of the key's bits under the mask */
+/* Returns hash_key of the key's bits under the mask. */
 static inline uint32_t hash_masked(const uint8_t *key, const uint8_t *mask, uint32_t bytes, uint32_t seed)
 {
 	uint64_t h = seed + UINT64_C(0x9e3779b97f4a7c15);
