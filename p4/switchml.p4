@@ -1,4 +1,4 @@
-// SwitchML-style aggregation (docs/protocol.md): a pool of slots, each with two sets, sums one chunk a slot over the
+// SwitchML-style aggregation (docs/protocol.md): a pool of slots, each with two sets, sums one chunk per slot over the
 // children of this switch in a job: workers, or switches below. A switch with a parent sends its partial sum up and
 // hands the final sum down. Compile-time parameters: LANES (32-bit values a packet carries), SLOTS (slots of all jobs),
 // FLOAT16 or BFLOAT16 (defined: sums floats of 16 bits too, two per lane), WIRE_BITS (defined: takes contributions of

@@ -1,5 +1,5 @@
 /* Sums that may lack workers (docs/partial-sums.md). A packet of version 2 says after its header whose contributions
- * are in it, one bit a worker. */
+ * are in it, one bit per worker. */
 #ifndef AGGLAB_PRESENCE_H
 #define AGGLAB_PRESENCE_H
 

@@ -36,7 +36,7 @@ struct worker {
 	struct fixed_point fixed_point;
 
 	struct slot *slots;
-	uint8_t *frames; /* one datagram a slot, frame_stride apart, kept until its result is here */
+	uint8_t *frames; /* one datagram per slot, frame_stride apart, kept until its result is here */
 	uint32_t *queue; /* slots to send, in order */
 	uint64_t frame_stride;
 

@@ -37,7 +37,7 @@ struct netrpc_caller {
 	struct recovery recovery;
 
 	struct netrpc_call *calls;
-	uint8_t *frames;  /* one datagram a call, frame_stride apart, kept until its answer is here */
+	uint8_t *frames;  /* one datagram per call, frame_stride apart, kept until its answer is here */
 	uint8_t *answers; /* the last answers without headers, frame_stride apart; not kept for a stream's calls */
 	uint32_t *queue;  /* rows to send, in order */
 	uint64_t frame_stride;
