@@ -65,7 +65,7 @@ int pl_table_set_default_indirect(struct pipeline *p, uint32_t table, uint32_t t
 int pl_entry_counter_read(struct pipeline *p, uint32_t table, uint64_t handle, uint64_t *packets, uint64_t *bytes);
 int pl_entry_counter_write(struct pipeline *p, uint32_t table, uint64_t handle, uint64_t packets, uint64_t bytes);
 
-/* Meters: rates are committed, peak, in packets or bytes (as received) a microsecond; committed <= peak. Without rates
+/* Meters: rates are committed, peak, in packets or bytes (as received) per microsecond; committed <= peak. Without rates
  * (NULL; configured 0) all packets are green. -EPERM where the table has no direct meters. */
 struct pl_rate {
 	double per_us;
