@@ -394,7 +394,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
             widen();
         }
 #endif
-        // A packet of an unknown kind, or of a wrong length where a kind has another one on arrival, has no body here.
+        // A packet has no body here if its kind is unknown, or if it is narrow and has a wrong length.
         bool has_body = hdr.values.isValid() || hdr.opening.isValid();
 #ifdef HALVES
         has_body = has_body || hdr.halves.isValid();
