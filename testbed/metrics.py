@@ -25,7 +25,7 @@ from agglab.testbed.series.tracks import Record
 from agglab.testbed.statistics import NetworkStatistics, SwitchStatistics
 from agglab.testbed.systems.base import System
 from agglab.testbed.verify import combine
-from agglab.testbed.workloads import asked
+from agglab.testbed.workloads import reductions
 
 NS_PER_S = 1e9
 OF_ALL_JOBS = ("exact", "wrong_sums", "wrong_results")
@@ -103,7 +103,7 @@ def _accounts(found: Sequence[findings.Finding], measured: Measurements) -> dict
 def _job(resolved: ResolvedScenario, result: JobResult, record: Record) -> dict[str, Any]:
     """Returns one job's metrics. A job that has not completed a round has no times."""
     job, system = result.job, resolved.system
-    bound = asked.bounds_of_first(resolved, resolved.whole(job), len(result.rounds))
+    bound = reductions.bounds_of_first(resolved, resolved.whole(job), len(result.rounds))
     times = [done.time_s for done in result.rounds if done.number >= job.warmup]
     verdict = combine([verdict for _, verdict in result.judged])
     judged_floats = result.judged and job.dtype == "float32"

@@ -1,21 +1,21 @@
-// The part of the control Aggregation that closes a chunk without everybody (docs/partial-sums.md). v1model has no
+// The part of the control Aggregation that closes a chunk without late workers (docs/partial-sums.md). v1model has no
 // timers: a chunk whose first contribution came at least DEADLINE ago is closed by the next contribution to it, which
-// waiting workers repeat. An OPENING always waits for everybody.
+// waiting workers repeat. An OPENING always waits for all workers.
 //
-// A worker that contributes to a tag has the result of the tag before. As long as somebody may still lack the result
-// that a cell holds, the cell is kept, and contributions that would take its place are dropped. So nobody is ever SETS
-// tags behind another worker, and everybody can fetch what it missed.
+// A worker that contributes to a tag has the result of the tag before. As long as a worker may still lack the result
+// that a cell holds, the cell is kept, and contributions that would take its place are dropped. So no worker is
+// ever SETS tags behind another one, and each can fetch the results that it missed.
     register<bit<48>>(CELLS)   begun;     // when the first contribution came, in microseconds
-    register<workers_t>(CELLS) informed;  // who is known to have the result
+    register<workers_t>(CELLS) informed;  // the workers that are known to have the result
 
     counter(JOBS + 1, CounterType.packets_and_bytes) contribution_late;
     counter(JOBS + 1, CounterType.packets_and_bytes) contribution_held;
     counter(JOBS + 1, CounterType.packets_and_bytes) chunk_closed_early;
 
     bool follows; // the cell before has the result of the tag before
-    bool held;    // the cell still has a result that somebody lacks
+    bool held;    // the cell still holds a result that some worker lacks
     bool late;    // the chunk was closed without this worker
-    bool closes;  // the packet closes the chunk, although somebody is missing
+    bool closes;  // the packet closes the chunk, although workers are missing
 
     // The cell that is `distance` tags before this packet's; the last is the packet's own.
 #define ASK_EARLIER(distance) \
@@ -44,7 +44,7 @@
                && (known & meta.all_workers) != meta.all_workers;
     }
 
-    // The end of record_contribution: a closed chunk stays as it is, and an old one is closed.
+    // Ends record_contribution: a closed chunk does not change, and a chunk whose time is up is closed.
 #define CLOSE_IN_TIME \
         bit<48> first; \
         workers_t heard; \

@@ -241,11 +241,11 @@ def _agreed(received: Sequence[Received], chunks: int, workers: int) -> npt.NDAr
     for rank, one in enumerate(received):
         own = one.more.get(PRESENCE)
         if own is None or (own.dtype, own.shape) != (np.dtype(np.uint64), (chunks,)):
-            raise Unlike(rank, f"who is in {chunks} chunks", "nothing that fits")
+            raise Unlike(rank, f"the workers in each of {chunks} chunks", "another array or none")
         first = own if first is None else first
         if not np.array_equal(own, first):
             at = int(np.flatnonzero(own != first)[0])
-            raise Unlike(rank, f"chunk {at} of workers {first[at]:b}", f"of workers {own[at]:b}")
+            raise Unlike(rank, f"chunk {at} with workers {first[at]:b}", f"workers {own[at]:b}")
     if first is None:
         raise Unlike(0, "results", "nothing")
     impossible = np.flatnonzero((first == 0) | (first >> np.uint64(workers - 1) > 1))

@@ -73,7 +73,7 @@ void host_send_datagram(struct host *host, const struct framing *framing, const 
 	send_frame(host, frame);
 }
 
-/* A datagram that an agent which is driven here takes at once. */
+/* Gives a datagram to an agent that is driven in C. */
 static void take(struct agent *agent, const uint8_t *payload, uint32_t bytes)
 {
 	const struct endpoint *e = &agent->endpoint;
@@ -105,7 +105,7 @@ static int is_from(const struct framing *framing, const uint8_t *frame)
 	return framing->other.port == port && !memcmp(framing->other.ip, frame + 26, 4);
 }
 
-/* A datagram as hosts send them; 0 for all others. */
+/* Takes a frame with a datagram as hosts send it. Returns 0 for any other frame. */
 static int receive_plain(struct host *host, const struct frame *frame)
 {
 	const struct socket *socket;
@@ -165,7 +165,7 @@ void agent_drive(struct agent *agent, const struct endpoint *endpoint, struct ho
 	agent->framing = framing;
 }
 
-/* Deadlines mostly move on while a timer runs; then it is set again. */
+/* A deadline has mostly moved on while its timer ran; then the timer is set again. */
 static void on_timer(struct clock *clock, void *subject, int64_t due_ns)
 {
 	struct agent *agent = subject;
@@ -195,7 +195,7 @@ static uint32_t column_at(const uint8_t *column, uint64_t stride, uint32_t row)
 	return value;
 }
 
-/* Has Python note that a row is sent again, if it is. */
+/* Tells Python if a row is sent again. */
 static void tell_repeat(struct agent *agent, const struct endpoint *e, uint32_t row)
 {
 	const uint8_t *pending = e->pendings + row * e->pending_stride;

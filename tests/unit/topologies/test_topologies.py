@@ -92,7 +92,7 @@ def test_direction_refuses(options: dict[str, int], message: str) -> None:
 
 def test_a_queue_in_bytes_holds_the_largest_frame() -> None:
     rack(1, Direction(queue_bytes=1514))
-    with pytest.raises(ValueError, match="a queue of 1514 bytes holds no frame of 9014"):
+    with pytest.raises(ValueError, match="a queue of 1514 bytes cannot hold a frame of 9014"):
         rack(1, Direction(queue_bytes=1514), mtu=9000)
     with pytest.raises(ValueError, match="a queue of 0 bytes"):
         rack(1, down=Direction(queue_bytes=0))

@@ -95,8 +95,8 @@ def test_another_claim_of_who_is_in_a_sum_is_found(tmp_path: Path) -> None:
     verdict = judged(tmp_path, "float32", (PRESENCE, 1, 2))
     assert verdict.first is not None and not verdict.right
     assert (verdict.first.what, verdict.first.rank) == ("presence", 1)
-    assert verdict.first.expected == "chunk 1 of workers 101"
-    assert verdict.first.got == "of workers 111"
+    assert verdict.first.expected == "chunk 1 with workers 101"
+    assert verdict.first.got == "workers 111"
 
 
 def test_results_that_do_not_say_who_is_in_them_are_wrong(tmp_path: Path) -> None:
