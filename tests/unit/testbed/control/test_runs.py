@@ -238,6 +238,15 @@ expect: {exact: true, jobs.long.rounds: 8, jobs.late.rounds: 2, jobs.brief.round
     assert {name for name, _ in ranges} == {"long", "late", "brief"}
     ends = {event["of"]: event["t_ns"] for event in ran.events("job_end")}
     assert ends["brief"] < ends["late"] < ends["long"]
+    (started,) = ran.events("started")
+    late = [event["end_ns"] for event in ran.events("round") if event["job"] == 2]
+    taken_s = (max(late) - started["at_ns"]) / 1e9 - 0.060
+    jobs = ran.metrics["jobs"]
+    assert jobs["late"]["completion_s"] == pytest.approx(taken_s), "the wait for slots included"
+    assert jobs["late"]["completion_s"] > sum(jobs["late"]["allreduce"]["time_s"]["all"]) + 0.001
+    assert ran.metrics["completion_s"] == pytest.approx(
+        sum(job["completion_s"] for job in jobs.values()) / 3
+    )
 
 
 def test_two_equal_jobs_get_half_each(conduct) -> None:
