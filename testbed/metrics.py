@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import inf, isfinite
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from agglab.testbed.verify import combine
 from agglab.testbed.workloads import reductions
 
 NS_PER_S = 1e9
-OF_ALL_JOBS = ("exact", "wrong_sums", "wrong_results")
+OF_ALL_JOBS = ("exact", "wrong_sums", "wrong_results", "completion_s", "switch_share")
 AGENT_COPIES = 5
 VALUE_BYTES = 4
 WORKER_COUNTS = (
@@ -75,6 +75,8 @@ def compute(resolved: ResolvedScenario, measured: Measurements) -> dict[str, Any
         "wrong_sums": sum(job["wrong_sums"] for job in jobs.values()),
         "wrong_results": sum(job["wrong_results"] for job in jobs.values()),
         "first_wrong": next(filter(None, map(_first_wrong, results)), None),
+        "completion_s": _mean_of([job["completion_s"] for job in jobs.values()]),
+        "switch_share": _mean_of([job["switch_share"] for job in jobs.values()]),
         **_only(jobs),
         "jobs": jobs,
         "fairness": _fairness(results),
@@ -108,6 +110,7 @@ def _job(resolved: ResolvedScenario, result: JobResult, record: Record) -> dict[
     verdict = combine([verdict for _, verdict in result.judged])
     judged_floats = result.judged and job.dtype == "float32"
     middle = median(times) if times else None
+    servers = _servers(system, result)
     return {
         "exact": bool(result.verdicts) and verdict.exact,
         "wrong_sums": verdict.wrong_sums,
@@ -135,9 +138,11 @@ def _job(resolved: ResolvedScenario, result: JobResult, record: Record) -> dict[
         "restarts": result.restarts,
         "lost": len(result.lost),
         "lost_workers": [job.hosts[rank] for rank in result.lost],
+        "completion_s": _completion_s(result),
         "elements_per_s": _throughput(result),
+        "switch_share": system.switch_share(list(servers.values())) if result.rounds else None,
         "workers": _workers(system, result),
-        **({"servers": _servers(system, result)} if system.abilities.has_servers else {}),
+        **({"servers": servers} if system.abilities.has_servers else {}),
         **workloads.KINDS[job.work.kind].summary(job.work, times, result.verdicts),
         **({"control": _control(result.control)} if result.control else {}),
     }
@@ -207,16 +212,27 @@ def _plain(value: float | int | str) -> float | int | str:
     return value if isinstance(value, str) or isfinite(value) else str(value)
 
 
-def _throughput(result: JobResult) -> float:
-    """Returns the tensor elements reduced per second, from the job's start to the end of its last
-    round. Time in which other runs had their turns is not counted. The result is 0 if no time
-    passed, which can happen in virtual time if nothing crosses a link."""
+def _completion_s(result: JobResult) -> float | None:
+    """Returns the seconds from the job's start to the end of its last round. Time in which other
+    runs had their turns is not counted. Returns None if no round was completed."""
     if not result.rounds or result.started_ns is None:
-        return 0.0
+        return None
     last_ns = max(event["end_ns"] for event in result.rounds[-1].ended.values())
-    elements = len(result.rounds) * result.job.elements
-    taken_ns = last_ns - result.started_ns - sum(done.rested_ns for done in result.rounds)
-    return elements * NS_PER_S / taken_ns if taken_ns else 0.0
+    rested_ns = sum(done.rested_ns for done in result.rounds)
+    return float(last_ns - result.started_ns - rested_ns) / NS_PER_S
+
+
+def _throughput(result: JobResult) -> float:
+    """Returns the tensor elements reduced per second of the job's time. The result is 0 if no time
+    passed, which can happen in virtual time if nothing crosses a link."""
+    taken_s = _completion_s(result)
+    return len(result.rounds) * result.job.elements / taken_s if taken_s else 0.0
+
+
+def _mean_of(values: Sequence[float | None]) -> float | None:
+    """Returns the mean; None if a value is None."""
+    known = [value for value in values if value is not None]
+    return fmean(known) if len(known) == len(values) else None
 
 
 def _fairness(results: Sequence[JobResult]) -> dict[str, Any]:
@@ -446,6 +462,7 @@ def _totals(
         return sum(n for kinds in counted for kind, n in kinds if tallies[kind] == name)
 
     agents = [job[role] for job in jobs.values() for role in ("workers", "servers") if role in job]
+    servers = [server for job in jobs.values() for server in job.get("servers", {}).values()]
     workers = [agent for by_number in agents for agent in by_number.values()]
     return {
         "sent": sum(worker["sent"] for worker in workers),
@@ -458,6 +475,7 @@ def _totals(
         "malformed": sum(worker["malformed"] for worker in workers) + tally("malformed"),
         "forged": tally("forged"),
         "network_errors": sum(worker["network_errors"] for worker in workers),
+        "server_bytes": sum(server["bytes_received"] for server in servers),
     }
 
 

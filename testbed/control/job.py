@@ -57,6 +57,7 @@ class JobProcess:
             # The job's own start counts from the run's.
             start_ns = yield from self._clock.start()
             yield from self._clock.sleep_until(start_ns + round(self.job.start_s * S))
+            self.result.started_ns = self._clock.now_ns()
             self._roster.join(self.job)
             yield from self._all_rounds(start_ns)
         except JobFailed as failed:
@@ -81,8 +82,6 @@ class JobProcess:
                 yield FOREVER_NS
             if not self._session.fits(share):
                 yield from self._session.begin(share)
-            if self.result.started_ns is None:
-                self.result.started_ns = self._clock.now_ns()
             yield from self._round_to_its_end(number)
 
     def _rest(self) -> Process[None]:

@@ -82,9 +82,10 @@ def axes(runs: Sequence[OfSeveral]) -> Iterator[str]:
 
 
 def figure(runs: Sequence[OfSeveral], axis: str, measure: Measure) -> Figure | None:
-    """Returns the figure; None if nothing was measured or all values are zero."""
+    """Returns the figure; None if fewer than two values of the axis have a measured value, or if
+    all measured values are zero."""
     measured = [run for run in runs if measure.of(run) is not None]
-    if not any(measure.of(run) for run in measured):
+    if len({run.settings[axis] for run in measured}) < 2 or not any(map(measure.of, measured)):
         return None
     lines = lines_over(axis, measured)
     band = band_of(lines, bool(measure.sample))

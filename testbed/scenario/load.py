@@ -16,7 +16,15 @@ from agglab.hosts.own_worker import WorkerError
 from agglab.hosts.workloads import Torch
 from agglab.testbed import systems
 from agglab.testbed.paths import SCENARIO_FOLDER
-from agglab.testbed.scenario import checks, chosen, compare, figure_checks, files, sweep
+from agglab.testbed.scenario import (
+    checks,
+    chosen,
+    compare,
+    figure_checks,
+    files,
+    job_sweep,
+    sweep,
+)
 from agglab.testbed.scenario.document import (
     Mapping,
     Node,
@@ -149,6 +157,7 @@ def load(path: Path, settings: Iterable[str] = (), folder: Path | None = None) -
         problems.append(Problem(first.place(key), key, f"results in {count} runs", allowed))
     problems += compare.unfair(base, first.place)
     problems += _at_nowhere(base, first.place)
+    problems += job_sweep.problems(base.sweep, layers[-1])
     if base.figure:
         for key, what, allowed in figure_checks.problems(
             base.figure, base.sweep, [each.name for each in base.compare], first.system
@@ -248,7 +257,7 @@ def _group(
     problems."""
     root, settings = layers[-1], _settings(base, choice)
     for axis, scalar in zip(base.sweep, choice, strict=True):
-        root = with_value(root, axis.path, scalar)
+        root = job_sweep.with_setting(root, axis.path, scalar)
     layers = [*layers, root]
     if not base.compare:
         point, problems = _point(layers, settings, "", path, home)

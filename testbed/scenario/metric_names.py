@@ -76,6 +76,10 @@ _METRICS: dict[str, str] = {
     "wrong_results": "elements of `all_reduce`'s results that are wrong: float32 outside its "
     "bound, int32 not equal; all elements of a result that is missing or has "
     "another dtype or length",
+    "completion_s": "seconds from a job's start to the end of its last round, mean of the jobs; "
+    "includes the time for which it waits for slots",
+    "switch_share": "the share of a job's chunks whose sums switches completed, so that no server "
+    "had to add anything, mean of the jobs; null if the system does not know",
     "first_wrong.job": "where the first wrong sum or result is; `first_wrong` is null if there "
     "is none",
     "first_wrong.worker": "the host of the worker that received it",
@@ -93,6 +97,8 @@ _METRICS: dict[str, str] = {
     "jobs.*.exact": "as `exact`, for one job by name",
     "jobs.*.wrong_sums": "as `wrong_sums`, for one job",
     "jobs.*.wrong_results": "as `wrong_results`, for one job",
+    "jobs.*.completion_s": "as `completion_s`, for one job",
+    "jobs.*.switch_share": "as `switch_share`, for one job",
     **{f"jobs.*.{path}": "" for path in _OF_JOB},
     "fairness.jain": "Jain's index of the jobs' elements_per_s relative to their shares: 1 is "
     "fair, 1/n is as unfair as possible",
@@ -114,6 +120,7 @@ _METRICS: dict[str, str] = {
     "totals.forged": "packets with a source address that is not their sender's, refused by "
     "switches",
     "totals.network_errors": "errors that ICMP messages reported to workers' sockets",
+    "totals.server_bytes": "bytes that all servers received",
     "attack.*": "frames that attacks sent, by kind",
     "switches.*.packets.*": "",
     "switches.*.jobs.*.*": "the counters that belong to a job, for one job by name",

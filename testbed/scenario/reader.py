@@ -12,6 +12,7 @@ from agglab.testbed.scenario import compare, sweep_range
 from agglab.testbed.scenario.document import Items, Mapping, Node, Scalar, nodes_at
 from agglab.testbed.scenario.errors import Problem, Where, nearest, quote, similar, twice
 from agglab.testbed.scenario.expectation_reader import Subject, read_expect
+from agglab.testbed.scenario.job_sweep import JOBS
 from agglab.testbed.scenario.key import default_of, key_of, yaml_name
 from agglab.testbed.scenario.kinds import InvalidText, Kind
 from agglab.testbed.scenario.metric_names import ComparisonContext
@@ -162,7 +163,8 @@ class Reader:
     def _axis(self, name: Scalar, node: Node, path: str) -> Axis | None:
         key_path = f"{path}.{name.text}"
         own = [p for n, cls in self.sections.items() for p, _, _ in keys(cls, f"{n}.")]
-        known = [p for p, _, _ in keys() if "[" not in p and p not in ("name", "description")] + own
+        known = [p for p, _, _ in keys() if "[" not in p and p not in ("name", "description")]
+        known += [*own, JOBS]
         if name.text not in known:
             what = f"unknown key {quote(name.text)}{nearest(name.text, known)}"
             self.problem(

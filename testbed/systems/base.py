@@ -666,6 +666,12 @@ class System(ABC):
         often."""
         return None
 
+    def switch_share(self, servers: Sequence[Mapping[str, int]]) -> float | None:
+        """Returns the share of a job's chunks whose sums switches completed, so that no server had
+        to add anything. servers: the counts of the job's servers. Returns None if the system does
+        not know."""
+        return None
+
     # When something is wrong.
 
     def diagnose(

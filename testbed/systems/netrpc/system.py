@@ -215,6 +215,9 @@ class NetRpc(Summing):
     ) -> int:
         return counters.expected_frames(cells, job.index, len(job.members))
 
+    def switch_share(self, servers: Sequence[Mapping[str, int]]) -> float | None:
+        return None
+
     # When something is wrong.
 
     def slot_meter(self, resolved: ResolvedScenario) -> SlotMeter | None:

@@ -272,6 +272,10 @@ class Pooling(System):
         branch = tree_of(resolved.graph, job).branches.get(switch)
         return counted.expected_frames(counters, job.index, len(branch.children)) if branch else 0
 
+    def switch_share(self, servers: Sequence[Mapping[str, int]]) -> float | None:
+        summed, whole = (sum(each[name] for each in servers) for name in ("summed_ever", "whole"))
+        return whole / summed if summed else None
+
     # When something is wrong.
 
     def slot_meter(self, resolved: ResolvedScenario) -> SlotMeter | None:

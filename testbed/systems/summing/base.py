@@ -179,6 +179,9 @@ class Summing(System):
     ) -> int:
         return counted.expected_frames(cells, job.index, _tree(resolved, job), switch)
 
+    def switch_share(self, servers: Sequence[Mapping[str, int]]) -> float | None:
+        return 1.0
+
     # When something is wrong.
 
     def diagnose(

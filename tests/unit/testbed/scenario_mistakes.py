@@ -209,6 +209,29 @@ ONE_MISTAKE = {
         "sweep:\n  topology.workers: [2, 0]",
         "s.yaml:2: topology.workers: '0' is too small",
     ),
+    "a sweep over more jobs than there are": (
+        "jobs: [{workers: h1}, {workers: h2}]\nsweep:\n  jobs: [1, 3]",
+        "s.yaml:3: sweep.jobs: '3' is too large; allowed: a whole number from 1 to 2, the jobs in "
+        "`jobs`",
+    ),
+    "a sweep over no job": (
+        "jobs: [{workers: h1}, {workers: h2}]\nsweep: {jobs: {from: 0, to: 2}}",
+        "s.yaml:2: sweep.jobs: '0' is too small; allowed: a whole number from 1 to 2",
+    ),
+    "a sweep over jobs without jobs": (
+        "sweep: {jobs: [1, 2]}",
+        "s.yaml:1: sweep.jobs: there are no jobs, of which a point of the sweep could have the "
+        "first ones; allowed: a list of jobs in the section `jobs`",
+    ),
+    "a metric of a job that a point lacks": (
+        "jobs: [{name: a, workers: h1}, {name: b, workers: h2}]\nsweep: {jobs: [1, 2]}\n"
+        "expect: {jobs.b.exact: true}",
+        "s.yaml:3: expect.jobs.b.exact: no such job 'b' (with jobs 1); allowed: a",
+    ),
+    "more swept jobs than slots": (
+        "switch: {slots: 1}\njobs: [{workers: h1}, {workers: h2}]\nsweep:\n  jobs: [1, 2]",
+        "s.yaml:4: jobs: 2 jobs need more slots than the switch has; allowed: at most",
+    ),
     "too many runs": (
         f"sweep: {{seed: {list(range(65))}, switch.slots: {list(range(1, 65))}}}",
         "s.yaml:1: sweep: results in 4160 runs; allowed: at most 4096",

@@ -232,13 +232,16 @@ def test_the_whole_of_it(tmp_path: Path) -> None:
         "malformed": 1 + 4 + 5,
         "forged": 6,
         "network_errors": 3,
+        "server_bytes": 0,
     }
     assert metrics["switches"]["s1"]["packets"]["new"] == 22
     assert metrics["switches"]["s1"]["register_bits"] == 4096
     assert metrics["links"]["h1-s1"]["s1->h1"]["dropped"] == 1
     assert metrics["switches"]["s1"]["jobs"] == {"job1": counts_of_job()}
     assert metrics["jobs"]["job1"]["workers"] == metrics["workers"]
+    assert metrics["completion_s"] == pytest.approx(4.9 - 2 * 0.5)
     assert metrics["elements_per_s"] == pytest.approx(3 * 1050 / (4.9 - 2 * 0.5))
+    assert metrics["switch_share"] == 1
     assert metrics["fairness"] == {"jain": pytest.approx(1), "shares": {"job1": 1.0}}
     assert metrics["failure"] is None
     # 600 kB in 2.4 s at 10 Mbit/s is a fifth of what the link carries.
@@ -304,7 +307,8 @@ def test_every_metric_is_documented_and_every_documented_one_exists(tmp_path: Pa
     job.failure = Failure("job1", "h2: worker 1 is dead", "h2", 1.5)
     job.verdicts[1] = Verdict(0, 1, WrongValue("result", 1, 17, 0.5, 0.75, 1e-9), 1e-9, 2e-9)
     kinds = "new duplicate stale complete refused repeated partial_repeated final_new"
-    full = {kind: {0: (1, 60), 16: (0, 0)} for kind in [*kinds.split(), "final_unneeded"]}
+    kinds += " final_unneeded late closed_early held"
+    full = {kind: {0: (1, 60), 16: (0, 0)} for kind in kinds.split()}
     of_no_job = ("malformed", "host_errors", "forged", "forwarded", "unroutable")
     full |= {kind: {0: (0, 0)} for kind in of_no_job}
     measured = replace(measured, counters={"s1": full})
@@ -354,12 +358,15 @@ def test_a_failed_job_and_a_fault_that_never_began_are_shortcomings_unless_expec
     assert failures(metrics, expected) == []
 
 
-def test_a_job_that_ended_no_round_is_not_exact(tmp_path: Path) -> None:
+def test_a_job_that_ended_no_round_is_not_exact_and_has_no_times(tmp_path: Path) -> None:
     s = scenario(tmp_path)
     measured = measurements(s)
     for whole in (result := measured.outcome.jobs[0]).rounds, result.verdicts, result.reports:
         whole.clear()
-    assert compute(s, measured)["exact"] is False
+    metrics = compute(s, measured)
+    assert metrics["exact"] is False
+    assert metrics["completion_s"] is metrics["switch_share"] is None
+    assert metrics["elements_per_s"] == 0
 
 
 def test_wrong_results_are_a_shortcoming_that_says_where(tmp_path: Path) -> None:

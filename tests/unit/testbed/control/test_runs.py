@@ -205,16 +205,20 @@ def test_the_same_seed_gives_the_same_events(conduct) -> None:
     assert other.json("manifest.json")["events_sha256"] != hashes[0]
 
 
-def test_a_broken_job_leaves_the_other_alone(conduct) -> None:
+@pytest.mark.parametrize("ended", [0, 1])
+def test_a_broken_job_leaves_the_other_alone(conduct, ended: int) -> None:
+    place = MID.replace("round: 1", f"round: {ended}").replace("{", "{job: b, ")
     ran = conduct(
         f"""
 jobs: [{{name: a, workers: "h[12]"}}, {{name: b, workers: "h[34]"}}]
-faults: [{{kind: worker_crash, worker: h3, {MID.replace("{", "{job: b, ")}}}]
+faults: [{{kind: worker_crash, worker: h3, {place}}}]
 expect: {{failure: {{job: b, worker: h3, within: 1s}}, jobs.a.rounds: 3, jobs.a.exact: true}}
 """
     )
     assert ran.code == 0, ran.out
-    assert ran.metrics["jobs"]["b"]["rounds"] == 1
+    assert ran.metrics["jobs"]["b"]["rounds"] == ended
+    assert ran.metrics["jobs"]["a"]["completion_s"] > 0
+    assert (ran.metrics["completion_s"] is None) == (ended == 0), "without a round, no mean"
     assert "of b (faults:" in ran.metrics["failure"]["reason"]
 
 
@@ -238,6 +242,15 @@ expect: {exact: true, jobs.long.rounds: 8, jobs.late.rounds: 2, jobs.brief.round
     assert {name for name, _ in ranges} == {"long", "late", "brief"}
     ends = {event["of"]: event["t_ns"] for event in ran.events("job_end")}
     assert ends["brief"] < ends["late"] < ends["long"]
+    (started,) = ran.events("started")
+    late = [event["end_ns"] for event in ran.events("round") if event["job"] == 2]
+    taken_s = (max(late) - started["at_ns"]) / 1e9 - 0.060
+    jobs = ran.metrics["jobs"]
+    assert jobs["late"]["completion_s"] == pytest.approx(taken_s), "the wait for slots included"
+    assert jobs["late"]["completion_s"] > sum(jobs["late"]["allreduce"]["time_s"]["all"]) + 0.001
+    assert ran.metrics["completion_s"] == pytest.approx(
+        sum(job["completion_s"] for job in jobs.values()) / 3
+    )
 
 
 def test_two_equal_jobs_get_half_each(conduct) -> None:

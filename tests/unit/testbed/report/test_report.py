@@ -501,6 +501,22 @@ def test_training_is_drawn_with_a_line_and_bars_for_each_contender() -> None:
     assert "2, fifo: 0.75" in drawn["delays.svg"].wide and "0, other: 1" in drawn["delays.svg"].wide
 
 
+def test_a_line_needs_a_measured_value_at_two_points() -> None:
+    """At a point with several jobs there is no time of a round of all of them."""
+    of_one_job = ("allreduce", "link_bound_ratio")
+    several = {name: value for name, value in METRICS.items() if name not in of_one_job}
+    names = {}
+    for second in (METRICS, several):
+        points = [
+            {"settings": {"jobs": str(jobs)}, "metrics": metrics}
+            for jobs, metrics in ((1, METRICS), (2, second))
+        ]
+        drawn = figures_of_several({**METRICS, "points": points})
+        names[second is several] = {each.file for each in drawn}
+    assert {"time-by-jobs.svg", "again-by-jobs.svg"} <= names[False]
+    assert names[False] - names[True] == {"time-by-jobs.svg", "ratio-by-jobs.svg"}
+
+
 def test_nothing_of_training_is_drawn_where_nobody_trained() -> None:
     untrained = {**METRICS, "contenders": {"a": METRICS, "b": trained([], [])}}
     names = {each.file for each in figures_of_several(untrained)}

@@ -27,7 +27,7 @@ READS: Mapping[str, tuple[str, ...]] = {
     "switch.lanes": ("links.mtu",),
     "workload": (*OF_ALL_JOBS, "system", "switch.slots"),
     "topology": ("backend", "jobs", "topology.kind"),
-    "sweep": ("sweep", "system"),
+    "sweep": ("sweep", "system", "jobs"),
 }
 
 

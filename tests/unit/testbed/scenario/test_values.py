@@ -127,6 +127,23 @@ def test_a_sweep_is_the_product_of_its_axes(tmp_path: Path) -> None:
     assert [e.metric for e in suite.points[0].resolved.scenario.expect] == ["exact"]
 
 
+def test_a_point_of_a_sweep_over_jobs_has_the_first_of_them(tmp_path: Path) -> None:
+    text = """
+jobs: [{name: a, workers: h1}, {name: b, workers: h3, start: 1s}, {workers: h2}]
+sweep: {jobs: [3, 1, 2], switch.slots: [8]}
+expect: {jobs.a.exact: true, growth.jobs.a.completion_s: {max: 2}}
+"""
+    suite = scenario(tmp_path, text)
+    jobs = [[job.name for job in point.resolved.jobs] for point in suite.points]
+    assert jobs == [["a", "b", "job3"], ["a"], ["a", "b"]]
+    assert [point.resolved.jobs[0].slots for point in suite.points] == [3, 8, 4]
+    assert suite.points[2].label == "jobs 2, slots 8"
+    assert len({point.resolved.graph for point in suite.points}) == 1
+    again = tmp_path / "again.yaml"
+    again.write_text(suite_to_yaml(suite))
+    assert load(again).points == suite.points
+
+
 @pytest.mark.parametrize("name", names())
 def test_shipped_scenarios_are_valid_and_survive_writing(tmp_path: Path, name: str) -> None:
     suite = load(find(name))

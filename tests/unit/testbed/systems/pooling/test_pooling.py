@@ -65,6 +65,7 @@ def test_links_without_loss_carry_what_was_predicted(
     assert metrics["totals"]["retransmitted"] == 0
     assert {way["bytes"] - way["predicted_bytes"] for way in ways(metrics).values()} == {0}
     assert server_of(metrics)["whole"] == server_of(metrics)["summed_ever"] == ROUNDS * CHUNKS
+    assert metrics["switch_share"] == 1
 
 
 def test_bytes_by_hand(tried: Run) -> None:
@@ -198,6 +199,15 @@ def test_jobs_share_slots_and_all_sums_are_right(
     assert packets["new"] > 0
     if system == "atp" and slots < 16:
         assert packets["collided"] > 0
+    jobs = metrics["jobs"].values()
+    servers = [server for job in jobs for server in job["servers"].values()]
+    shares = [server["whole"] / server["summed_ever"] for server in servers]
+    assert [job["switch_share"] for job in jobs] == shares
+    assert metrics["switch_share"] == pytest.approx(sum(shares) / 2)
+    to_servers = [ways(metrics)[f"s1->p{number}"] for number in (1, 2)]
+    if loss == "0%":
+        arrived = sum(way["bytes"] for way in to_servers)
+        assert metrics["totals"]["server_bytes"] == arrived > 0
 
 
 @pytest.mark.parametrize("system", BOTH)
