@@ -15,6 +15,7 @@ from typing import Any, TextIO
 from agglab.testbed import dask_points, report, workloads
 from agglab.testbed.errors import C_COMPILER, MachineLacks, lacks_program
 from agglab.testbed.exit_codes import FAILED, INTERRUPTED, LACKING, PASSED
+from agglab.testbed.garbage import seldom_collected
 from agglab.testbed.machine_facts import manifest, memory_available_bytes
 from agglab.testbed.metrics import memory_needed_bytes
 from agglab.testbed.points import Points, processes_for
@@ -61,7 +62,7 @@ def run(
     load_workers(suite.points)
     asked = suite_to_yaml(suite)
     folder = _earlier(resume, suite, asked) if resume else new_run_folder(results, suite.name)
-    with folder.owned():
+    with folder.owned(), seldom_collected():
         folder.write_json("metrics.json", NOT_FINISHED)
         folder.write("scenario.yaml", asked)
         folder.write_json("manifest.json", manifest(suite, every, settings))

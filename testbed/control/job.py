@@ -118,10 +118,11 @@ class JobProcess:
         timeout_s = self._round_s(self._roster.active(self.job))
         deadline = self._clock.after_s(timeout_s)
         marks = self._history.marks(self.job, number)
+        members = set(group.members)
         for rank in group.members:
             group.send(rank, command="round", round=number, **({"marks": marks} if marks else {}))
         ended: dict[int, Event] = {}
-        while len(ended) < len(group.members):
+        while len(ended) < len(members):
             event = yield deadline
             if event is None:
                 if self._clock.now_ns() >= deadline:
@@ -129,8 +130,7 @@ class JobProcess:
                         f"round {number} was not complete after {timeout_s:g} s"
                     )
                 continue
-            ours = event.get("rank") in group.members
-            if ours and event["event"] == "round" and event["round"] == number:
+            if event.get("rank") in members and event["event"] == "round" and event["round"] == number:
                 ended[event["rank"]] = event
             elif failure := failure_of(event, group, on_failure):
                 return ended, failure

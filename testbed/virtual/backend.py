@@ -64,6 +64,7 @@ class VirtualBackend:
         for link in topology.links:
             self._lay(link)
         self._workers: dict[WorkerId, AgentNode] = {}
+        self._dead: set[WorkerId] = set()
         self._received: dict[tuple[int, int, int], Received] = {}
         self._events: list[Event] = []
         self._started: list[tuple[WorkerId, AgentNode]] = []
@@ -181,7 +182,7 @@ class VirtualBackend:
             host.open(own, peers, agent)
             self._causes.agent(packed(own.ip), own.port, worker.job, agent.computing_ns)
 
-        self._disturb(("killed", worker), None, False)
+        self._forget_death(worker)
         report = self._events.append
         node = AgentNode(self.clock, configuration, send, report, keep, again, opened)
         self._workers[worker] = node
@@ -197,9 +198,8 @@ class VirtualBackend:
         if command["command"] == "slow":
             self._disturb(("slow", worker), worker.job, command["delay_s"] > 0)
         elif command["command"] == "configure":  # whoever is dead is waited for no longer
-            for known in self._workers:
-                if known.job == worker.job:
-                    self._disturb(("killed", known), None, False)
+            for known in [dead for dead in self._dead if dead.job == worker.job]:
+                self._forget_death(known)
         node = self._workers.get(worker)
         if node is not None:
             node.command(command)
@@ -213,7 +213,13 @@ class VirtualBackend:
 
     def kill_worker(self, worker: WorkerId) -> None:
         self._disturb(("killed", worker), worker.job, True)
+        self._dead.add(worker)
         self._workers[worker].kill()
+
+    def _forget_death(self, worker: WorkerId) -> None:
+        """Notes that nobody waits for a worker that was killed any more."""
+        self._disturb(("killed", worker), None, False)
+        self._dead.discard(worker)
 
     def _disturb(self, what: object, job: int | None, on: bool) -> None:
         """Records that a fault which keeps a node from answering in time begins (`on`) or ends."""
