@@ -24,9 +24,7 @@ def busiest_share(graph: Topology, outcome: Outcome, token_bucket: bool) -> floa
     carried = _carried(outcome)
     own, heard = _rounds(outcome), [(span.begin_ns, span.end_ns) for span in outcome.spans]
     shares = [
-        _share(
-            carried[name], _rate_bps(name, way.rate_bps, outcome.begun), burst, (own, heard)
-        )
+        _share(carried[name], _rate_bps(name, way.rate_bps, outcome.begun), burst, (own, heard))
         for link in graph.links
         for name, _, _, way in link.directions()
         if way.rate_bps

@@ -130,7 +130,8 @@ class JobProcess:
                         f"round {number} was not complete after {timeout_s:g} s"
                     )
                 continue
-            if event.get("rank") in members and event["event"] == "round" and event["round"] == number:
+            ours = event.get("rank") in members
+            if ours and event["event"] == "round" and event["round"] == number:
                 ended[event["rank"]] = event
             elif failure := failure_of(event, group, on_failure):
                 return ended, failure

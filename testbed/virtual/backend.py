@@ -24,7 +24,7 @@ from agglab.testbed.virtual.frames import Address, packed
 from agglab.testbed.virtual.hosts import HostNode
 from agglab.testbed.virtual.links import LinkDirection
 from agglab.testbed.virtual.switches import CompiledProgram, SwitchNode
-from agglab.testbed.virtual.workers import AgentNode
+from agglab.testbed.virtual.workers import AgentNode, Inboxes
 from agglab.testbed.worker_id import Event, WorkerId
 from agglab.topologies import Host, Link, Topology
 from agglab.topologies.graph import Impairment
@@ -65,6 +65,7 @@ class VirtualBackend:
             self._lay(link)
         self._workers: dict[WorkerId, AgentNode] = {}
         self._dead: set[WorkerId] = set()
+        self._inboxes = Inboxes()
         self._received: dict[tuple[int, int, int], Received] = {}
         self._events: list[Event] = []
         self._started: list[tuple[WorkerId, AgentNode]] = []
@@ -184,7 +185,9 @@ class VirtualBackend:
 
         self._forget_death(worker)
         report = self._events.append
-        node = AgentNode(self.clock, configuration, send, report, keep, again, opened)
+        explained = self._causes.explained(worker.job, worker.host)
+        told = (send, report, keep, again, opened)
+        node = AgentNode(self.clock, configuration, *told, explained, self._inboxes)
         self._workers[worker] = node
         self._started.append((worker, node))
 
