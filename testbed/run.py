@@ -68,12 +68,12 @@ def run(
         folder.write_json("manifest.json", manifest(suite, every, settings))
         points = Points(suite, prepared, folder, processes_for(suite, processes), out, scheduler)
         code = _contained(suite, points.run, bool(scheduler))
-        _conclude(suite, folder, code, out)
+        metrics = _conclude(suite, folder, code, out)
     if metrics_out:
         print((folder.path / "metrics.json").read_text(), end="", file=metrics_out, flush=True)
     if code not in (PASSED, FAILED):
         return code
-    return PASSED if folder.metrics()["ok"] else FAILED
+    return PASSED if metrics["ok"] else FAILED
 
 
 def _earlier(path: Path, suite: Suite, asked: str) -> RunFolder:
@@ -127,16 +127,18 @@ def _contained(suite: Suite, run: Callable[[Path], int], is_elsewhere: bool) -> 
         return run(scratch)
 
 
-def _conclude(suite: Suite, folder: RunFolder, code: int, out: TextIO) -> None:
+def _conclude(suite: Suite, folder: RunFolder, code: int, out: TextIO) -> dict[str, Any]:
     """Completes the results and prints the summary after the network was removed, however the run
-    ended."""
+    ended. Returns the metrics."""
     try:
         _complete(suite, folder, code)
     except OSError as error:
         if not is_full(error):
             raise
         print(cannot_write(error, folder.path), file=sys.stderr)
-    print(plain(summary(suite.name, folder.metrics(), folder.path)), file=out, flush=True)
+    metrics = folder.metrics()
+    print(plain(summary(suite.name, metrics, folder.path)), file=out, flush=True)
+    return metrics
 
 
 def _complete(suite: Suite, folder: RunFolder, code: int) -> None:
