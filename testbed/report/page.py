@@ -3,14 +3,14 @@ charts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 from urllib.parse import quote
 
 from agglab.testbed.fidelity import OF_THE_MACHINE
-from agglab.testbed.metrics import lookup
+from agglab.testbed.metrics import WORKER_COUNTS, lookup
 from agglab.testbed.report import answers
 from agglab.testbed.report.dygraphs import Library
 from agglab.testbed.report.expected import Judged, judged
@@ -23,6 +23,8 @@ from agglab.testbed.report.zoom import scripts
 from agglab.testbed.side_by_side import OfSeveral, busiest, runs_of
 
 Metrics = Mapping[str, Any]
+GENERAL_COUNTS = frozenset((*WORKER_COUNTS, "cpu_s"))
+"""The counters that the workers of every system have."""
 
 
 @dataclass(frozen=True)
@@ -163,10 +165,23 @@ def _counters(metrics: Metrics) -> list[str]:
         body.append("<p>No worker sent or received anything twice.</p>")
     for job, own in metrics["jobs"].items():
         title = "Workers" if len(metrics["jobs"]) == 1 else f"Workers of {job}"
-        body.append(_section(title, table("worker", own["workers"])))
+        body.append(_section(title, _workers(own["workers"])))
     body.append(_section("Switches", table("switch", _flat_switches(metrics["switches"]))))
     body.append(_section("Links", table("direction", _ways(metrics["links"]))))
     return body
+
+
+def _workers(workers: Mapping[str, Metrics]) -> str:
+    """Returns the counters of a job's workers: a table of those that every system has, and below it
+    one of the system's own, unless they are all zero."""
+    general = {name: _only(counts, GENERAL_COUNTS) for name, counts in workers.items()}
+    own = {name: _only(counts, counts.keys() - GENERAL_COUNTS) for name, counts in workers.items()}
+    tables = [general, own] if any(any(counts.values()) for counts in own.values()) else [general]
+    return "".join(table("worker", rows) for rows in tables)
+
+
+def _only(counts: Metrics, names: Set[str]) -> Metrics:
+    return {name: value for name, value in counts.items() if name in names}
 
 
 def _over_time(figures: Sequence[Figure], library: Library | None) -> list[str]:

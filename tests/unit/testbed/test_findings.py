@@ -34,7 +34,7 @@ switch: {program: PROGRAM, lanes: 64, slots: 16}
 workload: {elements: 20_000, dtype: int32, rounds: 2}
 """
 MULTICAST = "        standard_metadata.mcast_grp = meta.group;\n"
-COMPLETE = "                    chunk_complete.count(meta.job);\n"
+COMPLETE = "#define COUNT_END chunk_complete.count(meta.job);\n"
 ANSWER = "        hdr.aggregation.kind = hdr.aggregation.kind | RESULT;\n" + MULTICAST
 NEW = "                contribution_new.count(meta.job);\n"
 DUPLICATE = "                contribution_duplicate.count(meta.job);\n"
@@ -83,14 +83,14 @@ PROGRAMS = {
         {"lost-in-switch", "sent-again"},
     ),
     "every contribution to its sender too": (
-        ("meta.after != meta.all_workers) {\n                    wait();",
-         "meta.after != meta.all_workers) {\n                    "
+        ("!ENDS) {\n                    wait();",
+         "!ENDS) {\n                    "
          "standard_metadata.egress_spec = standard_metadata.ingress_port;"),
         {"sent-unasked", "refused"},
     ),
     "contributions counted twice": ((NEW, NEW + NEW), {"miscounted"}),
     "contributions never counted": ((NEW, ""), {"miscounted"}),
-    "chunks never counted": ((COMPLETE, ""), {"sent-unasked"}),
+    "chunks never counted": ((COMPLETE, "#define COUNT_END\n"), {"sent-unasked"}),
 }  # fmt: skip
 
 

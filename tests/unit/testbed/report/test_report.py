@@ -381,6 +381,19 @@ def test_what_is_no_text_is_drawn_as_far_as_it_goes(folder: Path) -> None:
     assert "caf\N{REPLACEMENT CHARACTER}" in report.write(folder).read_text(encoding="utf-8")
 
 
+def test_a_systems_own_counters_are_a_table_of_their_own_unless_all_are_zero(folder: Path) -> None:
+    metrics = json.loads(json.dumps(METRICS))
+    for number, counts in enumerate(metrics["jobs"]["job1"]["workers"].values()):
+        counts |= {"skipped": 0, "ahead": 7 * number}
+    for wanted in (True, False):
+        (folder / "metrics.json").write_text(json.dumps(metrics))
+        text = report.write(folder).read_text()
+        assert ("<th>ahead</th>" in text, "<th>skipped</th>" in text) == (wanted, wanted)
+        assert "<th>ahead</th>" not in text.split("<th>sent</th>")[1].split("</table>")[0]
+        for counts in metrics["jobs"]["job1"]["workers"].values():
+            counts["ahead"] = 0
+
+
 def test_many_workers_are_a_figure_and_a_folded_table(folder: Path) -> None:
     metrics = json.loads(json.dumps(METRICS))
     worker = next(iter(metrics["jobs"]["job1"]["workers"].values()))

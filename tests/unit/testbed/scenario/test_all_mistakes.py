@@ -26,7 +26,7 @@ READS: Mapping[str, tuple[str, ...]] = {
     "switch": ("system",),
     "switch.lanes": ("links.mtu",),
     "workload": (*OF_ALL_JOBS, "system", "switch.slots"),
-    "topology": ("jobs", "topology.kind"),
+    "topology": ("backend", "jobs", "topology.kind"),
     "sweep": ("sweep", "system"),
 }
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agglab.testbed.run import run
-from agglab.testbed.scenario import find, load, names, resolve, to_yaml
+from agglab.testbed.scenario import find, graph, load, names, resolve, to_yaml
 from agglab.topologies import kinds
 
 JOBS = """
@@ -65,6 +65,7 @@ def test_a_run_builds_its_network_once(tmp_path: Path, monkeypatch: pytest.Monke
 
     for kind in kinds.KINDS:
         monkeypatch.setitem(kinds.KINDS, kind, counted(kind))
+    graph.bare.cache_clear()  # other tests may have built the same network
     path = tmp_path / "once.yaml"
     path.write_text("backend: virtual\n" + JOBS)
     assert run(load(path), tmp_path, [], io.StringIO()) == 0
