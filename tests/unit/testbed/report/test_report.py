@@ -383,8 +383,8 @@ def test_what_is_no_text_is_drawn_as_far_as_it_goes(folder: Path) -> None:
 
 def test_a_systems_own_counters_are_a_table_of_their_own_unless_all_are_zero(folder: Path) -> None:
     metrics = json.loads(json.dumps(METRICS))
-    for number, counts in enumerate(metrics["jobs"]["job1"]["workers"].values()):
-        counts |= {"skipped": 0, "ahead": 7 * number}
+    for rank, counts in enumerate(metrics["jobs"]["job1"]["workers"].values()):
+        counts |= {"skipped": 0, "ahead": 7 * rank}
     for wanted in (True, False):
         (folder / "metrics.json").write_text(json.dumps(metrics))
         text = report.write(folder).read_text()
