@@ -3,6 +3,7 @@ files or clocks."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from math import inf, isfinite
 from statistics import fmean, median
@@ -25,6 +26,7 @@ from agglab.testbed.series.tracks import Record
 from agglab.testbed.statistics import NetworkStatistics, SwitchStatistics
 from agglab.testbed.systems.base import System
 from agglab.testbed.verify import combine
+from agglab.testbed.worker_id import Event
 from agglab.testbed.workloads import reductions
 
 NS_PER_S = 1e9
@@ -383,8 +385,11 @@ def _spread(times: Sequence[float]) -> dict[str, Any]:
 def _workers(system: System, result: JobResult) -> dict[str, dict[str, Any]]:
     workers: dict[str, dict[str, Any]] = {}
     names = (*WORKER_COUNTS, *system.host_counters)
+    reports: defaultdict[int, list[Event]] = defaultdict(list)
+    for report in result.reports:
+        reports[report["rank"]].append(report)
     for rank in range(len(result.job.hosts)):
-        events = [report for report in result.reports if report["rank"] == rank]
+        events = reports[rank]
         counts = {k: sum(event["stats"].get(k, 0) for event in events) for k in names}
         workers[str(rank)] = {**counts, "cpu_s": sum(event.get("cpu_s", 0.0) for event in events)}
     return workers

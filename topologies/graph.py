@@ -283,6 +283,21 @@ class Topology:
                     f"interface name {end.interface} exceeds {MAX_INTERFACE_NAME} bytes"
                 )
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self._content)
+
+    @property
+    def _content(self) -> tuple[Any, ...]:
+        return self.kind, self.hosts, self.switches, self.links
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Leaves out what is cached: hashes of names differ from process to process."""
+        return type(self), self._content
+
     @cached_property
     def _ports(self) -> dict[str, dict[int, Link]]:
         ports: dict[str, dict[int, Link]] = {}

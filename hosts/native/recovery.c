@@ -228,10 +228,35 @@ static uint32_t send_loss_probe(struct recovery *r, struct pending *p, int64_t n
 	return 1;
 }
 
+/* When the packet is sent again at the soonest, unless as a loss probe. */
+static int64_t soonest_ns(const struct recovery *r, const struct pending *p)
+{
+	int64_t due = due_ns(r, p), ask = ask_due_ns(r, p);
+
+	return due < ask ? due : ask;
+}
+
+/* The soonest of all packets that wait; now where one became due while others were sent again, as the first gap makes a
+ * silence shorter. */
+static int64_t soonest_of_all(const struct recovery *r, struct pending *first, uint64_t stride, uint32_t count,
+			      int64_t now_ns)
+{
+	int64_t soonest = INT64_MAX;
+
+	for (uint32_t index = 0; index < count; index++) {
+		const struct pending *p = at(first, stride, index);
+
+		if (p->waiting == SENT)
+			soonest = within(now_ns, soonest_ns(r, p), soonest);
+	}
+	return soonest;
+}
+
 uint32_t recovery_repeat(struct recovery *r, struct pending *first, uint64_t stride, uint32_t count, int64_t now_ns,
 			 uint32_t *queue)
 {
 	uint32_t queued = 0, probe = first_waiting(first, stride, count);
+	int64_t soonest = INT64_MAX;
 	int probes = 0;
 
 	if (probe < count && send_loss_probe(r, at(first, stride, probe), now_ns))
@@ -239,9 +264,15 @@ uint32_t recovery_repeat(struct recovery *r, struct pending *first, uint64_t str
 
 	for (uint32_t index = 0; index < count; index++) {
 		struct pending *p = at(first, stride, index);
+		int64_t due;
 
-		if (p->waiting != SENT || (due_ns(r, p) > now_ns && ask_due_ns(r, p) > now_ns))
+		if (p->waiting != SENT)
 			continue;
+		due = soonest_ns(r, p);
+		if (due > now_ns) {
+			soonest = due < soonest ? due : soonest;
+			continue;
+		}
 		if (ask_due_ns(r, p) <= now_ns)
 			r->asked++;
 		else if (overtaken(r, p->order))
@@ -256,20 +287,11 @@ uint32_t recovery_repeat(struct recovery *r, struct pending *first, uint64_t str
 		r->probe_ns = now_ns;
 		r->backoff += r->backoff < MAX_BACKOFF;
 	}
-	for (uint32_t index = 0; index < count; index++) {
-		struct pending *p = at(first, stride, index);
-		int64_t due;
-
-		if (p->waiting != SENT)
-			continue;
-		/* The first gap shortens the timeout after a silence, so the time may be past already: then it is due
-		 * now. */
-		due = ask_due_ns(r, p);
-		due = within(now_ns, due_ns(r, p) < due ? due_ns(r, p) : due, INT64_MAX);
-		if (index == probe)
-			due = within(now_ns, loss_probe_ns(r, p), due);
-		r->deadline_ns = due < r->deadline_ns ? due : r->deadline_ns;
-	}
+	if (queued)
+		soonest = soonest_of_all(r, first, stride, count, now_ns);
+	if (probe < count)
+		soonest = within(now_ns, loss_probe_ns(r, at(first, stride, probe)), soonest);
+	r->deadline_ns = soonest < r->deadline_ns ? soonest : r->deadline_ns;
 	return queued;
 }
 

@@ -158,11 +158,13 @@ void agent_free(struct agent *agent)
 	free(agent);
 }
 
-void agent_drive(struct agent *agent, const struct endpoint *endpoint, struct host *host, const struct framing *framing)
+void agent_drive(struct agent *agent, const struct endpoint *endpoint, struct host *host, const struct framing *framing,
+		 struct explained *explained)
 {
 	agent->endpoint = *endpoint;
 	agent->host = host;
 	agent->framing = framing;
+	agent->explained = explained;
 }
 
 /* A deadline has mostly moved on while its timer ran; then the timer is set again. */
@@ -195,8 +197,8 @@ static uint32_t column_at(const uint8_t *column, uint64_t stride, uint32_t row)
 	return value;
 }
 
-/* Tells Python if a row is sent again. */
-static void tell_repeat(struct agent *agent, const struct endpoint *e, uint32_t row)
+/* Counts that a row is sent again, if it is. */
+static void count_repeat(struct agent *agent, const struct endpoint *e, uint32_t row)
 {
 	const uint8_t *pending = e->pendings + row * e->pending_stride;
 	struct pending sent;
@@ -207,14 +209,16 @@ static void tell_repeat(struct agent *agent, const struct endpoint *e, uint32_t 
 	memcpy(&sent, pending, sizeof(sent));
 	if (!sent.attempt)
 		return;
-	repeat.first_sent_ns = sent.first_sent_ns;
 	memcpy(&repeat.tag, pending + sizeof(sent), sizeof(repeat.tag));
+	if (agent->explained && hits_explain(agent->explained, (uint16_t)row, repeat.tag, agent->clock->now_ns))
+		return;
+	repeat.first_sent_ns = sent.first_sent_ns;
 	agent->clock->ask(AGAIN, agent->object, row, (const uint8_t *)&repeat, sizeof(repeat));
 }
 
 static void send_row(struct agent *agent, const struct endpoint *e, uint32_t row)
 {
-	tell_repeat(agent, e, row);
+	count_repeat(agent, e, row);
 	host_send_datagram(agent->host, agent->framing, e->outbox.frames + row * e->outbox.frame_stride,
 			   column_at(e->outbox.lengths, e->outbox.length_stride, row));
 }

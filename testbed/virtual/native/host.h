@@ -6,6 +6,7 @@
 
 #include "endpoint.h"
 #include "framing.h"
+#include "hits.h"
 #include "link.h"
 
 struct host_counts {
@@ -36,6 +37,7 @@ struct agent {
 	struct endpoint endpoint;
 	struct host *host;
 	const struct framing *framing; /* headers for the endpoint's only peer */
+	struct explained *explained;
 };
 
 struct socket {
@@ -70,9 +72,10 @@ void host_receive(struct clock *clock, void *node, uint16_t port, struct frame *
 struct agent *agent_new(struct clock *clock, uint64_t object);
 void agent_free(struct agent *agent);
 
-/* Sets the endpoint that the agent drives while `driven`, and the headers of its datagrams. */
+/* Sets the endpoint that the agent drives while `driven`, the headers of its datagrams, and where those that are sent
+ * again are counted if it is known why. Python is told of all others. */
 void agent_drive(struct agent *agent, const struct endpoint *endpoint, struct host *host,
-		 const struct framing *framing);
+		 const struct framing *framing, struct explained *explained);
 
 /* Sets the event of the deadline to due_ns, unless it is earlier already. */
 void agent_wake(struct agent *agent, int64_t due_ns);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import itertools
+import pickle
 
 import pytest
 from hypothesis import given, settings
@@ -23,6 +24,14 @@ def test_rack_of_two_written_out() -> None:
             Link(LinkEnd("h2", 0), LinkEnd("s1", 2), up, down, 9000),
         ),
     )
+
+
+def test_equal_racks_have_equal_hashes_that_are_not_sent_to_other_processes() -> None:
+    assert hash(rack(3)) == hash(rack(3)) != hash(rack(4))
+    sent = rack(3)
+    hash(sent)
+    received = pickle.loads(pickle.dumps(sent))
+    assert received == sent and "_hash" not in vars(received)  # names hash differently there
 
 
 @settings(max_examples=20, deadline=None)
