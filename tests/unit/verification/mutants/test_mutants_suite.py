@@ -188,7 +188,7 @@ def test_a_workspace_is_what_git_would_have_and_is_restored(
         with space.mutated(mutant("5", str(number))):
             assert space.python(show, 60).output == f"{number} {space.folder}/program.py\n"
     assert space.python(show, 60).output.startswith("5 ")
-    with pytest.raises(NoRepository, match="is no git repository"):
+    with pytest.raises(NoRepository, match="is not a git repository"):
         Workspace(tmp_path, tmp_path / "other", tmp_path / "cache")
 
 
