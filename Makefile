@@ -34,25 +34,25 @@ help:  ## this list
 setup:  ## install what is missing (apt packages, .venv)
 	@./setup.sh
 
-doctor: setup  ## what this machine has, what each lack costs, and what mends it
+doctor: setup  ## show what this machine has, what each lack costs, and what mends it
 	@$(PYTHON) -m agglab.testbed doctor
 
-scenario: setup  ## run one: NAME=quickstart or FILE=my.yaml; RESULTS=dir, BACKEND=virtual, TARGET=bmv2
+scenario: setup  ## run a scenario: NAME=quickstart or FILE=my.yaml; RESULTS=dir, BACKEND=virtual, TARGET=bmv2
 	@test -n "$$FILE" || { echo 'make scenario: say NAME=quickstart or FILE=path/to.yaml; make scenarios lists them' >&2; exit 2; }
 	@$(PYTHON) -m agglab.testbed run "$$FILE" --results "$$RESULTS" \
 		$${BACKEND:+--set "backend=$$BACKEND"} $${TARGET:+--set "switch.target=$$TARGET"}
 
-export: setup  ## a scenario for p4-utils or p4lang's tutorials: NAME= or FILE=, TO=p4app|tutorial, OUT=dir
+export: setup  ## export a scenario for p4-utils or p4lang's tutorials: NAME= or FILE=, TO=p4app|tutorial, OUT=dir
 	@test -n "$$FILE" && test -n "$$TO" || { echo 'make export: say NAME=quickstart TO=p4app (or tutorial), and OUT=dir' >&2; exit 2; }
 	@$(PYTHON) -m agglab.testbed export "$$FILE" --to "$$TO" --out "$$OUT"
 
-figures: setup  ## the literature's figures, run on both clocks and drawn: NAME= for one, LONG=1 for a night's run
+figures: setup  ## run and draw figures from the literature, on real links and in virtual time: NAME= for one, LONG=1 for a night's run
 	@$(PYTHON) -m agglab.testbed figures $${NAME:+"$$NAME"} $${LONG:+--long} --results "$$RESULTS/figures"
 
-scenarios: setup  ## list the scenarios, a line each
+scenarios: setup  ## list the scenarios, one per line
 	@$(PYTHON) -m agglab.testbed list
 
-check: setup  ## validate one without running it: NAME= or FILE=
+check: setup  ## validate a scenario without running it: NAME= or FILE=
 	@test -n "$$FILE" || { echo 'make check: say NAME=quickstart or FILE=path/to.yaml' >&2; exit 2; }
 	@$(PYTHON) -m agglab.testbed check "$$FILE"
 
@@ -63,15 +63,15 @@ compile: setup  ## compile PROGRAM (all of p4/) for LANES and SLOTS into build/
 		$(PYTHON) -m agglab.compiler "$$program" -I p4 "-DLANES=$$LANES" "-DSLOTS=$$SLOTS" \
 		-o "$$product.json" --p4runtime-files "$$product.p4info.txtpb"; echo "$$product.json"; done
 
-test: setup lint  ## every test this machine can run
+test: setup lint  ## lint, and every test that this machine can run
 	@test -z "$$CI" || ./setup.sh --test-tools
 	@$(PYTHON) tests/run.py "$$TESTS"
 
-test-quick: setup  ## between two edits: ruff, and tests of some folders, within a minute on two cores
+test-quick: setup  ## ruff, and the tests of some folders, within a minute on two cores: for use while you edit
 	@$(PYTHON) -m ruff check .
 	@$(PYTHON) tests/run.py --quick
 
-lint: setup  ## ruff and mypy
+lint: setup  ## run ruff and mypy
 	@mkdir -p build/mypy/agglab && touch build/mypy/agglab/__init__.py && ln -sfn $(addprefix ../../../,$(PACKAGES)) build/mypy/agglab
 	@$(PYTHON) -m ruff check .
 	@$(PYTHON) -m ruff format --check .
@@ -80,22 +80,22 @@ lint: setup  ## ruff and mypy
 bless: setup  ## rewrite the golden files; read the diff
 	@BLESS=1 $(PYTHON) -m pytest -q "$$TESTS" -k golden
 
-explore: setup  ## search for schedules of faults that break it, in virtual time: SCHEDULES=100000, SYSTEM=ring
+explore: setup  ## search for schedules of faults that break a protocol, in virtual time: SCHEDULES=100000, SYSTEM=ring
 	@$(PYTHON) -m agglab.verification explore --schedules "$$SCHEDULES" $${SYSTEM:+--system "$$SYSTEM"}
 
-mutants: setup  ## put faults into a copy of it, one at a time, and see what catches each; ONLY="id ...", docs/mutants.md
+mutants: setup  ## put faults into a copy of Agglab, one at a time, and see which check catches each; ONLY="id ...", docs/mutants.md
 	@set -f; $(PYTHON) -m agglab.verification mutants $${ONLY:+--only $$ONLY}
 
-bench: setup  ## speed, as ratios measured in one run
+bench: setup  ## measure speed, as ratios to something that is measured in the same run
 	@$(PYTHON) -m benchmarks
 
-conformance: setup  ## compare with p4c and BMv2, where installed: programs, packet tests, sums
+conformance: setup  ## compare programs, packet tests and sums with p4c and BMv2, where these are installed
 	@$(PYTHON) -m agglab.verification conformance
 
-random: setup  ## the same with N=1000 random programs and packets, from SEED=1 on
+random: setup  ## compare N=1000 random programs and their packets as conformance does, from SEED=1 on
 	@$(PYTHON) -m agglab.verification conformance --random "$$N" --first-seed "$$SEED"
 
-fuzz: setup  ## FUZZ=1000000 malformed packets under sanitizers, and other inputs; SEED=1
+fuzz: setup  ## feed FUZZ=1000000 malformed packets and other inputs to builds with sanitizers; SEED=1
 	@$(PYTHON) -m agglab.verification fuzz --packets "$$FUZZ" --seed "$$SEED"
 
 machine:  ## boot Debian under QEMU, provision it and run quickstart, or RUN='make …', there; SUITE=trixie

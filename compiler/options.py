@@ -126,9 +126,25 @@ def build_parser() -> argparse.ArgumentParser:
         default="binary",
         help="format of --p4runtime-file (default: binary)",
     )
-    parser.add_argument("-I", metavar="DIR", action="append", default=[], dest="includes")
-    parser.add_argument("-D", metavar="NAME[=VALUE]", action="append", default=[], dest="defines")
-    parser.add_argument("-U", metavar="NAME", action="append", default=[], dest="undefines")
+    parser.add_argument(
+        "-I",
+        metavar="DIR",
+        action="append",
+        default=[],
+        dest="includes",
+        help="search DIR for included files",
+    )
+    parser.add_argument(
+        "-D",
+        metavar="NAME[=VALUE]",
+        action="append",
+        default=[],
+        dest="defines",
+        help="define a macro (VALUE: 1 by default)",
+    )
+    parser.add_argument(
+        "-U", metavar="NAME", action="append", default=[], dest="undefines", help="undefine a macro"
+    )
     parser.add_argument(
         "-E",
         action="store_true",
@@ -138,7 +154,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--nocpp",
         action="store_true",
-        help="do not preprocess the source, because it already is preprocessed",
+        help="do not preprocess the source, because it is preprocessed already",
     )
     _add_dependencies(parser)
     parser.add_argument("--show", choices=STAGES, help="print the output of a stage, and stop")
@@ -165,11 +181,23 @@ def _add_dependencies(parser: argparse.ArgumentParser) -> None:
         )
     for flag in DEPENDENCY_OPTIONS:
         parser.add_argument(flag, metavar="NAME", help="passed to the preprocessor")
-    parser.add_argument("-W", metavar="FLAG", action="append", default=[], dest="cpp_warnings")
+    parser.add_argument(
+        "-W",
+        metavar="FLAG",
+        action="append",
+        default=[],
+        dest="cpp_warnings",
+        help="passed to the preprocessor",
+    )
 
 
 def _add_language(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--std", choices=("p4-16", "p4-14"), default="p4-16")
+    parser.add_argument(
+        "--std",
+        choices=("p4-16", "p4-14"),
+        default="p4-16",
+        help="version of P4; only p4-16 is supported",
+    )
     parser.add_argument(
         "--p4v", choices=("16", "14"), default="16", help="version of P4; only 16 is supported"
     )

@@ -23,6 +23,9 @@ DTYPES = (np.dtype(np.int32), np.dtype(np.float32))
 """The dtypes that every system sums. An endpoint that sums other dtypes has an attribute
 `dtypes`."""
 
+SECONDS_MIN, SECONDS_MAX = 1e-9, 1e9
+"""The range of times that an AllReducer takes."""
+
 
 class Reducer(Closing):
     """An endpoint together with its socket, which performs all-reduces. Only one thread may use it
@@ -166,20 +169,27 @@ class AllReducer(Reducer):
     ) -> None:
         if not 0 <= rank < workers:
             raise ValueError(f"rank is {rank}; it must be 0 to {workers - 1}")
-        if not give_up_s > 0:
-            raise ValueError(f"give_up_s is {give_up_s}; it must be above 0")
-        deadline_ns = None if deadline_s is None else round(deadline_s * 1e9)
+        deadline_ns = None if deadline_s is None else _nanoseconds("deadline_s", deadline_s)
         window = slots if window is None else window
         self.rank = rank
         self.worker = Worker(
             Job(job, workers, lanes, slots, window, first_tag, deadline_ns=deadline_ns),
-            Timing(initial_rto_ns=round(first_timeout_s * 1e9), give_up_ns=round(give_up_s * 1e9)),
+            Timing(
+                initial_rto_ns=_nanoseconds("first_timeout_s", first_timeout_s),
+                give_up_ns=_nanoseconds("give_up_s", give_up_s),
+            ),
             aggregator,
         )
         super().__init__(self.worker, bind, Hooks(on_progress, on_batch))
 
     def _name(self) -> str:
         return f"job {self.worker.job.job}"
+
+
+def _nanoseconds(name: str, seconds: float) -> int:
+    if not SECONDS_MIN <= seconds <= SECONDS_MAX:
+        raise ValueError(f"{name} is {seconds:g}; it must be {SECONDS_MIN:g} to {SECONDS_MAX:g}")
+    return round(seconds * 1e9)
 
 
 def _check_dtype(array: NDArray, dtypes: Sequence[np.dtype]) -> None:

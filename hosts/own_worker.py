@@ -178,9 +178,11 @@ def _combined(spec: str, own: Combine, inputs: Sequence[NDArray[Any]]) -> NDArra
         hint = " (it needs @staticmethod)" if "positional argument" in str(error) else ""
         raise WorkerError(f"{name}: {type(error).__name__}: {error}{hint}") from error
     if made.shape != inputs[0].shape:
-        raise WorkerError(f"{name} made {made.shape} of arrays {inputs[0].shape}")
+        wanted = inputs[0].shape
+        raise WorkerError(f"{name} returned shape {made.shape}; it must be {wanted}")
     if made.dtype.kind not in ("iuf" if inputs[0].dtype.kind == "f" else "iu"):
-        raise WorkerError(f"{name} made {made.dtype} of {inputs[0].dtype}")
+        allowed = "an integer or float" if inputs[0].dtype.kind == "f" else "an integer"
+        raise WorkerError(f"{name} returned dtype {made.dtype}; it must be {allowed} type")
     return made
 
 

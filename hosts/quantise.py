@@ -115,7 +115,7 @@ def error_bound(exponents: NDArray[np.uint8], workers: int) -> NDArray[np.float6
     sum.
 
     Each worker rounds to the nearest integer, which is off by at most half a unit. With 22 or fewer
-    bits a value can round up to 2^b, which is clamped; then it is off by at most a whole unit.
+    bits, a value can round up to 2^b, which is clamped; then it is off by at most a whole unit.
     Rounding the result to float32 adds at most half a last place of the largest sum.
     """
     bits = value_bits(workers)
@@ -142,7 +142,8 @@ def _check_exponents(exponents: NDArray[np.uint8], elements: int, lanes: int) ->
     _check("exponents", exponents, np.uint8)
     if exponents.size != chunks_of(elements, lanes):
         raise ValueError(
-            f"{exponents.size} exponents for {chunks_of(elements, lanes)} chunks of {lanes} lanes"
+            f"exponents has {exponents.size} elements; it must have one for each of the"
+            f" {chunks_of(elements, lanes)} chunks of {lanes} lanes"
         )
 
 

@@ -76,7 +76,7 @@ class Recovery(ctypes.Structure):
         ],
         *[(name, ctypes.c_uint64) for name in ("next_order", "answered_order")],
         *[(name, ctypes.c_uint32) for name in ("in_flight", "sampled", "lossy", "backoff")],
-        *[(name, ctypes.c_uint32) for name in ("weight", "feelers")],
+        *[(name, ctypes.c_uint32) for name in ("weight", "loss_probes")],
         *[(name, ctypes.c_uint64) for name in ("retransmitted", "timeouts", "asked")],
         ("latencies", ctypes.c_uint32 * histogram.BUCKETS),
     ]

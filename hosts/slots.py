@@ -66,8 +66,8 @@ class Job:
             self._check_deadline(self.deadline_ns)
 
     def _check_deadline(self, deadline_ns: int) -> None:
-        if deadline_ns < 0:
-            raise ValueError(f"deadline_ns is {deadline_ns}; it must be at least 0")
+        if deadline_ns < 1:
+            raise ValueError(f"deadline_ns is {deadline_ns}; it must be at least 1")
         if self.wire_bits is not None:
             raise ValueError("wire_bits cannot be used together with deadline_ns")
         check_range("workers", self.workers, 1, MAX_PRESENT)
@@ -78,6 +78,13 @@ class Job:
         if self.lanes % 2:
             raise ValueError(f"lanes is {self.lanes}; with wire_bits it must be even")
         check_range("workers", self.workers, 1, 2**bits + 1)
+
+    @property
+    def dtypes(self) -> tuple[np.dtype, ...]:
+        """The types of values that the workers can send."""
+        if self.deadline_ns is None:
+            return tuple(KINDS)
+        return tuple(dtype for dtype in KINDS if dtype.itemsize == wire.VALUE_BYTES)
 
     def shape(self, values: NDArray, rounds: int) -> Shape:
         """Returns the shape of a round that reduces `values`. rounds: the number of rounds that the

@@ -29,7 +29,7 @@ from agglab.hosts.fixed_point import BY_CHUNK, FixedPoint
 from agglab.hosts.native_endpoint import NativeEndpoint, native_endpoint
 from agglab.hosts.recovery import PENDING, Recovery, Timing, check_layout
 from agglab.hosts.slot_rounds import SlotRounds
-from agglab.hosts.slots import KINDS, Job
+from agglab.hosts.slots import Job
 
 SLOT = np.dtype(
     [
@@ -93,7 +93,6 @@ class Worker:
     round to round."""
 
     listens = False
-    dtypes = tuple(KINDS)
 
     def __init__(
         self,
@@ -107,6 +106,7 @@ class Worker:
                 f"bits is {floats.bits}; with wire_bits it must be at most {job.wire_bits}"
             )
         self.job, self.timing = job, timing
+        self.dtypes = job.dtypes
         self.peers = (aggregator,)
         self._native = library.load()
         _check_layout(self._native)

@@ -4,8 +4,8 @@
 // Compile-time parameters: LANES (keys of a group), SLOTS (groups of all jobs).
 //
 // A switch sums what the workers at its own ports push. Whatever it does not sum it passes on, and the server counts
-// everybody once: a switch that has lost its tables or registers costs time and no sum. All state lives in ingress, and
-// each register is read, changed and written within one action, as BMv2 locks registers for one action at a time.
+// each worker once: a switch that has lost its tables or registers costs time and no sum. All state lives in ingress,
+// and each register is read, changed and written within one action, as BMv2 locks registers for one action at a time.
 #include <core.p4>
 #include <v1model.p4>
 
@@ -69,25 +69,25 @@ struct headers_t {
       hdr.libra.item, hdr.libra.items, hdr.libra.pairs, hdr.libra.server, hdr.libra.attempt, hdr.libra.workers \
       EACH_WORD(KEY_CHECKED) EACH_WORD(WORD_CHECKED) }
 
-typedef bit<64> workers_t;  // one bit a worker, by rank
+typedef bit<64> workers_t;  // one bit for each worker, by rank
 
 struct metadata_t {
     bit<32>   job;
-    workers_t worker;       // this worker's bit; 0: no worker of the job
-    workers_t all_workers;  // the bits of all at this switch
-    ipv4_t    address;      // the worker's own
-    bool      known;        // there is such a server
+    workers_t worker;       // the sender's bit; 0: it is no worker of the job
+    workers_t all_workers;  // the bits of all workers at this switch
+    ipv4_t    address;      // the sender's IPv4 address
+    bool      known;        // the job has the server that the packet names
     bit<32>   first_slot;
     bit<32>   slots;
     bit<32>   servers;
-    bit<32>   place;        // of the group, among the job's slots
+    bit<32>   place;        // the group's index among the job's slots
     bit<32>   cell;
     bool      stale;
-    bool      other;        // of the cell's round, but of another shape
-    workers_t before;       // who had contributed before this packet
+    bool      other;        // the packet has the cell's round, but another shape
+    workers_t before;       // the workers that contributed before this packet
     workers_t after;
-    bool      copied;       // a result for all workers here
-    bit<16>   zero;         // always 0: compared with a checksum that must not be sent as 0
+    bool      copied;       // the packet is a result that is copied to all workers here
+    bit<16>   zero;         // always 0: csum16 of a packet whose UDP checksum is 0xffff
     bool      rewritten;    // the IPv4 header changed; otherwise its checksum is left as it came
 }
 
@@ -154,7 +154,7 @@ control LibraVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply {
         verify_checksum(hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
             IPV4_CHECKED, hdr.ipv4.checksum, HashAlgorithm.csum16);
-        // 0: none was computed. 0xffff stands for a sum of 0 (RFC 768), which csum16 gives as 0.
+        // 0: the sender computed none. 0xffff stands for a checksum of 0 (RFC 768), for which csum16 returns 0.
         verify_checksum_with_payload(hdr.libra.isValid() && hdr.udp.checksum != 0
                                      && hdr.udp.checksum != 0xffff,
             UDP_CHECKED, hdr.udp.checksum, HashAlgorithm.csum16);

@@ -1,7 +1,7 @@
-// MLfabric-style aggregation on the way to a server (docs/systems/mlfabric.md): of the updates that the scheduler has
-// granted together, packets of one chunk are summed here, and one packet with the sum goes on to the server. Who takes
-// part is said by the packet, as the scheduler granted it; this memory is only a help: what a packet lacks, because
-// another one was lost or the memory was needed for something else, the server asks the workers for.
+// MLfabric-style aggregation on the way to a server (docs/systems/mlfabric.md). If the scheduler grants several updates
+// together, their packets of one chunk are summed here, and one packet with the sum goes on to the server. The packets
+// say which workers take part, as the scheduler granted it. No result depends on the switch: if the sum lacks values,
+// because a packet was lost or the cell was needed for another chunk, the server asks the workers for them.
 // Compile-time parameters: LANES (values a packet carries), SLOTS (cells of all jobs).
 //
 // All state lives in ingress, and each register is read, changed and written within one action, as BMv2 locks registers
@@ -17,7 +17,7 @@ const bit<16> SERVER_PORTS = 0xb000;  // to 0xb0ff
 const bit<8>  VERSION      = 1;
 const bit<8>  SUMMED       = 0x55;
 
-typedef bit<32> workers_t;  // one bit a worker
+typedef bit<32> workers_t;  // one bit for each worker
 
 header udp_t {
     bit<16> src_port;
@@ -64,18 +64,18 @@ struct headers_t {
 
 struct metadata_t {
     bit<32>   job;
-    workers_t worker;     // the sender's bit; 0: no worker on its way to a server by this port
+    workers_t worker;     // the sender's bit; 0: it is no worker that reaches its server by this port
     bit<16>   first_cell;
     bit<16>   cells;
     bit<32>   cell;
     bool      stale;
-    bool      fresh;      // first of another chunk: overwrites what the cell held
-    bool      other;      // of the cell's chunk, but with other members
-    bool      waits;      // for other workers
-    workers_t before;     // whose values were there before this packet
+    bool      fresh;      // the packet is the first of another chunk: it overwrites the cell
+    bool      other;      // the packet has the cell's chunk, but other members
+    bool      waits;      // the cell waits for the values of other workers
+    workers_t before;     // the workers whose values came before this packet
     workers_t after;
-    bit<16>   zero;       // always 0: compared with a checksum that must not be sent as 0
-    bool      summed;     // it leaves with another worker's values
+    bit<16>   zero;       // always 0: csum16 of a packet whose UDP checksum is 0xffff
+    bool      summed;     // the packet leaves with other workers' values
     bool      rewritten;  // the IPv4 header changed; otherwise its checksum is left as it came
 }
 
@@ -143,7 +143,7 @@ parser MlfabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta
 control MlfabricVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply {
         verify_checksum(hdr.push.isValid(), IPV4_CHECKED, hdr.ipv4.checksum, HashAlgorithm.csum16);
-        // 0: none was computed. 0xffff stands for a sum of 0 (RFC 768), which csum16 gives as 0.
+        // 0: the sender computed none. 0xffff stands for a checksum of 0 (RFC 768), for which csum16 returns 0.
         verify_checksum(hdr.push.isValid() && hdr.udp.checksum != 0 && hdr.udp.checksum != 0xffff,
             UDP_CHECKED, hdr.udp.checksum, HashAlgorithm.csum16);
         verify_checksum(hdr.push.isValid() && hdr.udp.checksum == 0xffff,

@@ -1,5 +1,5 @@
-// NetRPC-style calls (docs/systems/netrpc.md): a worker calls methods of a service whose arguments the switch adds up,
-// counts and clears on their way. What a method does stands in a table, not in this program: one program runs every
+// NetRPC-style calls (docs/systems/netrpc.md): workers call methods of a service. On the way, the switch adds up
+// arguments, counts calls and clears values. A table says what a method does, not this program: one program runs every
 // service. Compile-time parameters: LANES (values of an array), SLOTS (gathers of all jobs that may be under way),
 // CELLS (places of a map for each pair of a packet, all jobs).
 //
@@ -19,7 +19,7 @@ const bit<8> MAP     = 0x42;
 // Behind the aggregation header, whose `slot` is the call's position in the caller's window, whose `exponent` is the
 // call's word, and whose `tag` is the sequence number of the call at its position.
 header call_t {
-    bit<32> epoch;   // of the state that the call is about: what the answer to an OPEN said
+    bit<32> epoch;   // epoch of the state that the call is about, from the answer to an OPEN
     bit<16> method;
     bit<16> count;   // in an answer: the counter's value, if the method counts
 }
@@ -47,11 +47,11 @@ struct headers_t {
 
 struct metadata_t {
     bit<32> job;
-    bit<32> workers;     // of the job; 0: a packet of no job of this switch
+    bit<32> workers;     // number of the job's workers; 0: the packet belongs to no job of this switch
     bool    passing;     // the job's calls are executed at another switch
     bit<32> flow;        // where the caller's sequence numbers begin
-    bit<16> receiver;    // whom an answer to the caller goes to
-    bit<16> window;      // positions that a caller has
+    bit<16> receiver;    // the receiver of an answer to the caller
+    bit<16> window;      // how many positions a caller has
     bit<16> slots;
     bit<32> first_slot;
     bit<16> group;
@@ -60,24 +60,24 @@ struct metadata_t {
 
     bool    known;       // the service has the method; what it does follows
     bit<8>  argument;
-    bool    opens;       // begins an epoch once all have called it
-    bool    gathers;     // answered to all once all have called it
+    bool    opens;       // the method begins an epoch once all have called it
+    bool    gathers;     // all callers are answered once all have called it
     bool    adds;
     bool    gets;
     bool    clears;
     bool    counts;
 
     bit<32> place;       // (caller, position)
-    bit<32> turn;        // (slot, set): of a gather
-    bit<32> epoch;       // of the job's state
+    bit<32> turn;        // the gather's (slot, set)
+    bit<32> epoch;       // epoch of the job's state
     bool    stale;
-    bool    skips;       // a sequence number that its caller cannot have reached
-    bool    again;       // executed before
-    bool    first;       // of its gather
-    bool    other;       // of the gather's turn, but of another method
-    bool    complete;    // all have called
-    bool    executed;    // answered here
-    bit<16> zero;        // always 0: compared with a checksum that must not be sent as 0
+    bool    skips;       // the caller cannot have reached this sequence number
+    bool    again;       // the call was executed before
+    bool    first;       // the call is the first of its gather
+    bool    other;       // the call has the gather's turn, but another method
+    bool    complete;    // all callers have called
+    bool    executed;    // the call is answered here
+    bit<16> zero;        // always 0: csum16 of a packet whose UDP checksum is 0xffff
     bool    rewritten;   // the IPv4 header changed; otherwise its checksum is left as it came
 }
 
@@ -99,7 +99,7 @@ struct metadata_t {
 
 #define JOBS 16
 #define CALLERS (JOBS * 64)
-#define POSITIONS 256  // of a caller's window
+#define POSITIONS 256   // positions of a caller's window
 
 const bit<32> NO_JOB = JOBS;  // where packets are counted that belong to no job
 
@@ -164,7 +164,7 @@ control NetrpcVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply {
         verify_checksum(hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
             IPV4_CHECKED, hdr.ipv4.checksum, HashAlgorithm.csum16);
-        // 0: none was computed. 0xffff stands for a sum of 0 (RFC 768), which csum16 gives as 0.
+        // 0: the sender computed none. 0xffff stands for a checksum of 0 (RFC 768), for which csum16 returns 0.
         verify_checksum(hdr.call.isValid() && hdr.udp.checksum != 0 && hdr.udp.checksum != 0xffff,
             UDP_CHECKED, hdr.udp.checksum, HashAlgorithm.csum16);
         verify_checksum(hdr.call.isValid() && hdr.udp.checksum == 0xffff,

@@ -66,29 +66,29 @@ struct headers_t {
                         hdr.rest.entries
 #define UDP_CHECKED { HEADERS_CHECKED, hdr.column.block, hdr.column.next, BODY_CHECKED, ENTRIES_CHECKED }
 
-typedef bit<64> workers_t;  // one bit a worker
+typedef bit<64> workers_t;  // one bit for each worker
 
 struct metadata_t {
     @field_list(1)
     port_t    port;         // where the packet came in, before it was taken apart
     @field_list(1)
-    bool      apart;        // part of a packet whose checksums were right
+    bool      apart;        // a part of a packet whose checksums were right
     bit<32>   job;
-    workers_t worker;       // this child's bit; 0: not a child
-    workers_t all_workers;  // the bits of all children; 0: a packet of no job of this switch
+    workers_t worker;       // the sender's bit; 0: it is not a child of this switch
+    workers_t all_workers;  // the bits of all children; 0: the packet belongs to no job of this switch
     port_t    parent;       // where partial sums go; NO_PARENT: this switch is the job's root
     bit<16>   slots;
     bit<16>   group;
-    bit<16>   alone;        // IPv4's length of the packet that stands first, without entries
+    bit<16>   alone;        // IPv4 length of the first packet, without entries
     bit<32>   cell;         // (slot, set)
     bool      stale;
-    bool      fresh;        // first under a new tag: overwrites what the cell held
-    bool      other;        // under the cell's tag, but of another kind or block
+    bool      fresh;        // the packet is the first with a new tag: it overwrites the cell
+    bool      other;        // the packet has the cell's tag, but another kind or block
     bool      holds_result;      // the cell holds the job's final sum, not this switch's part of it
     bool      filled;       // the cell held values before this packet
-    workers_t before;       // who had contributed before this packet
+    workers_t before;       // the workers that contributed before this packet
     workers_t after;
-    bit<16>   zero;         // always 0: compared with a checksum that must not be sent as 0
+    bit<16>   zero;         // always 0: csum16 of a packet whose UDP checksum is 0xffff
     bool      rewritten;    // the IPv4 header changed; otherwise its checksum is left as it came
 }
 
@@ -199,7 +199,7 @@ control OmnireduceVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply {
         verify_checksum(!meta.apart && hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
             IPV4_CHECKED, hdr.ipv4.checksum, HashAlgorithm.csum16);
-        // 0: none was computed. 0xffff stands for a sum of 0 (RFC 768), which csum16 gives as 0.
+        // 0: the sender computed none. 0xffff stands for a checksum of 0 (RFC 768), for which csum16 returns 0.
         verify_checksum(!meta.apart && hdr.aggregation.isValid() && hdr.udp.checksum != 0
                         && hdr.udp.checksum != 0xffff,
             UDP_CHECKED, hdr.udp.checksum, HashAlgorithm.csum16);
@@ -208,7 +208,7 @@ control OmnireduceVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
     }
 }
 
-// Handles one contribution, from its fully parsed header to the decision what becomes of it.
+// Handles one contribution, from its fully parsed header to the decision where it goes.
 control Aggregation(inout headers_t hdr, inout metadata_t meta,
                     inout standard_metadata_t standard_metadata) {
     register<bit<32>>(CELLS)   tags;

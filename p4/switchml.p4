@@ -1,9 +1,9 @@
-// SwitchML-style aggregation (docs/protocol.md): a pool of slots, each with two sets, sums one chunk a slot over the
+// SwitchML-style aggregation (docs/protocol.md): a pool of slots, each with two sets, sums one chunk per slot over the
 // children of this switch in a job: workers, or switches below. A switch with a parent sends its partial sum up and
 // hands the final sum down. Compile-time parameters: LANES (32-bit values a packet carries), SLOTS (slots of all jobs),
-// FLOAT16 or BFLOAT16 (defined: it sums floats of 16 bits too, two a lane), WIRE_BITS (defined: it takes contributions of
-// so many bits a value), DEADLINE and SETS (include/presence.p4; defined: chunks do not wait longer than that for
-// everybody).
+// FLOAT16 or BFLOAT16 (defined: sums floats of 16 bits too, two per lane), WIRE_BITS (defined: takes contributions of
+// so many bits per value), DEADLINE and SETS (include/presence.p4; defined: a chunk waits for late workers only for
+// this time).
 //
 // BMv2 locks registers for one action at a time and ignores @atomic, so all aggregation state lives in ingress and each
 // register is read, changed and written within one action.
@@ -21,8 +21,8 @@
 #endif
 #ifdef DEADLINE
 #include "include/presence.p4"
-#if defined(FLOAT16) || defined(WIRE_BITS)
-#error "DEADLINE cannot be used together with FLOAT16 or WIRE_BITS"
+#if defined(HALVES) || defined(WIRE_BITS)
+#error "DEADLINE cannot be used together with FLOAT16, BFLOAT16 or WIRE_BITS"
 #endif
 #endif
 #include "include/headers.p4"
@@ -138,7 +138,7 @@ control SwitchmlVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply {
         verify_checksum(hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
             IPV4_CHECKED, hdr.ipv4.checksum, HashAlgorithm.csum16);
-        // 0: none was computed. 0xffff stands for a sum of 0 (RFC 768), which csum16 gives as 0.
+        // 0: the sender computed none. 0xffff stands for a checksum of 0 (RFC 768), for which csum16 returns 0.
         verify_checksum(hdr.aggregation.isValid() && hdr.udp.checksum != 0
                         && hdr.udp.checksum != 0xffff,
             UDP_CHECKED, hdr.udp.checksum, HashAlgorithm.csum16);
@@ -147,7 +147,7 @@ control SwitchmlVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
     }
 }
 
-// Handles one contribution, from its fully parsed header to the decision what becomes of it.
+// Handles one contribution, from its fully parsed header to the decision where it goes.
 control Aggregation(inout headers_t hdr, inout metadata_t meta,
                     inout standard_metadata_t standard_metadata) {
     register<bit<32>>(CELLS)   tags;
@@ -394,7 +394,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
             widen();
         }
 #endif
-        // A packet of an unknown kind, or of a wrong length where a kind has another one on arrival, has no body here.
+        // A packet has no body here if its kind is unknown, or if it is narrow and has a wrong length.
         bool has_body = hdr.values.isValid() || hdr.opening.isValid();
 #ifdef HALVES
         has_body = has_body || hdr.halves.isValid();

@@ -26,7 +26,9 @@ class Counters:
         if counter is None:
             raise PipelineError(f"no counter is called '{name}'")
         if not 0 <= index < counter.size:
-            raise PipelineError(f"counter '{name}' has the indexes 0 to {counter.size - 1}")
+            raise PipelineError(
+                f"counter '{name}' has the indexes 0 to {counter.size - 1}, not {index}"
+            )
         return counter
 
     def read(self, name: str, index: int) -> tuple[int, int]:
@@ -77,7 +79,9 @@ class Registers:
         if register is None:
             raise PipelineError(f"no register is called '{name}'")
         if not 0 <= index < register.size:
-            raise PipelineError(f"register '{name}' has the indexes 0 to {register.size - 1}")
+            raise PipelineError(
+                f"register '{name}' has the indexes 0 to {register.size - 1}, not {index}"
+            )
         return register
 
     def read(self, name: str, index: int) -> int:

@@ -31,9 +31,9 @@ def encode_number(where: str, name: str, kind: str, bits: int, match: Match) -> 
     value, mask = plain(name, kind, bits, match)
     for number in (value, mask):
         if not 0 <= number <= full:
-            raise PipelineError(f"{where}: '{name}' has {bits} bits, {number} does not fit")
+            raise PipelineError(f"{where}: '{name}' has {bits} bits; {number} does not fit")
     if kind == "range" and value > mask:
-        raise PipelineError(f"{where}: '{name}': {value} is after {mask}")
+        raise PipelineError(f"{where}: '{name}': the range starts at {value}, after its end {mask}")
     return value.to_bytes(size, "big"), mask.to_bytes(size, "big")
 
 

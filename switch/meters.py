@@ -39,7 +39,9 @@ class Meters:
         if meter is None:
             raise PipelineError(f"no meter is called '{name}'")
         if not 0 <= index < meter.size:
-            raise PipelineError(f"meter '{name}' has the indexes 0 to {meter.size - 1}")
+            raise PipelineError(
+                f"meter '{name}' has the indexes 0 to {meter.size - 1}, not {index}"
+            )
         return meter
 
     def write(self, name: str, index: int, rates: MeterRates | None) -> None:

@@ -174,7 +174,15 @@ def _general_parser() -> _Parser:
     )
     add = parser.add_argument
     add("json", nargs="?", type=Path, metavar="prog.json", help="the program, as p4c writes it")
-    add("-i", "--interface", action="append", default=[], type=_interface, metavar="PORT@IFACE")
+    add(
+        "-i",
+        "--interface",
+        action="append",
+        default=[],
+        type=_interface,
+        metavar="PORT@IFACE",
+        help="attach a port to a network interface, such as 1@veth0",
+    )
     add("--p4info", type=Path, metavar="FILE", help="P4Info of prog.json, text or binary")
     add(
         "--device-id",
@@ -194,8 +202,8 @@ def _general_parser() -> _Parser:
     )
     log = parser.add_mutually_exclusive_group()
     log.add_argument("--log-console", action="store_true", help="log to standard output")
-    log.add_argument("--log-file", type=Path, metavar="FILE")
-    add("-L", "--log-level", choices=LOG_LEVELS, default="info")
+    log.add_argument("--log-file", type=Path, metavar="FILE", help="log to this file")
+    add("-L", "--log-level", choices=LOG_LEVELS, default="info", help="what to log (default: info)")
     add(
         "--drop",
         action="append",
@@ -362,8 +370,8 @@ def _tls(wanted: argparse.Namespace) -> TlsFiles | None:
         raise UsageError("--grpc-server-ssl needs --grpc-server-cert and --grpc-server-key")
     if clients != bool(cacert):
         raise UsageError(
-            "--grpc-server-cacert and --grpc-server-with-client-auth need one another: clients are"
-            " checked by both or not at all"
+            "--grpc-server-cacert and --grpc-server-with-client-auth must be given together: both"
+            " are needed to check clients' certificates"
         )
     return TlsFiles(cert, key, cacert)
 

@@ -1,8 +1,4 @@
-"""`agglab export`: writes a scenario's network for p4-utils and for p4lang's tutorials.
-
-The formats of these two cannot express everything that a scenario says. The command reports what it
-did not export.
-"""
+"""`agglab export`: writes a scenario's network for p4-utils and for p4lang's tutorials."""
 
 from __future__ import annotations
 
@@ -32,6 +28,10 @@ from agglab.testbed.scenario import ScenarioError, find, load
 from agglab.topologies import Link, LinkEnd, Topology
 from agglab.topologies.graph import PREFIX_LENGTH
 
+DESCRIPTION = (
+    "Write a scenario's network for p4-utils or p4lang's tutorials. Their formats cannot express"
+    " everything that a scenario says; the command reports what it did not export."
+)
 ANSWER_S = 10.0
 """How long `fill` waits for a switch to answer."""
 OUR_SWITCH = REPOSITORY / "switch/bin/agglab-switch"
@@ -70,11 +70,16 @@ class Exported:
 def main(words: Sequence[str]) -> int:
     """Runs `agglab export` and returns its exit code. Prints the folder of the files and what was
     not exported."""
-    parser = argparse.ArgumentParser(prog="agglab export", description=__doc__)
+    parser = argparse.ArgumentParser(prog="agglab export", description=DESCRIPTION)
     parser.add_argument(
         "scenario", help="a name that `agglab list` prints, or the path of a .yaml file"
     )
-    parser.add_argument("--to", choices=("p4app", "tutorial"), required=True)
+    parser.add_argument(
+        "--to",
+        choices=("p4app", "tutorial"),
+        required=True,
+        help="the format: p4app for p4-utils, tutorial for p4lang's tutorials",
+    )
     parser.add_argument(
         "--out",
         required=True,
@@ -88,7 +93,13 @@ def main(words: Sequence[str]) -> int:
         help="for p4app: the program that runs the switch; simple_switch is filled over Thrift "
         "(default: Agglab's own)",
     )
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="change one key, such as links.loss=1%% (can be given several times)",
+    )
     parser.add_argument(
         "--contender", default="", metavar="NAME", help="export this contender of a comparison"
     )
@@ -367,10 +378,16 @@ def fill_main(words: Sequence[str]) -> int:
     from agglab.testbed.network.p4runtime import P4RuntimeClient
     from agglab.testbed.own_entries import FILE_MAX_BYTES, read
 
-    parser = argparse.ArgumentParser(prog="agglab fill")
-    parser.add_argument("address", help="such as 127.0.0.1:9559")
-    parser.add_argument("device_id", type=int)
-    parser.add_argument("runtime", type=Path, help="s1-runtime.json")
+    parser = argparse.ArgumentParser(
+        prog="agglab fill",
+        description="Fill the tables of a running switch over P4Runtime, with the entries that"
+        " `agglab export` wrote.",
+    )
+    parser.add_argument("address", help="the switch's P4Runtime address, such as 127.0.0.1:9559")
+    parser.add_argument("device_id", type=int, help="the switch's P4Runtime device id")
+    parser.add_argument(
+        "runtime", type=Path, help="the file with the switch's entries, such as s1-runtime.json"
+    )
     options = parser.parse_args(words)
     try:
         content = json.loads(read_text(options.runtime, FILE_MAX_BYTES))

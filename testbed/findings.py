@@ -69,7 +69,7 @@ class Case:
 
 def find(case: Case) -> list[Finding]:
     """Returns all findings, the most certain first."""
-    found = list(_in_switches(case))
+    found = [*_in_switches(case), *_too_early(case)]
     found += _sent_again(case)
     found += _refused(case)
     found += slow_rounds(case)
@@ -188,6 +188,18 @@ def _sent_by(
             "own counters",
             numbers,
         )
+
+
+def _too_early(case: Case) -> Iterator[Finding]:
+    system = case.resolved.system
+    for result in case.measured.outcome.jobs:
+        if result.started_ns is None or result.ended_ns is None:
+            continue
+        job = case.resolved.whole(result.job)
+        ran_s = (result.ended_ns - result.started_ns) / 1e9
+        for switch, counters in case.measured.counters.items():
+            if what := system.too_early(case.resolved, job, counters, ran_s):
+                yield Finding("too-early", f"the program of {switch} {what} ({result.job.name})")
 
 
 def _dropped_inside(case: Case, switch: str) -> int:

@@ -16,7 +16,7 @@ from agglab.testbed.control.outcome import JobResult
 from agglab.testbed.measurements import Measurements
 from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.systems.base import ActiveJob
-from agglab.testbed.workloads import asked
+from agglab.testbed.workloads import reductions
 
 
 @dataclass
@@ -72,11 +72,11 @@ def _expected(resolved: ResolvedScenario, measured: Measurements) -> dict[str, E
         job = _as_far_as_it_came(resolved, result)
         run_bytes: Counter[str] = Counter()
         for number in range(len(result.rounds)):
-            run_bytes.update(asked.round_bytes(resolved, job, number))
+            run_bytes.update(reductions.round_bytes(resolved, job, number))
         for name, size in run_bytes.items():
             directions.setdefault(name, Expected()).predicted += size
         more = _more(resolved, job, result, run_bytes)
-        for name, again in asked.retransmitted_bytes(
+        for name, again in reductions.retransmitted_bytes(
             resolved, job, more, measured.counters
         ).items():
             way = directions.setdefault(name, Expected())
@@ -104,7 +104,7 @@ def _more(
         if host in more:
             more[host] -= size
     for host, count in counts.items():
-        explained = asked.extra_bytes(resolved, job, host, count)
+        explained = reductions.extra_bytes(resolved, job, host, count)
         more[host] = min(max(more[host], explained.least), explained.most)
     return more
 

@@ -3,6 +3,7 @@ the rounds' time is due to the network."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from agglab.testbed.control.outcome import Outcome
@@ -20,10 +21,10 @@ def busiest_share(graph: Topology, outcome: Outcome, token_bucket: bool) -> floa
     token_bucket: whether links have a token bucket. A full bucket lets as many bytes through at
     once as it holds. On a link without one, a frame may be in transmission when a period begins.
     """
+    carried = _carried(outcome)
+    own, heard = _rounds(outcome), [(span.begin_ns, span.end_ns) for span in outcome.spans]
     shares = [
-        _share(
-            _carried(outcome, name), _rate_bps(name, way.rate_bps, outcome.begun), burst, outcome
-        )
+        _share(carried[name], _rate_bps(name, way.rate_bps, outcome.begun), burst, (own, heard))
         for link in graph.links
         for name, _, _, way in link.directions()
         if way.rate_bps
@@ -33,13 +34,14 @@ def busiest_share(graph: Topology, outcome: Outcome, token_bucket: bool) -> floa
     return max(shares, default=0.0)
 
 
-def _share(carried: int, rate_bps: int, burst: int, outcome: Outcome) -> float:
-    """Returns the carried bytes as a share of the bytes that could cross in the rounds. The rounds
-    last as long as the workers' own times say. If more bytes crossed than could, some of them
-    waited in the queue when the rounds ended, and crossed before the testbed learned of the end. In
-    that case, the time until the testbed learned of the end counts as well."""
-    heard = [(span.begin_ns, span.end_ns) for span in outcome.spans]
-    for spans in (_rounds(outcome), heard):
+def _share(carried: int, rate_bps: int, burst: int, rounds: Sequence[Spans]) -> float:
+    """Returns the carried bytes as a share of the bytes that could cross in the rounds. rounds: the
+    rounds' periods by the workers' own times, and those until the testbed learned of the ends.
+
+    If more bytes crossed than could by the workers' times, some of them waited in the queue when
+    the rounds ended, and crossed before the testbed learned of the end. In that case, the time
+    until the testbed learned of the end counts as well."""
+    for spans in rounds:
         capacity = _capacity_bytes(rate_bps, burst, spans)
         if capacity and carried <= capacity:
             return carried / capacity
@@ -47,8 +49,12 @@ def _share(carried: int, rate_bps: int, burst: int, outcome: Outcome) -> float:
     return 0.0
 
 
-def _carried(outcome: Outcome, direction: str) -> int:
-    return sum(span.carried.get(direction, 0) for span in outcome.spans)
+def _carried(outcome: Outcome) -> Counter[str]:
+    """Returns the bytes that each direction carried in all rounds."""
+    carried: Counter[str] = Counter()
+    for span in outcome.spans:
+        carried.update(span.carried)
+    return carried
 
 
 def _rate_bps(direction: str, own_bps: int, begun: Sequence[Fault]) -> int:

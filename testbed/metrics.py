@@ -3,6 +3,7 @@ files or clocks."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from math import inf, isfinite
 from statistics import fmean, median
@@ -25,7 +26,8 @@ from agglab.testbed.series.tracks import Record
 from agglab.testbed.statistics import NetworkStatistics, SwitchStatistics
 from agglab.testbed.systems.base import System
 from agglab.testbed.verify import combine
-from agglab.testbed.workloads import asked
+from agglab.testbed.worker_id import Event
+from agglab.testbed.workloads import reductions
 
 NS_PER_S = 1e9
 OF_ALL_JOBS = ("exact", "wrong_sums", "wrong_results", "completion_s", "switch_share")
@@ -105,7 +107,7 @@ def _accounts(found: Sequence[findings.Finding], measured: Measurements) -> dict
 def _job(resolved: ResolvedScenario, result: JobResult, record: Record) -> dict[str, Any]:
     """Returns one job's metrics. A job that has not completed a round has no times."""
     job, system = result.job, resolved.system
-    bound = asked.bounds_of_first(resolved, resolved.whole(job), len(result.rounds))
+    bound = reductions.bounds_of_first(resolved, resolved.whole(job), len(result.rounds))
     times = [done.time_s for done in result.rounds if done.number >= job.warmup]
     verdict = combine([verdict for _, verdict in result.judged])
     judged_floats = result.judged and job.dtype == "float32"
@@ -383,8 +385,11 @@ def _spread(times: Sequence[float]) -> dict[str, Any]:
 def _workers(system: System, result: JobResult) -> dict[str, dict[str, Any]]:
     workers: dict[str, dict[str, Any]] = {}
     names = (*WORKER_COUNTS, *system.host_counters)
+    reports: defaultdict[int, list[Event]] = defaultdict(list)
+    for report in result.reports:
+        reports[report["rank"]].append(report)
     for rank in range(len(result.job.hosts)):
-        events = [report for report in result.reports if report["rank"] == rank]
+        events = reports[rank]
         counts = {k: sum(event["stats"].get(k, 0) for event in events) for k in names}
         workers[str(rank)] = {**counts, "cpu_s": sum(event.get("cpu_s", 0.0) for event in events)}
     return workers

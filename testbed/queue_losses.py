@@ -9,6 +9,7 @@ report packets for which its receive rings or egress queues had no room.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -58,20 +59,23 @@ def balances(resolved: ResolvedScenario, measured: Measurements) -> dict[str, Ba
     system = resolved.system
     if not system.arrivals():
         return {}
+    came: Counter[str] = Counter()
+    went: Counter[str] = Counter()
+    for way in measured.statistics.directions:
+        sender, receiver = way.direction.split("->")
+        came[receiver] += _arrived(way)
+        went[sender] += way.packets + way.dropped_by_queue
     return {
-        switch: _balance(resolved, measured, switch)
+        switch: _balance(resolved, measured, switch, came[switch], went[switch])
         for switch, counters in measured.counters.items()
         if counters.keys() >= system.counters.keys() - system.optional_counters
     }
 
 
-def _balance(resolved: ResolvedScenario, measured: Measurements, switch: str) -> Balance:
+def _balance(
+    resolved: ResolvedScenario, measured: Measurements, switch: str, came: int, went: int
+) -> Balance:
     system, counters = resolved.system, measured.counters[switch]
-    ways = measured.statistics.directions
-    came = sum(_arrived(w) for w in ways if w.direction.endswith(f"->{switch}"))
-    went = sum(
-        w.packets + w.dropped_by_queue for w in ways if w.direction.startswith(f"{switch}->")
-    )
     counted = _packets(counters, system.arrivals()) - _packets(counters, system.passes_within())
     jobs = (resolved.whole(job) for job in resolved.jobs)
     expected = sum(system.expected_frames(resolved, job, switch, counters) for job in jobs)

@@ -15,6 +15,7 @@ from typing import Any, TextIO
 from agglab.testbed import dask_points, report, workloads
 from agglab.testbed.errors import C_COMPILER, MachineLacks, lacks_program
 from agglab.testbed.exit_codes import FAILED, INTERRUPTED, LACKING, PASSED
+from agglab.testbed.garbage import seldom_collected
 from agglab.testbed.machine_facts import manifest, memory_available_bytes
 from agglab.testbed.metrics import memory_needed_bytes
 from agglab.testbed.points import Points, processes_for
@@ -61,18 +62,18 @@ def run(
     load_workers(suite.points)
     asked = suite_to_yaml(suite)
     folder = _earlier(resume, suite, asked) if resume else new_run_folder(results, suite.name)
-    with folder.owned():
+    with folder.owned(), seldom_collected():
         folder.write_json("metrics.json", NOT_FINISHED)
         folder.write("scenario.yaml", asked)
         folder.write_json("manifest.json", manifest(suite, every, settings))
         points = Points(suite, prepared, folder, processes_for(suite, processes), out, scheduler)
         code = _contained(suite, points.run, bool(scheduler))
-        _conclude(suite, folder, code, out)
+        metrics = _conclude(suite, folder, code, out)
     if metrics_out:
         print((folder.path / "metrics.json").read_text(), end="", file=metrics_out, flush=True)
     if code not in (PASSED, FAILED):
         return code
-    return PASSED if folder.metrics()["ok"] else FAILED
+    return PASSED if metrics["ok"] else FAILED
 
 
 def _earlier(path: Path, suite: Suite, asked: str) -> RunFolder:
@@ -126,16 +127,18 @@ def _contained(suite: Suite, run: Callable[[Path], int], is_elsewhere: bool) -> 
         return run(scratch)
 
 
-def _conclude(suite: Suite, folder: RunFolder, code: int, out: TextIO) -> None:
+def _conclude(suite: Suite, folder: RunFolder, code: int, out: TextIO) -> dict[str, Any]:
     """Completes the results and prints the summary after the network was removed, however the run
-    ended."""
+    ended. Returns the metrics."""
     try:
         _complete(suite, folder, code)
     except OSError as error:
         if not is_full(error):
             raise
         print(cannot_write(error, folder.path), file=sys.stderr)
-    print(plain(summary(suite.name, folder.metrics(), folder.path)), file=out, flush=True)
+    metrics = folder.metrics()
+    print(plain(summary(suite.name, metrics, folder.path)), file=out, flush=True)
+    return metrics
 
 
 def _complete(suite: Suite, folder: RunFolder, code: int) -> None:

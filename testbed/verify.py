@@ -23,7 +23,8 @@ from agglab.testbed.systems.base import (
     Unlike,
 )
 
-BLOCK_ELEMENTS = 1 << 16  # a block of every worker stays in the processor's cache
+BLOCK_ELEMENTS = 1 << 16  # a block of a worker stays in the processor's cache
+BLOCK_ELEMENTS_OF_ALL = 1 << 25  # 128 MB for the blocks of all workers
 
 Array = npt.NDArray[Any]
 Inputs = Callable[[int, int], Sequence[Array]]
@@ -103,7 +104,8 @@ def verify(
     they received.
     """
     arrays, parts = _fitting(received, elements, dtype, with_sums)
-    step = max(1, BLOCK_ELEMENTS // step) * step
+    block_elements = min(BLOCK_ELEMENTS, BLOCK_ELEMENTS_OF_ALL // max(1, len(received)))
+    step = max(1, block_elements // step) * step
     for start in range(0, elements, step):
         block = inputs(start, min(step, elements - start))
         cut = [Judged(rank, what, a[start : start + step]) for rank, what, a in arrays]

@@ -69,7 +69,7 @@ def fat_tree(k: int, workers: int | None = None, servers: int = 0) -> Topology:
     """
     _require("k", k, 2, 20)
     if k % 2:
-        raise ValueError(f"a fat tree's k is even, not {k}")
+        raise ValueError(f"a fat tree's k must be even, not {k}")
     half = k // 2
     builder = _Builder(2 * k * half + half * half)
     builder.add_racks(k * half, half if workers is None else workers, servers)
@@ -199,4 +199,4 @@ class _Builder:
 
 def _require(what: str, number: int, least: int, most: int) -> None:
     if not least <= number <= most:
-        raise ValueError(f"{what}: {least} to {most}, not {number}")
+        raise ValueError(f"{what} must be {least} to {most}, not {number}")

@@ -77,8 +77,8 @@ class PeriodicDrop:
 
     def __post_init__(self) -> None:
         if not 0 < self.count <= self.period or self.offset < 0:
-            what = f"{self.count} of {self.period} from {self.offset}"
-            raise ValueError(f"periodic drop of {what} is not 1 to the period, from 0 or later")
+            what = f"count {self.count}, period {self.period}, offset {self.offset}"
+            raise ValueError(f"{what}: count must be 1 to the period, and offset at least 0")
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class DropList:
 
     def __post_init__(self) -> None:
         if any(k < 0 for k in self.numbers) or sorted(set(self.numbers)) != list(self.numbers):
-            raise ValueError("the numbers of a drop list must be at least 0 and ascend")
+            raise ValueError("a drop list needs ascending numbers of at least 0")
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,8 @@ class Link:
             raise ValueError(f"mtu {self.mtu} is not between {MIN_MTU} and {MAX_MTU} bytes")
         for queue in (self.a_to_b.queue_bytes, self.b_to_a.queue_bytes):
             if queue is not None and queue < self.frame_bytes:
-                raise ValueError(f"a queue of {queue} bytes holds no frame of {self.frame_bytes}")
+                frame = self.frame_bytes
+                raise ValueError(f"a queue of {queue} bytes cannot hold a frame of {frame}")
 
     @property
     def frame_bytes(self) -> int:
@@ -281,6 +282,21 @@ class Topology:
                 raise ValueError(
                     f"interface name {end.interface} exceeds {MAX_INTERFACE_NAME} bytes"
                 )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self._content)
+
+    @property
+    def _content(self) -> tuple[Any, ...]:
+        return self.kind, self.hosts, self.switches, self.links
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Leaves out what is cached: hashes of names differ from process to process."""
+        return type(self), self._content
 
     @cached_property
     def _ports(self) -> dict[str, dict[int, Link]]:

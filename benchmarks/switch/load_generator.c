@@ -51,21 +51,21 @@
 struct port {
 	const char *interface;
 	int fd;
-	uint8_t *frames; /* one a slot */
-	uint32_t *sums;	 /* what their UDP checksums add up but the tag, not folded */
+	uint8_t *frames; /* one frame for each slot */
+	uint32_t *sums;	 /* for each frame, the sum of what its UDP checksum covers except the tag, not folded */
 	struct iovec iov[3 * MAX_BURST];
 	struct mmsghdr messages[MAX_BURST];
 	struct {
 		struct virtio_net_hdr offload;
 		uint8_t lower[LOWER_HEADERS_BYTES];
-	} buffers[MAX_BURST]; /* what each begins with */
+	} buffers[MAX_BURST]; /* the header that each buffer begins with */
 };
 
 struct load {
 	struct port ports[MAX_PORTS];
 	uint32_t port_count, lanes, slots, window, frame_bytes;
-	uint32_t burst;	   /* chunks sent at a time; each is one packet a port */
-	uint32_t segments; /* packets of a buffer; 1: none */
+	uint32_t burst;	   /* chunks sent at a time; each is one packet for each port */
+	uint32_t segments; /* packets in a buffer; 1: no buffers are used */
 	uint64_t chunk, sent, lost, stalls, answered, before;
 	uint64_t drain_ns[MAX_DRAINS];
 	uint32_t drains;
@@ -175,7 +175,7 @@ static void open_port(struct load *load, uint32_t rank, const char *interface)
 			write_frame(load, rank, slot, port->frames + (size_t)slot * load->frame_bytes);
 }
 
-/* Frames that have arrived on all ports since the start. */
+/* Returns how many frames have arrived on all ports since the start. */
 static uint64_t count_answers(const struct load *load)
 {
 	char text[8192];
@@ -199,7 +199,7 @@ static uint64_t count_answers(const struct load *load)
 	return total - load->before;
 }
 
-/* The burst's frames as a message each. Returns how many messages. */
+/* Makes a message of each frame in the burst. Returns how many messages. */
 static unsigned int make_frames(const struct load *load, struct port *port)
 {
 	for (uint32_t i = 0; i < load->burst; i++) {
@@ -214,7 +214,7 @@ static unsigned int make_frames(const struct load *load, struct port *port)
 	return load->burst;
 }
 
-/* Headers of a buffer of so many of these frames: the checksum is left to who cuts it. */
+/* Writes the headers of a buffer of several frames. The checksums are left to whoever cuts it into packets. */
 static void begin_buffer(const struct load *load, struct port *port, uint32_t number, const uint8_t *frame,
 			 uint32_t count)
 {
@@ -237,7 +237,7 @@ static void begin_buffer(const struct load *load, struct port *port, uint32_t nu
 	};
 }
 
-/* The burst's frames in buffers of load->segments. Returns how many messages. */
+/* Puts the frames of the burst into buffers of load->segments each. Returns how many messages. */
 static unsigned int make_buffers(const struct load *load, struct port *port)
 {
 	struct iovec *part = port->iov;
@@ -283,7 +283,7 @@ static void send_burst(struct load *load)
 	load->sent += (uint64_t)load->burst * load->port_count;
 }
 
-/* Waits until at most limit packets are unanswered, or gives the missing answers up after a while. */
+/* Waits until at most limit packets are unanswered. Gives up on missing answers after a while. */
 static void wait_for_answers(struct load *load, uint64_t limit)
 {
 	uint64_t last_change = now_ns();

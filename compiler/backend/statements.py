@@ -297,7 +297,7 @@ class Statements:
         if self.scope.unit.copies > MAX_COPIES:
             self.scope.unit.copies = outer
             raise self.scope.unsupported(
-                statement, f"loops that take more than {MAX_COPIES} copies"
+                statement, f"loops that unroll to more than {MAX_COPIES} copies"
             )
         for part in parts:
             update = self.scope.unit.new_label()

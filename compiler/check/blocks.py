@@ -259,7 +259,10 @@ class BlockChecker:
         accepts = any("accept" in _target_names(states[name]) for name in reached)
         if ends and not accepts and "start" in states:
             self.context.warn(
-                node, "unreachable", f"parser '{node.name}' never accepts", "all its ways reject"
+                node,
+                "unreachable",
+                f"parser '{node.name}' never accepts",
+                "all its paths end in reject",
             )
         for state in node.states:
             if state.name not in reached and "start" in states:

@@ -60,7 +60,7 @@ class _Flow:
                     parameter,
                     "uninitialized-out-param",
                     f"out parameter '{missing}' may have no value when '{node.name}' ends",
-                    "assign to it on every way to the end",
+                    "assign to it on every path to the end",
                 )
 
     def warn(self, node: ast.Node, kind: str, message: str, hint: str = "") -> None:
@@ -135,7 +135,7 @@ class _Flow:
                 node,
                 "uninitialized-use",
                 f"'{shown}' may not have been given a value yet",
-                "assign to it on every way to here",
+                "assign to it on every path to here",
             )
 
     # ---- statements
@@ -147,7 +147,7 @@ class _Flow:
                     node,
                     "unreachable",
                     "this statement is never reached",
-                    "remove it, or what leaves before",
+                    "remove it, or the statement before it that always leaves",
                 )
                 return path
             path = self.statement(node, path)

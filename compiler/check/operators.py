@@ -61,7 +61,9 @@ class OperatorChecker:
         negative = node.operator == "-" and isinstance(value, int) and value > 0
         if negative and isinstance(type_, types.Bits) and not type_.signed:
             wrapped = self.context.program.const_value[node]
-            self.context.warn(node, "mismatch", f"-{value} is no {type_}; it becomes {wrapped}")
+            self.context.warn(
+                node, "mismatch", f"-{value} does not fit {type_}; it becomes {wrapped}"
+            )
         return type_
 
     # ---- binary

@@ -9,7 +9,7 @@ from agglab.compiler.check.calls import CallChecker
 from agglab.compiler.check.coerce import Coercion
 from agglab.compiler.check.context import Context, Frame, did_you_mean
 from agglab.compiler.check.entries import check_order
-from agglab.compiler.check.same import same_expression
+from agglab.compiler.check.equality import same_expression
 from agglab.compiler.check.typerefs import TypeResolver
 from agglab.compiler.typed import BoundArgument, TypedProgram, Value
 

@@ -10,7 +10,7 @@ struct aimd {
 	uint32_t most;
 	uint32_t left; /* answers until the round trip is over */
 	uint32_t marked;
-	uint32_t knows; /* this round trip met the queue that the last one told of */
+	uint32_t knows; /* this round trip met the queue that the last one already told of */
 	uint32_t halved;
 };
 

@@ -1,5 +1,5 @@
-/* An endpoint whose step per packet is in C, as whoever drives it without Python sees it: hosts/native_endpoint.py, which
- * mirrors it. Its rows 0 to pending_rows - 1 are those of its packets that wait, and other rows are sent once.
+/* What a caller in C needs to drive an endpoint whose step per packet is in C. Mirrored in hosts/native_endpoint.py.
+ * Rows 0 to pending_rows - 1 hold packets that wait for answers; the other rows are sent once.
  */
 #ifndef AGGLAB_ENDPOINT_H
 #define AGGLAB_ENDPOINT_H
@@ -19,11 +19,11 @@ struct endpoint {
 	const uint32_t *queue;
 	struct outbox outbox;
 	const struct recovery *recovery;
-	const uint32_t *disagreed; /* nonzero: the round cannot end */
+	const uint32_t *disagreed; /* nonzero: the workers disagree, and the round cannot end */
 	const uint8_t *pendings;   /* a struct pending for each row, followed by the packet's tag (uint32_t) */
 	uint64_t pending_stride;
 	uint64_t pending_rows;
-	/* Room for one datagram that came. */
+	/* Room for one datagram that has arrived. */
 	uint8_t *inbox;
 	uint64_t inbox_bytes;
 };

@@ -1,5 +1,5 @@
-/* How often a time was how long, log-linear as HdrHistogram's: each octave of nanoseconds has as many buckets, so that a
- * bucket is at most 1/32 of its times wide. Mirrored in hosts/histogram.py.
+/* A log-linear histogram of times, as HdrHistogram's: each octave of nanoseconds has 32 buckets, so the width of a
+ * bucket is at most 1/32 of the times in it. Mirrored in hosts/histogram.py.
  */
 #ifndef AGGLAB_HISTOGRAM_H
 #define AGGLAB_HISTOGRAM_H
@@ -7,14 +7,14 @@
 #include <stdint.h>
 
 #define HISTOGRAM_BITS 5 /* an octave has 2^5 buckets; times below 2^6 ns have one each */
-#define HISTOGRAM_LAST_NS ((INT64_C(1) << 37) - 1) /* 137 s; what is longer counts as this */
+#define HISTOGRAM_LAST_NS ((INT64_C(1) << 37) - 1) /* 137 s; longer times count as this */
 #define HISTOGRAM_BUCKETS ((37 - HISTOGRAM_BITS + 1) << HISTOGRAM_BITS)
 
 struct histogram {
 	uint32_t counts[HISTOGRAM_BUCKETS];
 };
 
-/* One more time; one below 0 counts as 0. */
+/* Counts a time; a negative one counts as 0. */
 static inline void histogram_add(struct histogram *h, int64_t time_ns)
 {
 	uint64_t time = time_ns < 0 ? 0 : time_ns > HISTOGRAM_LAST_NS ? HISTOGRAM_LAST_NS : time_ns;

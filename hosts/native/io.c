@@ -1,5 +1,5 @@
-/* Many datagrams per system call on one non-blocking UDP socket: what hosts/driver.py calls. The socket is connected, or
- * it has a list of peers: then each datagram goes to one of them, and one from anybody else is thrown away. */
+/* Many datagrams per system call on one non-blocking UDP socket: what hosts/driver.py calls. The socket is connected,
+ * or it has a list of peers: then each datagram goes to one of them, and one from anybody else is thrown away. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <netinet/in.h>
@@ -20,9 +20,9 @@
 #endif
 
 #define SEND_BATCH 256
-#define RUN_BYTES_MAX 65507 /* of one IPv4 datagram's payload */
+#define RUN_BYTES_MAX 65507 /* the longest payload of an IPv4 datagram */
 #define FULL_WAIT_MS 20
-#define ERRORS_MAX 16 /* read in one call */
+#define ERRORS_MAX 16 /* errors read in one call */
 #define NONE UINT32_MAX
 
 union segment_size {
@@ -47,9 +47,9 @@ struct io {
 	uint64_t network_errors;
 	uint64_t unsent;
 	uint32_t segments;	 /* most datagrams of one buffer; 1: each is sent by itself */
-	struct staging *staging; /* NULL: each is received by itself */
+	struct staging *staging; /* NULL: each datagram is received by itself */
 	struct mmsghdr send[SEND_BATCH];
-	uint32_t datagrams[SEND_BATCH]; /* of each message */
+	uint32_t datagrams[SEND_BATCH]; /* how many datagrams each message has */
 	union segment_size sizes[SEND_BATCH];
 	struct iovec frames[SEND_BATCH];
 };
@@ -66,7 +66,7 @@ void io_free(struct io *io)
 	free(io);
 }
 
-/* Room for the addresses of senders. Returns 0 without memory. */
+/* Makes room for the addresses of senders. Returns 0 without memory. */
 static int set_peers(struct io *io, const uint32_t *addresses, const uint16_t *ports, uint32_t count)
 {
 	if (!count)
@@ -86,9 +86,10 @@ static int set_peers(struct io *io, const uint32_t *addresses, const uint16_t *p
 	return 1;
 }
 
-/* Datagrams are received into rows, row_bytes apart; lengths takes their lengths, senders the indices of who sent them.
- * addresses, ports: of peer_count peers, in the order of the network; none if the socket is connected. segments: how many
- * datagrams may cross the kernel as one buffer, 1 for none. NULL: no memory. */
+/* Datagrams are received into rows, row_bytes apart; their lengths go to `lengths`, and the indices of their senders to
+ * `senders`. addresses, ports: those of peer_count peers, in network byte order; peer_count is 0 if the socket is
+ * connected. segments: how many datagrams may cross the kernel as one buffer; 1: each crosses alone. Returns NULL
+ * without memory. */
 struct io *io_new(int fd, uint8_t *rows, uint64_t row_bytes, uint32_t *lengths, uint32_t *senders, uint32_t capacity,
 		  const uint32_t *addresses, const uint16_t *ports, uint32_t peer_count, uint32_t segments)
 {
@@ -181,7 +182,7 @@ static uint32_t take_datagrams(struct io *io, uint32_t row)
 			io->unknown_senders++;
 			continue;
 		}
-		/* One that is too long stays recognisable. */
+		/* A datagram that is too long stays recognisable by its length. */
 		io->lengths[row] = datagram.length < io->row_bytes ? datagram.length : (uint32_t)io->row_bytes;
 		memcpy(io->row_memory + row * io->row_bytes, datagram.data, io->lengths[row]);
 		io->senders[row++] = peer;
@@ -212,7 +213,7 @@ static int receive_buffers(struct io *io)
 	return (int)rows;
 }
 
-/* An error that waits comes up instead of datagrams; reading it clears it. */
+/* A pending error is reported instead of datagrams; reading it clears it. */
 static int receive_single(struct io *io)
 {
 	for (int errors = 0; errors < ERRORS_MAX; errors++) {
@@ -270,8 +271,9 @@ static void count_unsent(struct io *io, uint32_t first, uint32_t end)
 		io->unsent += io->datagrams[i];
 }
 
-/* An error about an earlier datagram comes up once, in place of sending this one, which is therefore tried again; an
- * error of its own comes up again. A buffer whose datagrams this path does not take is the last one. */
+/* The kernel reports an error about an earlier datagram once, instead of sending this one; so this one is tried again,
+ * and an error about itself is reported again. If the path refuses a buffer of several datagrams, no further one is
+ * tried. */
 static int send_some(struct io *io, uint32_t count)
 {
 	uint32_t done = 0, failed = NONE;
@@ -317,7 +319,7 @@ static uint32_t peer_column(const struct outbox *outbox, uint32_t row)
 	return column(outbox->peers, outbox->peer_stride, row);
 }
 
-/* How many of the first datagrams go as one buffer: to one peer, of equal length but for the last. */
+/* How many of the first datagrams can go as one buffer: all go to one peer and, but for the last, have equal lengths. */
 static uint32_t run_of(const struct io *io, const struct outbox *outbox, const uint32_t *queue,
 		       const struct iovec *frames, uint32_t count)
 {

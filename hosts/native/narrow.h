@@ -1,6 +1,6 @@
-/* Integers of few bits, two in a unit of twice as many bits, as p4/include/narrow.p4 takes them: docs/numbers.md, "Fewer
- * bits on the wire". On the wire an integer is larger by its zero, 2^(bits - 1), so that all are above 0. A sum is a unit
- * of its own, big endian. */
+/* Narrow integers, as p4/include/narrow.p4 takes them: a unit of twice as many bits holds two (docs/numbers.md, "Fewer
+ * bits on the wire"). On the wire 2^(bits - 1) is added to each integer, so that all are above 0. A sum has a unit of
+ * its own, big endian. */
 #ifndef AGGLAB_NARROW_H
 #define AGGLAB_NARROW_H
 
@@ -39,8 +39,8 @@ static inline uint32_t narrow_unit(const uint8_t *units, uint64_t index, uint32_
 	return unit;
 }
 
-/* Packs one group, of integers in the wire's order: those of its first half, each in the upper half of a unit, with
- * those of its second half in the lower halves. Of the group's values, those from count on are missing, and add nothing to a sum. */
+/* Packs one group of integers: those of its first half go to the upper halves of the units, those of its second half to
+ * the lower halves. Values from `count` on are missing, and add nothing to a sum. */
 static inline void narrow_pack(const uint32_t *integers, uint64_t count, uint64_t values, uint32_t bits, uint8_t *units)
 {
 	uint64_t half = values / 2;
@@ -53,7 +53,7 @@ static inline void narrow_pack(const uint32_t *integers, uint64_t count, uint64_
 	}
 }
 
-/* Reads sums of as many integers as there are workers. */
+/* Reads sums, each of one integer from every worker. */
 static inline void narrow_sums(const uint8_t *units, uint64_t first, uint64_t count, uint32_t bits, uint32_t workers,
 			       uint32_t *sums)
 {

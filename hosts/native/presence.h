@@ -1,5 +1,5 @@
-/* Sums that may lack workers (docs/partial-sums.md). A packet of version 2 says after its header whose contributions are
- * in it, one bit a worker. */
+/* Sums that may lack workers (docs/partial-sums.md). A packet of version 2 says after its header whose contributions
+ * are in it, one bit per worker. */
 #ifndef AGGLAB_PRESENCE_H
 #define AGGLAB_PRESENCE_H
 
@@ -11,10 +11,10 @@
 #include "wire.h"
 
 struct presence {
-	uint64_t *of_chunks; /* who is in each chunk's sum; of packets of version 2 alone */
-	uint64_t partial;    /* sums that lacked somebody */
+	uint64_t *of_chunks; /* who is in each chunk's sum; only packets of version 2 have this */
+	uint64_t partial;    /* sums that lacked a worker */
 	uint64_t absent;     /* how many workers they lacked */
-	uint64_t skipped;    /* contributions that were not sent, as the sum was there before */
+	uint64_t skipped;    /* contributions that were not sent, because the sum came first */
 	uint64_t ahead;      /* sums of chunks for which it was not yet this worker's turn */
 };
 
@@ -40,7 +40,7 @@ static inline void presence_take(struct presence *p, uint32_t chunk, uint64_t wo
 	p->absent += all - count;
 }
 
-/* Sums of `count` of `all` workers as floats, as large as if the mean of the missing workers were that of the others. */
+/* Turns sums of `count` of `all` workers into floats, scaled as if the missing workers had the mean of the others. */
 static inline void dequantise_partial(const uint32_t *restrict sums, uint64_t length, uint8_t exponent,
 				      uint32_t value_bits, uint32_t count, uint32_t all, float *restrict out)
 {

@@ -71,7 +71,7 @@ static inline uint32_t quantise_one(float value, double scale, double limit)
 	return (uint32_t)bits;
 }
 
-/* A chunk whose exponent says that somebody holds Inf or NaN becomes zeros. */
+/* Quantises a chunk. It becomes zeros if the exponent says that a worker holds Inf or NaN. */
 static inline void quantise(const float *restrict values, uint64_t count, uint8_t exponent, uint32_t value_bits,
 			    uint32_t *restrict out, int to_wire)
 {
@@ -89,12 +89,12 @@ static inline void quantise(const float *restrict values, uint64_t count, uint8_
 	}
 }
 
-/* How a job's floats become integers where not each chunk's own exponent decides alone: docs/numbers.md. */
+/* How a job's floats become integers if its settings change the default, an exponent for each chunk: docs/numbers.md. */
 struct fixed_point {
-	uint64_t noise_key; /* of stochastic rounding; 0: to the nearest integer */
-	uint64_t clipped;   /* values that were cut to the largest integer */
-	uint64_t vanished;  /* values that became 0 and were not */
-	uint32_t exponent;  /* of every chunk; 0: the chunk's own */
+	uint64_t noise_key; /* key of stochastic rounding; 0: values are rounded to the nearest integer */
+	uint64_t clipped;   /* values that were clipped to the largest integer */
+	uint64_t vanished;  /* values other than 0 that became 0 */
+	uint32_t exponent;  /* the exponent of every chunk; 0: each chunk has its own */
 	uint32_t in_use;
 };
 
@@ -106,7 +106,7 @@ static inline uint64_t mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* From 0 to just below 1, by the value's place in the tensor and its bits. */
+/* A number from 0 to just below 1 that depends on the value's bits and its place in the tensor. */
 static inline double noise(uint64_t key, uint64_t index, float value)
 {
 	uint32_t bits;
@@ -122,8 +122,9 @@ static inline int64_t round_down(double value)
 	return whole - ((double)whole > value);
 }
 
-/* The same in the wire's order, counted. first: the index of values[0] in the tensor. A double holds all that a float
- * and a power of two make; what is far beyond the limit is cut before it becomes an integer. */
+/* Quantises into big endian integers, and counts what is lost. first: the index of values[0] in the tensor. A double
+ * holds every product of a float and a power of two exactly; products beyond the limit are cut before they become
+ * integers. */
 static inline void quantise_fixed(struct fixed_point *own, const float *values, uint64_t first, uint64_t count,
 				  uint8_t exponent, uint32_t value_bits, uint32_t *out)
 {

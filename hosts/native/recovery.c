@@ -2,15 +2,16 @@
 #include "recovery.h"
 
 #define MAX_BACKOFF 4
-/* How many packets are sent again after a silence. If nothing was lost, because somebody else is late, more
- * would only be in the way; if all was lost, the packets that follow these overtake the others. */
+/* How many packets are sent again after a silence. If another worker is late and nothing was lost, more packets would
+ * only fill the links. If everything was lost, answers to these few mark the others as overtaken. */
 #define PROBES 8
-/* Single packets that are sent again after 1/32, 1/16, ... 1/2 of the first timeout, where losses make that worth it. */
-#define FEELERS 5
+/* How many loss probes, single packets, are sent again after 1/32, 1/16, ... 1/2 of the first timeout, if packets have
+ * been lost. */
+#define LOSS_PROBES 5
 /* A loss makes the worker forget 1 / 2^4 of how late answers have been; RFC 8985 forgets it after 16 losses. */
 #define FORGET_LATE 4
-/* A question follows the first transmission after 1 + 1 / 2^3 of the time that the answer takes, as the peer may have
- * heard of it later than this one sent it; and each of them the one before after twice as long. */
+/* A packet is sent again to ask for the answer after 1 + 1 / 2^3 of the time that the peer needs, since the peer may
+ * have learnt of the matter later than this host sent the packet. Each further wait is twice as long. */
 #define ASK_LATER 3
 #define ASK_BACKOFF_MAX 4
 
@@ -70,13 +71,13 @@ static void take_lateness(struct recovery *r, int64_t late_ns)
 		r->late_ns = late_ns;
 }
 
-/* Something that was sent later has been answered. */
+/* Returns whether a later transmission has been answered. */
 static int overtaken(const struct recovery *r, uint64_t order)
 {
 	return order < r->answered_order;
 }
 
-/* What small packets told of the round trip is forgotten when a larger one was answered, and theirs then is not asked. */
+/* When a larger packet has been answered, the round trip of smaller ones is forgotten and no longer measured. */
 static int64_t measured(struct recovery *r, const struct pending *p, int64_t rtt_ns)
 {
 	if (p->weight < r->weight)
@@ -87,7 +88,7 @@ static int64_t measured(struct recovery *r, const struct pending *p, int64_t rtt
 	return rtt_ns;
 }
 
-/* Where the answer says which attempt it answers, that tells the transmission; otherwise it is at least the first. */
+/* If the answer names the attempt, the transmission is known; otherwise it was the first one or a later one. */
 int64_t recovery_answered(struct recovery *r, struct pending *p, int attempt, int64_t now_ns)
 {
 	int last = attempt == p->attempt;
@@ -98,9 +99,9 @@ int64_t recovery_answered(struct recovery *r, struct pending *p, int attempt, in
 	r->progress_ns = now_ns;
 	histogram_add(&r->latencies, now_ns - p->first_sent_ns);
 	r->backoff = 0;
-	r->feelers = 0;
+	r->loss_probes = 0;
 	if (overtaken(r, order)) {
-		/* If it answers what everybody sent first, nothing was lost: it was late. */
+		/* The answer to the first attempt came after all: nothing was lost, the answer was late. */
 		if (r->sampled && !attempt)
 			take_lateness(r, now_ns - p->first_sent_ns - r->srtt_ns);
 		return -1;
@@ -122,15 +123,16 @@ int64_t recovery_skipped(struct recovery *r, struct pending *p, int64_t now_ns)
 	return -1;
 }
 
-/* Whether round trips of packets like this one are known. */
+/* Returns whether round trips of packets of this weight are known. */
 static int is_measured(const struct recovery *r, const struct pending *p)
 {
 	return r->sampled && p->weight <= r->weight;
 }
 
-/* How long an overtaken packet's answer may take: as long as others' take, and what queues and a path that changes the
- * order make of that, as in RFC 8985, section 7. Never more than twice as long, or losses that hold all up would
- * measure as deviation and slow their own repair down. What smaller packets took says nothing of a larger one. */
+/* How long an overtaken packet's answer may take: a round trip, and an allowance for queues and for paths that reorder,
+ * as in RFC 8985, section 7. The allowance is at most another round trip: otherwise delays that losses cause would
+ * count as deviation, and slow the repair of these losses down. The round trips of smaller packets say nothing about a
+ * larger one. */
 static int64_t gap_ns(const struct recovery *r, const struct pending *p)
 {
 	int64_t margin = within(r->srtt_ns / 4, 4 * r->rttvar_ns, r->srtt_ns);
@@ -139,9 +141,9 @@ static int64_t gap_ns(const struct recovery *r, const struct pending *p)
 	return is_measured(r, p) ? within(r->min_gap_ns, r->srtt_ns + margin, r->max_rto_ns) : r->rto_ns;
 }
 
-/* Answers come in the order of sending unless something was lost. So an overtaken packet has a timeout of its own;
- * any other one is due only after a silence, and only silence makes a timeout longer: as long as answers come the
- * path is not overloaded. Where nothing was ever lost, silence means that somebody is late. */
+/* Answers come in the order of sending unless something was lost. So an overtaken packet has a timeout of its own. Any
+ * other packet is due only after a silence. Only silences lengthen the timeout, because the path is not overloaded
+ * while answers come. If no packet was ever lost, a silence means that another worker is late. */
 static int64_t due_ns(const struct recovery *r, const struct pending *p)
 {
 	int64_t since = p->sent_ns, timeout = gap_ns(r, p);
@@ -154,7 +156,7 @@ static int64_t due_ns(const struct recovery *r, const struct pending *p)
 	return since + (timeout < r->max_rto_ns ? timeout : r->max_rto_ns);
 }
 
-/* When to ask a peer that answers whoever asks after a time. What has no weight is not answered so. */
+/* When to ask a peer that answers repeated requests after a time. It does not answer packets of weight 0 like this. */
 static int64_t ask_due_ns(const struct recovery *r, const struct pending *p)
 {
 	int64_t first = p->first_sent_ns + r->ask_ns + (r->ask_ns >> ASK_LATER);
@@ -165,16 +167,16 @@ static int64_t ask_due_ns(const struct recovery *r, const struct pending *p)
 	return p->sent_ns < first ? first : p->sent_ns + (next < r->max_rto_ns ? next : r->max_rto_ns);
 }
 
-/* When a packet is sent again as a feeler: one that is larger than all that have been answered, where some of those were
- * lost. How long its answer takes is not known, and the timeout of silence has to be long, as others may be late; but one
- * answer is enough to make all that were sent before it overtaken. */
-static int64_t feeler_ns(const struct recovery *r, const struct pending *p)
+/* When a packet is sent again as a loss probe. It is larger than all that have been answered, so nobody knows how long
+ * its answer takes, and packets have been lost before. The timeout after a silence has to be long, since other workers
+ * may be late. But a single answer is enough to mark everything that was sent before as overtaken. */
+static int64_t loss_probe_ns(const struct recovery *r, const struct pending *p)
 {
 	int64_t since = p->first_sent_ns > r->progress_ns ? p->first_sent_ns : r->progress_ns;
 
-	if (!r->lossy || is_measured(r, p) || r->feelers == FEELERS)
+	if (!r->lossy || is_measured(r, p) || r->loss_probes == LOSS_PROBES)
 		return INT64_MAX;
-	return since + (r->initial_rto_ns >> (FEELERS - r->feelers));
+	return since + (r->initial_rto_ns >> (LOSS_PROBES - r->loss_probes));
 }
 
 static void retransmit(struct recovery *r, struct pending *p, int64_t now_ns)
@@ -182,6 +184,16 @@ static void retransmit(struct recovery *r, struct pending *p, int64_t now_ns)
 	r->retransmitted++;
 	p->attempt += p->attempt < UINT8_MAX;
 	transmit(r, p, now_ns);
+}
+
+int64_t recovery_latest_progress_ns(const struct recovery *recoveries, uint32_t count)
+{
+	int64_t latest = recoveries[0].progress_ns;
+
+	for (uint32_t i = 1; i < count; i++)
+		if (recoveries[i].progress_ns > latest)
+			latest = recoveries[i].progress_ns;
+	return latest;
 }
 
 int recovery_gives_up(struct recovery *r, int64_t since_ns, int64_t now_ns)
@@ -195,7 +207,7 @@ static struct pending *at(struct pending *first, uint64_t stride, uint32_t index
 	return (struct pending *)((uint8_t *)first + index * stride);
 }
 
-/* The first packet that waits; count if none does. */
+/* Returns the index of the first waiting packet; count if there is none. */
 static uint32_t first_waiting(struct pending *first, uint64_t stride, uint32_t count)
 {
 	uint32_t index = 0;
@@ -205,31 +217,62 @@ static uint32_t first_waiting(struct pending *first, uint64_t stride, uint32_t c
 	return index;
 }
 
-/* Sends a feeler if it is due. Returns how many packets that are, 0 or 1. */
-static uint32_t feel(struct recovery *r, struct pending *p, int64_t now_ns)
+/* Sends a loss probe if one is due. Returns the number of packets sent, 0 or 1. */
+static uint32_t send_loss_probe(struct recovery *r, struct pending *p, int64_t now_ns)
 {
-	if (feeler_ns(r, p) > now_ns)
+	if (loss_probe_ns(r, p) > now_ns)
 		return 0;
-	r->feelers++;
+	r->loss_probes++;
 	r->timeouts++;
 	retransmit(r, p, now_ns);
 	return 1;
 }
 
+/* When the packet is sent again at the soonest, unless as a loss probe. */
+static int64_t soonest_ns(const struct recovery *r, const struct pending *p)
+{
+	int64_t due = due_ns(r, p), ask = ask_due_ns(r, p);
+
+	return due < ask ? due : ask;
+}
+
+/* The soonest of all packets that wait; now where one became due while others were sent again, as the first gap makes a
+ * silence shorter. */
+static int64_t soonest_of_all(const struct recovery *r, struct pending *first, uint64_t stride, uint32_t count,
+			      int64_t now_ns)
+{
+	int64_t soonest = INT64_MAX;
+
+	for (uint32_t index = 0; index < count; index++) {
+		const struct pending *p = at(first, stride, index);
+
+		if (p->waiting == SENT)
+			soonest = within(now_ns, soonest_ns(r, p), soonest);
+	}
+	return soonest;
+}
+
 uint32_t recovery_repeat(struct recovery *r, struct pending *first, uint64_t stride, uint32_t count, int64_t now_ns,
 			 uint32_t *queue)
 {
-	uint32_t queued = 0, feeler = first_waiting(first, stride, count);
+	uint32_t queued = 0, probe = first_waiting(first, stride, count);
+	int64_t soonest = INT64_MAX;
 	int probes = 0;
 
-	if (feeler < count && feel(r, at(first, stride, feeler), now_ns))
-		queue[queued++] = feeler;
+	if (probe < count && send_loss_probe(r, at(first, stride, probe), now_ns))
+		queue[queued++] = probe;
 
 	for (uint32_t index = 0; index < count; index++) {
 		struct pending *p = at(first, stride, index);
+		int64_t due;
 
-		if (p->waiting != SENT || (due_ns(r, p) > now_ns && ask_due_ns(r, p) > now_ns))
+		if (p->waiting != SENT)
 			continue;
+		due = soonest_ns(r, p);
+		if (due > now_ns) {
+			soonest = due < soonest ? due : soonest;
+			continue;
+		}
 		if (ask_due_ns(r, p) <= now_ns)
 			r->asked++;
 		else if (overtaken(r, p->order))
@@ -244,19 +287,11 @@ uint32_t recovery_repeat(struct recovery *r, struct pending *first, uint64_t str
 		r->probe_ns = now_ns;
 		r->backoff += r->backoff < MAX_BACKOFF;
 	}
-	for (uint32_t index = 0; index < count; index++) {
-		struct pending *p = at(first, stride, index);
-		int64_t due;
-
-		if (p->waiting != SENT)
-			continue;
-		/* What became due while this looked, as the first gap makes a silence shorter, is due now. */
-		due = ask_due_ns(r, p);
-		due = within(now_ns, due_ns(r, p) < due ? due_ns(r, p) : due, INT64_MAX);
-		if (index == feeler)
-			due = within(now_ns, feeler_ns(r, p), due);
-		r->deadline_ns = due < r->deadline_ns ? due : r->deadline_ns;
-	}
+	if (queued)
+		soonest = soonest_of_all(r, first, stride, count, now_ns);
+	if (probe < count)
+		soonest = within(now_ns, loss_probe_ns(r, at(first, stride, probe)), soonest);
+	r->deadline_ns = soonest < r->deadline_ns ? soonest : r->deadline_ns;
 	return queued;
 }
 

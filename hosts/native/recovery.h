@@ -1,8 +1,8 @@
 /* Loss recovery, the same for all systems: when a packet that waits for an answer is sent again, and when to give up.
  * docs/hosts.md, "When a packet is taken for lost", says why.
  *
- * Knows neither packets nor peers: a system has a struct pending for each packet that can wait at once, tells when it was
- * sent and answered, and asks which are due. Both structures are mirrored in hosts/recovery.py.
+ * Knows neither packets nor peers: a system has a struct pending for each packet that can wait at once, tells when it
+ * was sent and answered, and asks which are due. Both structures are mirrored in hosts/recovery.py.
  */
 #ifndef AGGLAB_RECOVERY_H
 #define AGGLAB_RECOVERY_H
@@ -19,11 +19,11 @@ enum { ANSWERED, QUEUED, SENT }; /* pending.waiting */
 struct pending {
 	int64_t sent_ns;       /* last transmission */
 	int64_t first_sent_ns; /* first transmission */
-	uint64_t order;        /* position of the last transmission among all */
-	uint64_t first_order;  /* of the first transmission */
+	uint64_t order;        /* number of the last transmission, counting all transmissions */
+	uint64_t first_order;  /* number of the first transmission */
 	uint16_t attempt;      /* how often it was sent again, at most 255: as in its datagram */
-	uint8_t waiting;       /* for an answer; as long as it is QUEUED there cannot be one */
-	uint8_t weight;        /* set by its owner: a larger number where answers take longer, as packets are larger */
+	uint8_t waiting;       /* state of the wait; there cannot be an answer while it is QUEUED */
+	uint8_t weight;        /* set by the owner: larger for larger packets, whose answers take longer */
 	uint8_t spare[4];
 };
 
@@ -32,58 +32,63 @@ struct recovery {
 	int64_t min_rto_ns;
 	int64_t min_gap_ns;
 	int64_t max_rto_ns;
-	int64_t slack_ns; /* least allowance above the smoothed round trip: answers are gathered */
+	int64_t slack_ns; /* smallest allowance above the smoothed round trip, since answers are received in batches */
 	int64_t give_up_ns;
-	int64_t hold_ns; /* for how long a peer may hold an answer back on purpose */
-	int64_t ask_ns;  /* after how long a peer gives an answer when it is asked again; 0: never because of that */
+	int64_t hold_ns; /* how long a peer may delay an answer on purpose */
+	int64_t ask_ns;  /* after this time a peer answers a repeated request; 0: it does not */
 
 	int64_t srtt_ns;
 	int64_t rttvar_ns;
 	int64_t rto_ns;
-	int64_t late_ns;     /* how much later than usual answers come that were overtaken without a loss */
+	int64_t late_ns;     /* how late overtaken answers have been that were not lost */
 	int64_t progress_ns; /* when the last awaited answer came */
 	int64_t probe_ns;    /* when packets were last sent again after a silence */
 	int64_t deadline_ns; /* when there is something to do even without an answer */
 	uint64_t next_order;
 	uint64_t answered_order; /* the latest transmission known to be answered */
 
-	uint32_t in_flight; /* packets that wait */
+	uint32_t in_flight; /* packets that wait for an answer */
 	uint32_t sampled;   /* a round trip has been measured */
 	uint32_t lossy;     /* answers have left gaps */
-	uint32_t backoff;   /* the timeout of silence is doubled so many times */
-	uint32_t weight;    /* the largest of a packet whose round trip is known; it is that of such packets */
-	uint32_t feelers;   /* sent since the last answer */
+	uint32_t backoff;   /* how often the timeout after a silence has been doubled */
+	uint32_t weight;    /* the largest weight of an answered packet; the round trip is that of such packets */
+	uint32_t loss_probes; /* loss probes sent since the last answer */
 
 	uint64_t retransmitted;
-	uint64_t timeouts; /* those of them that followed a silence */
-	uint64_t asked;    /* those of them that asked for an answer after ask_ns */
+	uint64_t timeouts; /* retransmissions after a silence */
+	uint64_t asked;    /* retransmissions that asked for an answer after ask_ns */
 	struct histogram latencies; /* from first transmissions to answers */
 };
 
-/* A round begins: nothing waits. What was learnt about the path stays. */
+/* Begins a round: no packet waits. What was learnt about the path is kept. */
 void recovery_begin(struct recovery *r, int64_t now_ns);
 
-/* The packet is laid out, and will wait. */
+/* Called when the packet is laid out: it will wait for an answer. */
 void recovery_prepare(struct recovery *r, struct pending *p);
 
-/* The packet is sent for the first time. */
+/* Called when the packet is sent for the first time. */
 void recovery_send(struct recovery *r, struct pending *p, int64_t now_ns);
 
-/* Ends the wait. attempt: that of the transmission that was answered, or UNKNOWN_ATTEMPT. Returns the round trip, or -1
- * if it is not known. */
+/* Ends the wait. attempt: the attempt that was answered, or UNKNOWN_ATTEMPT. Returns the round trip, or -1 if it is not
+ * known. */
 int64_t recovery_answered(struct recovery *r, struct pending *p, int attempt, int64_t now_ns);
 
-/* Ends the wait of a packet that was never sent, as its answer is here. Returns -1: the round trip is not known. */
+/* Ends the wait of a packet that was never sent, because its answer is here. Returns -1: the round trip is not known. */
 int64_t recovery_skipped(struct recovery *r, struct pending *p, int64_t now_ns);
 
-/* A measured round trip; one a batch, as answers that were gathered share their arrival time. */
+/* Takes a measured round trip. Called once per batch, since answers that were received together share their arrival
+ * time. */
 void recovery_sample(struct recovery *r, int64_t rtt_ns);
 
-/* Whether to give up now, since_ns being when something was last heard; otherwise deadline_ns becomes the time to. */
+/* Returns when an awaited answer last came from any peer, given the `count` recoveries for all peers: one slow peer is
+ * no reason to give up while others answer. */
+int64_t recovery_latest_progress_ns(const struct recovery *recoveries, uint32_t count);
+
+/* Returns whether to give up now. since_ns: when something was last heard. If not, deadline_ns is set to when to. */
 int recovery_gives_up(struct recovery *r, int64_t since_ns, int64_t now_ns);
 
-/* Looks through count packets, stride bytes apart. Those to be sent again now are counted as sent and their indices
- * written to queue; deadline_ns becomes earlier where another is due. Returns how many. */
+/* Looks through count packets, stride bytes apart. Counts those that are due as sent again, and writes their indices to
+ * queue. Moves deadline_ns forward if another packet is due before it. Returns how many are due. */
 uint32_t recovery_repeat(struct recovery *r, struct pending *first, uint64_t stride, uint32_t count, int64_t now_ns,
 			 uint32_t *queue);
 

@@ -1,5 +1,5 @@
-/* The shape of a round, what a worker reduces: docs/protocol.md. An OPENING carries the smallest and the largest of those
- * that the switch knows. */
+/* The shape of a round says what a worker reduces (docs/protocol.md). An OPENING carries the smallest and the largest
+ * of the shapes that the switch knows. */
 #ifndef AGGLAB_SHAPES_H
 #define AGGLAB_SHAPES_H
 
@@ -9,13 +9,13 @@
 #include "wire.h"
 
 struct shapes {
-	uint8_t own[WIRE_SHAPE_BYTES];      /* as on the wire */
-	uint8_t smallest[WIRE_SHAPE_BYTES]; /* of all workers', where they disagreed */
+	uint8_t own[WIRE_SHAPE_BYTES];      /* the worker's own shape, as on the wire */
+	uint8_t smallest[WIRE_SHAPE_BYTES]; /* the smallest of all workers' shapes, if they disagreed */
 	uint8_t largest[WIRE_SHAPE_BYTES];
 	uint32_t disagreed;
 };
 
-/* A worker's own shape is both the smallest and the largest it knows. Returns the length. */
+/* Writes the worker's own shape as both the smallest and the largest. Returns the length. */
 static inline uint32_t shapes_put(const struct shapes *s, uint8_t *body)
 {
 	memcpy(body, s->own, WIRE_SHAPE_BYTES);
@@ -30,7 +30,7 @@ static inline int shapes_agree(const struct shapes *s, const uint8_t *body)
 	       !memcmp(body + WIRE_SHAPE_BYTES, s->own, WIRE_SHAPE_BYTES);
 }
 
-/* The same. If they do not, the round has no result. */
+/* Returns whether all workers reduce what this one does, and keeps the shapes. If not, the round has no result. */
 static inline int shapes_take(struct shapes *s, const uint8_t *body)
 {
 	if (shapes_agree(s, body))

@@ -24,7 +24,7 @@ union segment_size {
 struct staging {
 	int fd;
 	uint32_t count, next; /* buffers received, the one in work */
-	uint32_t offset;      /* of its next datagram */
+	uint32_t offset;      /* where its next datagram begins */
 	uint8_t *memory;
 	struct mmsghdr messages[BUFFERS];
 	struct iovec buffers[BUFFERS];
@@ -82,7 +82,7 @@ int staging_receive(struct staging *staging)
 	return count < 0 ? -errno : count;
 }
 
-/* Of the buffer's datagrams, all but the last, which may be shorter. */
+/* The length of each datagram in the buffer; the last may be shorter. */
 static uint32_t segment_bytes(struct mmsghdr *message)
 {
 	struct cmsghdr *said = CMSG_FIRSTHDR(&message->msg_hdr);

@@ -14,15 +14,15 @@ struct datagram {
 	const struct sockaddr_in *source;
 };
 
-/* For a socket; NULL: no memory, or a kernel without UDP_GRO. */
+/* Prepares to receive from a socket. Returns NULL without memory, or if the kernel has no UDP_GRO. */
 struct staging *staging_new(int fd);
 void staging_free(struct staging *staging);
 
-/* Takes what the socket has, when all that came before has been taken. Returns how many buffers, or a negative errno. */
+/* Receives what the socket has; everything before must have been taken. Returns how many buffers, or a negative errno. */
 int staging_receive(struct staging *staging);
 /* The most that one staging_receive returns. */
 int staging_capacity(void);
-/* The next datagram, in order; 0: there is none. */
+/* Gives the next datagram, in order of arrival. Returns 0 if there is none. */
 int staging_take(struct staging *staging, struct datagram *datagram);
 int staging_empty(const struct staging *staging);
 

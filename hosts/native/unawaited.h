@@ -8,13 +8,13 @@
 
 /* Answers that changed nothing. */
 struct unawaited {
-	uint64_t duplicates; /* of the answer that was taken last */
-	uint64_t late;       /* to packets before that */
-	uint64_t malformed;  /* to nothing that was ever sent */
+	uint64_t duplicates; /* copies of the answer that was taken last */
+	uint64_t late;       /* answers to earlier packets */
+	uint64_t malformed;  /* answers to packets that were never sent */
 };
 
-/* Returns whether a well-formed answer with this tag is the one that p waits for, and counts it if not. fits: whether it
- * answers what p's packet asked. Tags compare modulo 2^32. */
+/* Returns whether a well-formed answer with this tag is the one that p waits for, and counts it if not. fits: whether
+ * it answers what p's packet asked. Tags compare modulo 2^32. */
 static inline int is_awaited(struct unawaited *counts, const struct pending *p, uint32_t own_tag, uint32_t tag, int fits)
 {
 	int32_t ahead = (int32_t)(tag - own_tag);

@@ -26,7 +26,7 @@ static int is_halves(uint32_t kind)
 	return kind == WIRE_HALF || kind == WIRE_BFLOAT;
 }
 
-/* A lane holds two floats of 16 bits, one or more sums of narrow integers, one value of any other type. */
+/* A lane holds two floats of 16 bits, one or more sums of narrow integers, or one value of any other type. */
 static uint64_t values_per_chunk(const struct worker *w)
 {
 	if (narrow_bits(w->kind))
@@ -57,7 +57,7 @@ static uint8_t own_exponent(const struct worker *w, uint64_t chunk)
 	return w->fixed_point.exponent && largest != EXPONENT_NOT_FINITE ? (uint8_t)w->fixed_point.exponent : largest;
 }
 
-/* To or from the wire, which takes the bytes of each other's order. */
+/* Converts floats of 16 bits to or from big endian: both directions swap the bytes. */
 static void turn_halves(const uint16_t *restrict from, uint64_t count, uint16_t *restrict to)
 {
 	for (uint64_t i = 0; i < count; i++)
@@ -123,8 +123,8 @@ static uint8_t exponent_of_slot(const struct worker *w, uint64_t chunk)
 	return largest;
 }
 
-/* "The agreed exponent of chunk c travels one window ahead, in the packet of chunk c - W." Where a sum may lack workers,
- * it travels in the OPENING, which lacks nobody, and all chunks of the slot have the same. */
+/* "The agreed exponent of chunk c travels one window ahead, in the packet of chunk c - W." If sums may lack workers, it
+ * travels in the OPENING, which never lacks a worker, and all chunks of the slot have the same exponent. */
 static uint8_t exponent_to_announce(const struct worker *w, const struct slot *slot)
 {
 	if (!is_scaled(w))
@@ -215,7 +215,8 @@ static void take_values(struct worker *w, const struct slot *slot, const uint8_t
 	} else if (w->kind == WIRE_INT32) {
 		copy_in_wire_order(payload, count, (uint32_t *)w->out + first);
 	} else if (exponent == EXPONENT_NOT_FINITE) {
-		/* Out, which may be the input, keeps what the caller has to be told about. */
+		/* Without a usable exponent, out keeps its contents (which may be the input): the caller is told about
+		 * them. */
 	} else if (may_lack(w)) {
 		dequantise_partial(payload, count, exponent, w->value_bits,
 				   presence_count(w->presence.of_chunks[slot->chunk]), w->workers,
@@ -228,7 +229,7 @@ static void take_values(struct worker *w, const struct slot *slot, const uint8_t
 	w->chunks_done++;
 }
 
-/* What follows on the slot once its packet has been answered. Returns 0 when nothing does. */
+/* Prepares the slot's next packet after an answer. Returns 0 if there is none. */
 static int advance(struct worker *w, struct slot *slot, uint8_t exponent)
 {
 	if (may_lack(w) && slot->kind != WIRE_OPENING)
@@ -261,7 +262,7 @@ static uint8_t kind_of_answer(uint8_t kind)
 	return (narrow_bits(kind) ? WIRE_SCALED : kind) | WIRE_RESULT;
 }
 
-/* Takes a packet that is not sent yet off the queue: the sum for which it would be is here. */
+/* Takes a packet off the queue that has not been sent: the sum that it would contribute to is here already. */
 static void skip(struct worker *w, struct slot *slot)
 {
 	uint32_t index = (uint32_t)(slot - w->slots), kept = 0;
@@ -273,7 +274,7 @@ static void skip(struct worker *w, struct slot *slot)
 	w->presence.skipped++;
 }
 
-/* The same where sums may lack workers, and come before the worker's own contribution. */
+/* The same for sums that may lack workers: such a sum can come before the worker's own contribution. */
 static struct slot *awaiting_partial(struct worker *w, const struct wire_header *header, const uint8_t *datagram)
 {
 	struct slot *slot = &w->slots[be16toh(header->slot)];
@@ -296,7 +297,7 @@ static struct slot *awaiting_partial(struct worker *w, const struct wire_header 
 	return is_awaited(&w->unawaited, &slot->pending, slot->tag, be32toh(header->tag), fits) ? slot : NULL;
 }
 
-/* The slot whose awaited result this is, or NULL, counted. */
+/* The slot that awaits this result. If there is none, counts the packet and returns NULL. */
 static struct slot *awaiting(struct worker *w, const struct wire_header *header, const uint8_t *datagram,
 			     uint32_t length)
 {
@@ -333,8 +334,8 @@ uint32_t worker_results(struct worker *w, int64_t now_ns, const uint8_t *rows, u
 		if (!slot)
 			continue;
 		awaited++;
-		/* As workers notice a loss at about the same time, the attempt of the packet that made the switch send
-		 * the result tells which transmission of this worker's it answers. */
+		/* The result names the attempt of the packet that made the switch send it. Workers notice a loss at
+		 * about the same time, so it answers this worker's transmission of the same attempt. */
 		rtt_ns = slot->pending.waiting == QUEUED ?
 				 recovery_skipped(&w->recovery, &slot->pending, now_ns) :
 				 recovery_answered(&w->recovery, &slot->pending, header.attempt, now_ns);
@@ -350,7 +351,7 @@ uint32_t worker_results(struct worker *w, int64_t now_ns, const uint8_t *rows, u
 		if (advance(w, slot, header.exponent))
 			prepare(w, (uint32_t)(slot - w->slots));
 	}
-	/* One sample a batch: results that were gathered share their arrival time. */
+	/* One sample per batch: results that were received together share their arrival time. */
 	if (longest_ns >= 0)
 		recovery_sample(&w->recovery, longest_ns);
 	return awaited;
@@ -368,7 +369,7 @@ static void send_first(struct worker *w, struct slot *slot, int64_t now_ns)
 	count_sent(w, slot);
 }
 
-/* Sends again what is due. */
+/* Queues the packets that are due to be sent again. */
 static void send_again(struct worker *w, int64_t now_ns)
 {
 	uint32_t *again = w->queue + w->queued;

@@ -21,7 +21,7 @@ struct slot {
 	struct pending pending;
 	uint32_t tag;
 	uint32_t chunk;
-	uint32_t length; /* of the datagram in frames */
+	uint32_t length; /* length of the datagram in frames */
 	uint8_t kind;
 };
 
@@ -30,23 +30,23 @@ struct worker {
 	uint32_t lanes;
 	uint32_t window;
 	uint32_t value_bits;
-	uint32_t version; /* of the packets */
+	uint32_t version; /* version of the packets */
 	uint32_t header_bytes;
 	struct recovery recovery;
 	struct fixed_point fixed_point;
 
 	struct slot *slots;
-	uint8_t *frames; /* one datagram a slot, frame_stride apart, kept until its result is here */
+	uint8_t *frames; /* one datagram per slot, frame_stride apart, kept until its result is here */
 	uint32_t *queue; /* slots to send, in order */
 	uint64_t frame_stride;
 
 	const void *values; /* float, int32_t or floats of 16 bits; may be the same memory as out */
 	void *out;
 	int32_t *sums;      /* the integer sums, or NULL */
-	uint8_t *exponents; /* agreed, one a chunk */
+	uint8_t *exponents; /* the agreed exponent of each chunk */
 	uint64_t elements;
-	struct shapes shapes; /* the round's */
-	uint32_t kind; /* of the round's contributions: any but OPENING */
+	struct shapes shapes; /* the shapes that workers reduce in this round */
+	uint32_t kind; /* kind of the round's contributions: any but OPENING */
 	uint32_t workers;
 	uint32_t chunks;
 	uint32_t chunks_done;
@@ -60,8 +60,8 @@ struct worker {
 	struct presence presence;
 };
 
-/* Puts the first packet of every slot the round uses on the queue, of slot 0 at least: all workers meet there, whatever
- * they reduce. The round's fields are set. */
+/* Queues the first packet of every slot that the round uses. Slot 0 is always used, so that all workers meet there,
+ * whatever they reduce. The caller has set the round's fields. */
 void worker_begin(struct worker *w, int64_t now_ns);
 
 /* Takes count datagrams, row_bytes apart. Returns how many were awaited results. */

@@ -73,7 +73,7 @@ class Layers:
         for name in ("sizes", "forward_ns", "backward_ns", "sparse"):
             given = getattr(self, name)
             if not isinstance(given, Sequence) or any(type(n) is not int or n < 0 for n in given):
-                raise ValueError(f"{name}: {given!r} must be whole numbers of 0 or more")
+                raise ValueError(f"{name}: {given!r} is not a list of whole numbers of 0 or more")
             object.__setattr__(self, name, tuple(given))  # JSON makes lists of them
         if not len(self.sizes) == len(self.forward_ns) == len(self.backward_ns) > 0:
             raise ValueError("sizes, forward_ns and backward_ns differ in length, or are empty")

@@ -132,8 +132,8 @@ const bit<64> NOT_A_NUMBER   = 1 << 63;
     bit<4>  flags; \
     BIN_LOCALS
 
-// All bins together start at 2^(50 + 32 * (BINS - 1)) units, so that none becomes negative: what bin i has too much is
-// what bin i + 1 lacks.
+// All bins together start at 2^(50 + 32 * (BINS - 1)) units, so that none becomes negative: the excess of bin i is what
+// bin i + 1 lacks.
 #define START(i) ((1 << 50) - (i == 0 ? 0 : 1 << 18))
 
 #if BINS == 1
@@ -148,8 +148,8 @@ const bit<64> NOT_A_NUMBER   = 1 << 63;
 #define EACH_BIN(F, at) F(at, 0) EACH_UPPER_BIN(F, at)
 #endif
 
-// The half whose lowest bit is `low` as an accumulator of one addend. Its magnitude is its fraction, with the leading 1
-// of a normal one, moved up by its place: the exponent field less one.
+// The half whose lowest bit is `low`, as an accumulator that has only this addend. Its magnitude is its fraction (with
+// the leading 1, if the half is normal), shifted left by the exponent field minus one.
 #define DECODE(low) \
     half = quad[low + 15:low]; \
     place = half[FIELD] == 0 ? 0 : (bit<8>)half[FIELD] - 1; \
@@ -186,7 +186,7 @@ const bit<64> NOT_A_NUMBER   = 1 << 63;
     moved = 0;
 #define EACH_MOVE MOVE(16) MOVE(8) MOVE(4) MOVE(2) MOVE(1)
 #else
-// Bin by bin upwards, each with what the bin below carries into it: first for the sign and the flags, then for the words
+// Goes through the bins upwards, with the carry of the bin below: first for the sign and the flags, then for the words
 // of 32 bits of the magnitude.
 #define ADD_FOR_SIGN(at, i) \
     halves.read(accumulator, at + i); \

@@ -1,5 +1,5 @@
 // LANES 32-bit lanes as wide words: FULL_WORDS words of 64 lanes, w0 first on the wire, and one shorter word, tail,
-// for what is left over. 64 lanes a word because p4c accepts words of at most 2048 bits. P4 has no loops over
+// for the rest. A word has 64 lanes because p4c accepts words of at most 2048 bits. P4 has no loops over
 // registers, so EACH_WORD(F) writes F(name, bits) once for every word.
 #ifndef LANES_P4
 #define LANES_P4

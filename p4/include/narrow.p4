@@ -1,5 +1,5 @@
-// Contributions of 16, 8 or 4 bits a value (docs/numbers.md), which are summed in lanes of twice as many. WIRE_BITS says
-// how many. A packet of the kind NARROW has half as many bytes as one of the kind SCALED: each of its units of
+// Contributions of 16, 8 or 4 bits per value (docs/numbers.md), which are summed in units of twice as many. WIRE_BITS
+// says how many. A packet of the kind NARROW has half as many bytes as one of the kind SCALED: each unit of
 // 2 * WIRE_BITS bits holds two values, and each value gets a unit of its own when the packet arrives. From then on the
 // packet is SCALED. Values are above 0, so that no sum carries from one unit into the next.
 #ifndef NARROW_P4

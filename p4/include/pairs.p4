@@ -1,4 +1,4 @@
-// PAIRS places of a map, each with a value, as a call's argument. A place is an index into the pair's own register:
+// A call's argument is PAIRS pairs of a place in a map and a value. A place is an index into the pair's own register:
 // pair i only ever touches register i, as on hardware, where a packet can touch a register once. P4 has no loops over
 // registers, so EACH_PAIR(F) writes F(i) once for every pair.
 #ifndef PAIRS_P4

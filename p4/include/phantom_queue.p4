@@ -9,9 +9,9 @@ const bit<32> PHANTOM_PORTS = 512;
 
 control PhantomQueue(in bit<9> port, in bit<48> now_us, in bit<32> bytes, in bit<32> ns_per_byte,
                      out bit<64> wait_ns) {
-    register<bit<64>>(PHANTOM_PORTS) free_at_ns;  // when all before it are on the link
+    register<bit<64>>(PHANTOM_PORTS) free_at_ns;  // when all packets so far will have been sent on the link
 
-    // BMv2 locks registers for one action at a time.
+    // All in one action, as BMv2 locks registers for one action at a time.
     action enqueue() {
         bit<64> now_ns = (bit<64>)now_us * 1000;
         bit<64> free_ns;

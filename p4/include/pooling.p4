@@ -1,9 +1,9 @@
 // A pool of slots that all jobs share, with a server for what finds no slot: the body of programs that include it.
 //
 // The first contribution to a chunk claims the slot that its sender chose by a hash; those that follow are added to it.
-// A whole sum goes to the job's server, whose answer frees the slot on its way to the workers. Who finds the slot taken
-// by another chunk goes to the server alone, and a contribution that is sent again takes with it what the slot holds of
-// its chunk. What arrives at the server says whose values are in it (`members`), so that each is added once.
+// A whole sum goes to the job's server, whose answer frees the slot on its way to the workers. A packet that finds
+// another chunk in the slot goes to the server alone. A contribution that is sent again takes along what the slot holds
+// of its chunk. A packet says which workers' values it has (`members`), so that the server adds each of them once.
 // With PREEMPTION a contribution of a higher priority takes a slot over, and what the slot held goes to its server.
 // Compile-time parameters: LANES (values a packet carries), SLOTS (slots of the switch), MARK_US
 // (packets that would wait longer for a link are marked), ABANDONED_US (a slot that nobody touched for longer is free).
@@ -18,19 +18,19 @@
 const bit<8> INT32    = 0x50;
 const bit<8> SCALED   = 0x51;  // floats as integers, by a scale that a job has agreed on
 const bit<8> FLOAT32  = 0x52;  // floats as they are: summed by the server alone
-const bit<8> MISMATCH = 0x53;  // from the server alone: the workers did not begin the same round
+const bit<8> MISMATCH = 0x53;  // only the server sends it: the workers did not begin the same round
 
 const bit<8> RESEND    = 0x01;  // sent before
-const bit<8> COLLISION = 0x02;  // a switch had no slot for it
+const bit<8> COLLISION = 0x02;  // a switch had no slot for the packet
 const bit<8> OVERFLOW  = 0x04;  // a worker's values do not fit the scale
-const bit<8> CONGESTED = 0x08;  // it would have waited long for a link
-const bit<8> EVICTED   = 0x10;  // what a slot held when another chunk took it over
+const bit<8> CONGESTED = 0x08;  // the packet would have waited long for a link
+const bit<8> EVICTED   = 0x10;  // the packet has what a slot held when another chunk took it over
 
 header pooled_t {
     bit<32> session;
-    bit<32> digest;   // of the round's shape: elements, workers, lanes, ...
-    bit<32> oldest;   // the tag from which on the sender lacks results; in a MISMATCH the digest that differs
-    bit<32> members;  // whose values are in it; in a result, whom it is for
+    bit<32> digest;   // digest of the round's shape: elements, workers, lanes, ...
+    bit<32> oldest;   // the sender has all results before this tag; in a MISMATCH the digest that differs
+    bit<32> members;  // the workers whose values are in the packet; in a result, its receivers
     bit<8>  flags;
     bit<8>  priority;
     bit<16> zero;
@@ -51,28 +51,28 @@ struct headers_t {
       hdr.pooled.session, hdr.pooled.digest, hdr.pooled.oldest, hdr.pooled.members, \
       hdr.pooled.flags, hdr.pooled.priority, hdr.pooled.zero EACH_WORD(WORD_CHECKED) }
 
-typedef bit<32>  members_t;  // one bit a worker
+typedef bit<32>  members_t;  // one bit for each worker
 typedef bit<112> owner_t;    // job, session, digest and tag of the chunk that has a slot; 0: nobody has it
 
 struct metadata_t {
     bit<32>   job;
-    members_t members;    // whose values the packet brings
+    members_t members;    // the workers whose values the packet brings
     members_t all;        // the workers below this switch
     port_t    parent;     // towards the server
     bit<16>   group;
     bit<32>   slot;
     bit<1>    is_result;
-    bool      known;      // from a member of the job, or from where its server is
+    bool      known;      // the packet comes from a member of the job, or from the server's port
     bool      claims;     // the slot was free
     bool      adds;       // the slot has other members' values of the chunk
-    bool      repeats;    // it has these members' values
-    bool      releases;   // what the slot has goes to the server
-    bool      merges;     // with what the packet brings
-    bool      passes;     // whatever the slot has, the packet is for the server
+    bool      repeats;    // the slot has these members' values already
+    bool      releases;   // the slot's values go to the server
+    bool      merges;     // the packet's values are added to these
+    bool      passes;     // the packet is for the server, whatever the slot has
     bool      evicts;
     bool      complete;
     bit<64>   wait_ns;
-    bit<16>   zero;       // always 0: compared with a checksum that must not be sent as 0
+    bit<16>   zero;       // always 0: csum16 of a packet whose UDP checksum is 0xffff
     bool      rewritten;  // the IPv4 header changed; otherwise its checksum is left as it came
 }
 
@@ -156,7 +156,7 @@ control PoolingVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply {
         verify_checksum(hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
             IPV4_CHECKED, hdr.ipv4.checksum, HashAlgorithm.csum16);
-        // 0: none was computed. 0xffff stands for a sum of 0 (RFC 768), which csum16 gives as 0.
+        // 0: the sender computed none. 0xffff stands for a checksum of 0 (RFC 768), for which csum16 returns 0.
         verify_checksum(hdr.aggregation.isValid() && hdr.udp.checksum != 0
                         && hdr.udp.checksum != 0xffff,
             UDP_CHECKED, hdr.udp.checksum, HashAlgorithm.csum16);
@@ -165,11 +165,11 @@ control PoolingVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
     }
 }
 
-// Handles one packet of a job, from its fully parsed header to the decision what becomes of it.
+// Handles one packet of a job, from its fully parsed header to the decision where it goes.
 control Pooling(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     register<owner_t>(SLOTS)   owners;
     register<members_t>(SLOTS) contributors;
-    register<bit<8>>(SLOTS)    states;  // OVERFLOW; RESEND: what it had has gone to the server
+    register<bit<8>>(SLOTS)    states;  // OVERFLOW; RESEND: the slot's values have gone to the server
     register<bit<48>>(SLOTS)   touched_us;
 #ifdef PREEMPTION
     register<bit<8>>(SLOTS)    priorities;

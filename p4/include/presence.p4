@@ -1,6 +1,6 @@
-// Who is in a sum, where a chunk may be closed without everybody (docs/partial-sums.md). In a packet of version 2 this
-// header follows the aggregation header. Compile-time parameters: DEADLINE (how long a chunk waits for the others once
-// its first contribution has come, in microseconds), SETS (the sets of a slot: a power of two).
+// Says which workers are in a sum, if chunks may be closed without late workers (docs/partial-sums.md). In version 2
+// this header follows the aggregation header. Compile-time parameters: DEADLINE (how long a chunk waits for the others
+// once its first contribution has come, in microseconds), SETS (the sets of a slot: a power of two).
 #ifndef PRESENCE_P4
 #define PRESENCE_P4
 
@@ -25,7 +25,7 @@
 #endif
 
 header presence_t {
-    bit<64> workers;  // the bits of those whose contributions are in a result; a contribution's do not count
+    bit<64> workers;  // the workers whose contributions are in a result; ignored in a contribution
 }
 
 #endif

@@ -1,4 +1,4 @@
-// UDP, and the port at which switches take what is for the aggregator.
+// UDP, and the port of the aggregator: switches take the packets for it.
 #ifndef UDP_P4
 #define UDP_P4
 

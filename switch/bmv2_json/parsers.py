@@ -220,7 +220,7 @@ def read_checksums(root: Node, scope: Scope) -> list[Checksum]:
             )
         )
         if field.variable:
-            raise node["target"].error("a checksum has a fixed width")
+            raise node["target"].error("must be a field of fixed width")
     return found
 
 

@@ -12,7 +12,7 @@
 #define VIRTIO_NET_HDR_GSO_UDP_L4 5
 #endif
 
-/* Places in a frame whose IPv4 header has no options. */
+/* Offsets in a frame whose IPv4 header has no options. */
 #define IP_AT ETH_HLEN
 #define IP_BYTES 20
 #define LENGTH_AT (IP_AT + 2)
@@ -35,7 +35,7 @@ static uint16_t pseudo_header_sum(const uint8_t *frame, uint32_t udp_bytes)
 	return ones_sum(udp_bytes + IPPROTO_UDP, frame + ADDRESSES_AT, 8);
 }
 
-/* Whether the frame is nothing but a whole datagram that says of itself what a network card would. */
+/* Returns whether the frame is exactly one whole datagram, with the header fields that a network card would write. */
 static bool is_plain(const uint8_t *frame, uint32_t len)
 {
 	return len > PAYLOAD_AT && load16(frame + 2 * ETH_ALEN) == ETH_P_IP && frame[IP_AT] == IPV4_NO_OPTIONS &&
@@ -45,7 +45,7 @@ static bool is_plain(const uint8_t *frame, uint32_t len)
 	       ones_sum(pseudo_header_sum(frame, len - UDP_AT), frame + UDP_AT, len - UDP_AT) == 0xffff;
 }
 
-/* Whether frame, which is plain, is the index-th of the run that first begins, but for its length. */
+/* Returns whether a plain frame is the index-th of the run that begins with `first`, whatever its length. */
 static bool continues(const uint8_t *first, const uint8_t *frame, uint32_t index)
 {
 	return !memcmp(frame, first, LENGTH_AT) && load16(frame + ID_AT) == (uint16_t)(load16(first + ID_AT) + index) &&
@@ -77,7 +77,7 @@ uint32_t buffer_run(const struct iovec *frames, uint32_t count)
 	return run;
 }
 
-/* The first frame's headers become the buffer's. */
+/* Turns the first frame's headers into those of the buffer. */
 static void write_headers(uint8_t *first, uint32_t ip_bytes)
 {
 	uint32_t udp_bytes = ip_bytes - IP_BYTES;
@@ -101,7 +101,7 @@ static struct virtio_net_hdr segmented(size_t payload_bytes)
 	};
 }
 
-/* The next message, of the first `packets` of these frames; parts: room for one more than that. */
+/* Adds a message of the first `packets` of these frames. parts: room for one part more than that. */
 static void add(struct buffers *buffers, const struct iovec *frames, uint32_t packets, struct iovec *parts)
 {
 	uint32_t number = buffers->count++;

@@ -1,4 +1,5 @@
-/* Seeded loss: the same decisions as the testbed's on real links, for where its eBPF is not allowed (see drop.h). */
+/* Seeded loss with the decisions that the testbed takes on real links, for machines that do not allow its eBPF (see
+ * drop.h). */
 #include "drop.h"
 
 #include <stdlib.h>
@@ -7,12 +8,12 @@
 struct drop {
 	uint64_t key, threshold;
 	bool always;
-	/* Written by the data plane's thread, each with one store; dropped after the number it makes room for. */
+	/* Written by the data plane's thread, each with one store; `dropped` is written after the frame's number. */
 	uint64_t seen, dropped, dropped_bytes;
 	uint64_t numbers[LOOP_DROP_NUMBERS];
 };
 
-/* Output k of Vigna's splitmix64 whose state starts at key. */
+/* Returns output k of Vigna's splitmix64 whose state starts at key. */
 static uint64_t draw(uint64_t key, uint64_t k)
 {
 	uint64_t z = key + (k + 1) * 0x9E3779B97F4A7C15u;

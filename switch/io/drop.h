@@ -9,14 +9,14 @@
 
 struct drop;
 
-/* NULL without memory. */
+/* Returns NULL without memory. */
 struct drop *drop_new(uint64_t key, uint64_t threshold, bool always);
 void drop_free(struct drop *drop);
 
 /* Counts one frame and says whether it is dropped. From one thread only. */
 bool drop_frame(struct drop *drop, uint32_t len);
 
-/* From any thread: what was counted so far, and the numbers of the first of the dropped frames. */
+/* Reads the counts so far, and the numbers of the first dropped frames. From any thread. */
 void drop_read(const struct drop *drop, struct loop_drop_stats *out, uint64_t *numbers, uint32_t room);
 
 #endif

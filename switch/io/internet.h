@@ -1,4 +1,4 @@
-/* Numbers in the order of the network, and the Internet checksum (RFC 1071). */
+/* Numbers in network byte order, and the Internet checksum (RFC 1071). */
 #ifndef AGGLAB_INTERNET_H
 #define AGGLAB_INTERNET_H
 

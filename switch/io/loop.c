@@ -24,15 +24,15 @@
 
 struct loop {
 	struct loop_options options;
-	struct port *ports[PORT_NUMBERS]; /* in the order of their adding */
+	struct port *ports[PORT_NUMBERS]; /* in the order in which they were added */
 	uint32_t port_count;
 	struct port *by_number[PORT_NUMBERS];
 	struct pollfd *wait_for; /* the ports' receivers, then wake_fd */
 	int wake_fd;
 	struct pl_sink sink;
 	struct port *receiving;
-	uint64_t arrived_ns; /* CLOCK_REALTIME, of the frame in work */
-	bool in_run;	     /* it held several packets */
+	uint64_t arrived_ns; /* CLOCK_REALTIME when the current frame arrived */
+	bool in_run;	     /* the current frame holds several packets */
 	uint64_t now_us, start_ns;
 	uint32_t queued_bytes;
 	bool dirty_captures;
@@ -41,7 +41,7 @@ struct loop {
 	bool running;
 	bool stopping; /* atomic */
 	clockid_t cpu_clock;
-	/* A control thread asks for wanted; the loop adopts it between batches as current. */
+	/* A control thread sets the program `wanted`; between batches the loop makes it `current`. */
 	pthread_mutex_t control;
 	pthread_cond_t adopted;
 	const struct loop_program *wanted; /* atomic */
@@ -107,7 +107,7 @@ static void take_packet(void *context, uint8_t *data, uint32_t len)
 	process(loop, data, len);
 }
 
-/* Returns how many packets were in it. */
+/* Takes a frame that holds several packets. Returns how many. */
 static uint32_t take_run(struct loop *loop, struct port *port, struct frame *frame)
 {
 	int packets;
@@ -134,7 +134,7 @@ static uint32_t take_frame(struct loop *loop, struct port *port, struct frame *f
 	return 1;
 }
 
-/* About options.batch packets of one port, to the end of the frame they are in. Returns how many. */
+/* Takes about options.batch packets of one port, to the end of the last frame. Returns how many. */
 static uint32_t drain_port(struct loop *loop, struct port *port)
 {
 	uint32_t taken = 0;
@@ -151,7 +151,7 @@ static uint32_t drain_port(struct loop *loop, struct port *port)
 	return taken;
 }
 
-/* Ports take turns until all are empty or the batch is large enough. The caller holds the program's lock. */
+/* Serves the ports in turn until all are empty or the batch is large enough. The caller holds the program's lock. */
 static uint32_t drain_ports(struct loop *loop)
 {
 	uint32_t total = 0, round;
@@ -223,7 +223,7 @@ static void wait_for_frames(struct loop *loop)
 		wake->revents = 0;
 }
 
-/* A few frames at a time cost a wake-up each; letting some gather costs a bounded delay instead. */
+/* Waits for more frames after a small batch: a bounded delay is better than a wake-up for every few frames. */
 static void let_frames_gather(const struct loop *loop)
 {
 	struct timespec pause = {.tv_nsec = (long)loop->options.coalesce_us * 1000};
@@ -412,7 +412,7 @@ void loop_stop(struct loop *loop)
 	__atomic_store_n(&loop->stopping, true, __ATOMIC_RELEASE);
 	wake(loop);
 	pthread_join(loop->thread, NULL);
-	/* Who waits for a program to be adopted waits no longer. */
+	/* Releases the threads that wait for the loop to adopt a program. */
 	pthread_mutex_lock(&loop->control);
 	loop->running = false;
 	pthread_cond_broadcast(&loop->adopted);

@@ -33,22 +33,22 @@ struct loop_port_stats {
 	uint64_t rx_packets, rx_bytes;
 	uint64_t tx_packets, tx_bytes;
 	uint64_t ring_drops;   /* the ring was full: the kernel dropped the frame before the switch saw it */
-	uint64_t rx_truncated; /* longer than the largest frame we take: dropped */
+	uint64_t rx_truncated; /* frames longer than the largest one that the loop takes: dropped */
 	uint64_t rx_gso;       /* frames that arrived unsegmented (sender's offload) and were cut up here into packets */
-	uint64_t rx_gso_drops; /* such frames of a kind we cannot cut up: dropped */
+	uint64_t rx_gso_drops; /* unsegmented frames of a kind that cannot be cut: dropped */
 	uint64_t rx_checksums; /* checksums completed that the sender had left to its hardware */
-	uint64_t tx_drops;     /* refused by the interface's queue */
-	uint64_t tx_oversize;  /* longer than the interface's MTU allows */
-	uint64_t tx_errors;    /* interface down or gone */
+	uint64_t tx_drops;     /* frames that the interface's queue refused */
+	uint64_t tx_oversize;  /* frames longer than the interface's MTU allows */
+	uint64_t tx_errors;    /* frames lost because the interface was down or gone */
 };
 
 struct loop_stats {
 	uint64_t cpu_ns;	/* processor time of the data-plane thread */
-	uint64_t batches;	/* pl_lock taken this often */
+	uint64_t batches;	/* how often pl_lock was taken */
 	uint64_t sleeps;	/* waits in poll */
 	uint64_t no_port_drops; /* frames the program sent to a port that does not exist */
 	uint64_t no_program;	/* frames that arrived while no program was loaded */
-	uint64_t pcap_errors;	/* frames a capture file did not take */
+	uint64_t pcap_errors;	/* frames that could not be written to a capture file */
 };
 
 /* Seeded loss at one side of a port: frames that came from the interface, or are to go to it. */
@@ -65,7 +65,7 @@ int loop_add_interface(struct loop *loop, uint16_t port, const char *interface, 
 int loop_add_cpu_port(struct loop *loop, uint16_t port);
 /* Before loop_start. Captures what enters and leaves the port's interface. */
 int loop_add_pcap(struct loop *loop, uint16_t port, const char *in_path, const char *out_path);
-/* Before loop_start. Drops every frame whose draw is below the threshold, or every frame (always). */
+/* Before loop_start. Drops every frame whose random number is below the threshold, or every frame (always). */
 int loop_add_drop(struct loop *loop, uint16_t port, int outgoing, uint64_t key, uint64_t threshold, int always);
 int loop_start(struct loop *loop);
 /* Returns once no frame is in the previous program any more. NULL: drop everything. */

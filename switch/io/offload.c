@@ -26,7 +26,7 @@
 /* Ethernet, two VLAN tags, IPv6 with its extensions, TCP with its options */
 #define HEADERS_MAX 256
 
-/* Where things are in a frame that is to be cut. */
+/* The offsets of headers in a frame that is to be cut. */
 struct layout {
 	uint32_t l3, l4, payload;
 	bool ipv6, tcp;
@@ -63,7 +63,8 @@ static uint32_t network_offset(const struct frame *frame, uint16_t *ethertype)
 	return at;
 }
 
-/* Whether the network header ends where the transport header begins, names it, and is as long as the frame says. */
+/* Returns whether the network header ends where the transport header begins, names its protocol, and agrees with the
+ * frame's length. */
 static bool network_fits(const struct frame *frame, const struct layout *layout)
 {
 	const uint8_t *header = frame->data + layout->l3;

@@ -7,7 +7,7 @@
 struct pcap;
 
 int pcap_open(const char *path, struct pcap **out);
-/* 0, or -1 when the file did not take it (disk full). */
+/* Writes a frame. Returns 0, or -1 if that failed (disk full). */
 int pcap_write(struct pcap *pcap, uint64_t time_ns, const uint8_t *data, uint32_t len);
 void pcap_flush(struct pcap *pcap);
 void pcap_close(struct pcap *pcap);

@@ -1,4 +1,4 @@
-/* A port: opening, closing, and the TPACKET_V2 ring in (see port.h; the way out is in send.c).
+/* A port: opening, closing, and the TPACKET_V2 ring for receiving (see port.h; send.c sends).
  *
  * TPACKET_V2 rather than V3: V3 hands over whole blocks, after a timeout of at least one jiffy (4 ms at
  * HZ=250) when traffic is slow; a window of a few slots would wait that long per round trip.
@@ -24,7 +24,7 @@
 /* How far ahead frames are prefetched, and how much of each; the processor itself follows a long one. */
 #define PREFETCH_FRAMES 4
 #define PREFETCH_BYTES 2048
-/* Unless asked for otherwise. */
+/* The number of slots, unless the user sets another. */
 #define RING_FRAMES 2048
 #define MAX_RING_BYTES (8u << 20)
 #define SEND_BUFFER_BYTES (256 << 20)
@@ -43,7 +43,8 @@ int port_mtu(const struct port *port)
 	return ioctl(port->rx_fd, SIOCGIFMTU, &request) ? -errno : request.ifr_mtu;
 }
 
-/* Links whose frames have to stay single are set up without generic segmentation offload (docs/network.md). */
+/* Returns whether the interface segments buffers. Links whose frames have to stay single are set up without that
+ * (docs/network.md). */
 static bool segments_itself(const struct port *port)
 {
 	struct ethtool_value value = {.cmd = ETHTOOL_GGSO};
@@ -80,7 +81,7 @@ static int join_promiscuous(int fd, int ifindex)
 	return setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &request, sizeof(request)) ? -errno : 0;
 }
 
-/* Protocol 0 until bind: no frame of another interface gets into the ring. */
+/* Opens the receiving socket. Its protocol is 0 until bind, so that no frame of another interface gets into the ring. */
 static int open_receive(struct port *port, int ifindex, uint32_t frames, const char **step)
 {
 	uint32_t slot_bytes;
@@ -136,7 +137,7 @@ static int open_send(struct port *port, int ifindex, const char **step)
 	return port_bind_sender(port->tx_fd, ifindex);
 }
 
-/* Without a ring everything goes by the queue. */
+/* Opens the ring for sending. Without it all frames go through the queue. */
 static void open_send_ring(struct port *port, int ifindex)
 {
 	int mtu = port_mtu(port);
@@ -253,7 +254,7 @@ static enum rx_result receive_oversize(struct port *port, struct frame *frame)
 	return RX_FRAME;
 }
 
-/* A frame that another processor wrote takes 200 ns/KB to come into this one's cache, unless it is asked for in time. */
+/* Prefetches the next frames. A frame that another processor wrote takes 200 ns/KB to come into this processor's cache. */
 static void prefetch_ahead(const struct port *port, uint32_t len)
 {
 	const uint8_t *slot = (uint8_t *)port->ring.slot[slots_after(&port->ring, port->next, PREFETCH_FRAMES)];

@@ -19,7 +19,8 @@
 #define TX_BATCH 256
 #define TX_ARENA_BYTES (512u << 10)
 
-/* For frames that the ring does not take, and those that may be gathered: frames in order, and what they are sent as. */
+/* A queue for frames that do not fit the ring or may be joined in buffers: the frames in order, and the messages made
+ * of them. */
 struct tx_queue {
 	uint8_t *arena;
 	uint32_t used;
@@ -32,15 +33,15 @@ struct port {
 	uint16_t number;
 	char interface[IF_NAMESIZE];
 	int rx_fd, tx_fd;
-	struct slots ring; /* none for the CPU port */
+	struct slots ring; /* the CPU port has none */
 	uint32_t next;
 	uint8_t *oversize; /* room for one frame that does not fit a slot */
 	struct tx_ring tx_ring;
 	struct tx_queue tx; /* empty whenever frames wait in tx_ring */
 	uint8_t *in_ring;   /* the frame reserved last, if it is there */
-	bool gathers;	    /* its link carries several packets as one buffer */
+	bool gathers;	    /* whether its link carries several packets as one buffer */
 	struct pcap *pcap_in, *pcap_out;
-	struct drop *drops[2]; /* of received frames, of frames to send; NULL: none */
+	struct drop *drops[2]; /* losses of received frames, and of frames to send; NULL: none */
 	uint64_t pcap_errors;
 	struct loop_port_stats stats;
 };
@@ -55,7 +56,7 @@ struct frame {
 	uint8_t flags, gso_type;
 };
 
-/* The interface's MTU now, or a negative errno. */
+/* Returns the interface's present MTU, or a negative errno. */
 int port_mtu(const struct port *port);
 
 /* For sockets that only send or receive one interface's frames; 0 or a negative errno. */
@@ -70,17 +71,17 @@ void port_close(struct port *port);
 
 /* Takes the next frame. After RX_FRAME or RX_SKIPPED port_release gives the slot back. */
 enum rx_result port_receive(struct port *port, struct frame *frame);
-/* Counts a packet of a frame that was received; false: it is lost (drops), and nothing else has seen it. */
+/* Counts a packet of a received frame. Returns false if it is dropped on purpose; then nothing else may see it. */
 bool port_admit(struct port *port, uint32_t len);
 void port_release(struct port *port);
 
-/* Room for a frame of at most max_len bytes; NULL if it can never fit. Sends what is queued when full. in_run: others
- * like it are to be expected, with which it may leave as one buffer. */
+/* Returns room for a frame of at most max_len bytes; NULL if it can never fit. Sends what is queued when full. in_run:
+ * similar frames are likely to follow, and may leave with this one in one buffer. */
 uint8_t *port_reserve(struct port *port, uint32_t max_len, bool in_run);
 void port_commit(struct port *port, uint32_t len);
 void port_flush(struct port *port);
 
-/* Adds the kernel's count of frames that found the ring full; not for two threads at once. */
+/* Adds the kernel's count of frames that found the ring full. Not thread-safe. */
 void port_collect_ring_drops(struct port *port);
 
 #endif

@@ -1,4 +1,4 @@
-/* The way out of a port: the ring where it can, sendmmsg where it cannot (see port.h).
+/* Sends a port's frames: by the ring if possible, otherwise by sendmmsg (see port.h).
  *
  * The ring is full when frames wait in the interface's queueing discipline, which must not make the queue shorter than
  * the discipline says: sendmmsg takes over then. Queueing disciplines apply to both (no PACKET_QDISC_BYPASS).
@@ -51,7 +51,7 @@ void port_commit(struct port *port, uint32_t len)
 
 	if (port->drops[1] && drop_frame(port->drops[1], len))
 		return;
-	/* No interface takes it, and from the CPU port it would say that the switch has ended. */
+	/* No interface takes an empty frame, and at the CPU port it would mean that the switch has ended. */
 	if (!len) {
 		port->stats.tx_errors++;
 		return;
@@ -91,7 +91,7 @@ static int unnamed_error(const struct port *port, const struct buffer *buffer)
 	return mtu > 0 && buffer->packets == 1 && buffer->bytes > (size_t)mtu + ETH_HLEN ? EMSGSIZE : ENOBUFS;
 }
 
-/* And not the controller's. */
+/* Returns whether the port is an interface and not the CPU port. */
 static bool is_interface(const struct port *port)
 {
 	return port->interface[0];
@@ -124,7 +124,7 @@ static void send_queue(struct port *port)
 	}
 }
 
-/* What sendmmsg would refuse: the kernel does not check the length of frames in the ring. */
+/* Returns whether sendmmsg would refuse the frame's length: the kernel does not check it for frames in the ring. */
 static bool too_long(const uint8_t *frame, uint32_t len, int mtu)
 {
 	bool tagged = frame[MACS_BYTES] == ETH_P_8021Q >> 8 && frame[MACS_BYTES + 1] == (ETH_P_8021Q & 0xff);

@@ -13,8 +13,8 @@ struct slots {
 	size_t bytes;
 };
 
-/* At least count slots of slot_bytes for the socket, `kind` PACKET_RX_RING or PACKET_TX_RING; 0 or a negative errno,
- * also then slots_unmap has to follow. *slots is zeroed before. */
+/* Maps at least count slots of slot_bytes for the socket; kind: PACKET_RX_RING or PACKET_TX_RING. *slots must be
+ * zeroed. Returns 0 or a negative errno; slots_unmap has to follow in both cases. */
 int slots_map(struct slots *slots, int fd, int kind, uint32_t slot_bytes, uint32_t count);
 void slots_unmap(struct slots *slots);
 

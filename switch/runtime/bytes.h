@@ -111,7 +111,7 @@ static inline uint64_t modulo_signed(uint64_t a, uint64_t b)
 	return b ? (uint64_t)((int64_t)a % (int64_t)b) : 0;
 }
 
-/* bits (1 to 64) starting bit bits after p; reads only the bytes that hold them */
+/* Loads `bits` bits (1 to 64) that start `bit` bits after p. Reads only the bytes that hold them. */
 static inline uint64_t load_bits(const uint8_t *p, uint32_t bit, uint32_t bits)
 {
 	unsigned int skip = bit % 8, bytes = (skip + bits + 7) / 8;
@@ -123,7 +123,7 @@ static inline uint64_t load_bits(const uint8_t *p, uint32_t bit, uint32_t bits)
 	return low_bits(be64(p) << (8 - spare) | p[8] >> spare, bits);
 }
 
-/* the reverse of load_bits; other bits keep their value, v has no bits above */
+/* The reverse of load_bits. Other bits keep their values; v has no bits above the lowest `bits`. */
 static inline void store_bits(uint8_t *p, uint32_t bit, uint32_t bits, uint64_t v)
 {
 	p += bit / 8;
@@ -140,7 +140,7 @@ static inline void store_bits(uint8_t *p, uint32_t bit, uint32_t bits, uint64_t 
 	}
 }
 
-/* A wide number: bits bits, right aligned in (bits + 7) / 8 bytes, spare top bits zero. */
+/* Loads a wide number of `bits` bits. It is right aligned in (bits + 7) / 8 bytes; the spare top bits are zero. */
 static inline void load_wide(uint8_t *out, const uint8_t *p, uint32_t bit, uint32_t bits)
 {
 	uint32_t first = bits % 8 ? bits % 8 : 8;
@@ -161,7 +161,8 @@ static inline void store_wide(uint8_t *p, uint32_t bit, uint32_t bits, const uin
 
 typedef uint8_t bytes64 __attribute__((vector_size(64), aligned(1), may_alias));
 
-/* The same bytes or other ones, never in part. Compilers call memcpy for what these few moves do at once. */
+/* Copies a wide number. in and out may be the same, but must not overlap in part. Compilers would call memcpy for what
+ * these few moves do faster. */
 static inline void copy_wide(uint8_t *out, const uint8_t *in, uint32_t bytes)
 {
 	uint32_t at = 0;

@@ -1,4 +1,4 @@
-/* Control calls of pipeline.h: they take the lock, check what they are given, and may allocate. */
+/* Control calls of pipeline.h. They take the lock, check their arguments, and may allocate. */
 #ifndef AGGLAB_CONTROL_H
 #define AGGLAB_CONTROL_H
 
@@ -110,7 +110,7 @@ void pl_set_limits(struct pipeline *p, uint16_t drop_port, uint32_t priority_que
 	pl_unlock(p);
 }
 
-/* Put a new list at a number; the sorting needs no lock. */
+/* Puts a new list at a number. Sorting needs no lock. */
 static int set_replicas(struct pipeline *p, struct replicas_page **pages, uint32_t number,
 			const struct pl_replica *replicas, uint32_t count, uint32_t max_bytes)
 {
@@ -185,7 +185,7 @@ static uint8_t *register_cell(struct pipeline *p, uint32_t reg, uint32_t index)
 	return p->registers[shape->group] + (size_t)index * register_groups[shape->group].stride + shape->offset;
 }
 
-/* A native register and its big endian bytes: the same bytes in reverse. */
+/* Converts between a native register and big endian: reverses the bytes. */
 static void copy_reversed(uint8_t *out, const uint8_t *in, uint32_t bytes)
 {
 	for (uint32_t i = 0; i < bytes; i++)

@@ -24,7 +24,7 @@ int pl_meter_read(struct pipeline *p, uint32_t meter, uint32_t index, struct pl_
 	return 0;
 }
 
-/* With the lock held: the entry whose meter is asked for, or why not. */
+/* Finds the entry whose meter is asked for. Returns 0 or a negative errno. The caller holds the lock. */
 static int metered_entry(struct pipeline *p, uint32_t table, uint64_t handle, struct meter **m)
 {
 	struct entry *e;

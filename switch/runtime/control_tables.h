@@ -2,7 +2,7 @@
 #ifndef AGGLAB_CONTROL_TABLES_H
 #define AGGLAB_CONTROL_TABLES_H
 
-/* Whether clients may change a table's entries, which are of that sort. */
+/* Checks that clients may change the table's entries, and that it has an action profile if indirect, none if not. */
 static int check_table(uint32_t table, bool indirect)
 {
 	if (table >= TABLES || (table_shapes[table].profile >= 0) != indirect)
@@ -53,7 +53,7 @@ int pl_table_modify(struct pipeline *p, uint32_t table, uint64_t handle, uint32_
 	return error;
 }
 
-/* With the lock held: the profile's count of users of what an entry refers to. */
+/* Returns how often the member or group of an entry is used in its profile. The caller holds the lock. */
 static uint32_t *target_users(struct pipeline *p, uint32_t table, int64_t target)
 {
 	int32_t profile = table_shapes[table].profile;
@@ -156,7 +156,7 @@ int pl_table_set_default_indirect(struct pipeline *p, uint32_t table, uint32_t t
 	return users ? 0 : -ENOENT;
 }
 
-/* What a function of profile.h returns for one of the profiles, called with the lock held. */
+/* Calls a function of profile.h for one of the profiles, with the lock held. */
 #define ON_PROFILE(p, number, function, ...)                                    \
 	({                                                                      \
 		int error_ = -EINVAL;                                           \
@@ -199,7 +199,7 @@ int pl_group_delete(struct pipeline *p, uint32_t profile, uint32_t group)
 	return ON_PROFILE(p, profile, group_delete, group);
 }
 
-/* With the lock held: the entry whose counter is asked for, or why not. */
+/* Finds the entry whose counter is asked for. Returns 0 or a negative errno. The caller holds the lock. */
 static int counted_entry(struct pipeline *p, uint32_t table, uint64_t handle, struct entry **e)
 {
 	if (table >= TABLES)

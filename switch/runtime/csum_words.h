@@ -7,7 +7,7 @@
 
 typedef uint32_t csum_lanes __attribute__((vector_size(64)));
 
-/* The sum of whole vectors, not folded. Words are added in pairs, whose low ones come out as the difference. */
+/* Returns the sum of whole vectors, not folded. Words are added in pairs; the low words' sum is the difference. */
 static inline uint64_t csum_vectors(const uint8_t *p, uint32_t vectors)
 {
 	csum_lanes both = {0}, high = {0}, low;

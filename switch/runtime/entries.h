@@ -44,7 +44,7 @@ static inline bool all_ones(const uint8_t *mask, uint32_t bits)
 	return prefix_length(mask, bits) == (int32_t)bits;
 }
 
-/* Check one field of an entry and bring its value to the form that look-ups compare. */
+/* Checks a field of an entry, and converts its value to the form that look-ups compare. */
 static inline int field_prepare(const struct key_field *f, uint8_t *value, const uint8_t *mask)
 {
 	uint32_t bytes = (f->bits + 7u) / 8;
@@ -87,7 +87,7 @@ static inline int entry_prepare(const struct table *t, struct entry *e, const ui
 	return 0;
 }
 
-/* Whether an action is one of those allowed, and its arguments fit. */
+/* Checks that an action is allowed, and that its arguments fit. */
 static inline int check_action(const uint32_t *allowed, uint32_t count, uint32_t action,
 			       const struct action_shape *shape, const uint8_t *args)
 {
@@ -107,7 +107,7 @@ static inline int check_action(const uint32_t *allowed, uint32_t count, uint32_t
 	return 0;
 }
 
-/* What an entry does, checked: an action with its arguments, or a profile's member or group, which has none. */
+/* What an entry does, after checks: an action with arguments, or a member or group of a profile without arguments. */
 struct choice {
 	uint32_t action;
 	uint32_t args_bytes;
@@ -170,7 +170,7 @@ static inline int table_add(struct table *t, const uint8_t *key, const uint8_t *
 	return 0;
 }
 
-/* The entry a handle means, or NULL. */
+/* Returns the entry that a handle names, or NULL. */
 static inline struct entry *table_entry(const struct table *t, uint64_t handle)
 {
 	uint32_t slot = (uint32_t)handle;
@@ -182,7 +182,7 @@ static inline struct entry *table_entry(const struct table *t, uint64_t handle)
 	return e->used && e->generation == handle >> 32 ? e : NULL;
 }
 
-/* What holds the counter and the meter of an entry or of the default entry, or NULL. */
+/* Returns the entry (or the default entry) that has the counter and meter of a handle, or NULL. */
 static inline struct entry *table_resources(const struct table *t, uint64_t handle)
 {
 	return handle == PL_DEFAULT_ENTRY ? t->missed : table_entry(t, handle);
@@ -220,7 +220,7 @@ static inline void table_set_default(struct table *t, const struct choice *c)
 		memcpy(t->default_args, c->args, c->args_bytes);
 }
 
-/* t is zeroed; on an error table_free still works. */
+/* Initialises a zeroed table. After an error table_free still works. */
 static inline int table_init(struct table *t, const struct table_shape *shape,
 			     const struct action_shape *actions)
 {

@@ -5,7 +5,7 @@
 #include "bytes.h"
 #include "csum_words.h"
 
-/* The sum of one long run of bytes, which copies of a packet have in common. Who changes the run forgets it. */
+/* The sum of a long run of bytes that copies of a packet share. Code that changes the run must forget the sum. */
 struct csum_memo {
 	const uint8_t *run;
 	uint32_t run_len; /* 0: none */
@@ -20,13 +20,13 @@ struct csum {
 	const uint8_t *run;
 	uint32_t run_len;
 	bool odd; /* an odd number of bytes came before the run */
-	uint64_t sum; /* of what came before: congruent modulo 2^16 - 1, and 0 only if all of it is */
+	uint64_t sum; /* sum of the bytes before the run: congruent modulo 2^16 - 1, and 0 only if all bytes are */
 	struct csum_memo *memo;
 	const uint8_t *own; /* own_len bytes that may change while the memo lasts */
 	uint32_t own_len;
 };
 
-/* csum_words of the run, remembered if it is long and nobody else's to change. */
+/* Returns csum_words of the run. The sum is remembered if the run is long and nothing else changes it. */
 static inline uint64_t csum_run(struct csum *c)
 {
 	struct csum_memo *memo = c->memo;
@@ -54,14 +54,14 @@ static inline void csum_flush(struct csum *c)
 	c->run_len = 0;
 }
 
-/* The next len bytes, which soon hold something else. */
+/* Adds the next len bytes, whose memory is reused soon. */
 static inline void csum_gathered(struct csum *c, const uint8_t *p, uint32_t len)
 {
 	csum_flush(c);
 	csum_append(c, csum_words(p, len), len);
 }
 
-/* The next len bytes. */
+/* Adds the next len bytes. */
 static inline void csum_add(struct csum *c, const uint8_t *p, uint32_t len)
 {
 	if (p == c->run + c->run_len) {
@@ -73,7 +73,8 @@ static inline void csum_add(struct csum *c, const uint8_t *p, uint32_t len)
 	c->run_len = len;
 }
 
-/* The next len bytes, at most 8, as a number: modulo 2^16 - 1 only the parity of its last byte's place counts. */
+/* Adds the next len bytes, at most 8, given as a number: modulo 2^16 - 1 only the parity of its last byte's offset
+ * counts. */
 static inline void csum_value(struct csum *c, uint64_t value, unsigned int len)
 {
 	csum_flush(c);
@@ -164,7 +165,7 @@ static inline uint64_t hash_crcCCITT(const uint8_t *p, uint32_t len)
 	return crc_plain(p, len, 16, 0x1021, 0xffff);
 }
 
-/* The custom ones with the parameters they have before anybody sets others. */
+/* The custom CRCs, with the parameters that they have by default. */
 static inline uint64_t hash_crc8_custom(const uint8_t *p, uint32_t len)
 {
 	return crc_plain(p, len, 8, 0x07, 0);

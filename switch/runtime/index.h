@@ -12,7 +12,7 @@
 
 #include "table.h"
 
-#define MAX_CELLS 4 /* of an entry: two of each of HASHED_RANGES fields */
+#define MAX_CELLS 4 /* cells of an entry: two for each of HASHED_RANGES fields */
 #define HASHED_RANGES 2
 
 static inline bool table_exact(const struct table *t)
@@ -20,7 +20,7 @@ static inline bool table_exact(const struct table *t)
 	return t->shape->kind == MATCH_EXACT;
 }
 
-/* The bits of a range of this field that are hashed, as a mask of its bytes. */
+/* Writes a mask of the bits that are hashed of a range of this field. */
 static inline void range_mask(const struct key_field *f, const uint8_t *low, const uint8_t *high, uint8_t *mask)
 {
 	uint32_t bytes = (f->bits + 7u) / 8, size = 0;
@@ -36,7 +36,7 @@ static inline void range_mask(const struct key_field *f, const uint8_t *low, con
 		store_be(mask, low_bits(UINT64_MAX, f->bits) >> size << size, bytes);
 }
 
-/* The bits under which an entry is hashed. */
+/* Writes the mask of bits under which an entry is hashed. */
 static inline void entry_tuple_mask(const struct table *t, struct entry *e, uint8_t *mask)
 {
 	uint32_t ranges = 0;
@@ -54,7 +54,7 @@ static inline void entry_tuple_mask(const struct table *t, struct entry *e, uint
 	}
 }
 
-/* The hashes of an entry's cells, each once; how many. In a range the upper end's block may be another one. */
+/* Writes the hashes of an entry's cells, each once. Returns how many. The ends of a range may lie in two blocks. */
 static inline uint32_t entry_hashes(const struct table *t, struct entry *e, uint32_t hashes[MAX_CELLS])
 {
 	const uint8_t *mask = tuple_mask(t, e->tuple), *high = entry_mask(t, e);
@@ -96,7 +96,7 @@ static inline void cell_insert(struct table *t, uint32_t slot, uint32_t hash)
 	t->cells++;
 }
 
-/* Linear probing without tombstones: later cells of the run move up into the gap. */
+/* Removes a cell. With linear probing and no tombstones, later cells of the run move up into the gap. */
 static inline void cell_remove(struct table *t, uint32_t slot, uint32_t hash)
 {
 	uint32_t mask = t->cell_mask, gap = hash & mask;
@@ -114,7 +114,7 @@ static inline void cell_remove(struct table *t, uint32_t slot, uint32_t hash)
 	}
 }
 
-/* Where in tuple_cell the tuple of a mask is, or would be. */
+/* Returns the index in tuple_cell where the tuple of a mask is, or would be. */
 static inline uint32_t tuple_place(const struct table *t, const uint8_t *mask)
 {
 	uint32_t size = t->shape->key_bytes, at = hash_key(mask, size, 0) & t->tuple_cell_mask;
@@ -124,7 +124,7 @@ static inline uint32_t tuple_place(const struct table *t, const uint8_t *mask)
 	return at;
 }
 
-/* Move a tuple whose best priority rises, or that is new (it is the last then), to its place in the order. */
+/* Moves a tuple to its place in the order, after its best priority has risen or it was added at the end. */
 static inline void tuple_raise(struct table *t, uint32_t number, int32_t priority)
 {
 	uint32_t at = t->tuples - 1, low = 0, high;
@@ -145,7 +145,7 @@ static inline void tuple_raise(struct table *t, uint32_t number, int32_t priorit
 	t->tuple[number].priority = priority;
 }
 
-/* The tuple of an entry, made if there is none; there is room. */
+/* Enters an entry into its tuple, which is made if it does not exist. There must be room. */
 static inline void tuple_enter(struct table *t, struct entry *e, const uint8_t *mask)
 {
 	uint32_t at = tuple_place(t, mask), number;
@@ -197,7 +197,7 @@ static inline uint32_t power_above(uint32_t count)
 	return size;
 }
 
-/* The same entries in an index with more room; without memory nothing changes. Tuples without entries go. */
+/* Moves the entries to an index with more room, without empty tuples. Without memory nothing changes. */
 static inline int index_rebuild(struct table *t)
 {
 	uint32_t in_use = 0, cells = power_above(4 * (t->cells + MAX_CELLS)), room;
@@ -228,7 +228,7 @@ static inline int index_rebuild(struct table *t)
 	return 0;
 }
 
-/* Put an entry into the index. */
+/* Puts an entry into the index. */
 static inline int index_insert(struct table *t, uint32_t slot)
 {
 	bool full = 2 * (t->cells + MAX_CELLS) > t->cell_mask || t->tuples == t->tuple_room;
@@ -250,7 +250,7 @@ static inline void index_remove(struct table *t, uint32_t slot)
 		t->tuple[e->tuple].entries--;
 }
 
-/* The entry that has the same key, mask and priority, or NULL. */
+/* Returns the entry that has the same key, mask and priority, or NULL. */
 static inline struct entry *index_find_same(const struct table *t, struct entry *e)
 {
 	uint32_t hashes[MAX_CELLS], at;

@@ -1,4 +1,4 @@
-/* Wide fields as vectors of big endian lanes: what ((a & L) + (b & L)) ^ ((a ^ b) & H) computes.
+/* Adds wide fields as vectors of big endian lanes, as ((a & L) + (b & L)) ^ ((a ^ b) & H) does.
  *
  * out, copy, a and b may be the same bytes or different ones, never overlap in part: each vector is
  * read whole before it is written. */
@@ -49,7 +49,7 @@ typedef uint64_t lanes_64 __attribute__((vector_size(LANES_BYTES)));
 		return REORDERED(x, bits);                                                         \
 	}                                                                                          \
                                                                                                    \
-	/* The sums go to out and to copy. */                                                      \
+	/* Writes the sums to out and to copy. */                                                      \
 	static inline void lanes_add_##bits(uint8_t *out, uint8_t *copy, const uint8_t *a,         \
 					    const uint8_t *b, uint32_t bytes)                      \
 	{                                                                                          \

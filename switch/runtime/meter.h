@@ -31,7 +31,7 @@ static inline void bucket_fill(struct bucket *b, uint64_t now_us)
 	b->given = given;
 }
 
-/* The packet's colour; as in BMv2 a red packet takes no tokens, a yellow one those of the peak rate. */
+/* Returns the packet's colour. As in BMv2, a red packet takes no tokens, and a yellow one only those of the peak rate. */
 static inline uint32_t meter_execute(struct meter *m, uint64_t units, uint64_t now_us)
 {
 	if (!m->configured)
@@ -47,7 +47,7 @@ static inline uint32_t meter_execute(struct meter *m, uint64_t units, uint64_t n
 	return 0;
 }
 
-/* rates NULL: unconfigured. The buckets begin full. */
+/* Sets the rates; NULL: unconfigured. The buckets begin full. */
 static inline int meter_set(struct meter *m, const struct pl_rate *rates)
 {
 	if (!rates) {
@@ -55,7 +55,7 @@ static inline int meter_set(struct meter *m, const struct pl_rate *rates)
 		return 0;
 	}
 	for (uint32_t i = 0; i < METER_RATES; i++) {
-		/* Also refuses NaN. */
+		/* This form of the comparison refuses NaN, too. */
 		if (!(rates[i].per_us >= 0 && rates[i].per_us <= 1e6))
 			return -EINVAL;
 	}

@@ -14,9 +14,9 @@
 
 struct pipeline;
 
-/* Where outgoing frames go. reserve returns room for one frame of at most max_len bytes that will leave by
- * port, or NULL when there is none (the copy is dropped and counted by the sink's owner). commit says how many
- * bytes were written; it follows each successful reserve before the next one. */
+/* The receiver of outgoing frames. reserve returns room for a frame of at most max_len bytes that will leave by port,
+ * or NULL if there is none (then the copy is dropped, and the sink's owner counts it). commit says how many bytes were
+ * written; it follows each successful reserve before the next one. */
 struct pl_sink {
 	void *context;
 	uint8_t *(*reserve)(void *context, uint16_t port, uint32_t max_len);
@@ -26,12 +26,12 @@ struct pl_sink {
 struct pipeline *pl_new(uint64_t seed);
 void pl_free(struct pipeline *p);
 
-/* Who holds the lock may call the control functions too: no packet comes in between. */
+/* The holder of the lock may call control functions, too: no packet is processed in between. */
 void pl_lock(struct pipeline *p);
 void pl_unlock(struct pipeline *p);
-/* What the command line may change: the port that means drop (511), queues of a port by priority (1). */
+/* Sets what the command line may change: the drop port (511) and the number of priority queues of a port (1). */
 void pl_set_limits(struct pipeline *p, uint16_t drop_port, uint32_t priority_queues);
-/* One packet through parser, ingress, traffic manager, egress and deparser; now_us feeds the timestamps. */
+/* Processes a packet: parser, ingress, traffic manager, egress and deparser. now_us is the time for its timestamps. */
 void pl_process(struct pipeline *p, uint16_t port, const uint8_t *frame, uint32_t len, uint64_t now_us,
 		const struct pl_sink *sink);
 
@@ -59,13 +59,13 @@ int pl_table_add_indirect(struct pipeline *p, uint32_t table, const uint8_t *key
 int pl_table_modify_indirect(struct pipeline *p, uint32_t table, uint64_t handle, uint32_t target);
 int pl_table_set_default_indirect(struct pipeline *p, uint32_t table, uint32_t target);
 
-/* As the handle of a counter or meter: the default entry, which is what a miss takes. */
+/* As the handle of a counter or meter: the default entry, which misses use. */
 #define PL_DEFAULT_ENTRY UINT64_MAX
-/* Packets and bytes (as received) that matched an entry; -EPERM where the table has no direct counters. */
+/* Read and write the packets and bytes (as received) that matched an entry. -EPERM: the table has no direct counters. */
 int pl_entry_counter_read(struct pipeline *p, uint32_t table, uint64_t handle, uint64_t *packets, uint64_t *bytes);
 int pl_entry_counter_write(struct pipeline *p, uint32_t table, uint64_t handle, uint64_t packets, uint64_t bytes);
 
-/* Meters: rates are committed, peak, in packets or bytes (as received) a microsecond; committed <= peak. Without rates
+/* Meters: rates are committed, peak, in packets or bytes (as received) per microsecond; committed <= peak. Without rates
  * (NULL; configured 0) all packets are green. -EPERM where the table has no direct meters. */
 struct pl_rate {
 	double per_us;
@@ -77,17 +77,18 @@ int pl_entry_meter_set(struct pipeline *p, uint32_t table, uint64_t handle, cons
 int pl_entry_meter_read(struct pipeline *p, uint32_t table, uint64_t handle, struct pl_rate *rates,
 			uint32_t *configured);
 
-/* 1: a packet has matched the entry since the last call or since it was added; -EPERM: a table without timeouts. */
+/* Returns 1 if a packet has matched the entry since the last call or since it was added. -EPERM: no timeouts. */
 int pl_entry_take_hit(struct pipeline *p, uint32_t table, uint64_t handle);
 
-/* All members of a parser value set: count times key and mask, each field in (bits + 7) / 8 bytes. */
+/* Sets all members of a parser value set: count times key and mask, each field in (bits + 7) / 8 bytes. */
 int pl_value_set_fill(struct pipeline *p, uint32_t set, const uint8_t *members, uint32_t count);
 
-/* The samples of digests since the last call: records of uint16_t list (in the JSON's order, host order) and its
- * fields, each big endian in (bits + 7) / 8 bytes. Returns their size; above room nothing is written or taken. */
+/* Takes the samples of digests since the last call. A record has the number of the list (uint16_t in host order; lists
+ * are in the JSON's order) and its fields, each big endian in (bits + 7) / 8 bytes. Returns the size of all records; if
+ * that is above room, nothing is written or taken. */
 uint32_t pl_take_digests(struct pipeline *p, uint8_t *data, uint32_t room);
 
-/* What the program said since the last call, in lines, if it was compiled to say anything; as pl_take_digests. */
+/* Takes the lines that the program has logged since the last call, in the same way as pl_take_digests. */
 uint32_t pl_take_messages(struct pipeline *p, char *data, uint32_t room);
 
 struct pl_replica {
@@ -95,24 +96,24 @@ struct pl_replica {
 	uint16_t rid;
 };
 int pl_multicast_group(struct pipeline *p, uint32_t group, const struct pl_replica *replicas, uint32_t count);
-/* max_bytes: a copy leaves no longer than this; 0: as long as it is. */
+/* max_bytes: copies are cut to this length; 0: they are not cut. */
 int pl_clone_session(struct pipeline *p, uint32_t session, const struct pl_replica *replicas, uint32_t count,
 		     uint32_t max_bytes);
 
 int pl_counter_read(struct pipeline *p, uint32_t counter, uint32_t index, uint64_t *packets, uint64_t *bytes);
 int pl_counter_write(struct pipeline *p, uint32_t counter, uint32_t index, uint64_t packets, uint64_t bytes);
-/* value: (bits + 7) / 8 bytes, big endian */
+/* Reads a cell into (bits + 7) / 8 big endian bytes. */
 int pl_register_read(struct pipeline *p, uint32_t reg, uint32_t index, uint8_t *value);
-/* The same of count cells, one behind the other; fails at the first that is not there. */
+/* Reads the `count` cells with these indices into consecutive values. Fails at the first that does not exist. */
 int pl_registers_read(struct pipeline *p, uint32_t reg, const uint32_t *indices, uint32_t count, uint8_t *values);
 int pl_register_write(struct pipeline *p, uint32_t reg, uint32_t index, const uint8_t *value);
-/* Drops by reason, in the order of pl_drop_names; returns how many reasons there are. */
+/* Reads the counts of drops by reason, in the order of pl_drop_names. Returns how many reasons there are. */
 uint32_t pl_drops(struct pipeline *p, uint64_t *counts, uint32_t room);
 extern const char *const pl_drop_names[];
 
-/* One packet whose copies are gathered in memory: records of {uint16_t port, uint32_t length} in host order without
- * padding, each followed by the frame. The buffer is the pipeline's and lasts until the next call; NULL: no memory.
- * Takes the lock itself. */
+/* Processes a packet and returns its copies in memory: records of {uint16_t port, uint32_t length} in host order
+ * without padding, each followed by the frame. The buffer belongs to the pipeline and is valid until the next call.
+ * Returns NULL without memory. Takes the lock itself. */
 const uint8_t *pl_collect(struct pipeline *p, uint16_t port, const uint8_t *frame, uint32_t len, uint64_t now_us,
 			  uint64_t *size);
 

@@ -5,7 +5,7 @@
 #include "entries.h"
 
 struct profile_shape {
-	uint32_t args_bytes; /* of the action that has most */
+	uint32_t args_bytes; /* bytes of arguments of the action that has most */
 	uint32_t actions;
 	const uint32_t *action;
 	bool selector;
@@ -38,7 +38,7 @@ static inline struct member *profile_slot(const struct profile *f, uint32_t memb
 	return (struct member *)(f->members + (size_t)member * f->stride);
 }
 
-/* The member with that number, or NULL. */
+/* Returns the member with that number, or NULL. */
 static inline struct member *profile_member(const struct profile *f, uint32_t member)
 {
 	return member < f->room && profile_slot(f, member)->used ? profile_slot(f, member) : NULL;
@@ -49,7 +49,7 @@ static inline struct group *profile_group(const struct profile *f, uint32_t grou
 	return group < f->group_room && f->groups[group].used ? &f->groups[group] : NULL;
 }
 
-/* What an entry refers to: a member, or the hash % n-th of a group's n; NULL for an empty group. */
+/* Returns the member that an entry refers to, or member hash % n of a group of n; NULL for an empty group. */
 static inline const struct member *profile_find(const struct profile *f, uint32_t target, uint64_t hash)
 {
 	const struct group *g;
@@ -74,7 +74,7 @@ static inline void profile_free(struct profile *f)
 	free(f->members);
 }
 
-/* The count of users of what an entry refers to, or NULL where there is no such member or group. */
+/* Returns the count of users of an entry's member or group; NULL if it does not exist. */
 static inline uint32_t *profile_users(const struct profile *f, uint32_t target)
 {
 	struct member *m;
@@ -88,7 +88,7 @@ static inline uint32_t *profile_users(const struct profile *f, uint32_t target)
 	return m ? &m->users : NULL;
 }
 
-/* An array with twice as many elements, the new ones zero; NULL: no memory, nothing changed. */
+/* Doubles an array; the new elements are zero. Returns NULL without memory, and changes nothing then. */
 static inline void *array_grow(void *array, uint32_t *room, size_t size)
 {
 	uint32_t more = *room ? 2 * *room : 8;
@@ -187,7 +187,7 @@ static inline int compare_numbers(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The same member may be in a group more than once: it is chosen as much more often. */
+/* Sets a group's members. A member that is listed several times is chosen that much more often. */
 static inline int group_set(struct profile *f, uint32_t group, const uint32_t *members, uint32_t count)
 {
 	struct group *g = profile_group(f, group);

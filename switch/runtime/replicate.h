@@ -14,7 +14,7 @@
 
 struct replicas {
 	uint32_t count;
-	uint32_t max_bytes; /* the copies leave no longer than this */
+	uint32_t max_bytes; /* copies are cut to this length */
 	struct pl_replica replica[];
 };
 
@@ -41,7 +41,7 @@ static inline void replicas_free(struct replicas_page **pages, uint32_t numbers)
 	}
 }
 
-/* BMv2's order: the rids in the order they first appear, the ports of one rid ascending. */
+/* Sorts as BMv2 does: rids in the order in which they first appear, the ports of a rid ascending. */
 static inline void replicas_sort(struct replicas *list)
 {
 	for (uint32_t i = 1; i < list->count; i++) {
@@ -60,7 +60,7 @@ static inline void replicas_sort(struct replicas *list)
 	}
 }
 
-/* A list in that order; NULL for an empty one, which is none. */
+/* Makes a list in that order; an empty list becomes NULL. */
 static inline int replicas_new(const struct pl_replica *replicas, uint32_t count, uint32_t max_bytes,
 			       struct replicas **list)
 {

@@ -1,5 +1,6 @@
 /* struct pipeline: one instance of the program. Included after the generated layout, which defines struct packet,
- * struct store and struct registers_<i>, and the numbers TABLES, PROFILES, COUNTERS, METERS, VALUE_SETS, REGISTER_GROUPS, LEVELS, PENDING. */
+ * struct store and struct registers_<i>, and the numbers TABLES, PROFILES, COUNTERS, METERS, VALUE_SETS,
+ * REGISTER_GROUPS, LEVELS, PENDING. */
 #ifndef AGGLAB_STATE_H
 #define AGGLAB_STATE_H
 
@@ -12,7 +13,7 @@ struct counter {
 	uint64_t packets, bytes;
 };
 
-/* One packet in work: header fields, and room for the wide ones that are not where they came from. */
+/* A packet that is being processed: its header fields, and room for wide fields that have left their first place. */
 struct work {
 	struct packet packet;
 	struct store store;
@@ -25,7 +26,7 @@ struct pending {
 	uint8_t frame[MAX_RECIRCULATED];
 };
 
-/* A number of registers of one size: element i of all of them lies together. */
+/* Registers of one size: their elements with the same index lie together. */
 struct register_group {
 	uint32_t stride, size;
 };
@@ -78,11 +79,11 @@ struct pipeline {
 	uint8_t *digests; /* samples that wait to be taken, as pl_take_digests gives them */
 	uint32_t digests_used;
 	uint8_t *register_memory[REGISTER_GROUPS + 1];
-	uint8_t *registers[REGISTER_GROUPS + 1]; /* the same, from the first cache line on */
+	uint8_t *registers[REGISTER_GROUPS + 1]; /* the registers, from the first cache line on */
 	struct replicas_page *groups[GROUPS / PAGE_LISTS];
 	struct replicas_page *sessions[SESSIONS / PAGE_LISTS];
 	uint64_t drops[DROP_REASONS];
-	struct csum_memo csum_memo; /* of a frame, or of the store of a level whose copies are in work */
+	struct csum_memo csum_memo; /* for a frame, or for the store of a level whose copies are being processed */
 	struct collected collected;
 	struct work kept; /* what a resubmitted packet carries into its next pass */
 	struct work work[LEVELS];
@@ -91,7 +92,7 @@ struct pipeline {
 	uint8_t scratch[SCRATCH_BYTES + 8];
 };
 
-/* Where a run is not in the store of the packet's own level, nothing changes it before csum_forget. */
+/* Begins a checksum. A run outside the store of the packet's own level does not change before csum_forget. */
 static inline struct csum csum_begin(struct pipeline *p, const struct packet *k)
 {
 	const struct work *w = (const struct work *)k;

@@ -30,7 +30,7 @@ struct table_shape {
 	uint8_t kind;
 	bool const_entries, const_default, const_default_action, counters, meters, timeouts;
 	uint32_t max_size;
-	uint32_t key_bytes, args_bytes; /* args_bytes: of the action that has most */
+	uint32_t key_bytes, args_bytes; /* args_bytes: bytes of arguments of the action that has most */
 	uint32_t fields;
 	const struct key_field *field;
 	const uint8_t *static_mask; /* ANDed to keys, or NULL */
@@ -50,18 +50,18 @@ struct entry {
 	uint32_t action; /* with an action profile: a member, or a group | PL_GROUP */
 	uint32_t tuple;
 	bool used;
-	bool hit;       /* since somebody last asked */
+	bool hit;       /* whether a packet has matched since the last query */
 	uint8_t data[]; /* key, mask, args, and a struct meter where the table has them */
 };
 
 struct cell {
-	uint32_t slot; /* + 1; 0: empty */
+	uint32_t slot; /* number of the slot + 1; 0: empty */
 	uint32_t hash;
 };
 
 struct tuple {
 	uint32_t entries;
-	int32_t priority; /* none of them has more */
+	int32_t priority; /* the highest priority of the entries */
 };
 
 struct tuple_order {
@@ -72,7 +72,7 @@ struct tuple_order {
 struct table {
 	const struct table_shape *shape;
 	uint32_t stride;
-	uint32_t meter; /* offset of an entry's */
+	uint32_t meter; /* offset of the meter in an entry */
 	uint32_t count, room; /* entries in use; slots allocated */
 	uint32_t lowest_free; /* no free slot lies below */
 	uint8_t *slots;
@@ -81,7 +81,7 @@ struct table {
 	struct tuple *tuple;
 	uint8_t *tuple_masks;
 	struct tuple_order *order; /* by descending priority */
-	uint32_t *tuple_cell;	   /* by mask: tuple + 1 or 0 */
+	uint32_t *tuple_cell;	   /* hash table by mask: number of the tuple + 1, or 0 */
 	uint32_t tuples, tuple_room, tuple_cell_mask;
 	uint8_t *masked; /* room for one key */
 	int64_t default_action;
@@ -134,7 +134,7 @@ static inline uint32_t hash_key(const uint8_t *key, uint32_t bytes, uint32_t see
 	return hash_end(bytes ? hash_mix(h, load_be(key, bytes)) : h);
 }
 
-/* hash_key of the key's bits under the mask */
+/* Returns hash_key of the key's bits under the mask. */
 static inline uint32_t hash_masked(const uint8_t *key, const uint8_t *mask, uint32_t bytes, uint32_t seed)
 {
 	uint64_t h = seed + UINT64_C(0x9e3779b97f4a7c15);
@@ -193,7 +193,7 @@ static inline bool comes_before(const struct entry *a, const struct entry *b)
 	return a->priority != b->priority ? a->priority > b->priority : a < b;
 }
 
-/* Entries in the run of cells that begins at the hash: the best of those that match and of best. */
+/* Returns the best of `best` and of the matching entries in the run of cells that begins at the hash. */
 static inline struct entry *run_find(const struct table *t, const uint8_t *key, uint32_t key_bytes, bool ranges,
 				     uint32_t hash, struct entry *best)
 {

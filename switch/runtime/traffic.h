@@ -1,4 +1,4 @@
-/* The way of a packet: parser, ingress, traffic manager, egress, deparser, and the ways back.
+/* The path of a packet: parser, ingress, traffic manager, egress, deparser, and the paths back.
  *
  * Copies are finished one after the other, each at a level of its own of p->work: a copy's wide fields may lie in the
  * store of the level it was copied from, which stays as it is meanwhile. */
@@ -19,7 +19,7 @@ static void packet_start(struct packet *k, uint16_t port, uint32_t length, uint3
 	k->flow.truncate = NO_TRUNCATION;
 }
 
-/* What BMv2 does not carry over to a copy made by the traffic manager. */
+/* Clears what BMv2 does not carry over to a copy that the traffic manager makes. */
 static void copy_start(struct packet *k)
 {
 	k->flow.truncate = NO_TRUNCATION;
@@ -29,7 +29,7 @@ static void copy_start(struct packet *k)
 	k->flow.resubmit_fields = k->flow.recirculate_fields = 0;
 }
 
-/* A packet that comes back begins with no metadata but the field list's. */
+/* Keeps the metadata of the field list for a packet that starts again; other metadata is lost. */
 static void keep_fields(struct work *kept, const struct packet *from, uint16_t list, uint32_t length,
 			uint32_t ingress_length, enum instance_type type)
 {
@@ -95,7 +95,7 @@ static void leave(struct pipeline *p, struct work *w, uint16_t port)
 
 static void replicate(struct pipeline *p, unsigned int level, const struct replicas *list);
 
-/* The packet at work[level], on its way to port; level + 1 and up are free. */
+/* Sends the packet at work[level] through egress to a port. Levels from level + 1 on are free. */
 static void run_egress(struct pipeline *p, unsigned int level, uint16_t port)
 {
 	struct packet *k = &p->work[level].packet;
@@ -140,7 +140,7 @@ static void run_egress(struct pipeline *p, unsigned int level, uint16_t port)
 		replicate(p, level + 1, clones);
 }
 
-/* One copy for each replica of the packet at work[level], which stays as it is. */
+/* Makes a copy of the packet at work[level] for each replica. The packet itself does not change. */
 static void replicate(struct pipeline *p, unsigned int level, const struct replicas *list)
 {
 	csum_forget(p);
@@ -177,7 +177,7 @@ static void ingress_clone(struct pipeline *p, const uint8_t *frame, uint32_t len
 	replicate(p, 1, session);
 }
 
-/* A sample of what the digest's fields are after ingress. */
+/* Stores a sample of the digest's fields after ingress. */
 static void learn(struct pipeline *p, struct packet *k)
 {
 	uint32_t number = k->flow.digest - 1u;
@@ -196,7 +196,7 @@ static void learn(struct pipeline *p, struct packet *k)
 	p->digests_used += size;
 }
 
-/* What comes after ingress; true: the packet goes through ingress again with p->kept. */
+/* Does what follows ingress. Returns true if the packet has to go through ingress again, with p->kept. */
 static bool traffic_manager(struct pipeline *p, const uint8_t *frame, uint32_t len)
 {
 	struct packet *k = &p->work[0].packet;

@@ -19,7 +19,7 @@ static inline void wide_set(uint64_t *r, unsigned int n, uint64_t low, bool nega
 		r[i] = negative ? UINT64_MAX : 0;
 }
 
-/* from big endian bytes; keeps the lowest n limbs */
+/* Loads from big endian bytes; keeps the lowest n limbs. */
 static inline void wide_load(uint64_t *r, unsigned int n, const uint8_t *p, uint32_t bytes)
 {
 	for (unsigned int i = 0; i < n; i++) {
@@ -43,7 +43,7 @@ static inline void wide_sign_extend(uint64_t *r, unsigned int n, uint32_t bits)
 		r[i] = wide_negative(r, limb + 1) ? UINT64_MAX : 0;
 }
 
-/* to bits bits in (bits + 7) / 8 big endian bytes; limbs that are missing extend the sign */
+/* Stores `bits` bits in (bits + 7) / 8 big endian bytes. Missing limbs extend the sign. */
 static inline void wide_store(uint8_t *p, uint32_t bits, const uint64_t *a, unsigned int n)
 {
 	uint32_t bytes = (bits + 7) / 8;
@@ -133,7 +133,7 @@ static inline void wide_shift_left(uint64_t *r, const uint64_t *a, uint32_t amou
 	}
 }
 
-/* towards minus infinity */
+/* Shifts right, rounding towards minus infinity. */
 static inline void wide_shift_right(uint64_t *r, const uint64_t *a, uint32_t amount, unsigned int n)
 {
 	uint64_t fill = wide_negative(a, n) ? UINT64_MAX : 0;
@@ -148,7 +148,7 @@ static inline void wide_shift_right(uint64_t *r, const uint64_t *a, uint32_t amo
 	}
 }
 
-/* Both at least 0, b not 0; quotient and remainder are none of the inputs. */
+/* Both inputs are at least 0, and b is not 0. quotient and remainder must not be inputs. */
 static inline void wide_divide_magnitudes(uint64_t *quotient, uint64_t *remainder,
 					  const uint64_t *a, const uint64_t *b, unsigned int n)
 {
@@ -166,7 +166,7 @@ static inline void wide_divide_magnitudes(uint64_t *quotient, uint64_t *remainde
 	}
 }
 
-/* As divide() and modulo() of bytes.h; result is neither a nor b. */
+/* Divides like divide() and modulo() of bytes.h. result must be neither a nor b. */
 static inline void wide_divide(uint64_t *result, const uint64_t *a, const uint64_t *b,
 			       unsigned int n, bool want_remainder)
 {

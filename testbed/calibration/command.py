@@ -112,8 +112,18 @@ def _parser() -> argparse.ArgumentParser:
         description="Find the highest link rate at which runs stay network-bound on this machine, "
         "for each number of workers and packet size, and keep the table for `agglab check`.",
     )
-    parser.add_argument("--workers", type=_numbers(1, 64), default=WORKERS, metavar="2,4,8")
     parser.add_argument(
-        "--packet-bytes", type=_numbers(576, 9000), default=PACKET_BYTES, metavar="576,1500,9000"
+        "--workers",
+        type=_numbers(1, 64),
+        default=WORKERS,
+        metavar="2,4,8",
+        help="the numbers of workers to measure, separated by commas",
+    )
+    parser.add_argument(
+        "--packet-bytes",
+        type=_numbers(576, 9000),
+        default=PACKET_BYTES,
+        metavar="576,1500,9000",
+        help="the packet sizes to measure, separated by commas",
     )
     return parser

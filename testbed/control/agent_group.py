@@ -111,8 +111,8 @@ class AgentGroup:
         or_dead: whether to stop waiting for an agent whose program has ended, instead of raising
         JobFailed."""
         deadline = self._clock.after_s(self._start_s)
-        waiting = set(ranks)
-        while waiting := waiting - (self._dead.keys() if or_dead else set()):
+        waiting = set(ranks) - (self._dead.keys() if or_dead else set())
+        while waiting:
             event = yield deadline
             if event is None:
                 if self._clock.now_ns() >= deadline:
@@ -121,9 +121,9 @@ class AgentGroup:
             rank = event.get("rank", -1)
             if rank not in waiting:
                 continue
-            if event["event"] == "ready":
+            if event["event"] == "ready" or (event["event"] == "ended" and or_dead):
                 waiting.discard(rank)
-            elif event["event"] == "failed" or (event["event"] == "ended" and not or_dead):
+            elif event["event"] in ("failed", "ended"):
                 raise JobFailed(how(self.called(rank), event), rank, str(event.get("report", "")))
 
     def _too_late(self, rank: int) -> NoReturn:

@@ -29,7 +29,7 @@ from agglab.testbed.record import EventLog
 from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.systems.base import ActiveJob, MissingChunks
-from agglab.testbed.workloads import KINDS, asked
+from agglab.testbed.workloads import KINDS, reductions
 
 ROUND_S, LINK_BOUNDS = 60.0, 20.0
 
@@ -73,7 +73,7 @@ def conductor(
         if timeouts.round_s:
             return timeouts.round_s
         # A limit need not be exact. All rounds would be too many: this is asked in each of them.
-        bound_s = asked.bounds_of_first(resolved, active, 1).link_s
+        bound_s = reductions.bounds_of_first(resolved, active, 1).link_s
         usual = ROUND_S + LINK_BOUNDS * bound_s + active.job.give_up_s
         return max(usual, KINDS[active.job.work.kind].round_s)
 

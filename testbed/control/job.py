@@ -117,10 +117,11 @@ class JobProcess:
         timeout_s = self._round_s(self._roster.active(self.job))
         deadline = self._clock.after_s(timeout_s)
         marks = self._history.marks(self.job, number)
+        members = set(group.members)
         for rank in group.members:
             group.send(rank, command="round", round=number, **({"marks": marks} if marks else {}))
         ended: dict[int, Event] = {}
-        while len(ended) < len(group.members):
+        while len(ended) < len(members):
             event = yield deadline
             if event is None:
                 if self._clock.now_ns() >= deadline:
@@ -128,7 +129,7 @@ class JobProcess:
                         f"round {number} was not complete after {timeout_s:g} s"
                     )
                 continue
-            ours = event.get("rank") in group.members
+            ours = event.get("rank") in members
             if ours and event["event"] == "round" and event["round"] == number:
                 ended[event["rank"]] = event
             elif failure := failure_of(event, group, on_failure):

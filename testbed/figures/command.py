@@ -96,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "names", nargs="*", metavar="FIGURE", help=f"one of {', '.join(names())} (default: all)"
     )
-    clocks = f"{' or '.join(CLOCKS)} (default: both)"
+    clocks = "run on real links (mininet), in virtual time, or both (default: both)"
     parser.add_argument("--clock", choices=(*CLOCKS, "both"), default="both", help=clocks)
     parser.add_argument(
         "--long",
@@ -109,5 +109,10 @@ def _parser() -> argparse.ArgumentParser:
         help="run nothing: write the page again from the latest results",
     )
     folder = "results/figures"
-    parser.add_argument("--results", default=folder, metavar="DIR", help=folder)
+    parser.add_argument(
+        "--results",
+        default=folder,
+        metavar="DIR",
+        help=f"the folder for results (default: {folder})",
+    )
     return parser

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ipaddress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 
@@ -58,5 +59,6 @@ def mac_number(mac: str) -> int:
     return int(mac.replace(":", ""), 16)
 
 
+@lru_cache(maxsize=1 << 15)
 def ip_number(ip: str) -> int:
     return int(ipaddress.IPv4Address(ip))

@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from agglab.testbed.report import chosen, declared, dygraphs, over_time
+from agglab.testbed.report import declared, dygraphs, interactive, over_time
 from agglab.testbed.report.figures import figures_of_several, figures_over_time, run_figures
 from agglab.testbed.report.page import Content, page
 from agglab.testbed.report.recorded_scenario import RecordedScenario
@@ -58,7 +58,7 @@ def _write(folder: Path, library: dygraphs.Library | None) -> Path:
         figures = figures_of_several(metrics) if several else run_figures(metrics, events, recorded)
         figures = [*declared.figures(metrics, recorded, folder), *figures]
         figures += [] if several else figures_over_time(over_time.charts(folder))
-        choice = chosen.chart(metrics)
+        choice = interactive.chart(metrics)
         content = Content(
             name, command, metrics, figures, recorded, manifest, _logs(folder), choice
         )

@@ -40,8 +40,9 @@ def _on_links(metrics: Metrics, recorded: RecordedScenario) -> Iterator[Loss]:
     for link, ways in metrics["links"].items():
         for name, way in ways.items():
             seen = way["seen"]
-            purpose = f"dropped on purpose: {_asked_drops(recorded, link, name)}"
-            yield Loss(name, way["dropped"], seen, purpose)
+            if way["dropped"]:
+                purpose = f"dropped on purpose: {_asked_drops(recorded, link, name)}"
+                yield Loss(name, way["dropped"], seen, purpose)
             queue = recorded.of_link("queue", link, name) or "size not known"
             yield Loss(
                 name,

@@ -102,14 +102,22 @@ def _middle(beside: Mapping[str, Sequence[tuple[str, str]]], switches: set[str])
     """Returns the switch with the smallest distance to its farthest node. Among several, returns
     the one with most links. Without switches, all nodes are compared."""
     names = sorted(switches) or sorted(beside)
-    return min(names, key=lambda name: (_farthest(beside, name), -len(beside[name])))
+    neighbours = {name: _unlike(beside, name) for name in beside}
+    return min(names, key=lambda name: (_farthest(neighbours, name), -len(beside[name])))
 
 
-def _farthest(beside: Mapping[str, Sequence[tuple[str, str]]], start: str) -> int:
+def _unlike(beside: Mapping[str, Sequence[tuple[str, str]]], name: str) -> list[str]:
+    """Returns the neighbours of a node, but only one of those that have no other neighbour, because
+    these are all equally far from every other node."""
+    others = dict.fromkeys(other for other, _ in beside[name])
+    return list({other if len(beside[other]) > 1 else "": other for other in others}.values())
+
+
+def _farthest(neighbours: Mapping[str, Sequence[str]], start: str) -> int:
     depths, queue = {start: 0}, deque([start])
     while queue:
         name = queue.popleft()
-        for other, _ in beside[name]:
+        for other in neighbours[name]:
             if other not in depths:
                 depths[other] = depths[name] + 1
                 queue.append(other)

@@ -6,6 +6,7 @@ FINDING_KINDS = {
     "lost-in-switch": "a switch sent fewer frames than the counters of its own program say",
     "sent-unasked": "a switch sent more frames than the counters of its own program say",
     "miscounted": "a switch's program counted a different number of frames than it was given",
+    "too-early": "a switch summed without some workers before the deadline had passed",
     "refused": "packets were refused, or arrived too late, and no fault, impairment or new "
     "session explains it",
     "slow": "without a fault, a round took many times as long as links, losses and jobs require",

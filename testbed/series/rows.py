@@ -8,6 +8,7 @@ times count.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -145,13 +146,13 @@ def _of_link(rows: Mapping[str, Ints], start_ns: int) -> dict[str, Numbers]:
 def _switches(record: Record, graph: Topology, start_ns: int) -> Iterator[Series]:
     """Yields the switches' series. Rates and queues are sums over a switch's links, which are all
     sampled at the same moments."""
+    leaving: defaultdict[str, list[Ints]] = defaultdict(list)
+    for link in graph.links:
+        for name, sender, _, _ in link.directions():
+            if name in record.links:
+                leaving[sender.node].append(record.links[name])
     for switch in graph.switches:
-        out = [
-            record.links[name]
-            for link in graph.links
-            for name, sender, _, _ in link.directions()
-            if sender.node == switch.name and name in record.links
-        ]
+        out = leaving[switch.name]
         if out:
             together = _columns(np.sum(out, axis=0), LINK)
             times_ns = out[0][:, 0]

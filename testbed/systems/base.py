@@ -15,6 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -490,8 +491,11 @@ class System(ABC):
         return ()
 
     def reserved_hosts(self, scenario: Scenario, graph: Topology) -> Sequence[str]:
-        """Returns the hosts that never have a worker, whatever the patterns of jobs say."""
-        return ()
+        """Returns the hosts that never have a worker, whatever the patterns of jobs say: the hosts
+        that `server_patterns` match, in the order of the patterns and then of the topology."""
+        patterns, hosts = self.server_patterns(scenario), graph.hosts
+        found = (host.name for each in patterns for host in hosts if fnmatchcase(host.name, each))
+        return tuple(dict.fromkeys(found))
 
     def server_hosts(
         self, scenario: Scenario, graph: Topology, workers: Sequence[str]
@@ -644,6 +648,17 @@ class System(ABC):
         """Returns the number of frames that a switch should have sent for a job, by its own
         counters; 0 if there are no `arrivals`."""
         return 0
+
+    def too_early(
+        self,
+        resolved: ResolvedScenario,
+        job: ActiveJob,
+        counters: Mapping[str, Cells],
+        ran_s: float,
+    ) -> str:
+        """Returns what a switch did too early for a job, by the switch's own counters; empty if
+        nothing. ran_s: how long the job ran."""
+        return ""
 
     def slot_meter(self, resolved: ResolvedScenario) -> SlotMeter | None:
         """Returns a function that counts the slots of a switch's aggregation memory that hold

@@ -19,7 +19,7 @@ from agglab.testbed.plan import Entries, forwarding
 from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Finding, Job, stated
 from agglab.testbed.scenario.trust import Trust
-from agglab.testbed.systems import impostors
+from agglab.testbed.systems import spoofing
 from agglab.testbed.systems.base import (
     Abilities,
     ActiveJob,
@@ -71,7 +71,7 @@ class BetweenHosts(System):
 
     abilities = Abilities(targets=TARGETS, keys=KEYS)
     counters = FORWARDING_COUNTERS
-    attack_kinds = impostors.KINDS
+    attack_kinds = spoofing.KINDS
     transport = OVER_UDP
     endpoints: str
     header_bytes: int
@@ -104,10 +104,10 @@ class BetweenHosts(System):
         def agents(job: Job) -> Sequence[Agent]:
             return self.agents(resolved, resolved.whole(job, NOTHING_SHARED))
 
-        def forge(job: Job) -> impostors.Forge:
+        def forge(job: Job) -> spoofing.Forge:
             return partial(self.forged, resolved, resolved.whole(job, NOTHING_SHARED))
 
-        return impostors.frames(key, resolved, host, agents, forge, self.transport)
+        return spoofing.frames(key, resolved, host, agents, forge, self.transport)
 
     def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
         yield from check_lanes(scenario, trust, self.header_bytes)

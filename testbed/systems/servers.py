@@ -1,5 +1,5 @@
-"""Common parts of systems whose workers push to servers: finds which hosts have servers, and which
-host is cut off if a round does not end."""
+"""Common parts of systems whose workers push to servers: checks attacks from hosts of servers, and
+finds which host is cut off if a round does not end."""
 
 from __future__ import annotations
 
@@ -12,13 +12,6 @@ from agglab.testbed.scenario import Scenario
 from agglab.testbed.scenario.jobs import Finding
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import ActiveJob, MissingChunks, Waiting
-
-
-def matching(patterns: Sequence[str], hosts: Sequence[str]) -> tuple[str, ...]:
-    """Returns the hosts that the patterns match, in the order of the patterns and then of the
-    topology."""
-    found = (name for pattern in patterns for name in hosts if fnmatchcase(name, pattern))
-    return tuple(dict.fromkeys(found))
 
 
 def attacks_from_servers(

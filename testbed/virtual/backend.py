@@ -24,7 +24,7 @@ from agglab.testbed.virtual.frames import Address, packed
 from agglab.testbed.virtual.hosts import HostNode
 from agglab.testbed.virtual.links import LinkDirection
 from agglab.testbed.virtual.switches import CompiledProgram, SwitchNode
-from agglab.testbed.virtual.workers import AgentNode
+from agglab.testbed.virtual.workers import AgentNode, Inboxes
 from agglab.testbed.worker_id import Event, WorkerId
 from agglab.topologies import Host, Link, Topology
 from agglab.topologies.graph import Impairment
@@ -64,6 +64,8 @@ class VirtualBackend:
         for link in topology.links:
             self._lay(link)
         self._workers: dict[WorkerId, AgentNode] = {}
+        self._dead: set[WorkerId] = set()
+        self._inboxes = Inboxes()
         self._received: dict[tuple[int, int, int], Received] = {}
         self._events: list[Event] = []
         self._started: list[tuple[WorkerId, AgentNode]] = []
@@ -181,9 +183,11 @@ class VirtualBackend:
             host.open(own, peers, agent)
             self._causes.agent(packed(own.ip), own.port, worker.job, agent.computing_ns)
 
-        self._disturb(("killed", worker), None, False)
+        self._forget_death(worker)
         report = self._events.append
-        node = AgentNode(self.clock, configuration, send, report, keep, again, opened)
+        explained = self._causes.explained(worker.job, worker.host)
+        told = (send, report, keep, again, opened)
+        node = AgentNode(self.clock, configuration, *told, explained, self._inboxes)
         self._workers[worker] = node
         self._started.append((worker, node))
 
@@ -197,9 +201,8 @@ class VirtualBackend:
         if command["command"] == "slow":
             self._disturb(("slow", worker), worker.job, command["delay_s"] > 0)
         elif command["command"] == "configure":  # whoever is dead is waited for no longer
-            for known in self._workers:
-                if known.job == worker.job:
-                    self._disturb(("killed", known), None, False)
+            for known in [dead for dead in self._dead if dead.job == worker.job]:
+                self._forget_death(known)
         node = self._workers.get(worker)
         if node is not None:
             node.command(command)
@@ -213,7 +216,13 @@ class VirtualBackend:
 
     def kill_worker(self, worker: WorkerId) -> None:
         self._disturb(("killed", worker), worker.job, True)
+        self._dead.add(worker)
         self._workers[worker].kill()
+
+    def _forget_death(self, worker: WorkerId) -> None:
+        """Notes that nobody waits for a worker that was killed any more."""
+        self._disturb(("killed", worker), None, False)
+        self._dead.discard(worker)
 
     def _disturb(self, what: object, job: int | None, on: bool) -> None:
         """Records that a fault which keeps a node from answering in time begins (`on`) or ends."""

@@ -25,8 +25,9 @@ it. That trouble may also have come before the first transmission, by no more th
 
 from __future__ import annotations
 
+import ctypes
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -35,7 +36,6 @@ from agglab.hosts.endpoint import Repeat
 from agglab.testbed.statistics import Repeats
 from agglab.testbed.virtual.clock import Clock
 
-TAGS = 1 << 32
 EXAMPLES_KEPT = 3
 FOREVER_NS = 1 << 62
 
@@ -57,23 +57,60 @@ class Disturbance:
     end_ns: int = FOREVER_NS
 
 
-@dataclass
+class Explained(ctypes.Structure):
+    """`struct explained` of native/hits.h: counts the retransmissions of one agent that a hit of
+    their chunk explains, if native/host.c sends them."""
+
+    _fields_ = [
+        ("hits", ctypes.c_void_p),
+        ("mended_ns", ctypes.c_void_p),
+        ("count", ctypes.c_uint64),
+        ("job", ctypes.c_uint16),
+        ("spare", ctypes.c_uint16 * 3),
+    ]
+
+
+class HitChunks:
+    """The chunks of which a packet was lost, changed or held up (native/hits.c)."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._library = clock.library
+        self.address: int = self._library.hits_new()
+        if not self.address:
+            raise MemoryError
+
+    def __del__(self) -> None:
+        if getattr(self, "address", 0):
+            self._library.hits_free(self.address)
+
+    def add(self, chunk: Chunk) -> None:
+        if not self._library.hits_add(self.address, *chunk):
+            raise MemoryError
+
+    def explain(self, counted: Explained, repeat: Repeat, now_ns: int) -> bool:
+        """Counts a retransmission if its chunk was hit, or the chunk before it on the slot. Returns
+        whether it did."""
+        place, tag = repeat.place, repeat.number
+        return self._library.hits_explain(ctypes.byref(counted), place, tag, now_ns) != 0
+
+
 class Causes:
     """Collects what happens to frames and nodes, and determines from this why packets were sent
     again."""
 
-    clock: Clock
-    _jobs: dict[tuple[bytes, bytes], int] = field(default_factory=dict)
-    _computing_ns: dict[int, int] = field(default_factory=dict)
-    _hit: set[Chunk] = field(default_factory=set)
-    _last_hit_ns: dict[int, int] = field(default_factory=dict)
-    _last_mended_ns: dict[int, int] = field(default_factory=dict)
-    _last_hit_between_ns: dict[tuple[int, Pair], int] = field(default_factory=dict)
-    _disturbances: list[Disturbance] = field(default_factory=list)
-    _explained: Counter[tuple[int, str]] = field(default_factory=Counter)
-    _consequences: Counter[tuple[int, str]] = field(default_factory=Counter)
-    _unexplained: Counter[tuple[int, str]] = field(default_factory=Counter)
-    _examples: list[str] = field(default_factory=list)
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self._jobs: dict[tuple[bytes, bytes], int] = {}
+        self._computing_ns: dict[int, int] = {}
+        self._hit = HitChunks(clock)
+        self._last_hit_ns: dict[int, int] = {}
+        self._last_mended_ns: dict[int, ctypes.c_int64] = {}
+        self._last_hit_between_ns: dict[tuple[int, Pair], int] = {}
+        self._disturbances: list[Disturbance] = []
+        self._explained: dict[tuple[int, str], Explained] = {}
+        self._consequences: Counter[tuple[int, str]] = Counter()
+        self._unexplained: Counter[tuple[int, str]] = Counter()
+        self._examples: list[str] = []
 
     def agent(self, ip: bytes, port: int, job: int, computing_ns: int = 0) -> None:
         """Records that frames from and to this address belong to this job. This works for the
@@ -81,6 +118,18 @@ class Causes:
         round."""
         self._jobs[ip, port.to_bytes(2, "big")] = job
         self._computing_ns[job] = computing_ns
+
+    def explained(self, job: int, host: str) -> Explained:
+        """Returns where retransmissions of the job at this host are counted if they are
+        explained."""
+        if (job, host) not in self._explained:
+            mended = ctypes.addressof(self._mended(job))
+            self._explained[job, host] = Explained(self._hit.address, mended, 0, job)
+        return self._explained[job, host]
+
+    def _mended(self, job: int) -> ctypes.c_int64:
+        """Returns when a packet of the job was last sent again because its chunk was hit."""
+        return self._last_mended_ns.setdefault(job, ctypes.c_int64(-FOREVER_NS))
 
     def hit(self, frame: bytes) -> None:
         """Records that a frame was lost, changed or held up."""
@@ -113,12 +162,11 @@ class Causes:
     def retransmitted(self, host: str, job: int, repeat: Repeat, between: Pair) -> None:
         """Records that an agent has sent a packet again, and why. between: the agent's address and
         its peer's."""
-        first_sent_ns = repeat.first_sent_ns
-        was_hit = self._was_hit(job, repeat, between)
-        if was_hit or self._disturbed(job, first_sent_ns):
-            self._explained[job, host] += 1
-            if was_hit:
-                self._last_mended_ns[job] = self.clock.now_ns
+        first_sent_ns, explained = repeat.first_sent_ns, self.explained(job, host)
+        if self._was_hit(job, repeat, between, explained):
+            return
+        if self._disturbed(job, first_sent_ns):
+            explained.count += 1
             return
         waited_ns = self.clock.now_ns - first_sent_ns
         apart_ns = waited_ns + self._computing_ns.get(job, 0)
@@ -134,18 +182,24 @@ class Causes:
     def _last_trouble_ns(self, job: int) -> int:
         """Returns the time at which a packet of the job was last lost, or sent again because of a
         loss."""
-        never = -FOREVER_NS
-        return max(self._last_hit_ns.get(job, never), self._last_mended_ns.get(job, never))
+        return max(self._last_hit_ns.get(job, -FOREVER_NS), self._mended(job).value)
 
-    def _was_hit(self, job: int, repeat: Repeat, between: Pair) -> bool:
+    def _was_hit(self, job: int, repeat: Repeat, between: Pair, explained: Explained) -> bool:
+        """Counts a retransmission that a hit of a certain packet explains. Returns whether it
+        did."""
+        now_ns = self.clock.now_ns
+        if repeat.place is not None and not repeat.gathered:
+            return self._hit.explain(explained, repeat, now_ns)
         if repeat.gathered:
-            waited_ns = self.clock.now_ns - repeat.first_sent_ns
-            since_ns = repeat.first_sent_ns - waited_ns
-            return self._last_hit_ns.get(job, -FOREVER_NS) >= since_ns
-        if repeat.place is None:
-            return self._last_hit_between_ns.get((job, between), -1) >= repeat.first_sent_ns
-        chunks = ((job, repeat.place, (repeat.number - back) % TAGS) for back in (0, 1))
-        return any(chunk in self._hit for chunk in chunks)
+            waited_ns = now_ns - repeat.first_sent_ns
+            was_hit = self._last_hit_ns.get(job, -FOREVER_NS) >= repeat.first_sent_ns - waited_ns
+        else:
+            last_hit_ns = self._last_hit_between_ns.get((job, between), -1)
+            was_hit = last_hit_ns >= repeat.first_sent_ns
+        if was_hit:
+            explained.count += 1
+            self._mended(job).value = now_ns
+        return was_hit
 
     def _disturbed(self, job: int, since_ns: int) -> bool:
         return any(d.job in (None, job) and d.end_ns >= since_ns for d in self._disturbances)
@@ -153,7 +207,7 @@ class Causes:
     def repeats(self) -> Repeats:
         """Returns how many packets were sent again so far, by cause."""
         return Repeats(
-            dict(self._explained),
+            {agent: found.count for agent, found in self._explained.items() if found.count},
             dict(self._consequences),
             dict(self._unexplained),
             tuple(self._examples),

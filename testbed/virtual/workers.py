@@ -30,6 +30,7 @@ from agglab.hosts.recording import Sample
 from agglab.hosts.workloads import Sgd
 from agglab.testbed.backend import Command
 from agglab.testbed.received import Received
+from agglab.testbed.virtual.causes import Explained
 from agglab.testbed.virtual.clock import AGAIN, DATAGRAM, FAILED, FINISH, TIMER, Clock
 from agglab.testbed.worker_id import Event
 
@@ -47,12 +48,20 @@ OnRetransmission = Callable[[int, Repeat], None]
 Opened = Callable[["AgentNode"], None]
 
 
+class Inboxes(dict[int, Inbox]):
+    """The inboxes that all agents of a network share, by the length of the longest payload. An
+    endpoint processes what is in an inbox before any other agent receives something."""
+
+    def __missing__(self, longest_bytes: int) -> Inbox:
+        made = self[longest_bytes] = Inbox(GATHERED_MAX, longest_bytes)
+        return made
+
+
 class VirtualSession:
     """A session of an agent. In virtual time, its datagrams can always be sent at once."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        self.endpoint = endpoint
-        self.inbox = Inbox(GATHERED_MAX, endpoint.longest_bytes)
+    def __init__(self, endpoint: Endpoint, inbox: Inbox) -> None:
+        self.endpoint, self.inbox = endpoint, inbox
         self.network_errors = 0
 
     @property
@@ -78,8 +87,9 @@ class AgentNode:
 
     send(peer, datagram): sends a datagram. report(event): is called with every event. keep(round,
     received): is called with the arrays of a round that ended. again(peer, repeat): is called for
-    every packet that is sent again. opened(agent): is called when the agent's `peers` have changed,
-    which happens at its start and with each session.
+    every packet that is sent again, except those that native/host.c counts in `explained`.
+    opened(agent): is called when the agent's `peers` have changed, which happens at its start and
+    with each session.
     """
 
     _session: VirtualSession
@@ -94,6 +104,8 @@ class AgentNode:
         keep: Keep,
         again: OnRetransmission = lambda peer, repeat: None,
         opened: Opened = lambda agent: None,
+        explained: Explained | None = None,
+        inboxes: Inboxes | None = None,
     ) -> None:
         self._clock, self._library = clock, clock.library
         self.address: int = self._library.agent_new(clock.address, id(self))
@@ -103,6 +115,7 @@ class AgentNode:
         self._native: NativeEndpoint | None = None
         self._answer_questions()
         self._send, self._keep, self._again, self._opened = send, keep, again, opened
+        self._explained, self._inboxes = explained, Inboxes() if inboxes is None else inboxes
         self._config = Config.of({**configuration, "control": "", "sums_dir": None}, "the agent")
         self._paused = False
         self._busy_until_ns = 0
@@ -135,7 +148,10 @@ class AgentNode:
         endpoint = self._session.endpoint
         if isinstance(endpoint, HasNativeEndpoint):
             self._native = endpoint.native(self._session.inbox)
-            self._library.agent_drive(self.address, ctypes.byref(self._native), host, framing)
+            explained = ctypes.byref(self._explained) if self._explained is not None else None
+            self._library.agent_drive(
+                self.address, ctypes.byref(self._native), host, framing, explained
+            )
 
     def _driven(self) -> HasNativeEndpoint:
         """Returns the endpoint, for calls while C code drives it."""
@@ -240,7 +256,8 @@ class AgentNode:
     def open(self, system: ModuleType, part: Part) -> VirtualSession:
         """Opens a session with another socket and returns it."""
         self._throw_away()
-        self._session = VirtualSession(endpoint_of(system, part))
+        endpoint = endpoint_of(system, part)
+        self._session = VirtualSession(endpoint, self._inboxes[endpoint.longest_bytes])
         self._native, self._state.driven = None, 0
         self._opened(self)
         return self._session

@@ -15,7 +15,7 @@ from agglab.hosts.workloads import Layers, Work
 from agglab.testbed.received import Received
 from agglab.testbed.systems.base import ActiveJob, ResolvedScenario
 from agglab.testbed.verify import Verdict, combine
-from agglab.testbed.workloads import asked, models
+from agglab.testbed.workloads import models, reductions
 from agglab.testbed.workloads.all_reduce import AllReduce
 from agglab.testbed.workloads.models import Layer, Model, ModelError
 
@@ -94,15 +94,15 @@ class LayersWorkload(AllReduce):
     ) -> Verdict:
         work, verdicts = job.job.work, []
         assert isinstance(work, Layers)
-        parts = asked.active(job)
-        first_chunks = asked.first_chunks(resolved, parts, work.order)
+        parts = reductions.active(job)
+        first_chunks = reductions.first_chunks(resolved, parts, work.order)
         for bucket, each, first_chunk in zip(work.buckets, parts, first_chunks, strict=True):
             place = slice(bucket.start, bucket.start + bucket.elements)
             chunks = resolved.system.chunks(resolved.scenario, each.job)
             own = {
                 rank: replace(
                     _part(one, place, work.elements),
-                    more=asked.presence_of(one, first_chunk, chunks),
+                    more=reductions.presence_of(one, first_chunk, chunks),
                 )
                 for rank, one in received.items()
             }

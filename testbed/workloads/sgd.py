@@ -17,7 +17,7 @@ from agglab.hosts.workloads.layers import Bucket
 from agglab.testbed.received import Received
 from agglab.testbed.systems.base import ActiveJob, ResolvedScenario
 from agglab.testbed.verify import Verdict, WrongValue, combine, verify_sums
-from agglab.testbed.workloads import asked
+from agglab.testbed.workloads import reductions
 from agglab.testbed.workloads.base import Workload
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class SynchronousTraining(Workload):
             for rank in job.members
         ]
         model, models, verdicts = work.first_model(), [work.first_model()], []
-        for bucket, each in zip(work.buckets, asked.active(job), strict=True):
+        for bucket, each in zip(work.buckets, reductions.active(job), strict=True):
             gradients = [
                 work.gradient(model, work.examples_of(bucket.first, own)) for own in examples
             ]
@@ -164,7 +164,9 @@ def _step(
         return None if array is None else array[place]
 
     own = [
-        Received(cut(one.result), cut(one.sums), more=asked.presence_of(one, first_chunk, chunks))
+        Received(
+            cut(one.result), cut(one.sums), more=reductions.presence_of(one, first_chunk, chunks)
+        )
         for one in received.values()
     ]
     verdict = verify_sums(resolved, job, inputs, own)

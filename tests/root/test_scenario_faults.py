@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from agglab.testbed.systems import impostors
+from agglab.testbed.systems import spoofing
 from agglab.testbed.systems.summing.attack import KINDS
 
 pytestmark = pytest.mark.root
@@ -49,7 +49,7 @@ def test_two_jobs_share_switches_and_foreign_frames_change_nothing(scenario) -> 
 
 
 IMPOSTORS = """
-name: impostors
+name: spoofing
 system: {system}
 topology: {{kind: two_tier, racks: 2, workers: 2}}
 links: {{rate: 100mbit}}
@@ -61,7 +61,7 @@ expect: {{exact: true}}
 
 
 @pytest.mark.parametrize("system", ["ring", "ps"])
-def test_impostors_are_stopped_at_their_own_switch(scenario, system: str) -> None:
+def test_spoofed_frames_are_stopped_at_their_own_switch(scenario, system: str) -> None:
     ended = scenario.run(scenario.write(IMPOSTORS.format(system=system)))
     assert ended.code == 0, ended.out + ended.err
     metrics = ended.metrics
@@ -69,7 +69,7 @@ def test_impostors_are_stopped_at_their_own_switch(scenario, system: str) -> Non
     assert all(not worker["malformed"] for worker in metrics["workers"].values())
     counted = Counter()
     for kind, count in metrics["attack"].items():
-        counted[impostors.KINDS[kind].counted] += count
+        counted[spoofing.KINDS[kind].counted] += count
     first = metrics["switches"]["s2"]["packets"]
     assert sum(counted.values()) == 1000 and counted["forged"] > 500
     assert {kind: first[kind] for kind in ("forged", "malformed")} == {

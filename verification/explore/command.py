@@ -71,9 +71,9 @@ def _whole(text: str) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m agglab.verification explore",
-        description="Look for fault schedules that end in a hang, a wrong sum or an undeclared "
-        "failure, in virtual time, or that differ from a model of the protocol. Each one that is "
-        "found is shrunk and written to a file.",
+        description="Look, in virtual time, for fault schedules that end in a hang, a wrong sum or "
+        "a failure that no fault explains, or in which a switch or worker behaves differently "
+        "from its model. Each schedule that is found is made smaller and written to a file.",
     )
     parser.add_argument(
         "--schedules",

@@ -89,7 +89,11 @@ def main(words: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m agglab.verification fuzz", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m agglab.verification fuzz",
+        description="Try malformed inputs of each kind in several processes, and save findings with"
+        " their seeds.",
+    )
     parser.add_argument(
         "--packets",
         type=int,

@@ -7,7 +7,8 @@
  *   G/C u32 number, u32 count, {u16 port, u16 rid}...       multicast group, clone session
  *   F u32 length, frame                                     a well-formed packet, of which others are made
  * Packet N is a function of SEED and N. Every frame and every sink's room is allocated exactly. When the process
- * dies, or a packet takes more than HANG_S, the packet is printed. The answer is one line: packets in, copies out, the sum of all bytes that came out.
+ * dies, or a packet takes more than HANG_S, the packet is printed. The answer is one line: packets in, copies out, the
+ * sum of all bytes that came out.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -71,7 +72,7 @@ static uint8_t any_byte(void)
 	return below(2) ? often[below(sizeof(often))] : (uint8_t)draw();
 }
 
-/* A copy of exactly the new length, the rest of it any bytes. */
+/* Replaces the frame by a copy of exactly the new length; new bytes are random. */
 static void resize(uint32_t wanted)
 {
 	uint8_t *made = malloc(wanted);

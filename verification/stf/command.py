@@ -69,10 +69,26 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m agglab.verification stf",
         description="Run one STF packet test on the switch library.",
     )
-    parser.add_argument("program", type=Path, metavar="PROG.p4|PROG.json")
-    parser.add_argument("script", type=Path, metavar="TEST.stf")
-    parser.add_argument("-I", dest="include", action="append", default=[], metavar="DIR")
-    parser.add_argument("-D", dest="define", action="append", default=[], metavar="NAME[=VALUE]")
+    parser.add_argument(
+        "program", type=Path, metavar="PROG.p4|PROG.json", help="the program, as source or compiled"
+    )
+    parser.add_argument("script", type=Path, metavar="TEST.stf", help="the packet test")
+    parser.add_argument(
+        "-I",
+        dest="include",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="search DIR for included files",
+    )
+    parser.add_argument(
+        "-D",
+        dest="define",
+        action="append",
+        default=[],
+        metavar="NAME[=VALUE]",
+        help="define a macro",
+    )
     parser.add_argument(
         "--seed", type=int, default=0, help="seed of the program's random() (default: 0)"
     )

@@ -11,7 +11,7 @@
 #include "libra_wire.h"
 #include "recovery.h"
 
-/* What worker and servers of a job know alike, and what both count. */
+/* What a job's worker and its servers both know, and both count. */
 struct libra_common {
 	uint32_t job;
 	uint32_t session;
@@ -55,21 +55,21 @@ struct libra_share {
 	uint32_t *cold_sums;
 	uint64_t *learnt;
 	uint64_t cold_pairs;
-	uint32_t items[PHASES]; /* of LEARN 1, until the first answer says how many there are */
+	uint32_t items[PHASES]; /* items of each phase; LEARN has 1 until the first answer tells the number */
 	uint32_t pages_max;
-	uint32_t phase; /* PHASES: over */
+	uint32_t phase; /* PHASES: the round is over */
 	uint32_t answered;
 	uint32_t spare;
 };
 
 struct libra_worker {
 	struct libra_common common;
-	struct recovery *recoveries; /* PHASES for each server: answers to one kind say nothing of another's */
-	int64_t *rtts_ns;	     /* of the answers that came together, for each recovery; -1: none */
-	struct libra_request *requests; /* slot k of server s is number k * servers + s, as is its row */
+	struct recovery *recoveries; /* one for each server and phase: answers of one phase say nothing about another */
+	int64_t *rtts_ns;	     /* for each recovery, the round trip of the answers that came together; -1: none */
+	struct libra_request *requests; /* slot k of server s has request and row k * servers + s */
 	struct libra_share *shares;
 	uint32_t aggregator; /* the switch's index among the peers; NO_AGGREGATOR: everything goes to servers */
-	uint32_t direct_after; /* after so many attempts a request goes to its server and not to the switch */
+	uint32_t direct_after; /* after this many attempts a request goes to its server, not to the switch */
 	uint32_t digest;
 	uint32_t round;
 	uint32_t begun;
@@ -79,26 +79,26 @@ struct libra_worker {
 	uint32_t items_done;
 	uint32_t rank;
 	uint64_t directly; /* requests that went past the switch because it had not answered */
-	uint64_t bytes_again; /* of frames */
-	int64_t hold_ns; /* for how long a server may hold a first PULL or LEARN back */
+	uint64_t bytes_again; /* bytes of frames that were sent again */
+	int64_t hold_ns; /* how long a server may delay the answer to a first PULL or LEARN */
 	int64_t deadline_ns;
 };
 
 #define NO_AGGREGATOR UINT32_MAX
 
-/* What a server has of one round; of the round before it keeps what it answered. Key tables have open addressing. */
+/* A server's state of one round. A finished round keeps its answers for one more round. Key tables use open addressing. */
 struct libra_round {
 	uint64_t *keys;
 	uint32_t *values;
-	uint16_t *counts; /* workers that pushed the key; 0: the place is free */
-	uint32_t *chunks; /* for each worker, packets that it pushes; 0: not known */
+	uint16_t *counts; /* how many workers pushed the key; 0: the table entry is free */
+	uint32_t *chunks; /* for each worker, how many packets it pushes; 0: not known */
 	uint32_t *arrived;
-	uint16_t *pairs;  /* for each worker and chunk, 1 + keys in it; 0: it has not come; and PULLED */
-	uint32_t *places; /* for each worker, chunk and pair, the key's place in the table */
+	uint16_t *pairs;  /* for each worker and chunk, PULLED and 1 + its number of keys; 0: it has not come */
+	uint32_t *places; /* for each worker, chunk and pair, the key's index in the table */
 	uint64_t *group_keys;
-	uint64_t *parts;       /* for each group and rank: whose values are in the part that begins with it; 0: none */
-	uint32_t *part_values; /* for each group, rank and lane; of a group that is whole, its sums are rank 0's */
-	uint8_t *whole;	       /* groups */
+	uint64_t *parts;       /* for each group and rank: the workers of the part with this lowest rank; 0: none */
+	uint32_t *part_values; /* for each group, rank and lane; rank 0 has the sums of a whole group */
+	uint8_t *whole;	       /* for each group, whether all workers' values are in it */
 	uint32_t round;
 	uint32_t digest;
 	uint32_t used;
@@ -110,32 +110,32 @@ struct libra_round {
 struct libra_server {
 	struct libra_common common;
 	uint32_t index;
-	uint32_t capacity;   /* places of a key table, a power of two */
-	uint32_t keys_max;   /* that it may hold */
-	uint32_t chunks_max; /* of one worker */
+	uint32_t capacity;   /* entries of a key table, a power of two */
+	uint32_t keys_max;   /* most keys that a table may hold */
+	uint32_t chunks_max; /* most chunks that a worker may push */
 	uint32_t groups_max;
 	uint32_t racks;
-	uint64_t low_key; /* its range, both included */
+	uint64_t low_key; /* the server's range of keys is low_key to high_key, both included */
 	uint64_t high_key;
 	struct libra_round *rounds; /* two, by the round's parity */
-	struct libra_round *store;  /* only its table is used: what has been pushed under each key so far; or NULL */
+	struct libra_round *store;  /* its table holds the sum of all rounds for each key; NULL: not kept */
 	uint64_t *rack_workers;	    /* ranks behind each switch that sums */
-	uint32_t *rack_peer;	    /* to whom goes what is for all of them */
-	uint8_t *asked;		    /* rows on the queue */
-	uint32_t *waiting;	    /* for each row, 1 + the PULL that waits for the others' pushes; 0: none */
+	uint32_t *rack_peer;	    /* the peer to which packets for all these workers are sent */
+	uint8_t *asked;		    /* for each row, ON_QUEUE and AGAIN */
+	uint32_t *waiting;	    /* for each row, 1 + the chunk whose PULL waits for others; 0: none */
 	uint8_t *waiting_attempt;
 	uint64_t *hot_keys; /* the list that LEARN asks for */
 	uint8_t *learnt;    /* for each worker and page, whether it has been sent */
 	uint32_t hot_pages;
-	uint32_t choose; /* the round is over: the list has to be made anew, if it is a sample */
+	uint32_t choose; /* the round is over; if it was a sample, the list of hot keys has to be made anew */
 	uint32_t round;
 	uint32_t begun;
 	uint32_t disagreed;
 	uint32_t other_digest;
-	uint32_t hot_round; /* the sample that the list is made of */
+	uint32_t hot_round; /* the sampled round that the list was made from */
 	uint32_t spare;
 	uint64_t answered_again;
-	uint64_t bytes_again; /* of frames */
+	uint64_t bytes_again; /* bytes of frames that were sent again */
 	uint64_t groups_whole; /* groups summed and given to all workers */
 	uint64_t sums;	       /* SUM packets taken */
 	uint64_t singles;      /* HOT packets taken that no switch had summed */

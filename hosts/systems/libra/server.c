@@ -1,18 +1,18 @@
 /* A server of Libra, packet by packet: docs/systems/libra.md. It has no timers: whoever lacks an answer asks again.
  *
- * No worker begins a round before it has all of the one before, so that two rounds are all that a server has to know.
+ * No worker begins a round before it has all results of the round before, so a server keeps the state of two rounds.
  */
 #include "common.h"
 
-enum { ON_QUEUE = 1, AGAIN = 2 }; /* bits of asked */
-enum { PULLED = 0x8000 };	      /* of the pairs of a chunk: its sums have been sent */
+enum { ON_QUEUE = 1, AGAIN = 2 }; /* bits of `asked` */
+enum { PULLED = 0x8000 };	      /* bit of `pairs`: the sums of the chunk have been sent */
 
 static uint32_t row_of(const struct libra_server *s, uint32_t rank, uint32_t item)
 {
 	return rank * s->common.slots + item % s->common.slots;
 }
 
-/* The rows after all slots' tell workers of other shapes. */
+/* The row that tells a worker that shapes differ; these rows follow those of the slots. */
 static uint32_t tell_row(const struct libra_server *s, uint32_t rank)
 {
 	return s->common.workers * s->common.slots + rank;
@@ -33,7 +33,7 @@ static int complete(const struct libra_server *s, const struct libra_round *r)
 	return r->used && r->workers_done == s->common.workers;
 }
 
-/* again: the answer has been sent before, unless it is still on the queue. */
+/* Queues a row. again: the same answer has been sent before, unless it is still on the queue. */
 static void ask(struct libra_server *s, uint32_t row, uint32_t length, int again)
 {
 	s->common.duplicates += !!again;
@@ -76,7 +76,7 @@ static void tell(struct libra_server *s, uint32_t rank, uint32_t digest)
 	ask(s, row, LIBRA_HEADER_BYTES, 0);
 }
 
-/* The sender of another shape hears of the round's, and the others of the sender's. */
+/* Tells the sender the shape of the round, and the other workers the sender's shape. */
 static void disagree(struct libra_server *s, uint32_t rank, uint32_t other)
 {
 	s->disagreed = 1;
@@ -97,7 +97,7 @@ static uint32_t *part_values(const struct libra_server *s, const struct libra_ro
 	return r->part_values + ((uint64_t)group * s->common.workers + rank) * s->common.lanes;
 }
 
-/* A group's sums for one worker. */
+/* Writes a group's sums for one worker. */
 static uint32_t answer_group(struct libra_server *s, const struct libra_round *r, uint32_t group, uint32_t rank,
 			     uint8_t attempt, int again)
 {
@@ -111,7 +111,7 @@ static uint32_t answer_group(struct libra_server *s, const struct libra_round *r
 	return row;
 }
 
-/* For all workers behind a switch, in a row of one of them. */
+/* Writes a group's sums for all workers behind a switch, in the row of one of them. */
 static void answer_rack(struct libra_server *s, const struct libra_round *r, uint32_t group, uint32_t rack,
 			uint8_t attempt)
 {
@@ -122,11 +122,11 @@ static void answer_rack(struct libra_server *s, const struct libra_round *r, uin
 	s->common.peers[row] = s->rack_peer[rack];
 }
 
-/* Every worker is in one of the parts. */
+/* Adds up the parts of a group, which together have every worker, and answers. */
 static void finish_group(struct libra_server *s, struct libra_round *r, uint32_t group, uint8_t attempt)
 {
 	const uint64_t *parts = parts_of(s, r, group);
-	uint32_t *sums = part_values(s, r, group, 0); /* rank 0 begins a part */
+	uint32_t *sums = part_values(s, r, group, 0); /* rank 0 is always the lowest of its part */
 
 	for (uint32_t rank = 1; rank < s->common.workers; rank++) {
 		const uint32_t *values = part_values(s, r, group, rank);
@@ -190,7 +190,7 @@ static int take_group(struct libra_server *s, struct libra_round *r, const struc
 	return 1;
 }
 
-/* A HOT, which brings its sender's values, or a SUM, which brings those of the workers that it names. */
+/* Takes a HOT, which brings its sender's values, or a SUM, which brings those of the workers that it names. */
 static int take_hot(struct libra_server *s, struct libra_round *r, const struct libra_header *header,
 		    const uint8_t *datagram, uint32_t length, uint32_t rank)
 {
@@ -213,7 +213,7 @@ static int take_hot(struct libra_server *s, struct libra_round *r, const struct 
 
 /* Cold keys. */
 
-/* Where the key is in the table, or the free place where it belongs. */
+/* Returns the key's index in the table, or the free index where it belongs. */
 static uint32_t place_of(const struct libra_server *s, const struct libra_round *r, uint64_t key)
 {
 	uint32_t mask = s->capacity - 1;
@@ -240,7 +240,7 @@ static int has_room(const struct libra_server *s, const struct libra_round *r, c
 	return fresh <= left;
 }
 
-/* Keys ascend within the server's range, and there is room for those that are new. */
+/* Returns whether the keys ascend within the server's range, and the table has room for the new ones. */
 static int keys_are_legal(const struct libra_server *s, const struct libra_round *r, const uint8_t *datagram,
 			  uint32_t pairs)
 {
@@ -256,7 +256,7 @@ static int keys_are_legal(const struct libra_server *s, const struct libra_round
 	return has_room(s, r, datagram, pairs) && (!s->store || has_room(s, s->store, datagram, pairs));
 }
 
-/* The key's place in a table, where it may be new. */
+/* Returns the key's index in a table, after adding it if it is new. */
 static uint32_t enter_key(const struct libra_server *s, struct libra_round *r, uint64_t key)
 {
 	uint32_t place = place_of(s, r, key);
@@ -286,7 +286,7 @@ static void add_pairs(struct libra_server *s, struct libra_round *r, const uint8
 	s->cold_pairs += pairs;
 }
 
-/* The sums of a chunk's keys, for the worker that pushed it. Returns whether they had been sent before. */
+/* Answers the worker that pushed a chunk with the sums of its keys. Returns whether they had been sent before. */
 static int answer_pull(struct libra_server *s, struct libra_round *r, uint32_t rank, uint32_t item, uint8_t attempt)
 {
 	uint64_t chunk = chunk_of(s, rank, item);
@@ -302,7 +302,7 @@ static int answer_pull(struct libra_server *s, struct libra_round *r, uint32_t r
 	return again != 0;
 }
 
-/* The sums of the round become those of all rounds. */
+/* Adds the sums of the round to those of all rounds. */
 static void add_to_store(struct libra_server *s, struct libra_round *r)
 {
 	for (uint32_t place = 0; place < s->capacity; place++) {
@@ -316,7 +316,7 @@ static void add_to_store(struct libra_server *s, struct libra_round *r)
 	}
 }
 
-/* All workers have pushed all: who pulled before that is answered. */
+/* All workers have pushed everything: answers the pulls that came before. */
 static void finish_round(struct libra_server *s, struct libra_round *r)
 {
 	s->choose = 1;
@@ -360,7 +360,7 @@ static int take_push(struct libra_server *s, struct libra_round *r, const struct
 	return 1;
 }
 
-/* Whether all that its sender pushed has come, as it has been told. */
+/* Returns whether everything that a worker said it would push has come. */
 static int has_pushed(const struct libra_round *r, const struct libra_header *header, uint32_t length, uint32_t rank)
 {
 	return length == LIBRA_HEADER_BYTES && !header->pairs && !header->workers && r->chunks[rank] &&
@@ -394,7 +394,7 @@ static int take_learn(struct libra_server *s, struct libra_round *r, const struc
 	uint8_t *datagram, again;
 
 	if (r->round != s->hot_round) {
-		s->common.late++; /* there is no list yet, or another by now */
+		s->common.late++; /* the list does not exist yet, or has been replaced */
 		return 0;
 	}
 	if (!has_pushed(r, header, length, rank) || !complete(s, r) || page >= s->hot_pages ||
@@ -432,7 +432,7 @@ static void begin_round(struct libra_server *s, const struct libra_header *heade
 	r->keys_used = r->groups = r->workers_done = 0;
 }
 
-/* The round that a packet is about, if it can be summed or answered there; otherwise NULL, counted. */
+/* Returns the round in which a packet can be summed or answered. If there is none, counts the packet and returns NULL. */
 static struct libra_round *known_round(struct libra_server *s, const struct libra_header *header, uint32_t rank)
 {
 	int32_t ahead = libra_ahead(header, s->round);
@@ -456,13 +456,13 @@ static struct libra_round *known_round(struct libra_server *s, const struct libr
 	if (be32toh(header->digest) == r->digest)
 		return r;
 	if (ahead < 0 || complete(s, r))
-		s->common.malformed++; /* all had the same */
+		s->common.malformed++; /* all workers had the same shape */
 	else
 		disagree(s, rank, be32toh(header->digest));
 	return NULL;
 }
 
-/* Returns whether it was awaited. */
+/* Takes a datagram. Returns whether it was awaited. */
 static int take(struct libra_server *s, const uint8_t *datagram, uint32_t length, uint32_t rank)
 {
 	struct libra_header header;
@@ -476,7 +476,8 @@ static int take(struct libra_server *s, const uint8_t *datagram, uint32_t length
 		return 0;
 	}
 	if (s->disagreed && !libra_ahead(&header, s->round)) {
-		/* Who is in the round before still gets its results, and hears of this one when it begins it. */
+		/* A worker in the round before still gets its results. It learns of the disagreement when it begins
+		 * this one. */
 		r = round_of(s, s->round);
 		tell(s, rank, be32toh(header.digest) == r->digest ? s->other_digest : r->digest);
 		return 0;

@@ -188,7 +188,7 @@ class LibraServer:
 
     @property
     def counters(self) -> dict[str, int]:
-        """The counters by name (`shared.COUNTERS`, counted.py); they count from the creation of the
+        """The counters by name (`shared.COUNTERS`, counters.py), counted from the creation of the
         endpoint."""
         names = (*layout.COMMON_COUNTERS, *OWN)
         return {**{name: getattr(self._state, name) for name in names}, **NO_TIMERS}

@@ -1,5 +1,6 @@
-/* A worker of Libra, packet by packet: docs/systems/libra.md. With each server it goes through the phases of a round
- * in turn: what is hot, what is cold, the sums of what is cold, and in a sample the keys that are hot from now on. */
+/* A worker of Libra, packet by packet: docs/systems/libra.md. With each server it goes through the phases of a round in
+ * turn: it pushes hot keys, pushes cold keys, pulls the sums of the cold keys, and in a sampled round learns which keys
+ * are hot from now on. */
 #include <errno.h>
 
 #include "common.h"
@@ -12,7 +13,7 @@ static struct recovery *recovery_of(const struct libra_worker *w, uint32_t serve
 	return &w->recoveries[w->shares[server].phase * w->common.servers + server];
 }
 
-/* Keys of an item: a group is full, the last chunk of cold keys need not be. */
+/* Returns the number of keys in an item: a group is full, but the last chunk of cold keys may be shorter. */
 static uint32_t pairs_of(const struct libra_worker *w, const struct libra_share *share, uint32_t item)
 {
 	uint64_t first = (uint64_t)item * w->common.lanes;
@@ -23,7 +24,7 @@ static uint32_t pairs_of(const struct libra_worker *w, const struct libra_share 
 	return (uint32_t)(left < w->common.lanes ? left : w->common.lanes);
 }
 
-/* Lays out keys and values, and says how long the datagram is. */
+/* Lays out keys and values, and sets the datagram's length. */
 static uint32_t lay_out(const struct libra_worker *w, const struct libra_share *share, uint32_t item, uint8_t *row)
 {
 	uint64_t first = (uint64_t)item * w->common.lanes;
@@ -71,7 +72,7 @@ static void prepare(struct libra_worker *w, uint32_t server, uint32_t item)
 	c->queue[c->queued++] = row;
 }
 
-/* The next phase that has something to ask for. */
+/* Enters the next phase that has something to ask for. */
 static void enter(struct libra_worker *w, uint32_t server, uint32_t phase)
 {
 	struct libra_share *share = &w->shares[server];
@@ -83,8 +84,8 @@ static void enter(struct libra_worker *w, uint32_t server, uint32_t phase)
 	share->answered = 0;
 	if (phase == PHASES)
 		return;
-	/* A server answers nobody's first pull until the last worker has pushed, and then all at once. A list waits in
-	 * its queue behind everybody's. */
+	/* A server answers the first pulls only when the last worker has pushed, and then all at once. The list of hot
+	 * keys waits behind these answers. */
 	recovery_of(w, server)->hold_ns = phase == PULL || phase == LEARN ? w->hold_ns : 0;
 	count = share->items[phase] < w->common.slots ? share->items[phase] : w->common.slots;
 	for (uint32_t item = 0; item < count; item++)
@@ -120,7 +121,7 @@ static void take_body(struct libra_worker *w, struct libra_share *share, uint32_
 	}
 }
 
-/* Whether pairs and length are those of the answer to an item of this phase. */
+/* Returns whether the number of pairs and the length fit an answer to an item of this phase. */
 static int fits(const struct libra_worker *w, const struct libra_share *share, const struct libra_header *header,
 		uint32_t length)
 {
@@ -146,7 +147,7 @@ static int counts_right(const struct libra_share *share, uint32_t phase, uint32_
 	return items == share->items[phase];
 }
 
-/* The request that this answers, or NULL, counted. */
+/* Returns the request that this packet answers. If there is none, counts the packet and returns NULL. */
 static struct libra_request *awaiting(struct libra_worker *w, const struct libra_header *header, uint32_t length,
 				      uint32_t server)
 {
@@ -175,7 +176,7 @@ static struct libra_request *awaiting(struct libra_worker *w, const struct libra
 	return NULL;
 }
 
-/* Whether there is something to do with a packet of this round; otherwise it is counted. */
+/* Returns whether a packet of this round can be used. If not, counts it. */
 static int of_this_round(struct libra_worker *w, const struct libra_header *header, uint32_t length)
 {
 	int32_t ahead = libra_ahead(header, w->round);
@@ -187,7 +188,7 @@ static int of_this_round(struct libra_worker *w, const struct libra_header *head
 	}
 	if (ahead > 0 || (over && be32toh(header->digest) != w->digest) ||
 	    (header->kind == LIBRA_MISMATCH && (length != LIBRA_HEADER_BYTES || be32toh(header->digest) == w->digest))) {
-		/* Also a quarrel about a round that is over. */
+		/* This includes a MISMATCH about a round that is over. */
 		w->common.malformed++;
 		return 0;
 	}
@@ -210,7 +211,7 @@ static void turn_pages(struct libra_worker *w, uint32_t server, uint32_t pages)
 		prepare(w, server, page);
 }
 
-/* Returns whether it was awaited. */
+/* Takes a datagram. Returns whether it was awaited. */
 static int take(struct libra_worker *w, int64_t now_ns, const uint8_t *datagram, uint32_t length, uint32_t server)
 {
 	struct libra_header header;
@@ -220,7 +221,7 @@ static int take(struct libra_worker *w, int64_t now_ns, const uint8_t *datagram,
 	int64_t sample_ns;
 
 	if (server >= w->common.servers) {
-		w->common.malformed++; /* the switch answers nothing itself */
+		w->common.malformed++; /* the switch itself never answers */
 		return 0;
 	}
 	memcpy(&header, datagram, sizeof(header));
@@ -267,7 +268,7 @@ uint32_t libra_worker_datagrams(struct libra_worker *w, int64_t now_ns, const ui
 	return awaited;
 }
 
-/* What is due of one server's requests: those of every servers-th row from its own on. */
+/* Queues the requests to one server that are due; they have every servers-th row, from the server's index on. */
 static void send_again(struct libra_worker *w, uint32_t server, int64_t now_ns)
 {
 	struct libra_common *c = &w->common;
@@ -291,21 +292,10 @@ static void send_again(struct libra_worker *w, uint32_t server, int64_t now_ns)
 	c->queued += count;
 }
 
-/* When any server's answer was last heard: one that is slow is no reason to give up while others answer. */
-static int64_t progress_ns(const struct libra_worker *w)
-{
-	int64_t latest = w->recoveries[0].progress_ns;
-
-	for (uint32_t i = 1; i < PHASES * w->common.servers; i++)
-		if (w->recoveries[i].progress_ns > latest)
-			latest = w->recoveries[i].progress_ns;
-	return latest;
-}
-
-/* Returns 0, or -ETIMEDOUT. */
+/* Sets the deadline. Returns 0, or -ETIMEDOUT if no server has answered for too long. */
 static int check_timers(struct libra_worker *w, int64_t now_ns)
 {
-	int64_t since_ns = progress_ns(w);
+	int64_t since_ns = recovery_latest_progress_ns(w->recoveries, PHASES * w->common.servers);
 
 	w->deadline_ns = INT64_MAX;
 	for (uint32_t server = 0; server < w->common.servers; server++) {

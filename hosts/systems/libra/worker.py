@@ -175,7 +175,7 @@ class LibraWorker:
 
     @property
     def counters(self) -> dict[str, int]:
-        """The counters by name (`shared.COUNTERS`, counted.py); they count from the creation of the
+        """The counters by name (`shared.COUNTERS`, counters.py), counted from the creation of the
         endpoint."""
         state = self._state
         own = {name: getattr(state, name) for name in layout.COMMON_COUNTERS}
@@ -319,6 +319,6 @@ def _check_keys(keys: Keys) -> None:
     """Raises ValueError unless the keys ascend and each occurs only once. Also raises it for
     NO_KEY."""
     if keys.size and (keys[1:] <= keys[:-1]).any():
-        raise ValueError("keys have to be in ascending order, each once")
+        raise ValueError("keys must be in ascending order, without repetitions")
     if keys.size and keys[-1] == np.uint64(wire.NO_KEY):
         raise ValueError(f"{wire.NO_KEY} cannot be a key")

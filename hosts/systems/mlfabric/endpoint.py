@@ -104,7 +104,7 @@ class Agent:
         self._role.tick(now_ns)
         if not self._role.done and now_ns >= self._progress_ns + self._give_up_ns:
             waiting = self._role.waiting(8)
-            raise RoundTimeout(f"nothing heard for the steps and groups {waiting}", [])
+            raise RoundTimeout(f"no packet came for the steps and groups {waiting}", [])
         return self._transport.poll(now_ns)
 
     def repeats(self, row: int) -> Repeat | None:

@@ -123,7 +123,8 @@ static void take_values(struct netrpc_caller *c, uint32_t chunk, const uint8_t *
 	if (!c->is_float) {
 		copy_in_wire_order(payload, count, (uint32_t *)c->out + first);
 	} else if (c->exponents[chunk] != EXPONENT_NOT_FINITE) {
-		/* Otherwise out, which may be the input, keeps what the caller has to be told about. */
+		/* Without a usable exponent, out keeps its contents (which may be the input): the caller is told about
+		 * them. */
 		dequantise(payload, count, c->exponents[chunk], c->value_bits, (float *)c->out + first, 1);
 	}
 	if (c->sums)
@@ -131,7 +132,7 @@ static void take_values(struct netrpc_caller *c, uint32_t chunk, const uint8_t *
 	c->chunks_done++;
 }
 
-/* The answer of one of the stream's calls; the next follows at its position. */
+/* Takes the answer to one of the stream's calls, and makes the next call at its position. */
 static void advance(struct netrpc_caller *c, uint32_t position, uint8_t word, const uint8_t *body)
 {
 	struct netrpc_call *call = &c->calls[position];
@@ -170,14 +171,14 @@ static int well_formed(const struct netrpc_caller *c, const struct netrpc_header
 	       be16toh(header->job) == c->job && be16toh(header->slot) < c->window;
 }
 
-/* Whether this is an answer to what was called. Where no epoch is known, the answer brings it. */
+/* Returns whether this answers the call. If the epoch is not known yet, the answer brings it. */
 static int answers(const struct netrpc_caller *c, const struct netrpc_call *call, const struct netrpc_header *header)
 {
 	return be16toh(header->method) == call->method && (header->kind ^ NETRPC_RESULT) == call->answer_kind &&
 	       header->epoch && (!c->epoch || be32toh(header->epoch) == c->epoch);
 }
 
-/* The call whose awaited answer this is, or NULL, counted. */
+/* Returns the call that awaits this answer. If there is none, counts the packet and returns NULL. */
 static struct netrpc_call *awaiting(struct netrpc_caller *c, const struct netrpc_header *header, uint32_t length)
 {
 	struct netrpc_call *call;
@@ -207,8 +208,8 @@ static void take(struct netrpc_caller *c, struct netrpc_call *call, const uint8_
 	memcpy(c->answers + position * c->frame_stride, datagram + NETRPC_HEADER_BYTES, length - NETRPC_HEADER_BYTES);
 }
 
-/* An attempt that was not the first was answered first: the first was lost. One call at a time leaves no gap that would
- * tell, so silence itself is taken for a loss earlier from now on. A call has one effect however often it is sent. */
+/* A later attempt was answered first, so the first one was lost. With one call at a time no gap shows a loss, so from
+ * now on a shorter silence counts as one. Repeating a call is safe: it has one effect however often it is sent. */
 static void expect_losses(struct recovery *r)
 {
 	r->min_rto_ns = LOSSY_RTO_NS < r->min_rto_ns ? LOSSY_RTO_NS : r->min_rto_ns;
@@ -241,7 +242,7 @@ uint32_t netrpc_answers(struct netrpc_caller *c, int64_t now_ns, const uint8_t *
 			expect_losses(&c->recovery);
 		take(c, call, datagram, lengths[i]);
 	}
-	/* One sample a batch: answers that were gathered share their arrival time. */
+	/* One sample per batch: answers that were received together share their arrival time. */
 	if (longest_ns >= 0)
 		recovery_sample(&c->recovery, longest_ns);
 	return awaited;
@@ -253,7 +254,7 @@ static void count_sent(struct netrpc_caller *c, const struct netrpc_call *call)
 	c->bytes_sent += NETRPC_LOWER_HEADER_BYTES + call->length;
 }
 
-/* Sends again what is due. */
+/* Queues the calls that are due to be sent again. */
 static void send_again(struct netrpc_caller *c, int64_t now_ns)
 {
 	uint32_t *again = c->queue + c->queued;

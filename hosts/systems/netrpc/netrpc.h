@@ -16,15 +16,15 @@
 struct netrpc_call {
 	struct pending pending;
 	uint32_t sequence;
-	uint32_t length; /* of the datagram in frames */
-	uint32_t chunk;  /* of a stream's call */
-	uint32_t epoch;  /* of the last answer */
+	uint32_t length; /* length of the datagram in frames */
+	uint32_t chunk;  /* the chunk of the stream that the call is about */
+	uint32_t epoch;  /* epoch in the last answer */
 	uint16_t method;
-	uint16_t count; /* of the last answer */
+	uint16_t count; /* count in the last answer */
 	uint8_t kind;
-	uint8_t answer_kind; /* that it expects */
-	uint8_t word;	     /* of the last answer */
-	uint8_t streams;     /* one of a stream's calls: its answer is taken here, and the next call follows */
+	uint8_t answer_kind; /* kind of the expected answer */
+	uint8_t word;	     /* word in the last answer */
+	uint8_t streams;     /* whether the call belongs to a stream: C takes the answer and makes the next call */
 };
 
 struct netrpc_caller {
@@ -32,13 +32,13 @@ struct netrpc_caller {
 	uint32_t peer; /* index among the endpoint's peers */
 	uint32_t lanes;
 	uint32_t window;
-	uint32_t first_row; /* of the endpoint's outbox */
+	uint32_t first_row; /* the caller's first row in the endpoint's outbox */
 	uint32_t value_bits;
 	struct recovery recovery;
 
 	struct netrpc_call *calls;
-	uint8_t *frames;  /* one datagram a call, frame_stride apart, kept until its answer is here */
-	uint8_t *answers; /* what followed the headers of the last answer, likewise; not of a stream's calls */
+	uint8_t *frames;  /* one datagram per call, frame_stride apart, kept until its answer is here */
+	uint8_t *answers; /* the last answers without headers, frame_stride apart; not kept for a stream's calls */
 	uint32_t *queue;  /* rows to send, in order */
 	uint64_t frame_stride;
 
@@ -46,13 +46,13 @@ struct netrpc_caller {
 	const void *values; /* float or int32_t; may be the same memory as out */
 	void *out;
 	int32_t *sums;	    /* the integer sums, or NULL */
-	uint8_t *exponents; /* agreed, one a chunk */
+	uint8_t *exponents; /* the agreed exponent of each chunk */
 	uint64_t elements;
 	uint32_t is_float;
 	uint32_t chunks;
 	uint32_t chunks_done;
-	uint32_t width; /* calls of it that are in flight at once */
-	uint16_t agree; /* its methods */
+	uint32_t width; /* how many of the stream's calls are in flight at once */
+	uint16_t agree; /* numbers of the stream's two methods */
 	uint16_t reduce;
 
 	uint32_t epoch;

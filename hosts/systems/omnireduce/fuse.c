@@ -9,7 +9,7 @@ static struct omnireduce_column *on_list(const struct omnireduce_worker *w, uint
 	return &w->columns[w->ready[at]];
 }
 
-/* What a packet of the column says it is about. */
+/* Returns the block that a packet of the column names. */
 static uint32_t named_block(const struct omnireduce_column *column)
 {
 	return column->kind == OMNIREDUCE_OPENING ? 0 : column->block;
@@ -27,8 +27,8 @@ void fuse_add(struct omnireduce_worker *w, uint32_t index, int64_t now_ns)
 	w->ready[w->ready_count++] = index;
 }
 
-/* For how long at most: a quarter of a round trip. The other columns' answers are on their way meanwhile, so the links
- * stay full. */
+/* Packets are held for at most a quarter of a round trip. Meanwhile the other columns' answers are on their way, so the
+ * links stay full. */
 int64_t fuse_deadline_ns(const struct omnireduce_worker *w)
 {
 	return w->ready_count ? w->held_since_ns + w->recovery.srtt_ns / 4 : INT64_MAX;
@@ -42,8 +42,8 @@ static uint32_t entries_with(const struct omnireduce_worker *w, const struct omn
 	return column->kind == OMNIREDUCE_OPENING ? w->opening_entries : w->bare_entries;
 }
 
-/* How many columns leave in the next datagram, from `at` on: the last of them stands first, the others are entries. As
- * the switch takes the entries first, answers come in the order in which columns became ready. */
+/* Returns how many columns leave in the next datagram, from `at` on. The last of them is the packet itself, the others
+ * are its entries. The switch takes the entries first, so answers come in the order in which columns became ready. */
 static uint32_t next_group(const struct omnireduce_worker *w, uint32_t at)
 {
 	uint32_t end = at;
@@ -94,8 +94,8 @@ static void put_datagram(struct omnireduce_worker *w, uint32_t row, uint32_t at,
 		w->blocks_fused += count - 1;
 }
 
-/* Whether the last group on the list is to go: nothing can come that would go with it, or its time is up. Openings never
- * wait, so they are alone on the list. */
+/* Returns whether the last group on the list is due: nothing more can join it, or its time is up. OPENINGs never wait,
+ * so they are alone on the list. */
 static int is_due(const struct omnireduce_worker *w, uint32_t at, uint32_t count, int64_t now_ns)
 {
 	const struct omnireduce_column *last = on_list(w, at + count - 1);

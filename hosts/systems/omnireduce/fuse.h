@@ -4,11 +4,11 @@
 
 #include "omnireduce.h"
 
-/* The column's packet is laid out. */
+/* Adds a column whose packet is laid out. */
 void fuse_add(struct omnireduce_worker *w, uint32_t index, int64_t now_ns);
 
-/* Puts the rows to send now on the queue. What has no values, and nothing that does behind it, is held until more comes
- * or its time is up. */
+/* Queues the rows to send now. Packets without values are held until a packet with values follows them, more packets
+ * come or their time is up. */
 void fuse_send(struct omnireduce_worker *w, int64_t now_ns);
 
 /* When to call fuse_send although nothing came; INT64_MAX if nothing is held. */

@@ -21,8 +21,8 @@ static uint64_t block_elements(const struct omnireduce_worker *w, uint32_t block
 	return left < w->lanes ? left : w->lanes;
 }
 
-/* All bits but the sign that any of a block's values has, or for integers all bits: 0 where all are zero. For floats
- * the largest magnitude's, since its exponent is needed. */
+/* Returns 0 if all values of a block are zero. Otherwise, for floats, returns the largest magnitude as bits (its
+ * exponent is needed); for integers, all bits that are set in any value. */
 static uint32_t bits_of_block(const struct omnireduce_worker *w, uint32_t block)
 {
 	const uint32_t *restrict values = (const uint32_t *)w->values + first_element(w, block);
@@ -42,7 +42,7 @@ static uint32_t bits_of_block(const struct omnireduce_worker *w, uint32_t block)
 	return found;
 }
 
-/* This worker's next block of the column that has a value, from `block` on. */
+/* Finds this worker's next block of the column, from `block` on, that has a value. */
 static void look_ahead(const struct omnireduce_worker *w, struct omnireduce_column *column, uint64_t block)
 {
 	for (; block < w->blocks; block += w->window) {
@@ -126,7 +126,7 @@ void omnireduce_begin(struct omnireduce_worker *w, int64_t now_ns)
 	}
 }
 
-/* body: the sums, or NULL where nobody has anything. */
+/* Takes the sums of a block. body: the sums, or NULL if no worker has values for it. */
 static void take_sums(struct omnireduce_worker *w, uint32_t block, const uint8_t *body)
 {
 	const uint32_t *restrict payload = (const uint32_t *)body;
@@ -138,7 +138,8 @@ static void take_sums(struct omnireduce_worker *w, uint32_t block, const uint8_t
 	else if (w->kind == OMNIREDUCE_INT32)
 		copy_in_wire_order(payload, count, out);
 	else if (w->exponents[block] != EXPONENT_NOT_FINITE)
-		/* Otherwise out, which may be the input, keeps what the caller has to be told about. */
+		/* Without a usable exponent, out keeps its contents (which may be the input): the caller is told about
+		 * them. */
 		dequantise(payload, count, w->exponents[block], w->value_bits, (float *)w->out + first, 1);
 	if (w->sums && body)
 		copy_in_wire_order(payload, count, (uint32_t *)w->sums + first);
@@ -157,7 +158,7 @@ static void skip(struct omnireduce_worker *w, uint64_t block, uint32_t next)
 	}
 }
 
-/* What follows in the column once its packet has been answered. Returns 0 when nothing does. */
+/* Prepares the column's next packet after an answer. Returns 0 if there is none. */
 static int advance(struct omnireduce_worker *w, struct omnireduce_column *column, uint32_t next, uint8_t exponent)
 {
 	int opening = column->kind == OMNIREDUCE_OPENING;
@@ -188,7 +189,8 @@ static int well_formed(const struct omnireduce_worker *w, const struct omnireduc
 	       be16toh(header->slot) < w->window;
 }
 
-/* Whether a block can follow in the column: one of its own, ahead, and not beyond what this worker announced. */
+/* Returns whether a block can be the next of the column: it is in the column, ahead, and not beyond what this worker
+ * announced. */
 static int can_follow(const struct omnireduce_worker *w, const struct omnireduce_column *column, uint32_t next)
 {
 	uint32_t index = (uint32_t)(column - w->columns);
@@ -197,7 +199,7 @@ static int can_follow(const struct omnireduce_worker *w, const struct omnireduce
 	return next <= column->next && (next == NO_BLOCK || (ahead && next < w->blocks && next % w->window == index));
 }
 
-/* Whether this is an answer to what the column asked. Where shapes differ, what follows is of no worker's round. */
+/* Returns whether this answers what the column asked. If shapes differ, the rest of the packet means nothing. */
 static int answers(const struct omnireduce_worker *w, const struct omnireduce_column *column,
 		   const struct omnireduce_header *header)
 {
@@ -211,7 +213,7 @@ static int answers(const struct omnireduce_worker *w, const struct omnireduce_co
 	return be32toh(header->block) == column->block && can_follow(w, column, be32toh(header->next));
 }
 
-/* The column whose awaited result this is, or NULL, counted. */
+/* Returns the column that awaits this result. If there is none, counts the packet and returns NULL. */
 static struct omnireduce_column *awaiting(struct omnireduce_worker *w, const struct omnireduce_header *header,
 					  uint32_t length)
 {
@@ -263,13 +265,13 @@ uint32_t omnireduce_results(struct omnireduce_worker *w, int64_t now_ns, const u
 		if (advance(w, column, be32toh(header->next), header->exponent))
 			prepare(w, (uint32_t)(column - w->columns), now_ns);
 	}
-	/* One sample a batch: results that were gathered share their arrival time. */
+	/* One sample per batch: results that were received together share their arrival time. */
 	if (longest_ns >= 0)
 		recovery_sample(&w->recovery, longest_ns);
 	return awaited;
 }
 
-/* Sends again what is due, each column's packet by itself. */
+/* Queues the packets that are due to be sent again, each in a datagram of its own. */
 static void send_again(struct omnireduce_worker *w, int64_t now_ns)
 {
 	uint32_t *again = w->queue + w->queued;

@@ -19,11 +19,11 @@
 struct omnireduce_column {
 	struct pending pending;
 	uint32_t tag;
-	uint32_t block;   /* that the packet is about; of an OPENING the column's first */
-	uint32_t next;    /* this worker's next after that which has a value, or NO_BLOCK */
-	uint8_t kind;     /* without BARE */
-	uint8_t exponent; /* of this worker's values in next */
-	uint8_t has_values; /* its packet has */
+	uint32_t block;   /* the block that the packet is about; for an OPENING the column's first block */
+	uint32_t next;    /* this worker's next block after it that has a value, or NO_BLOCK */
+	uint8_t kind;     /* the packet's kind without the bit BARE */
+	uint8_t exponent; /* exponent of this worker's values in block `next` */
+	uint8_t has_values; /* whether the packet carries values */
 };
 
 struct omnireduce_worker {
@@ -36,23 +36,23 @@ struct omnireduce_worker {
 	struct omnireduce_column *columns;
 	uint8_t *frames; /* rows, frame_stride apart: each column's own datagram, kept until its result is here; then those
 			  * of several columns, kept until the next poll */
-	uint32_t *lengths; /* of the datagram in each row */
+	uint32_t *lengths; /* length of the datagram in each row */
 	uint32_t *queue;   /* rows to send, in order */
-	uint32_t *ready;   /* columns whose packets are laid out and were not sent, in order */
+	uint32_t *ready;   /* columns whose packets are laid out but not sent yet, in order */
 	uint64_t frame_stride;
-	int64_t held_since_ns; /* since when the first of them waits for others to go with it */
+	int64_t held_since_ns; /* since when the first column in `ready` waits for others to share its datagram */
 	uint32_t ready_count;
-	uint32_t opening_entries; /* how many may stand behind an OPENING */
-	uint32_t bare_entries;    /* behind headers alone */
-	uint32_t values_entries;  /* behind values */
+	uint32_t opening_entries; /* how many entries may follow an OPENING */
+	uint32_t bare_entries;    /* how many entries may follow headers alone */
+	uint32_t values_entries;  /* how many entries may follow values */
 
 	const void *values; /* float or int32_t; may be the same memory as out */
 	void *out;
 	int32_t *sums;      /* the integer sums, or NULL */
-	uint8_t *exponents; /* agreed, one a block; 0 where nobody has anything */
+	uint8_t *exponents; /* the agreed exponent of each block; 0 if no worker has values for it */
 	uint64_t elements;
-	struct shapes shapes; /* the round's */
-	uint32_t kind; /* of the round's values: INT32 or SCALED */
+	struct shapes shapes; /* the shapes that workers reduce in this round */
+	uint32_t kind; /* kind of the round's values: INT32 or SCALED */
 	uint32_t blocks;
 	uint32_t blocks_done;
 	uint32_t queued;
@@ -62,14 +62,15 @@ struct omnireduce_worker {
 	struct unawaited unawaited;
 	uint64_t bytes_sent;
 	uint64_t bytes_received;
-	uint64_t blocks_sent;    /* whose values this worker sent, once each */
-	uint64_t blocks_bare;    /* for which it sent headers alone */
-	uint64_t blocks_skipped; /* for which nobody sent anything */
+	uint64_t blocks_sent;    /* blocks whose values this worker sent, each counted once */
+	uint64_t blocks_bare;    /* blocks for which it sent headers alone */
+	uint64_t blocks_skipped; /* blocks for which no worker sent anything */
 	uint64_t blocks_fused;   /* of blocks_bare, those that were entries behind another packet */
 	uint64_t openings_fused;
 };
 
-/* Puts the OPENING of every column the round uses on the queue, of column 0 at least. The round's fields are set. */
+/* Queues the OPENING of every column that the round uses; column 0 is always used. The caller has set the round's
+ * fields. */
 void omnireduce_begin(struct omnireduce_worker *w, int64_t now_ns);
 
 /* Takes count datagrams, row_bytes apart. Returns how many were awaited results. */

@@ -39,7 +39,7 @@ static inline void pooling_count_sent(struct pooling_common *c, uint32_t row)
 	c->bytes_sent += POOLING_LOWER_HEADER_BYTES + c->lengths[row];
 }
 
-/* Whether the header is one of this job and session, and the length that of its kind; otherwise it is counted. */
+/* Returns whether the header belongs to this job and session, and the length fits its kind. If not, counts the packet. */
 static inline int pooling_ours(struct pooling_common *c, const struct pooling_header *header, uint32_t length,
 			       uint8_t result)
 {

@@ -12,13 +12,13 @@
 #include "pooling_wire.h"
 #include "recovery.h"
 
-/* What worker and server of a job know alike, and what both count. */
+/* What a job's worker and its server both know, and both count. */
 struct pooling_common {
 	uint32_t job;
 	uint32_t session;
 	uint32_t workers;
 	uint32_t lanes;
-	uint32_t window; /* positions: a chunk's is its tag modulo this */
+	uint32_t window; /* number of positions: a chunk's position is its tag modulo this */
 	uint32_t row_bytes;
 	uint32_t queued;
 	uint32_t disagreed;
@@ -41,14 +41,14 @@ struct pooling_common {
 struct pooling_position {
 	struct pending pending;
 	uint32_t chunk;
-	uint32_t floats; /* it is sent as floats, since it does not fit the scale */
+	uint32_t floats; /* whether the chunk is sent as floats, because it does not fit the scale */
 };
 
 struct pooling_worker {
 	struct pooling_common common;
 	struct recovery recovery;
 	struct pooling_position *positions;
-	const uint16_t *slots; /* tag t has number t % slot_count of them */
+	const uint16_t *slots; /* switch slots: a chunk with tag t uses slots[t % slot_count] */
 	const uint32_t *values; /* may be the same memory as out */
 	uint32_t *out;
 	uint32_t *sums; /* the integers that were summed, or NULL */
@@ -56,7 +56,7 @@ struct pooling_worker {
 	uint32_t is_float;
 	uint32_t chunks;
 	uint32_t chunks_done;
-	uint32_t first_tag; /* of the round */
+	uint32_t first_tag; /* tag of the round's first chunk */
 	uint32_t oldest;    /* the first chunk that has no result */
 	uint32_t next;	    /* the first chunk that has not been sent */
 	uint32_t digest;
@@ -66,21 +66,22 @@ struct pooling_worker {
 	uint32_t priority;
 	uint32_t slot_count;
 	struct aimd aimd;
-	uint64_t marked;    /* results that tell of a busy link */
+	uint64_t marked;    /* results that were marked because a link was busy */
 	uint64_t overflown; /* chunks that were sent as floats */
 	uint64_t again_answered; /* the latest repetition known to be answered */
 };
 
 enum pooling_phase { POOLING_EMPTY, POOLING_GATHERS, POOLING_GATHERS_FLOATS, POOLING_COMPLETE };
 
-/* A position of a server: the chunk that is summed there, or was last, and the one before. Row 2 * position +
- * generation of the outbox has the sum so far, then the result; the other of the two rows the result before. */
+/* A position of a server: the chunk that is summed there, or was summed last, and the chunk before it. Outbox row 2 *
+ * position + generation holds the sum so far, and later the result; row 2 * position + !generation holds the previous
+ * result. */
 struct pooling_cell {
 	uint32_t tag;
 	uint32_t previous_tag;
 	uint32_t digest;
-	uint32_t members; /* whose values are in the sum, or, of floats, are here */
-	uint32_t parts;	  /* packets that the sum was made of */
+	uint32_t members; /* the workers whose values are in the sum, or, for floats, have come */
+	uint32_t parts;	  /* how many packets the sum was made of */
 	uint8_t phase;
 	uint8_t kind;
 	uint8_t flags; /* OVERFLOW, CONGESTED */
@@ -92,17 +93,17 @@ struct pooling_cell {
 struct pooling_server {
 	struct pooling_common common;
 	struct pooling_cell *cells;
-	uint32_t *asked; /* of each row: for whom it is to be sent */
-	uint8_t *state;	 /* of each row: whether it is on the queue, and was sent before */
-	float *floats;	 /* lanes for each position and worker; NULL for a job of integers */
+	uint32_t *asked; /* for each row, the workers to which it is to be sent */
+	uint8_t *state;	 /* for each row, ON_QUEUE and AGAIN */
+	float *floats;	 /* the values of each position and worker; NULL for a job of integers */
 	uint32_t everybody;
 	uint32_t disagreed_tag;
 	uint32_t disagreed_digest;
 	uint32_t begun;
 	uint64_t summed_ever;
-	uint64_t whole; /* of them, those that one packet brought */
-	uint64_t parts; /* packets that were added */
-	uint64_t overlapping; /* parts that could not be */
+	uint64_t whole; /* chunks of summed_ever that a single packet brought */
+	uint64_t parts; /* packets that were added to sums */
+	uint64_t overlapping; /* packets that could not be added */
 	uint64_t answered_again;
 };
 
@@ -119,7 +120,7 @@ uint32_t pooling_server_datagrams(struct pooling_server *s, const uint8_t *rows,
 int pooling_worker_poll(struct pooling_worker *w, int64_t now_ns);
 int pooling_server_poll(struct pooling_server *s);
 
-/* Answers of a window, for the test that compares it with hosts/aimd.py. */
+/* Gives a window one answer, for the test that compares it with hosts/aimd.py. */
 void pooling_aimd(struct aimd *a, int marked, int lost);
 
 uint32_t pooling_worker_layout(void); /* sizeof(struct pooling_worker) << 16 | sizeof(struct pooling_position) */

@@ -1,8 +1,8 @@
 /* The server that sums what switches could not, packet by packet: docs/pooling.md. It has no timers: whoever lacks
  * a result asks again.
  *
- * It alone decides what is part of a sum. Each packet says whose values are in it; it is added if none of these is there
- * already, or takes the place of all that is there if it is whole. Nothing else is ever added.
+ * Only the server decides what belongs to a sum. Each packet says which workers' values it brings. It is added if none
+ * of them is in the sum yet; if it has all workers' values, it replaces the sum. No other packet is added.
  *
  * A worker sends the next chunk of a position only when it has the result of the one before. So none is more than one
  * chunk of the position ahead of another, over rounds too, and two chunks a position are all that a server has to know.
@@ -25,7 +25,7 @@ static uint32_t mismatch_row(const struct pooling_server *s)
 	return 2 * s->common.window;
 }
 
-enum { ON_QUEUE = 1, AGAIN = 2 }; /* bits of state */
+enum { ON_QUEUE = 1, AGAIN = 2 }; /* bits of `state` */
 
 static void ask(struct pooling_server *s, uint32_t row, uint32_t members)
 {
@@ -54,7 +54,7 @@ static void disagree(struct pooling_server *s, const struct pooling_cell *cell, 
 	tell(s);
 }
 
-/* A result that has been sent before. */
+/* Queues a result that has been sent before. */
 static void answer_again(struct pooling_server *s, uint32_t row, const struct pooling_header *header, uint32_t members)
 {
 	struct pooling_header *result = pooling_header_at(&s->common, row);
@@ -78,12 +78,12 @@ static void begin(struct pooling_server *s, struct pooling_cell *cell, const str
 	cell->phase = POOLING_GATHERS;
 	cell->members = cell->parts = 0;
 	cell->flags = 0;
-	/* Whoever asked for the result that was in this row has brought the one after it since. */
+	/* The workers that asked for the result in this row have contributed to the next chunk since, so they have it. */
 	s->asked[2 * (cell->tag % s->common.window) + cell->generation] = 0;
 	s->begun = 1;
 }
 
-/* The current row becomes a result of this kind, for everybody. */
+/* Turns the current row into a result of this kind for all workers. */
 static void answer(struct pooling_server *s, uint32_t position, const struct pooling_header *packet, uint8_t kind)
 {
 	const struct pooling_cell *cell = &s->cells[position];
@@ -123,7 +123,7 @@ static void sums_are_there(struct pooling_server *s, uint32_t position, const st
 	answer(s, position, packet, cell->kind);
 }
 
-/* Integers: returns whether they became part of the sum. */
+/* Takes integers. Returns whether they became part of the sum. */
 static int take_part(struct pooling_server *s, uint32_t position, const struct pooling_header *header, uint32_t members,
 		     const uint32_t *payload)
 {
@@ -155,7 +155,7 @@ static float *floats_of(const struct pooling_server *s, uint32_t position, uint3
 	return s->floats + ((uint64_t)position * s->common.workers + rank) * s->common.lanes;
 }
 
-/* In rank order, so that the sum is the same whatever the order of arrival. */
+/* Sums in rank order, so that the sum does not depend on the order of arrival. */
 static void sum_floats(struct pooling_server *s, uint32_t position)
 {
 	uint32_t *values = pooling_values(&s->common, current_row(s, position));
@@ -199,7 +199,7 @@ static int take_floats(struct pooling_server *s, uint32_t position, const struct
 	return 1;
 }
 
-/* A packet of the chunk that the position is about. */
+/* Takes a packet of the chunk that the position is about. */
 static int take_current(struct pooling_server *s, uint32_t position, const struct pooling_header *header,
 			uint32_t members, const uint32_t *payload)
 {
@@ -207,7 +207,7 @@ static int take_current(struct pooling_server *s, uint32_t position, const struc
 
 	if (be32toh(header->digest) != cell->digest) {
 		if (cell->phase == POOLING_COMPLETE)
-			s->common.malformed++; /* all had the same */
+			s->common.malformed++; /* all workers had the same shape */
 		else
 			disagree(s, cell, be32toh(header->digest));
 		return 0;
@@ -216,7 +216,7 @@ static int take_current(struct pooling_server *s, uint32_t position, const struc
 		return take_floats(s, position, header, members, payload);
 	if (header->kind != cell->kind) {
 		if (cell->kind == POOLING_FLOAT32 && header->kind == POOLING_SCALED)
-			s->common.late++; /* whoever needs the floats has sent its own */
+			s->common.late++; /* a worker that needs the floats has sent its own */
 		else
 			s->common.malformed++;
 		return 0;
@@ -227,7 +227,7 @@ static int take_current(struct pooling_server *s, uint32_t position, const struc
 	return 0;
 }
 
-/* Returns whether it was awaited. */
+/* Takes a datagram. Returns whether it was awaited. */
 static int take(struct pooling_server *s, const uint8_t *datagram, uint32_t length)
 {
 	const uint32_t *payload = (const uint32_t *)(datagram + POOLING_HEADER_BYTES);

@@ -20,7 +20,7 @@ static uint64_t first_element(const struct pooling_worker *w, uint32_t chunk)
 	return (uint64_t)chunk * w->common.lanes;
 }
 
-/* A round without elements has a chunk, too, so that all workers meet. */
+/* Returns a chunk's number of elements. A round without elements has one empty chunk, so that all workers meet. */
 static uint64_t chunk_elements(const struct pooling_worker *w, uint32_t chunk)
 {
 	uint64_t first = first_element(w, chunk), left = first < w->elements ? w->elements - first : 0;
@@ -33,7 +33,7 @@ static double scale_of(const struct pooling_worker *w)
 	return power_of_two(w->scale_log2);
 }
 
-/* Whether the sum of all workers' integers is sure to be one. Never so of Inf and NaN. */
+/* Returns whether the sum of all workers' integers surely fits an integer. With Inf or NaN it never does. */
 static int fits(const struct pooling_worker *w, const float *values, uint64_t count)
 {
 	double scale = scale_of(w), limit = (double)((1u << w->value_bits) - 1);
@@ -44,7 +44,7 @@ static int fits(const struct pooling_worker *w, const float *values, uint64_t co
 	return all;
 }
 
-/* Returns the flags: of values that do not fit nothing is sent but that. */
+/* Writes the values as integers, and returns the packet's flags. If a value does not fit, only the flag is sent. */
 static uint8_t put_scaled(const struct pooling_worker *w, const float *values, uint64_t count, uint32_t *payload)
 {
 	double scale = scale_of(w), limit = (double)((1u << w->value_bits) - 1);
@@ -84,7 +84,8 @@ static void prepare(struct pooling_worker *w, uint32_t chunk, uint32_t floats)
 	c->queue[c->queued++] = position;
 }
 
-/* What the windows allow: chunks are sent in order, and a position's next when it has the result of the one before. */
+/* Queues the chunks that the windows allow. Chunks are sent in order, and a position's next chunk only after the result
+ * of the chunk before. */
 static void fill(struct pooling_worker *w)
 {
 	while (w->next < w->chunks && w->next - w->oldest < w->common.window &&
@@ -138,7 +139,7 @@ static void complete(struct pooling_worker *w, uint32_t chunk, const uint8_t *da
 	}
 }
 
-/* The position whose awaited result this is, or NULL, counted. */
+/* Returns the position that awaits this result. If there is none, counts the packet and returns NULL. */
 static struct pooling_position *awaiting(struct pooling_worker *w, const struct pooling_header *header, uint8_t kind)
 {
 	uint32_t chunk = be32toh(header->tag) - w->first_tag;
@@ -170,8 +171,9 @@ static void disagree(struct pooling_worker *w, const struct pooling_header *head
 	w->common.other_digest = digest == w->digest ? other : digest;
 }
 
-/* All workers send their chunks for the first time in the same order, and what is answered so tells of all before it.
- * What is sent again waits for nobody in a slot: its answer says nothing of these, but of what was sent again before. */
+/* All workers send their chunks for the first time in the same order, so an answer to a first transmission shows that
+ * everything before it was overtaken. A repeated packet waits for no other worker in a slot, so its answer says nothing
+ * about first transmissions, only about earlier repetitions. */
 static int64_t answered(struct pooling_worker *w, struct pending *p, uint8_t attempt, int64_t now_ns)
 {
 	uint64_t before = w->recovery.answered_order;
@@ -185,7 +187,7 @@ static int64_t answered(struct pooling_worker *w, struct pending *p, uint8_t att
 	return rtt_ns;
 }
 
-/* Returns whether it was awaited. */
+/* Takes a datagram. Returns whether it was awaited. */
 static int take(struct pooling_worker *w, int64_t now_ns, const uint8_t *datagram, uint32_t length, int64_t *rtt_ns)
 {
 	struct pooling_header header;
@@ -238,7 +240,7 @@ uint32_t pooling_worker_datagrams(struct pooling_worker *w, int64_t now_ns, cons
 	return awaited;
 }
 
-/* What was sent again takes the place of its first transmission where something sent again later was answered. */
+/* Finds repeated packets that are lost too: something that was repeated later has been answered. */
 static void find_gaps(struct pooling_worker *w)
 {
 	for (uint32_t i = 0; i < w->common.window; i++) {
@@ -249,7 +251,7 @@ static void find_gaps(struct pooling_worker *w)
 	}
 }
 
-/* A gap tells of one packet, which may also have been in a slot that others left; silence tells of a busy path. */
+/* A gap shows the loss of one packet, or that other workers left its slot; a silence shows a busy path. */
 static void send_again(struct pooling_worker *w, int64_t now_ns)
 {
 	uint64_t timeouts = w->recovery.timeouts;

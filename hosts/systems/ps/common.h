@@ -34,7 +34,7 @@ static inline void ps_count_sent(struct ps_common *c, uint32_t row)
 	c->bytes_sent += PS_LOWER_HEADER_BYTES + c->lengths[row];
 }
 
-/* Whether the header is one of this job and session; otherwise it is counted. */
+/* Returns whether the header belongs to this job and session. If not, counts the packet. */
 static inline int ps_ours(struct ps_common *c, const struct ps_header *header, uint32_t length, uint8_t first_kind,
 			  uint8_t last_kind)
 {

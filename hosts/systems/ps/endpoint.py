@@ -262,7 +262,7 @@ class PsWorker:
         job, state = self.job, self._state
         chunks = chunks_of_round(values.size, job.servers, job.lanes)
         if chunks >= 2**31:
-            raise ValueError(f"{values.size} elements are {chunks} chunks of {job.lanes} lanes")
+            raise ValueError(f"{values.size} elements need {chunks} chunks; the limit is 2^31 - 1")
         self._values, self._out = values, out
         state.values, state.out = values.ctypes.data, out.ctypes.data
         state.elements, state.chunks = values.size, chunks

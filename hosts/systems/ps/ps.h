@@ -11,14 +11,14 @@
 #include "ps_wire.h"
 #include "recovery.h"
 
-/* What worker and servers of a job know alike, and what both count. */
+/* What a job's worker and its servers both know, and both count. */
 struct ps_common {
 	uint32_t job;
 	uint32_t session;
 	uint32_t workers;
 	uint32_t servers;
 	uint32_t lanes;
-	uint32_t window; /* chunks in flight, of all servers: a multiple of servers */
+	uint32_t window; /* chunks in flight to all servers together: a multiple of `servers` */
 	uint32_t row_bytes;
 	uint32_t queued;
 	uint8_t *frames; /* rows of the outbox, row_bytes apart */
@@ -43,8 +43,8 @@ struct ps_push {
 
 struct ps_worker {
 	struct ps_common common;
-	struct recovery *recoveries; /* one a server: what one answers overtakes nothing that another has to */
-	int64_t *rtts_ns;            /* of the results that came together, one a server; -1: none */
+	struct recovery *recoveries; /* one for each server: an answer of one overtakes no answer of another */
+	int64_t *rtts_ns;            /* for each server, the round trip of the results that came together; -1: none */
 	struct ps_push *pushes;
 	const uint32_t *values; /* may be the same memory as out */
 	uint32_t *out;
@@ -60,38 +60,38 @@ struct ps_worker {
 	int64_t deadline_ns;
 };
 
-/* A slot of a server: the chunk that is summed in it, or was last, and the one before. Row `workers * slot + rank` of
- * the outbox holds this worker's values while its bit is set, and otherwise the last result. */
+/* A slot of a server: the chunk that is summed in it, or was summed last, and the chunk before it. Outbox row `workers
+ * * slot + rank` holds this worker's values while its bit in `present` is set, and otherwise the last result. */
 struct ps_slot {
 	uint32_t chunk;
 	uint32_t previous_chunk;
-	uint32_t missing; /* workers whose values are not there; 0: the sum is */
+	uint32_t missing; /* how many workers' values have not come; 0: the sum is complete */
 	uint16_t round;
 	uint16_t previous_round;
-	uint8_t used;	      /* there is a chunk */
-	uint8_t previous_used; /* there is one before it */
+	uint8_t used;	      /* whether `chunk` is set */
+	uint8_t previous_used; /* whether `previous_chunk` is set */
 	uint8_t spare[2];
 };
 
 struct ps_server {
 	struct ps_common common;
-	uint32_t index; /* among the servers */
+	uint32_t index; /* the server's index among the servers */
 	uint32_t slots; /* window / servers */
 	struct ps_slot *slot;
-	uint64_t *present; /* bits of workers, bitmap_words a slot */
-	uint8_t *asked;	   /* rows on the queue */
-	uint32_t *sum;	   /* lanes of room */
+	uint64_t *present; /* for each slot, bitmap_words words with a bit for each worker */
+	uint8_t *asked;	   /* for each row, WANTED, ON_QUEUE and AGAIN */
+	uint32_t *sum;	   /* room for a chunk's sum */
 	uint32_t bitmap_words;
 
 	uint32_t begun;
 	uint32_t round;
 	uint32_t is_float;
 	uint32_t digest;
-	uint32_t chunks; /* of the round, of all servers */
+	uint32_t chunks; /* chunks of the round at all servers */
 	uint32_t summed; /* chunks of the round that are complete */
 	uint32_t disagreed;
 	uint32_t other_digest;
-	uint32_t own_digest; /* of what the server was told: no round's */
+	uint32_t own_digest; /* digest of the shape that the server was started with, not of a round */
 	uint64_t summed_ever;
 	uint64_t answered_again;
 };

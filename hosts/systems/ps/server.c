@@ -1,7 +1,7 @@
 /* A parameter server, packet by packet: docs/systems/ps.md. It has no timers: whoever lacks a result asks again.
  *
- * A worker pushes a slot's next chunk only when it has the result of the one before. So none is more than one chunk
- * of the slot ahead of another, over rounds too, and two chunks a slot are all that a server has to know.
+ * A worker pushes a slot's next chunk only when it has the result of the one before. So no worker is more than one
+ * chunk of the slot ahead of another, even across rounds, and a server keeps two chunks for each slot.
  */
 #include "common.h"
 #include "quantise.h"
@@ -21,13 +21,13 @@ static uint32_t row_of(const struct ps_server *s, uint32_t slot, uint32_t rank)
 	return slot * s->common.workers + rank;
 }
 
-/* The row after all slots' that tells a worker of different shapes. */
+/* The row that tells a worker that shapes differ; these rows follow those of the slots. */
 static uint32_t tell_row(const struct ps_server *s, uint32_t rank)
 {
 	return s->slots * s->common.workers + rank;
 }
 
-enum { WANTED = 1, ON_QUEUE = 2, AGAIN = 4 }; /* bits of asked */
+enum { WANTED = 1, ON_QUEUE = 2, AGAIN = 4 }; /* bits of `asked` */
 
 static void ask(struct ps_server *s, uint32_t row)
 {
@@ -36,7 +36,7 @@ static void ask(struct ps_server *s, uint32_t row)
 	s->asked[row] = WANTED | ON_QUEUE;
 }
 
-/* How many chunks of the round are this server's. */
+/* Returns how many chunks of the round belong to this server. */
 static uint32_t own_chunks(const struct ps_server *s, uint32_t chunks)
 {
 	return (chunks - s->index + s->common.servers - 1) / s->common.servers;
@@ -59,7 +59,7 @@ static void disagree(struct ps_server *s, uint32_t other)
 		tell(s, rank);
 }
 
-/* In rank order, so that float32 gives the same whatever the order of arrival. */
+/* Sums in rank order, so that a float32 sum does not depend on the order of arrival. */
 static void sum_values(struct ps_server *s, uint32_t slot)
 {
 	uint32_t *restrict sum = s->sum;
@@ -88,7 +88,7 @@ static void sum_values(struct ps_server *s, uint32_t slot)
 		sum[i] = wire_order(sum[i]);
 }
 
-/* All workers' rows become the result. */
+/* Turns all workers' rows into the result. */
 static void complete(struct ps_server *s, uint32_t slot, uint8_t attempt)
 {
 	struct ps_header header = ps_header_of(&s->common, PS_RESULT, s->round, s->digest);
@@ -126,7 +126,7 @@ static void answer_again(struct ps_server *s, uint32_t slot, uint32_t rank, cons
 	}
 }
 
-/* The worker's values, in the machine's order, over the result that it has had. */
+/* Writes the worker's values, in host byte order, over the result that it already has. */
 static void keep_values(struct ps_server *s, uint32_t slot, uint32_t rank, const uint8_t *datagram)
 {
 	const uint32_t *restrict payload = (const uint32_t *)(datagram + PS_HEADER_BYTES);
@@ -155,13 +155,13 @@ static int is_chunk(uint8_t used, uint16_t slots_round, uint32_t slots_chunk, ui
 	return used && slots_round == round && slots_chunk == chunk;
 }
 
-/* The chunk that follows in the slot, in this round. */
+/* Returns the slot's next chunk in this round. */
 static uint64_t next_chunk(const struct ps_server *s, const struct ps_slot *slot, uint32_t first)
 {
 	return slot->used && slot->round == (uint16_t)s->round ? (uint64_t)slot->chunk + s->common.window : first;
 }
 
-/* A push of this round or the one before, whose numbers have been checked. Returns whether it was awaited. */
+/* Takes a push of this round or the one before, whose numbers have been checked. Returns whether it was awaited. */
 static int take_push(struct ps_server *s, const struct ps_header *header, const uint8_t *datagram, uint32_t rank)
 {
 	uint32_t chunk = be32toh(header->chunk), first = chunk % s->common.window, index = first / s->common.servers;
@@ -196,7 +196,7 @@ static int take_push(struct ps_server *s, const struct ps_header *header, const 
 	return 1;
 }
 
-/* A round begins with its first packet, once the one before is complete. */
+/* Begins a round. Its first packet does so once the round before is complete. */
 static void begin_round(struct ps_server *s, const struct ps_header *header)
 {
 	s->begun = 1;
@@ -215,8 +215,9 @@ static int well_formed(const struct ps_server *s, const struct ps_header *header
 	       chunk % s->common.servers == s->index;
 }
 
-/* Whether the next round's first push, which this server cannot sum, has a shape of which it has summed nothing: then
- * its sender was given other lanes than the server, and every worker has to hear of it. */
+/* Called for the first push of the next round, which this server cannot sum. Returns whether its shape is one of which
+ * the server has summed nothing: then its sender was started with another number of lanes, and every worker has to be
+ * told. */
 static int from_elsewhere(const struct ps_server *s, const struct ps_header *header)
 {
 	uint32_t digest = be32toh(header->digest);
@@ -224,7 +225,7 @@ static int from_elsewhere(const struct ps_server *s, const struct ps_header *hea
 	return digest != s->own_digest && (!s->begun || digest != s->digest);
 }
 
-/* Whether the push is of a round in which it can be summed, or answered; otherwise it is counted. */
+/* Returns whether the push belongs to a round in which it can be summed or answered. If not, counts it. */
 static int of_known_round(struct ps_server *s, const struct ps_header *header, uint32_t length)
 {
 	int ahead = ps_ahead(header, s->round), legal = well_formed(s, header, length);
@@ -249,7 +250,7 @@ static int of_known_round(struct ps_server *s, const struct ps_header *header, u
 		return 1;
 	if (be32toh(header->digest) != s->digest) {
 		if (s->summed == own_chunks(s, s->chunks))
-			s->common.malformed++; /* all had the same */
+			s->common.malformed++; /* all workers had the same shape */
 		else
 			disagree(s, be32toh(header->digest));
 		return 0;
@@ -262,7 +263,7 @@ static int of_known_round(struct ps_server *s, const struct ps_header *header, u
 	return 1;
 }
 
-/* Returns whether it was awaited. */
+/* Takes a datagram. Returns whether it was awaited. */
 static int take(struct ps_server *s, const uint8_t *datagram, uint32_t length, uint32_t rank)
 {
 	struct ps_header header;
@@ -271,7 +272,8 @@ static int take(struct ps_server *s, const uint8_t *datagram, uint32_t length, u
 	if (!ps_ours(&s->common, &header, length, PS_PUSH_INT32, PS_PUSH_FLOAT32))
 		return 0;
 	if (s->disagreed && ps_ahead(&header, s->round) == 0) {
-		/* Who is in the round before still gets its results, and hears of this one when it begins it. */
+		/* A worker in the round before still gets its results. It learns of the disagreement when it begins
+		 * this one. */
 		tell(s, rank);
 		return 0;
 	}
@@ -292,7 +294,7 @@ uint32_t ps_server_datagrams(struct ps_server *s, const uint8_t *rows, uint64_t 
 	return awaited;
 }
 
-/* Rows that took new values meanwhile are no longer asked for. */
+/* Fills the queue. Rows that took new values meanwhile are not sent. */
 int ps_server_poll(struct ps_server *s)
 {
 	struct ps_common *c = &s->common;

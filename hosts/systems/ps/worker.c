@@ -9,7 +9,7 @@ static uint64_t first_element(const struct ps_worker *w, uint32_t chunk)
 	return (uint64_t)chunk * w->common.lanes;
 }
 
-/* Chunks after the last element are there for servers that would have none. */
+/* Returns a chunk's number of elements. A round has empty chunks if a server would have none otherwise. */
 static uint64_t chunk_elements(const struct ps_worker *w, uint32_t chunk)
 {
 	uint64_t first = first_element(w, chunk), left = first < w->elements ? w->elements - first : 0;
@@ -17,7 +17,7 @@ static uint64_t chunk_elements(const struct ps_worker *w, uint32_t chunk)
 	return left < w->common.lanes ? left : w->common.lanes;
 }
 
-/* Of the server that a slot's chunks belong to. */
+/* Returns the loss recovery for the server to which a slot's chunks belong. */
 static struct recovery *recovery_of(const struct ps_worker *w, uint32_t slot)
 {
 	return &w->recoveries[slot % w->common.servers];
@@ -87,7 +87,7 @@ static void disagree(struct ps_worker *w, uint32_t other)
 	w->other_digest = other;
 }
 
-/* The slot whose awaited result this is, or NULL, counted. */
+/* Returns the slot that awaits this result. If there is none, counts the packet and returns NULL. */
 static struct ps_push *awaiting(struct ps_worker *w, uint32_t chunk, uint32_t chunks, uint32_t length, uint32_t peer)
 {
 	struct ps_push *push = &w->pushes[chunk % w->common.window];
@@ -107,7 +107,7 @@ static struct ps_push *awaiting(struct ps_worker *w, uint32_t chunk, uint32_t ch
 	return NULL;
 }
 
-/* Whether there is something to do with a packet of this round; otherwise it is counted. */
+/* Returns whether a packet of this round can be used. If not, counts it. */
 static int of_this_round(struct ps_worker *w, const struct ps_header *header, uint32_t length)
 {
 	int ahead = ps_ahead(header, w->round);
@@ -119,7 +119,7 @@ static int of_this_round(struct ps_worker *w, const struct ps_header *header, ui
 	}
 	if (ahead > 0 || (header->kind == PS_MISMATCH && (length != PS_HEADER_BYTES || digest == other)) ||
 	    (!in_flight(w) && (header->kind == PS_MISMATCH || digest != w->digest))) {
-		/* Also a quarrel about a round that is over. */
+		/* This includes a MISMATCH about a round that is over. */
 		w->common.malformed++;
 		return 0;
 	}
@@ -134,7 +134,7 @@ static int of_this_round(struct ps_worker *w, const struct ps_header *header, ui
 	return 1;
 }
 
-/* Returns whether it was awaited. */
+/* Takes a datagram. Returns whether it was awaited. */
 static int take(struct ps_worker *w, int64_t now_ns, const uint8_t *datagram, uint32_t length, uint32_t peer)
 {
 	struct ps_header header;
@@ -175,7 +175,7 @@ uint32_t ps_worker_datagrams(struct ps_worker *w, int64_t now_ns, const uint8_t 
 	return awaited;
 }
 
-/* What is due of one server's pushes: those of every servers-th slot from its own on. */
+/* Queues the pushes to one server that are due; they have every servers-th slot, from the server's index on. */
 static void send_again(struct ps_worker *w, uint32_t server, int64_t now_ns)
 {
 	struct ps_common *c = &w->common;
@@ -194,21 +194,10 @@ static void send_again(struct ps_worker *w, uint32_t server, int64_t now_ns)
 	c->queued += count;
 }
 
-/* When any server's result was last heard: one that is slow is no reason to give up while others answer. */
-static int64_t progress_ns(const struct ps_worker *w)
-{
-	int64_t latest = w->recoveries[0].progress_ns;
-
-	for (uint32_t server = 1; server < w->common.servers; server++)
-		if (w->recoveries[server].progress_ns > latest)
-			latest = w->recoveries[server].progress_ns;
-	return latest;
-}
-
-/* Returns 0, or -ETIMEDOUT. */
+/* Sets the deadline. Returns 0, or -ETIMEDOUT if no server has answered for too long. */
 static int check_timers(struct ps_worker *w, int64_t now_ns)
 {
-	int64_t since_ns = progress_ns(w);
+	int64_t since_ns = recovery_latest_progress_ns(w->recoveries, w->common.servers);
 
 	w->deadline_ns = INT64_MAX;
 	for (uint32_t server = 0; server < w->common.servers; server++) {

@@ -217,7 +217,7 @@ class RingWorker:
         job, state = self.job, self._state
         total = packets_of_round(values.size, job.workers, job.lanes)
         if total >= 2**31:
-            raise ValueError(f"{values.size} elements are {total} packets of {job.lanes} lanes")
+            raise ValueError(f"{values.size} elements need {total} packets; the limit is 2^31 - 1")
         state.previous_total, state.previous_digest = state.total, state.digest
         self._values, self._out = values, out
         self._taken = np.zeros(total // 64 + 2, np.uint64)

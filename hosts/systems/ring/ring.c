@@ -8,10 +8,10 @@
 
 #define NOT_LAID_OUT UINT32_MAX
 #define MAX_DELAY UINT8_MAX
-/* How often an endpoint says that shapes differ before it believes that its neighbours know. */
+/* How often an endpoint tells its neighbours that shapes differ before it assumes that they know. */
 #define TELLINGS 8
 
-/* Rows after the data's. */
+/* The rows after those of data. */
 enum rows { ACKNOWLEDGEMENT_ROW, PREVIOUS_ROW, TELL_ROW };
 
 /* Whether an incoming packet is of this round, counted modulo 2^16. */
@@ -37,7 +37,7 @@ static int is_taken(const struct ring *r, uint32_t sequence)
 	return r->taken[sequence / 64] >> sequence % 64 & 1;
 }
 
-/* Which elements a packet holds. */
+/* The elements that a packet holds. */
 struct span {
 	uint64_t first;
 	uint64_t count;
@@ -48,7 +48,7 @@ static uint64_t segment_start(const struct ring *r, uint32_t segment)
 	return r->elements * segment / r->workers;
 }
 
-/* Chunk `chunk` of the segment that worker `rank` sends in step `step`. */
+/* Returns chunk `chunk` of the segment that worker `rank` sends in step `step`. */
 static struct span span_of(const struct ring *r, uint32_t rank, uint32_t sequence)
 {
 	uint32_t step = sequence / r->chunks, chunk = sequence % r->chunks;
@@ -91,7 +91,7 @@ static void prepare(struct ring *r, uint32_t sequence)
 	r->queue[r->queued++] = row;
 }
 
-/* The first packet that the window does not admit. */
+/* Returns the first packet that the window does not admit. */
 static uint32_t window_end(const struct ring *r)
 {
 	uint64_t end = (uint64_t)r->acknowledged_below + r->window;
@@ -99,7 +99,7 @@ static uint32_t window_end(const struct ring *r)
 	return end < r->total ? (uint32_t)end : r->total;
 }
 
-/* Packet k carries on what came in packet k - chunks. */
+/* Lays out the packets whose values are here: packet k passes on what came in packet k - chunks. */
 static void prepare_ready(struct ring *r, uint32_t first, uint32_t end)
 {
 	for (uint32_t k = first; k < end; k++)
@@ -120,7 +120,7 @@ static void disagree(struct ring *r, uint32_t other, int64_t now_ns)
 	r->queued = 0;
 }
 
-/* A step of reduce-scatter adds, one of all-gather replaces. */
+/* Takes a packet's values: a step of reduce-scatter adds them, a step of all-gather replaces. */
 static void take_values(struct ring *r, uint32_t sequence, const uint8_t *datagram)
 {
 	const uint32_t *restrict payload = (const uint32_t *)(datagram + RING_HEADER_BYTES);
@@ -164,7 +164,7 @@ static void note_echo(struct ring *r, uint32_t sequence, uint8_t attempt, int64_
 	r->echo_ns = now_ns;
 }
 
-/* An acknowledgement is due every few packets; at once after a gap, a packet that was sent again, and the last. */
+/* Notes that an acknowledgement is due: every few packets, and at once after a gap, a repeated packet or the last one. */
 static void owe(struct ring *r, uint32_t sequence, uint8_t attempt, uint32_t expected, int64_t now_ns)
 {
 	if (!r->owed++)
@@ -174,7 +174,7 @@ static void owe(struct ring *r, uint32_t sequence, uint8_t attempt, uint32_t exp
 	note_echo(r, sequence, attempt, now_ns);
 }
 
-/* The acknowledgement was lost, or is on its way. */
+/* Takes a packet that is here already: its acknowledgement was lost or is on its way. */
 static void take_duplicate(struct ring *r, uint32_t sequence, uint8_t attempt, int64_t now_ns)
 {
 	r->duplicates++;
@@ -182,7 +182,7 @@ static void take_duplicate(struct ring *r, uint32_t sequence, uint8_t attempt, i
 	note_echo(r, sequence, attempt, now_ns);
 }
 
-/* Returns whether it was awaited. */
+/* Takes a packet with data. Returns whether it was awaited. */
 static int take_data(struct ring *r, const struct ring_header *header, const uint8_t *datagram, uint32_t length,
 		     int64_t now_ns)
 {
@@ -206,7 +206,7 @@ static int take_data(struct ring *r, const struct ring_header *header, const uin
 	return 1;
 }
 
-/* The next round's first packets wait for it to begin. */
+/* Keeps the next round's first packets until it begins. */
 static void keep_early(struct ring *r, const struct ring_header *header, const uint8_t *datagram, uint32_t length)
 {
 	uint32_t sequence = be32toh(header->sequence);
@@ -222,7 +222,7 @@ static void keep_early(struct ring *r, const struct ring_header *header, const u
 	}
 }
 
-/* Who is still in the round before lacks only acknowledgements, since this round could not have begun otherwise. */
+/* A peer that is still in the round before lacks only acknowledgements: otherwise this round could not have begun. */
 static void answer_previous(struct ring *r, const struct ring_header *header, uint32_t length)
 {
 	if (length == data_bytes(r) && be32toh(header->digest) == r->previous_digest && be32toh(header->sequence) < r->previous_total) {
@@ -233,7 +233,7 @@ static void answer_previous(struct ring *r, const struct ring_header *header, ui
 	}
 }
 
-/* Packet k, if it has been sent; otherwise NULL. */
+/* Returns a packet if it has been sent, otherwise NULL. */
 static struct ring_packet *sent_packet(const struct ring *r, uint32_t sequence)
 {
 	struct ring_packet *packet = &r->packets[sequence % r->window];
@@ -249,7 +249,7 @@ static uint64_t bitmap_word(const uint8_t *datagram, uint32_t index)
 	return le64toh(word);
 }
 
-/* Nothing that was not sent can be acknowledged. */
+/* Returns whether an acknowledgement names only packets that have been sent. */
 static int credible(const struct ring *r, uint32_t cumulative, const uint8_t *datagram, uint32_t words)
 {
 	uint32_t end = window_end(r);
@@ -273,10 +273,10 @@ struct echo {
 	uint32_t sequence;
 	uint8_t attempt;
 	int64_t delay_ns;
-	int64_t rtt_ns; /* becomes the round trip, if that is known */
+	int64_t rtt_ns; /* the round trip, once it is known */
 };
 
-/* Returns whether the packet was waiting. */
+/* Takes the acknowledgement of one packet. Returns whether the packet was waiting. */
 static uint32_t acknowledge(struct ring *r, uint32_t sequence, struct echo *echo, int64_t now_ns)
 {
 	struct pending *p = &r->packets[sequence % r->window].pending;
@@ -320,7 +320,7 @@ static void advance(struct ring *r)
 	prepare_ready(r, end, window_end(r));
 }
 
-/* Returns whether it was awaited. */
+/* Takes an acknowledgement. Returns whether it was awaited. */
 static int take_acknowledgement(struct ring *r, const struct ring_header *header, const uint8_t *datagram,
 				uint32_t length, int64_t now_ns)
 {
@@ -351,7 +351,7 @@ static int take_acknowledgement(struct ring *r, const struct ring_header *header
 	return 1;
 }
 
-/* Somebody says that shapes differ: the sender's, or those of two others. */
+/* Takes a MISMATCH: shapes differ between the sender and this worker, or between two others. */
 static void take_mismatch(struct ring *r, const struct ring_header *header, uint32_t length, uint32_t peer, int ahead,
 			  int64_t now_ns)
 {
@@ -368,7 +368,7 @@ static void take_mismatch(struct ring *r, const struct ring_header *header, uint
 	}
 }
 
-/* Returns whether it is one of this system, job and session; otherwise it is counted. */
+/* Returns whether a packet belongs to this system, job and session. If not, counts it. */
 static int ours(struct ring *r, const struct ring_header *header, uint32_t length, uint32_t peer)
 {
 	uint32_t sender = header->kind == RING_DATA ? r->previous : r->next;
@@ -386,7 +386,7 @@ static int ours(struct ring *r, const struct ring_header *header, uint32_t lengt
 	return 1;
 }
 
-/* Of a round that is not this one. */
+/* Takes a packet of another round. */
 static void take_other_round(struct ring *r, const struct ring_header *header, const uint8_t *datagram,
 			     uint32_t length, uint32_t peer, int ahead, int64_t now_ns)
 {
@@ -402,7 +402,7 @@ static void take_other_round(struct ring *r, const struct ring_header *header, c
 		r->late++;
 }
 
-/* Returns whether it was awaited. */
+/* Takes a datagram. Returns whether it was awaited. */
 static int take(struct ring *r, const uint8_t *datagram, uint32_t length, uint32_t peer, int64_t now_ns)
 {
 	struct ring_header header;
@@ -417,7 +417,7 @@ static int take(struct ring *r, const uint8_t *datagram, uint32_t length, uint32
 		return 0;
 	}
 	if (r->over && (header.kind == RING_MISMATCH || be32toh(header.digest) != r->digest)) {
-		/* The round could not have ended. */
+		/* Workers cannot disagree about a round that is over. */
 		r->malformed++;
 		return 0;
 	}
@@ -426,7 +426,7 @@ static int take(struct ring *r, const uint8_t *datagram, uint32_t length, uint32
 		return 0;
 	}
 	if (r->disagreed) {
-		/* A neighbour that does not know yet. */
+		/* This neighbour does not know of the disagreement yet. */
 		r->to_tell |= 1u << peer;
 		return 0;
 	}
@@ -516,7 +516,7 @@ static void send_again(struct ring *r, int64_t now_ns)
 	r->queued += count;
 }
 
-/* An acknowledgement or a MISMATCH. */
+/* Sends an acknowledgement or a MISMATCH. */
 static void send_short(struct ring *r, uint32_t row, const struct ring_header *header, uint32_t length)
 {
 	memcpy(row_of(r, row), header, sizeof(*header));
@@ -534,7 +534,7 @@ static void send_acknowledgement(struct ring *r, uint32_t row, const struct ring
 	r->acknowledgement_bytes += RING_LOWER_HEADER_BYTES + length;
 }
 
-/* Which packets from taken_below on are there. Returns how many words that takes. */
+/* Writes which packets from taken_below on have come. Returns how many words that takes. */
 static uint32_t put_bitmap(const struct ring *r, uint8_t *bitmap)
 {
 	uint32_t words = (r->highest_taken - r->taken_below + 63) / 64, shift = r->taken_below % 64;
@@ -608,8 +608,8 @@ static void tell(struct ring *r, uint32_t peers)
 			send_short(r, r->window + TELL_ROW + peer, &header, RING_HEADER_BYTES);
 }
 
-/* Tells the neighbours until they have said that they know, or often enough; then the round fails. After that only
- * who seems not to know is told. */
+/* Tells the neighbours of the disagreement until they confirm, or often enough; then the round fails. After that, only
+ * neighbours that seem not to know are told. */
 static int poll_disagreed(struct ring *r, int64_t now_ns)
 {
 	uint32_t all = 1u << r->next | 1u << r->previous;
@@ -664,11 +664,12 @@ int ring_poll(struct ring *r, int64_t now_ns)
 			send_acknowledgements(r, now_ns);
 	}
 	if (!error && r->begun && !r->over && !r->disagreed && !r->failed && complete(r) && !r->owed) {
-		/* What is sent now is the last; nobody has to wait for more. */
+		/* Nothing follows the packets that are sent now, so nobody has to wait for more. */
 		r->over = 1;
 		wake_at(r, now_ns);
 	}
-	/* Also in a round that has failed: the predecessor has to end the round before to hear of it. */
+	/* This is sent in a round that has failed, too: the predecessor learns of the failure only after its previous
+	 * round. */
 	if (!error && r->owed_previous)
 		acknowledge_round_before(r);
 	count = error ? error : (int)r->queued;

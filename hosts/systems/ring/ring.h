@@ -15,7 +15,7 @@
 /* An outgoing packet, or the last that had this row: packet k has row k % window. */
 struct ring_packet {
 	struct pending pending;
-	uint32_t sequence; /* NOT_LAID_OUT: of this round none yet */
+	uint32_t sequence; /* NOT_LAID_OUT: the row has had no packet in this round yet */
 	uint32_t spare;
 };
 
@@ -26,57 +26,57 @@ struct ring {
 	uint32_t workers;
 	uint32_t lanes;
 	uint32_t window;
-	uint32_t next;	   /* index of the peer that data go to, and that acknowledges them */
-	uint32_t previous; /* index of the peer that data come from */
+	uint32_t next;	   /* index of the peer to which data go, and which acknowledges them */
+	uint32_t previous; /* index of the peer from which data come */
 	uint32_t acknowledge_every;
 	uint32_t row_bytes;
 	int64_t acknowledge_after_ns;
 	struct recovery recovery;
 
-	struct ring_packet *packets; /* window of them */
-	uint8_t *frames;	     /* window of data, then the rows of enum rows */
+	struct ring_packet *packets; /* `window` elements */
+	uint8_t *frames;	     /* `window` rows of data, then the rows of enum rows */
 	uint32_t *lengths;
 	uint32_t *queue;
-	uint8_t *early;	    /* window of packets of the next round, row_bytes apart */
-	uint8_t *early_set; /* which of them are there */
+	uint8_t *early;	    /* `window` packets of the next round, row_bytes apart */
+	uint8_t *early_set; /* which packets of `early` have come */
 
 	/* The round. */
 	const uint32_t *values; /* may be the same memory as out */
 	uint32_t *out;
-	uint64_t *taken; /* a bit for each incoming packet, and a word more */
+	uint64_t *taken; /* a bit for each incoming packet, and one more word */
 	uint64_t elements;
 	uint32_t is_float;
-	uint32_t chunks; /* of a segment */
-	uint32_t total;	 /* packets in, and packets out */
+	uint32_t chunks; /* chunks of a segment */
+	uint32_t total;	 /* packets of the round in each direction */
 	uint32_t digest;
 	uint32_t round;
-	uint32_t begun; /* a round has */
+	uint32_t begun; /* whether a round has begun */
 	uint32_t over;
 	uint32_t failed;
 
 	uint32_t taken_count;
-	uint32_t taken_below;	/* all before it are taken */
-	uint32_t highest_taken; /* none from it on is */
+	uint32_t taken_below;	/* all packets before this one are taken */
+	uint32_t highest_taken; /* no packet from this one on is taken */
 	uint32_t acknowledged_below;
 	uint32_t queued;
-	int64_t heard_ns; /* when something awaited came */
+	int64_t heard_ns; /* when an awaited packet last came */
 
-	uint32_t owed;		/* packets taken and not acknowledged */
-	uint32_t owed_at_once;	/* one is due whatever is owed */
-	uint32_t owed_previous; /* one of the round before */
+	uint32_t owed;		/* packets that are taken but not acknowledged */
+	uint32_t owed_at_once;	/* an acknowledgement is due, whatever is owed */
+	uint32_t owed_previous; /* an acknowledgement for the round before is due */
 	uint32_t echo;		/* the last packet that was taken */
 	uint32_t echo_attempt;
-	uint32_t previous_total; /* of the round before */
+	uint32_t previous_total; /* `total` of the round before */
 	uint32_t previous_digest;
-	uint32_t early_mismatch; /* of the next round: somebody disagrees */
+	uint32_t early_mismatch; /* somebody disagrees about the next round */
 	int64_t echo_ns;
 	int64_t owed_since_ns;
 
 	uint32_t disagreed;
 	uint32_t other_digest;
-	uint32_t told;		/* bit i: peer i knows */
-	uint32_t to_tell;	/* bit i: peer i seems not to */
-	uint32_t tellings_left; /* before the round fails */
+	uint32_t told;		/* bit i: peer i knows of the disagreement */
+	uint32_t to_tell;	/* bit i: peer i seems not to know */
+	uint32_t tellings_left; /* how often the peers are told before the round fails */
 	uint32_t early_digest;
 	int64_t tell_ns;
 

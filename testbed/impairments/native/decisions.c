@@ -47,7 +47,7 @@ static int is_listed(const struct decider *d, uint64_t k)
 	return low < d->number_count && d->numbers[low] == k;
 }
 
-/* 0 to delay_ns, each nanosecond alike. */
+/* Returns 0 to delay_ns; every nanosecond is equally likely. */
 static int64_t jitter_ns(const struct decider *d, uint64_t k)
 {
 	return (int64_t)((unsigned __int128)draw(d->key, k) * (d->delay_ns + 1) >> 64);

@@ -1,6 +1,7 @@
-/* What becomes of frame k of a direction under each kind of impairment: docs/virtual.md, "Impairments".
+/* Decides what each kind of impairment does to frame k of a direction: docs/virtual.md, "Impairments".
  *
- * Every decision is a function of (key, k). Mirrored in testbed/impairments/decisions.py, which says what each kind does.
+ * Every decision is a function of (key, k). Mirrored in testbed/impairments/decisions.py, which says what each kind
+ * does.
  */
 #ifndef AGGLAB_DECISIONS_H
 #define AGGLAB_DECISIONS_H
@@ -20,26 +21,26 @@ struct decider {
 	uint64_t key;
 	struct chance chances[2]; /* GILBERT_ELLIOTT: to leave the good state and the bad one; others: the first */
 	struct chance losses[2];  /* GILBERT_ELLIOTT: in the good state and in the bad one */
-	uint64_t delay_ns;        /* DUPLICATE, REORDER; JITTER: the largest */
+	uint64_t delay_ns;        /* delay of DUPLICATE and REORDER; for JITTER the largest one */
 	uint64_t period, count, offset; /* PERIODIC_DROP */
-	const uint64_t *numbers;  /* DROP_LIST: ascending */
+	const uint64_t *numbers;  /* DROP_LIST: the frames to drop, ascending */
 	uint64_t number_count;
 	uint64_t bad, reached;    /* GILBERT_ELLIOTT: the state before frame `reached` */
 };
 
-/* What all deciders of a direction say about a frame. The arrays have room for one entry of each. */
+/* What all deciders of a direction decide about a frame. Each array has room for one entry of each decider. */
 struct decision {
 	int64_t late_ns;
-	int64_t *copies_ns; /* how long behind the frame each copy comes */
+	int64_t *copies_ns; /* how long after the frame each copy comes */
 	uint64_t *flipped;  /* bit numbers; 0 is the highest of the first byte */
 	uint32_t copies, flips;
 	uint32_t dropped;
 };
 
-/* Output number of splitmix64 started at key. */
+/* Returns output `number` of splitmix64 with the state starting at key. */
 uint64_t draw(uint64_t key, uint64_t number);
 
-/* Adds what one impairment does to frame k of so many bytes. Frames are asked for in ascending order. */
+/* Adds what one impairment does to frame k, whose length is `bytes`. Calls must have ascending k. */
 void decide(struct decider *decider, uint64_t k, uint64_t bytes, struct decision *decision);
 
 void flip(uint8_t *frame, uint64_t bit);

@@ -207,7 +207,8 @@ class ProgramNames:
         names = [parameter["name"] for parameter in wanted]
         if sorted(names) != sorted(entry.parameters):
             listed = ", ".join(names) or "none"
-            raise ValueError(f"action {entry.action} has other parameters: {listed}")
+            given = ", ".join(entry.parameters) or "none"
+            raise ValueError(f"action {entry.action} has the parameters {listed}, not {given}")
         for parameter in wanted:
             name = parameter["name"]
             yield _word(entry.parameters[name], parameter["bitwidth"], f"{entry.action}.{name}")

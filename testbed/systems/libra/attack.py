@@ -1,4 +1,4 @@
-"""Frames with which an outsider attacks Libra: those of impostors.py, and additional ones that
+"""Frames with which an outsider attacks Libra: those of spoofing.py, and additional ones that
 attack the sums in switches."""
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import numpy as np
 from agglab.hosts.part import SERVER
 from agglab.hosts.systems.libra import wire
 from agglab.testbed.scenario.jobs import Job
-from agglab.testbed.systems import impostors
+from agglab.testbed.systems import spoofing
 from agglab.testbed.systems.base import Agent
 from agglab.testbed.systems.frames import End, ethernet, ipv4, udp
-from agglab.testbed.systems.impostors import (
+from agglab.testbed.systems.spoofing import (
     AGGREGATOR,
     FORGED,
     FORWARDED,
@@ -78,7 +78,7 @@ def _result_for_all(spoofed: bool) -> Make:
 
 
 KINDS: Mapping[str, Kind] = {
-    **impostors.KINDS,
+    **spoofing.KINDS,
     "request": Kind(REFUSED, _to_aggregator(spoofed=False)),
     "request_spoofed": Kind(REFUSED, _to_aggregator(spoofed=True)),
     "result_for_all": Kind(FORWARDED, _result_for_all(spoofed=False)),

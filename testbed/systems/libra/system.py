@@ -11,13 +11,13 @@ from agglab.hosts import wire as base_wire
 from agglab.hosts.driver import default_window
 from agglab.hosts.part import SERVER, WORKER
 from agglab.hosts.systems.libra import wire
-from agglab.hosts.systems.libra.counted import OWN_COUNTERS
+from agglab.hosts.systems.libra.counters import OWN_COUNTERS
 from agglab.hosts.systems.libra.job import MAX_WINDOW
 from agglab.testbed.plan import Entries
 from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Finding, Job, stated
 from agglab.testbed.scenario.trust import Trust
-from agglab.testbed.systems import impostors
+from agglab.testbed.systems import spoofing
 from agglab.testbed.systems.base import (
     Abilities,
     ActiveJob,
@@ -58,7 +58,7 @@ from agglab.testbed.systems.libra.plan import (
     slots_of,
     tables,
 )
-from agglab.testbed.systems.servers import attacks_from_servers, diagnose, matching
+from agglab.testbed.systems.servers import attacks_from_servers, diagnose
 from agglab.testbed.systems.slot_meter import Part, begun_by_some, slot_meter
 from agglab.topologies import Topology
 
@@ -89,9 +89,6 @@ class Libra(BetweenHosts):
 
     def server_patterns(self, scenario: Scenario) -> Sequence[str]:
         return _keys(scenario).servers
-
-    def reserved_hosts(self, scenario: Scenario, graph: Topology) -> Sequence[str]:
-        return matching(_keys(scenario).servers, [host.name for host in graph.hosts])
 
     def server_hosts(
         self, scenario: Scenario, graph: Topology, workers: Sequence[str]
@@ -286,10 +283,10 @@ class Libra(BetweenHosts):
         def agents(job: Job) -> Sequence[Agent]:
             return self.agents(resolved, resolved.whole(job, NOTHING_SHARED))
 
-        def forge(job: Job) -> impostors.Forge:
+        def forge(job: Job) -> spoofing.Forge:
             return partial(forged, job)
 
-        return impostors.frames(key, resolved, host, agents, forge, kinds=KINDS)
+        return spoofing.frames(key, resolved, host, agents, forge, kinds=KINDS)
 
 
 def _keys(scenario: Scenario) -> LibraKeys:

@@ -35,7 +35,7 @@ from agglab.testbed.systems.common import meanings
 from agglab.testbed.systems.forwarding import Flow, unreachable
 from agglab.testbed.systems.mlfabric import plan
 from agglab.testbed.systems.mlfabric.keys import MlfabricKeys
-from agglab.testbed.systems.servers import attacks_from_servers, matching
+from agglab.testbed.systems.servers import attacks_from_servers
 from agglab.topologies import Topology
 
 UNPREDICTABLE = "who sends how much depends on the order of requests, and so on the run itself"
@@ -82,9 +82,6 @@ class Mlfabric(BetweenHosts):
 
     def server_patterns(self, scenario: Scenario) -> Sequence[str]:
         return _keys(scenario).servers
-
-    def reserved_hosts(self, scenario: Scenario, graph: Topology) -> Sequence[str]:
-        return matching(_keys(scenario).servers, [host.name for host in graph.hosts])
 
     def server_hosts(
         self, scenario: Scenario, graph: Topology, workers: Sequence[str]

@@ -51,7 +51,6 @@ from agglab.testbed.systems.pooling.keys import (
     PoolingKeys,
     divided_too_much,
     part_of_pool,
-    servers_of,
 )
 from agglab.testbed.systems.pooling.plan import SERVER_PORT_BASE, tables
 from agglab.testbed.systems.pooling.trees import server_of, tree_of
@@ -95,14 +94,14 @@ class Pooling(System):
     def server_patterns(self, scenario: Scenario) -> Sequence[str]:
         return self.keys_of(scenario).servers
 
-    def reserved_hosts(self, scenario: Scenario, graph: Topology) -> Sequence[str]:
-        own = self.keys_of(scenario)
-        return servers_of(own, graph) if own.servers else ()
-
     def server_hosts(
         self, scenario: Scenario, graph: Topology, workers: Sequence[str]
     ) -> Sequence[str]:
-        return servers_of(self.keys_of(scenario), graph) or workers[:1]
+        if self.server_patterns(scenario):
+            dedicated = self.reserved_hosts(scenario, graph)
+        else:
+            dedicated = [host.name for host in graph.hosts if host.for_servers]
+        return dedicated or workers[:1]
 
     def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
         yield from common.check_lanes(scenario, trust, wire.HEADER_BYTES)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 from agglab.testbed.scenario.key import key, keys_list
 from agglab.testbed.scenario.kinds import Choice, Flag, Pattern, Whole, duration
-from agglab.topologies import Topology
 
 SHARED, DIVIDED = "shared", "divided"
 SCALE_MIN, SCALE_MAX = -64, 64
@@ -17,7 +15,7 @@ SCALE_LOG2 = 24
 
 @dataclass(frozen=True)
 class PoolingKeys:
-    """The keys of the section of such a system."""
+    """The keys of a scenario's section for a system that has a shared pool of slots."""
 
     servers: tuple[str, ...] = keys_list(
         "servers",
@@ -53,16 +51,6 @@ class PoolingKeys:
         0.002,
         "a switch marks packets that would wait longer than this for a link",
     )
-
-
-def servers_of(own: PoolingKeys, graph: Topology) -> tuple[str, ...]:
-    """Returns the hosts that only run servers, in the order of the patterns and then of the
-    topology."""
-    if not own.servers:
-        return tuple(host.name for host in graph.hosts if host.for_servers)
-    names = [host.name for host in graph.hosts]
-    found = (name for pattern in own.servers for name in names if fnmatchcase(name, pattern))
-    return tuple(dict.fromkeys(found))
 
 
 def part_of_pool(own: PoolingKeys, slots: int, index: int, jobs: int) -> tuple[int, int]:

@@ -35,7 +35,7 @@ def unfit(inputs: Sequence[Array], lanes: int, scale_log2: int) -> Array:
 
 @lru_cache(maxsize=1024)
 def unfit_chunks(seed: int, lanes: int, scale_log2: int, job: ActiveJob, number: int) -> int:
-    """Returns how many chunks of this round do not fit."""
+    """Returns how many chunks of this round have values that do not fit the scale."""
     if job.job.dtype != "float32":
         return 0
     inputs = [

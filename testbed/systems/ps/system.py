@@ -39,7 +39,7 @@ from agglab.testbed.systems.between_hosts import (
 from agglab.testbed.systems.common import meanings
 from agglab.testbed.systems.forwarding import Flow, unreachable
 from agglab.testbed.systems.ps.keys import PsKeys
-from agglab.testbed.systems.servers import attacks_from_servers, diagnose, matching
+from agglab.testbed.systems.servers import attacks_from_servers, diagnose
 from agglab.testbed.target_names import TARGETS
 from agglab.topologies import Topology
 
@@ -70,9 +70,6 @@ class ParameterServer(BetweenHosts):
 
     def server_patterns(self, scenario: Scenario) -> Sequence[str]:
         return _keys(scenario).servers
-
-    def reserved_hosts(self, scenario: Scenario, graph: Topology) -> Sequence[str]:
-        return matching(_keys(scenario).servers, [host.name for host in graph.hosts])
 
     def server_hosts(
         self, scenario: Scenario, graph: Topology, workers: Sequence[str]

@@ -33,14 +33,16 @@ def quantise_bits(workers: int) -> int:
 
 
 def _sum(inputs: Sequence[Array]) -> Array:
-    total = np.zeros_like(inputs[0])
+    """Returns the sum of the workers' integers, as int64. Workers are added one after the other, so
+    that memory does not grow with their number."""
+    total = np.zeros(inputs[0].size, np.int64)
     for x in inputs:
         total += x
     return total
 
 
 def _integer_truth(inputs: Sequence[Array], lanes: int, combine: Combine | None) -> Truth:
-    total = (combine or _sum)([x.astype(np.int64) for x in inputs])
+    total = _sum(inputs) if combine is None else combine([x.astype(np.int64) for x in inputs])
     sums = (total & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
     return Truth(sums)
 

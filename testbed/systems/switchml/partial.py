@@ -43,6 +43,9 @@ SIZES = Sizes(wire.HEADER_BYTES + wire.PRESENCE_BYTES)
 """The sizes of packets that say who is in a sum."""
 PLAIN_SETS = 2
 WORKLOADS = ("allreduce", "sparse_allreduce", "embedding_allreduce", "layers", "sgd")
+CLOCK_S = 1e-6
+"""The unit of the switches' clocks."""
+DTYPES = ("float32", "int32")
 CELLS_MAX = 65536
 COUNTERS: dict[str, Counter] = {
     "late": Counter(
@@ -114,8 +117,9 @@ def _job(path: str, job: Any, trust: Trust) -> Iterator[Finding]:
     if trust(f"{path}.kind") and kind not in WORKLOADS:
         what = f"results of {kind} cannot be verified if workers may be missing from them"
         yield f"{path}.kind", what, f"{', '.join(WORKLOADS)}, or no deadline"
-    if trust(f"{path}.dtype") and dtype == "float16":
-        yield f"{path}.dtype", "float16 cannot be used with a deadline", "float32 or int32"
+    if trust(f"{path}.dtype") and dtype not in DTYPES:
+        what = f"{dtype} cannot be used with a deadline"
+        yield f"{path}.dtype", what, f"{' or '.join(DTYPES)}, or no deadline"
     if trust(f"{path}.worker") and job.workload.worker:
         what = "a worker of your own does not know what a deadline changes in packets"
         yield f"{path}.worker", what, "leave it out"
@@ -147,6 +151,24 @@ def _network(scenario: Scenario) -> Iterator[Finding]:
 def expected_frames(counters: Mapping[str, Cells], index: int, children: int) -> int:
     """Returns the number of frames that a switch sent for chunks that it closed early."""
     return children * counters.get("closed_early", {}).get(index, (0, 0))[0]
+
+
+def too_early(
+    own: SwitchmlKeys, job: ActiveJob, counters: Mapping[str, Cells], ran_s: float
+) -> str:
+    """Returns what is wrong if a switch closed more chunks early than it can have done after the
+    deadline; otherwise nothing. The chunks of a slot come one after the other, and each waits for
+    the whole deadline, less what the rounding to the switch's clock may take away."""
+    if own.deadline_s is None or own.deadline_s <= 2 * CLOCK_S:
+        return ""
+    closed = counters.get("closed_early", {}).get(job.index, (0, 0))[0]
+    most = int(job.job.window * ran_s / (own.deadline_s - 2 * CLOCK_S))
+    if closed <= most:
+        return ""
+    return (
+        f"closed {closed} chunks early in {ran_s:.4g} s, but with a deadline of "
+        f"{own.deadline_s * 1e3:g} ms and {job.job.window} slots it can have closed only {most}"
+    )
 
 
 # What results must be.
@@ -219,11 +241,11 @@ def _agreed(received: Sequence[Received], chunks: int, workers: int) -> npt.NDAr
     for rank, one in enumerate(received):
         own = one.more.get(PRESENCE)
         if own is None or (own.dtype, own.shape) != (np.dtype(np.uint64), (chunks,)):
-            raise Unlike(rank, f"who is in {chunks} chunks", "nothing that fits")
+            raise Unlike(rank, f"the workers in each of {chunks} chunks", "another array or none")
         first = own if first is None else first
         if not np.array_equal(own, first):
             at = int(np.flatnonzero(own != first)[0])
-            raise Unlike(rank, f"chunk {at} of workers {first[at]:b}", f"of workers {own[at]:b}")
+            raise Unlike(rank, f"chunk {at} with workers {first[at]:b}", f"workers {own[at]:b}")
     if first is None:
         raise Unlike(0, "results", "nothing")
     impossible = np.flatnonzero((first == 0) | (first >> np.uint64(workers - 1) > 1))

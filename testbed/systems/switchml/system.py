@@ -154,6 +154,15 @@ class SwitchML(Summing):
         sent = super().expected_frames(resolved, job, switch, cells)
         return sent + partial.expected_frames(cells, job.index, len(job.members))
 
+    def too_early(
+        self,
+        resolved: ResolvedScenario,
+        job: ActiveJob,
+        counters: Mapping[str, Cells],
+        ran_s: float,
+    ) -> str:
+        return partial.too_early(fixed_point.keys_of(resolved.scenario), job, counters, ran_s)
+
     def slot_meter(self, resolved: ResolvedScenario) -> SlotMeter | None:
         scenario = resolved.scenario
         return slot_meter(resolved, partial.sets_of(scenario) if partial.used(scenario) else 0)

@@ -4,7 +4,7 @@
 
 #include "clock.h"
 
-#define CHILDREN 4 /* of a node of the heap */
+#define CHILDREN 4 /* children of a node of the heap */
 
 struct clock *clock_new(ask_function ask)
 {

@@ -1,5 +1,5 @@
-/* The clock of virtual time: actions at times, in whole nanoseconds. What is due at the same time happens in the order it
- * was asked for. `struct clock` is mirrored in testbed/virtual/clock.py.
+/* The clock of virtual time: it carries out actions at their times, in whole nanoseconds. Actions that are due at the
+ * same time happen in the order in which they were requested. `struct clock` is mirrored in testbed/virtual/clock.py.
  */
 #ifndef AGGLAB_CLOCK_H
 #define AGGLAB_CLOCK_H
@@ -14,7 +14,7 @@
 
 struct clock;
 
-/* What Python is asked to do, and of which of its objects. */
+/* What Python is asked to do, and with which of its objects. */
 enum question {
 	ACTION,      /* carry out an action of its own */
 	FRAME,       /* take a frame that has come over a link, or that no socket in C takes */
@@ -25,7 +25,7 @@ enum question {
 	FAILED,      /* an agent's round has failed; number: an errno */
 	AGAIN,       /* note that an agent sends a row of its outbox again; number: the row; data: a struct repeat */
 	EMITTED,     /* note that a switch that is watched sends a frame to a port; number: the port */
-	PROCESSED,   /* note that it has processed a frame, after what it sent; number: the port it came from */
+	PROCESSED,   /* note that the switch has processed a frame, after its EMITTED; number: the ingress port */
 	ARRIVED,     /* note that a frame has come over a link that is tapped */
 };
 
@@ -49,7 +49,7 @@ struct clock {
 	uint32_t no_memory;
 	ask_function ask;
 
-	struct event *events; /* a heap of `waiting` */
+	struct event *events; /* a heap of `waiting` events */
 	uint64_t room;
 	uint64_t sequence;
 	struct pool pool;
@@ -60,16 +60,17 @@ enum reason { IS_OVER, WAS_STOPPED, HAS_MORE, STANDS_STILL };
 struct clock *clock_new(ask_function ask);
 void clock_free(struct clock *clock);
 
-/* Call act(clock, subject, number) at a time that is not past. */
+/* Calls act(clock, subject, number) at a time that is not past. */
 void clock_at(struct clock *clock, int64_t time_ns, action_function act, void *subject, int64_t number);
 
-/* Ask Python for action `number`, then. */
+/* Asks Python at that time to carry out action `number`. */
 void clock_ask_at(struct clock *clock, int64_t time_ns, int64_t number);
 
-/* Goes on up to until_ns, for most actions at most, until `stop`; or until more than at_once_max happen at a moment. */
+/* Runs until until_ns, for at most `most` actions, or until `stop` is set or more than at_once_max actions are due at
+ * one time. */
 int clock_run(struct clock *clock, int64_t until_ns, uint64_t most, uint64_t at_once_max);
 
-/* Room for count more elements behind `used` of an array, which may move; 0 where there is no memory. */
+/* Makes room for count more elements after `used` in an array, which may move. Returns 0 without memory. */
 int grow(struct clock *clock, void *array, uint64_t *room, uint64_t used, size_t element_bytes);
 
 uint32_t clock_layout(void); /* where the fields that Python knows end */

@@ -8,9 +8,9 @@
 
 struct frame {
 	struct frame *next_free;
-	struct frame *next; /* of all frames that the pool has made */
+	struct frame *next; /* next frame in the list of all that the pool has made */
 	void *holder;       /* whoever keeps it for later: a direction or a switch */
-	uint64_t number;    /* the holder's */
+	uint64_t number;    /* a number for the holder's use */
 	uint32_t bytes;
 	uint32_t class;
 	uint8_t data[];
@@ -21,7 +21,7 @@ struct pool {
 	struct frame *free[FRAME_CLASSES];
 };
 
-/* Room for a frame of so many bytes; NULL where there is no memory or it is longer than the longest. */
+/* Returns room for a frame of `bytes` bytes; NULL without memory, or if it is too long. */
 struct frame *frame_new(struct pool *pool, uint32_t bytes);
 struct frame *frame_copy(struct pool *pool, const uint8_t *data, uint32_t bytes);
 void frame_free(struct pool *pool, struct frame *frame);

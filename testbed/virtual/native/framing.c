@@ -13,7 +13,8 @@
 #define TTL 64
 #define UDP 17
 
-/* Ones' complement sum of big-endian words, modulo ONES (RFC 1071); a last odd byte is the upper half of one. */
+/* Returns the ones' complement sum of big-endian words, modulo ONES (RFC 1071). An odd last byte is the upper half of a
+ * word. */
 static uint32_t word_sum(const uint8_t *data, uint32_t bytes)
 {
 	uint64_t sum = 0;
@@ -47,7 +48,7 @@ static uint32_t get16(const uint8_t *at)
 	return (uint32_t)at[0] << 8 | at[1];
 }
 
-/* What the UDP checksum covers before the UDP header: both addresses are in order in the IPv4 header. */
+/* Returns the sum of the pseudo header. The IPv4 header has both addresses in the right order. */
 static uint32_t pseudo_sum(const uint8_t *frame, uint32_t udp_bytes)
 {
 	return word_sum(frame + 26, 8) + UDP + udp_bytes;

@@ -1,4 +1,4 @@
-/* Datagrams to Ethernet frames and back, as a host's kernel does it. Mirrored in testbed/virtual/frames.py. */
+/* Turns datagrams into Ethernet frames and back, as a host's kernel does. Mirrored in testbed/virtual/frames.py. */
 #ifndef AGGLAB_FRAMING_H
 #define AGGLAB_FRAMING_H
 
@@ -22,7 +22,8 @@ struct framing {
 /* Writes the frame that carries a datagram to the other end: LOWER_HEADER_BYTES, then the datagram. */
 void framing_frame(const struct framing *framing, const uint8_t *payload, uint32_t bytes, uint8_t *frame);
 
-/* The datagram in a frame as hosts send them; NULL for all others, which may yet hold one (reception.py). */
+/* Returns the datagram in a frame as hosts send it; NULL for any other frame, which may hold one all the same
+ * (reception.py). */
 const uint8_t *framing_payload(const struct framing *framing, const uint8_t *frame, uint32_t bytes,
 			       uint32_t *payload_bytes);
 

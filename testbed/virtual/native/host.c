@@ -73,7 +73,7 @@ void host_send_datagram(struct host *host, const struct framing *framing, const 
 	send_frame(host, frame);
 }
 
-/* A datagram that an agent which is driven here takes at once. */
+/* Gives a datagram to an agent that is driven in C. */
 static void take(struct agent *agent, const uint8_t *payload, uint32_t bytes)
 {
 	const struct endpoint *e = &agent->endpoint;
@@ -105,7 +105,7 @@ static int is_from(const struct framing *framing, const uint8_t *frame)
 	return framing->other.port == port && !memcmp(framing->other.ip, frame + 26, 4);
 }
 
-/* A datagram as hosts send them; 0 for all others. */
+/* Takes a frame with a datagram as hosts send it. Returns 0 for any other frame. */
 static int receive_plain(struct host *host, const struct frame *frame)
 {
 	const struct socket *socket;
@@ -158,14 +158,16 @@ void agent_free(struct agent *agent)
 	free(agent);
 }
 
-void agent_drive(struct agent *agent, const struct endpoint *endpoint, struct host *host, const struct framing *framing)
+void agent_drive(struct agent *agent, const struct endpoint *endpoint, struct host *host, const struct framing *framing,
+		 struct explained *explained)
 {
 	agent->endpoint = *endpoint;
 	agent->host = host;
 	agent->framing = framing;
+	agent->explained = explained;
 }
 
-/* Deadlines mostly move on while a timer runs; then it is set again. */
+/* A deadline has mostly moved on while its timer ran; then the timer is set again. */
 static void on_timer(struct clock *clock, void *subject, int64_t due_ns)
 {
 	struct agent *agent = subject;
@@ -195,8 +197,8 @@ static uint32_t column_at(const uint8_t *column, uint64_t stride, uint32_t row)
 	return value;
 }
 
-/* Has Python note that a row is sent again, if it is. */
-static void tell_repeat(struct agent *agent, const struct endpoint *e, uint32_t row)
+/* Counts that a row is sent again, if it is. */
+static void count_repeat(struct agent *agent, const struct endpoint *e, uint32_t row)
 {
 	const uint8_t *pending = e->pendings + row * e->pending_stride;
 	struct pending sent;
@@ -207,14 +209,16 @@ static void tell_repeat(struct agent *agent, const struct endpoint *e, uint32_t 
 	memcpy(&sent, pending, sizeof(sent));
 	if (!sent.attempt)
 		return;
-	repeat.first_sent_ns = sent.first_sent_ns;
 	memcpy(&repeat.tag, pending + sizeof(sent), sizeof(repeat.tag));
+	if (agent->explained && hits_explain(agent->explained, (uint16_t)row, repeat.tag, agent->clock->now_ns))
+		return;
+	repeat.first_sent_ns = sent.first_sent_ns;
 	agent->clock->ask(AGAIN, agent->object, row, (const uint8_t *)&repeat, sizeof(repeat));
 }
 
 static void send_row(struct agent *agent, const struct endpoint *e, uint32_t row)
 {
-	tell_repeat(agent, e, row);
+	count_repeat(agent, e, row);
 	host_send_datagram(agent->host, agent->framing, e->outbox.frames + row * e->outbox.frame_stride,
 			   column_at(e->outbox.lengths, e->outbox.length_stride, row));
 }

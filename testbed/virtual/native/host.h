@@ -6,6 +6,7 @@
 
 #include "endpoint.h"
 #include "framing.h"
+#include "hits.h"
 #include "link.h"
 
 struct host_counts {
@@ -15,9 +16,9 @@ struct host_counts {
 };
 
 struct agent_state {
-	int64_t timer_ns; /* when its deadline's event comes, NEVER_NS if none does */
+	int64_t timer_ns; /* when the event of its deadline comes; NEVER_NS if there is none */
 	uint32_t alive;   /* its program runs, and its sockets take datagrams */
-	uint32_t driven;  /* in a round that needs nothing of Python until it ends */
+	uint32_t driven;  /* it is in a round that C drives without Python until the round ends */
 };
 
 /* What Python is told of a packet that is sent again. */
@@ -35,13 +36,14 @@ struct agent {
 	uint64_t object;
 	struct endpoint endpoint;
 	struct host *host;
-	const struct framing *framing; /* to the endpoint's only peer */
+	const struct framing *framing; /* headers for the endpoint's only peer */
+	struct explained *explained;
 };
 
 struct socket {
 	uint32_t port;
 	uint32_t count;
-	const struct framing *framings; /* to each peer */
+	const struct framing *framings; /* headers for each peer */
 	struct agent *agent;
 };
 
@@ -58,26 +60,27 @@ struct host *host_new(struct clock *clock, uint64_t object);
 void host_free(struct host *host);
 void host_connect(struct host *host, struct link *out);
 
-/* An agent's socket, instead of one of the same port. The array stays Python's. */
+/* Opens an agent's socket; it replaces one with the same port. Python keeps ownership of the array. */
 void host_open(struct host *host, uint16_t port, const struct framing *framings, uint32_t count, struct agent *agent);
 
 void host_send(struct host *host, const uint8_t *data, uint32_t bytes);
 void host_send_datagram(struct host *host, const struct framing *framing, const uint8_t *datagram, uint32_t bytes);
 
-/* A frame, which is the host's from then on, has come over its link. Of the type deliver_function. */
+/* Receives a frame from the host's link, and owns it from then on. A deliver_function. */
 void host_receive(struct clock *clock, void *node, uint16_t port, struct frame *frame);
 
 struct agent *agent_new(struct clock *clock, uint64_t object);
 void agent_free(struct agent *agent);
 
-/* Which endpoint the agent drives while `driven`, and how its datagrams travel. */
+/* Sets the endpoint that the agent drives while `driven`, the headers of its datagrams, and where those that are sent
+ * again are counted if it is known why. Python is told of all others. */
 void agent_drive(struct agent *agent, const struct endpoint *endpoint, struct host *host,
-		 const struct framing *framing);
+		 const struct framing *framing, struct explained *explained);
 
-/* The deadline's event comes at due_ns, unless it does sooner. */
+/* Sets the event of the deadline to due_ns, unless it is earlier already. */
 void agent_wake(struct agent *agent, int64_t due_ns);
 
-/* Sends what is due, and sees to it that the next deadline is not missed. Of a driven agent. */
+/* Sends what a driven agent has due, and sets the event for its next deadline. */
 void agent_poll(struct agent *agent);
 
 #endif

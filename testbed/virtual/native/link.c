@@ -63,7 +63,7 @@ static void hit(struct link *link, const struct frame *frame)
 	link->clock->ask(HIT, 0, 0, frame->data, frame->bytes);
 }
 
-/* When a frame is sent, behind everything that is. The nanosecond of the last bit is used whole. */
+/* Sets when a frame is sent, after everything before it. The time of its last bit is rounded up to a nanosecond. */
 static void schedule(struct link *link, struct flight *flight)
 {
 	uint64_t nanobits = (uint64_t)flight->frame->bytes * BITS * NS_PER_S;
@@ -75,7 +75,7 @@ static void schedule(struct link *link, struct flight *flight)
 	flight->arrive_ns = link->free_ns + (int64_t)link->settings.delay_ns;
 }
 
-/* How many frames are not begun, and their bytes: these are the last ones. */
+/* Returns how many frames are not begun, and sets their bytes. They are the last in the ring. */
 static uint64_t not_begun(const struct link *link, uint64_t *bytes)
 {
 	uint64_t count = 0;
@@ -91,7 +91,7 @@ static uint64_t not_begun(const struct link *link, uint64_t *bytes)
 	return count;
 }
 
-/* Whether the queue has no room. All that flies is more than what waits, and soon asked. */
+/* Returns whether the queue has no room. The bytes of all flights are an upper bound that is quick to check. */
 static int is_full(const struct link *link, uint64_t size)
 {
 	uint64_t packets, bytes;
@@ -118,7 +118,7 @@ static int make_room(struct link *link)
 		return 1;
 	if (!grow(link->clock, &link->flights, &link->room, link->counts.in_flight, sizeof(*link->flights)))
 		return 0;
-	/* What had gone round the old ring follows the rest in the new one. */
+	/* Flights that had wrapped around in the old ring follow the others in the new one. */
 	memcpy(link->flights + old, link->flights, link->head * sizeof(*link->flights));
 	return 1;
 }
@@ -205,7 +205,7 @@ static void drop(struct link *link, uint64_t k, struct frame *frame)
 	frame_free(&link->clock->pool, frame);
 }
 
-/* The frame, then its copies, of which each is a frame of its own. */
+/* Delivers the frame, then its copies, each as a frame of its own. */
 static void deliver_all(struct link *link, const struct decision *decision, struct frame *frame)
 {
 	struct pool *pool = &link->clock->pool;
@@ -294,7 +294,7 @@ void link_look(const struct link *link, struct look *look)
 	look->waiting_packets = not_begun(link, &look->waiting_bytes);
 	look->carried_bytes = link->counts.bytes - look->waiting_bytes;
 	begun = link->counts.in_flight - look->waiting_packets;
-	/* Of those that are begun, only the last can be under way still: it takes its time from free_ns. */
+	/* Of the frames that are begun, only the last can still be being sent: its time follows from free_ns. */
 	for (uint64_t i = begun; i--;) {
 		const struct flight *flight = flight_at(link, i);
 

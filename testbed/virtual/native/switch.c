@@ -108,7 +108,7 @@ static void process(struct switch_node *node, uint16_t port, struct frame *frame
 	frame_free(&node->clock->pool, frame);
 }
 
-/* Unless the program that was running when it came is gone. */
+/* Processes a frame after the delay, unless the program that ran when it came is gone. */
 static void process_later(struct clock *clock, void *subject, int64_t port)
 {
 	struct frame *frame = subject;

@@ -73,11 +73,17 @@ class DeadlineModel:
             return self._count("stale")
         elif packet.kind != old.kind:
             return self._count("refused")
-        return self._take(worker, packet, self.chunks[place], now_us)
+        follows = before is not None and before.closed
+        return self._take(worker, packet, self.chunks[place], follows, now_us)
+
+    def lose_everything(self) -> None:
+        """What a restart does."""
+        self.chunks.clear()
 
     def _take(
-        self, worker: int, packet: Packet, chunk: Chunk, now_us: int
+        self, worker: int, packet: Packet, chunk: Chunk, follows: bool, now_us: int
     ) -> tuple[set[int], Packet] | None:
+        """follows: whether the switch holds the result of the tag before."""
         if chunk.closed:
             self._count("duplicate" if worker in chunk.parts else "late")
             self._count("repeated")
@@ -86,7 +92,7 @@ class DeadlineModel:
         chunk.parts.setdefault(worker, packet)
         whole = len(chunk.parts) == self.workers
         old = now_us - chunk.begun_us >= self.deadline_us and packet.kind != OPENING
-        if not whole and not old:
+        if not whole and not (old and follows):
             return None
         chunk.closed = True
         self._count("complete" if whole else "closed_early")

@@ -407,6 +407,13 @@ def test_a_rank_outside_the_job_is_refused():
         AllReducer(0, 2, 2, 4, 1, worker_bind(0))
 
 
+@pytest.mark.parametrize("name", ["give_up_s", "first_timeout_s", "deadline_s"])
+@pytest.mark.parametrize("seconds", [0, -1.0, float("nan"), float("inf"), 1e12])
+def test_times_that_are_not_positive_and_finite_are_refused(name, seconds):
+    with pytest.raises(ValueError, match=rf"{name} is \S+; it must be 1e-09 to 1e\+09"):
+        AllReducer(0, 0, 2, 4, 1, worker_bind(0), **{name: seconds})
+
+
 def test_progress_is_reported_while_a_round_waits():
     seen = []
     with LoopbackSwitch(LANES, {3: JobEntry(2, SLOTS)}) as switch:

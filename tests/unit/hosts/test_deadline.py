@@ -10,6 +10,8 @@ import pytest
 from deadline_model import DeadlineModel, Packet
 from numpy.typing import NDArray
 
+from agglab.hosts.all_reduce import AllReducer
+from agglab.hosts.bfloat16 import BFLOAT16
 from agglab.hosts.endpoint import Inbox
 from agglab.hosts.errors import NotFinite, RoundTimeout
 from agglab.hosts.slots import Job
@@ -242,9 +244,21 @@ def test_a_sum_that_comes_before_the_contribution_is_taken() -> None:
     assert 0 in worker.poll(2), "the chunk after it"
 
 
+@pytest.mark.parametrize("dtype", [np.dtype(np.float16), BFLOAT16])
+def test_floats_of_16_bits_are_refused(dtype: np.dtype) -> None:
+    """The switch would refuse each of their packets."""
+    bind = "127.0.0.1", 0
+    with (
+        AllReducer(3, 0, 2, LANES, WINDOW, bind, bind, deadline_s=0.001) as reducer,
+        pytest.raises(TypeError, match="float16: convert to int32 or float32"),
+    ):
+        reducer.all_reduce(np.zeros(4, dtype))
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [
+        ({"deadline_ns": 0}, "deadline_ns is 0; it must be at least 1"),
         ({"deadline_ns": -1}, "deadline_ns is -1"),
         ({"deadline_ns": 1, "wire_bits": 8}, "wire_bits cannot"),
         ({"deadline_ns": 1, "workers": 65}, "workers"),

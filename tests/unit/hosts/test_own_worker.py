@@ -71,9 +71,9 @@ def test_what_cannot_be_a_worker_is_refused_in_a_line(spec: str, said: str) -> N
     ("body", "said"),
     [
         ("return inputs[9]", "combine: IndexError: list index out of range"),
-        ("return inputs[0][:-1]", r"combine made \(2,\) of arrays \(3,\)"),
-        ("return inputs[0] * 0.5", "combine made float64 of int64"),
-        ("return None", r"combine made \(\) of arrays \(3,\)"),
+        ("return inputs[0][:-1]", r"combine returned shape \(2,\); it must be \(3,\)"),
+        ("return inputs[0] * 0.5", "combine returned dtype float64; it must be an integer type"),
+        ("return None", r"combine returned shape \(\); it must be \(3,\)"),
         ("raise SyntaxWarning('x')", "combine: SyntaxWarning: x"),
     ],
 )

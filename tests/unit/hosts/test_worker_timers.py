@@ -104,8 +104,8 @@ def test_where_openings_were_lost_single_packets_with_values_feel_for_an_answer(
     assert talk.answer(0.1, 1, 2, 3) == [1, 2, 3]
     assert talk.poll(talk.deadline_ms) == [0]  # overtaken
     talk.answer(1, 0, attempt=1)
-    feelers = [(time_ms, slots) for time_ms, slots in talk.silence_until(100)]
-    assert feelers == [(3, [0]), (5, [0]), (9, [0]), (17, [0]), (33, [0])]
+    probes = [(time_ms, slots) for time_ms, slots in talk.silence_until(100)]
+    assert probes == [(3, [0]), (5, [0]), (9, [0]), (17, [0]), (33, [0])]
     assert talk.worker.counters["timeouts"] == 5
 
 

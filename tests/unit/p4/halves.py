@@ -18,7 +18,7 @@ import numpy as np
 from frames import AGGREGATOR, AGGREGATOR_MAC, ipv4, worker_address, worker_mac
 from numpy.typing import NDArray
 from schedules import SLOTS, two_jobs
-from tables import write_entries
+from tables import Slots, summing, write_entries
 
 from agglab.hosts.bfloat16 import BFLOAT16, narrowed, widened
 from agglab.switch import Pipeline
@@ -27,8 +27,10 @@ ROOT = Path(__file__).resolve().parents[3]
 LANES = 6
 VALUES = 2 * LANES
 RESULT = 0x80
-PORTS = {2: (7, (2, 3)), 3: (1, (1, 2, 3))}
-"""By the number of workers: a job of schedules.JOBS, and the ports of its workers."""
+MOST = Slots(9, 6, range(1, 65), SLOTS - 1, 1, group=20)
+"""A job of as many workers as a switch can have, beside those of schedules.JOBS."""
+PORTS = {2: (7, (2, 3)), 3: (1, (1, 2, 3)), 64: (MOST.job, MOST.children)}
+"""By the number of workers: a job, and the ports of its workers."""
 HEADERS = 14 + 20 + 8 + 12
 SIGN = 0x8000
 Halves = NDArray[np.uint16]
@@ -127,7 +129,7 @@ def compiled(folder: Path, name: str) -> Path:
 
 def programmed(folder: Path, name: str) -> Switch:
     pipeline = Pipeline.load(compiled(folder, name))
-    write_entries(pipeline, two_jobs())
+    write_entries(pipeline, two_jobs() + summing(MOST))
     return Switch(FORMATS[name], pipeline)
 
 

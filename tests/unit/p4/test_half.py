@@ -92,6 +92,19 @@ def undecided(own: Format, seed: int) -> list[Halves]:
     return [value, tie, packed(own, signs[2], below, chance.integers(0, 2, size))]
 
 
+def crowd(own: Format, seed: int) -> list[Halves]:
+    """Of 64 workers: the largest values of one sign and one bin, which fill that bin; then values
+    of any exponent, of which most cancel."""
+    chance = np.random.default_rng(seed)
+    size, one = 12 * VALUES, (1 << own.fraction_bits) - 1
+    top = np.clip(chance.integers(1, 10, size) * 32, 0, own.fields - 2)
+    full = packed(own, chance.integers(0, 2, size), top, np.full(size, one))
+    any_fields = chance.integers(0, own.fields - 1, (32, size))
+    half = packed(own, chance.integers(0, 2, (32, size)), any_fields, chance.integers(0, one, size))
+    scattered = np.concatenate([half, half ^ SIGN ^ (chance.random((32, size)) < 0.05)])
+    return list(np.concatenate([np.tile(full, (64, 1)), scattered], axis=1).astype(np.uint16))
+
+
 MANY = {each.__name__: each for each in (any_halves, alike, cancelled, undecided)}
 
 
@@ -132,6 +145,16 @@ def test_three_are_rounded_once(
     inputs = made(switch.format, 2)
     got = np.concatenate(list(sums(switch, inputs, tag)))
     assert got.tolist() == wanted(switch.format, inputs)
+
+
+def test_the_most_workers_fill_no_bin(switch: Switch, tag: int) -> None:
+    inputs = crowd(switch.format, 3)
+    right = wanted(switch.format, inputs)
+    got = np.concatenate(list(sums(switch, inputs, tag)))
+    assert got.tolist() == right
+    dtype = DTYPES[switch.format.name]
+    truth = rounded_sum([values.view(dtype) for values in inputs]).view(np.uint16)
+    assert truth.tolist() == right
 
 
 @pytest.mark.parametrize("made", MANY.values(), ids=MANY)

@@ -18,7 +18,7 @@ from agglab.switch import Pipeline
 from agglab.testbed.plan import Entries
 from agglab.testbed.scenario import ResolvedScenario, load
 from agglab.testbed.systems.frames import End, end_of, ethernet, ipv4, udp
-from agglab.testbed.systems.impostors import AGGREGATOR
+from agglab.testbed.systems.spoofing import AGGREGATOR
 from agglab.testbed.virtual.switches import CompiledProgram
 from agglab.verification import programs
 

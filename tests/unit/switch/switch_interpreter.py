@@ -31,8 +31,13 @@ class Field:
         high = (1 << self.bits - self.signed) - 1
         if self.saturating:
             value = min(max(value, low), high)
-        value %= 1 << self.bits
-        self.value = value - (1 << self.bits) if self.signed and value > high else value
+        self.load(value)
+
+    def load(self, raw: int) -> None:
+        """Takes the bits as they are, which does not saturate."""
+        value = raw % (1 << self.bits)
+        negative = self.signed and value >> self.bits - 1 == 1
+        self.value = value - (1 << self.bits) if negative else value
 
     def raw(self) -> int:
         return self.value % (1 << self.bits)
@@ -60,7 +65,7 @@ class Header:
     def load(self, value: int, bits: int) -> None:
         for field in self.fields.values():
             bits -= field.bits
-            field.set(value >> bits)
+            field.load(value >> bits)
 
     def number(self) -> int:
         value = 0

@@ -83,8 +83,8 @@ WRONG = [
     ("p.json -- --grpc-server-cert c", "need --grpc-server-ssl"),
     ("p.json -- --grpc-server-with-client-auth", "need --grpc-server-ssl"),
     ("p.json -- --grpc-server-ssl --grpc-server-cert c", "needs --grpc-server-cert and"),
-    (f"p.json -- {TLS} --grpc-server-cacert a", "need one another"),
-    (f"p.json -- {TLS} --grpc-server-with-client-auth", "need one another"),
+    (f"p.json -- {TLS} --grpc-server-cacert a", "must be given together"),
+    (f"p.json -- {TLS} --grpc-server-with-client-auth", "must be given together"),
 ]
 
 

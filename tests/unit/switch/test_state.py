@@ -266,7 +266,7 @@ def test_wrong_members_are_said(choosy: Pipeline) -> None:
         choosy.value_sets.write("x", [])
     with pytest.raises(PipelineError, match="a member has 2 fields, not 1"):
         choosy.value_sets.write("P.two", [[Exact(1)]])
-    with pytest.raises(PipelineError, match="'field 1' has 12 bits, 4096 does not fit"):
+    with pytest.raises(PipelineError, match="'field 1' has 12 bits; 4096 does not fit"):
         choosy.value_sets.write("P.two", [[Exact(1), Exact(4096)]])
     with pytest.raises(PipelineError, match="is matched by Ternary"):
         choosy.value_sets.write("P.one", [[Range(1, 2)]])

@@ -277,7 +277,10 @@ WRONG = {
         "workload: {kind: sgd, dtype: int32}",
         "workload.dtype: sgd has no int32; allowed: float32, float16, bfloat16",
     ),
-    "an odd fat tree": ("topology: {kind: fat_tree, k: 5}", "topology: a fat tree's k is even"),
+    "an odd fat tree": (
+        "topology: {kind: fat_tree, k: 5}",
+        "topology: a fat tree's k must be even",
+    ),
     "a custom graph of nothing": ("topology: {kind: custom}", "topology: switches: 1 to 254"),
     "a host with two links": (
         "topology: {kind: custom, switches: [s1, s2], links: [h1-s1, h1-s2, s1-s2]}",

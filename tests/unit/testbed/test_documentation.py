@@ -16,7 +16,7 @@ from agglab.testbed.scenario.describe import (
     series_table,
 )
 from agglab.testbed.scenario.schema import OF_KIND
-from agglab.testbed.systems import impostors
+from agglab.testbed.systems import spoofing
 from agglab.testbed.systems.summing.attack import KINDS
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -71,5 +71,5 @@ def test_the_table_of_what_an_attack_sends_is_the_codes() -> None:
     text = (DOCS / "scenarios.md").read_text()
     section = text.partition("### What an attack sends")[2].partition("###")[0]
     rows = re.findall(r"^\| `(\w+)` \| .* \| (\w+) \|$", section, re.MULTILINE)
-    kinds = [*KINDS.items(), *impostors.KINDS.items()]
+    kinds = [*KINDS.items(), *spoofing.KINDS.items()]
     assert rows == [(name, kind.counted) for name, kind in kinds]

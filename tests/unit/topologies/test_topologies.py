@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import itertools
+import pickle
 
 import pytest
 from hypothesis import given, settings
@@ -23,6 +24,14 @@ def test_rack_of_two_written_out() -> None:
             Link(LinkEnd("h2", 0), LinkEnd("s1", 2), up, down, 9000),
         ),
     )
+
+
+def test_equal_racks_have_equal_hashes_that_are_not_sent_to_other_processes() -> None:
+    assert hash(rack(3)) == hash(rack(3)) != hash(rack(4))
+    sent = rack(3)
+    hash(sent)
+    received = pickle.loads(pickle.dumps(sent))
+    assert received == sent and "_hash" not in vars(received)  # names hash differently there
 
 
 @settings(max_examples=20, deadline=None)
@@ -92,7 +101,7 @@ def test_direction_refuses(options: dict[str, int], message: str) -> None:
 
 def test_a_queue_in_bytes_holds_the_largest_frame() -> None:
     rack(1, Direction(queue_bytes=1514))
-    with pytest.raises(ValueError, match="a queue of 1514 bytes holds no frame of 9014"):
+    with pytest.raises(ValueError, match="a queue of 1514 bytes cannot hold a frame of 9014"):
         rack(1, Direction(queue_bytes=1514), mtu=9000)
     with pytest.raises(ValueError, match="a queue of 0 bytes"):
         rack(1, down=Direction(queue_bytes=0))

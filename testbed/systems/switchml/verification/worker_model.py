@@ -27,7 +27,7 @@ from agglab.testbed.systems.switchml.verification.packets import (
 NOT_FINITE = 255
 ATTEMPT_MAX = 255
 PROBES = 8
-FEELERS = 5
+LOSS_PROBES = 5
 BACKOFF_MAX = 4
 LOWER_BYTES = packets.HEADER_AT
 NEVER_NS = 2**63 - 1
@@ -85,7 +85,7 @@ class WorkerModel:
         """Three flags: whether a round-trip time is known, whether it is that of a packet with
         values, and whether a packet was ever sent again because later ones were answered first."""
         self._srtt = self._rttvar = self._late = self._probed_ns = self._progress_ns = 0
-        self.rto_ns, self._backoff, self._feelers = times.initial_rto_ns, 0, 0
+        self.rto_ns, self._backoff, self._loss_probes = times.initial_rto_ns, 0, 0
         self.deadline_ns = 0
         self._values: NDArray = np.zeros(0, np.int32)
         self._chunks = 0
@@ -257,7 +257,7 @@ class WorkerModel:
         last = attempt == flight.attempt
         order = flight.order if last else flight.first_order
         flight.waits = False
-        self._progress_ns, self._backoff, self._feelers = now_ns, 0, 0
+        self._progress_ns, self._backoff, self._loss_probes = now_ns, 0, 0
         if order < self._answered:
             if self._sampled and attempt == 0:
                 late = now_ns - flight.first_ns - self._srtt
@@ -292,11 +292,11 @@ class WorkerModel:
     def _is_measured(self, flight: Flight) -> bool:
         return self._sampled and (self._of_values or not flight.has_values)
 
-    def _feeler_ns(self, flight: Flight) -> int:
-        """Returns when the first waiting packet is sent again as a feeler."""
-        if not self._lossy or self._is_measured(flight) or self._feelers == FEELERS:
+    def _loss_probe_ns(self, flight: Flight) -> int:
+        """Returns when the first waiting packet is sent again as a loss probe."""
+        if not self._lossy or self._is_measured(flight) or self._loss_probes == LOSS_PROBES:
             return NEVER_NS
-        early = self._times.initial_rto_ns // 2 ** (FEELERS - self._feelers)
+        early = self._times.initial_rto_ns // 2 ** (LOSS_PROBES - self._loss_probes)
         return max(flight.first_ns, self._progress_ns) + early
 
     def _gap_ns(self, flight: Flight) -> int:
@@ -331,14 +331,14 @@ class WorkerModel:
         self._queue = []
         sent += self._again(now_ns, waiting)
         dues = [max(now_ns, self._due_ns(self.slots[number])) for number in waiting]
-        dues += [max(now_ns, self._feeler_ns(self.slots[number])) for number in waiting[:1]]
+        dues += [max(now_ns, self._loss_probe_ns(self.slots[number])) for number in waiting[:1]]
         self.deadline_ns = min([self.deadline_ns, *dues])
         return sent
 
     def _again(self, now_ns: int, waiting: Sequence[int]) -> list[tuple[int, bytes]]:
         sent, probes = [], 0
-        if waiting and self._feeler_ns(self.slots[waiting[0]]) <= now_ns:
-            self._feelers += 1
+        if waiting and self._loss_probe_ns(self.slots[waiting[0]]) <= now_ns:
+            self._loss_probes += 1
             self.counters["timeouts"] += 1
             sent.append(self._send_again(waiting[0], now_ns))
         for number in waiting:

@@ -33,7 +33,7 @@ CASES = {
         "meta": "bit<8> m; bit<8>[100][100] grid;",
         "apply": "meta.grid[hdr.h.a][hdr.h.b] = 1;",
     },
-    "loops that take more than 20000 copies": {
+    "loops that unroll to more than 20000 copies": {
         "meta": "bit<8> m; bit<8>[200] row;",
         "apply": """for (bit<8> x in meta.row) { for (bit<8> y in meta.row) { meta.m = y; } }""",
     },

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import json
+import random
 import re
 import shutil
 from pathlib import Path
@@ -143,6 +144,31 @@ def test_many_hosts_are_drawn_as_one_with_their_sum() -> None:
     (group,) = root.below
     assert group.label == "20 hosts, h1 to h20"
     assert [(way.bytes, way.lost) for way in group.ways] == [(200, 20), (400, 40)]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_root_is_the_switch_whose_farthest_node_is_nearest(seed: int) -> None:
+    """Compared with all distances in a random network, where hosts may have two links."""
+    draw = random.Random(seed)
+    switches = [f"s{n}" for n in range(1, 8)]
+    pairs = {(f"s{n}", f"s{draw.randrange(1, n)}") for n in range(2, 8)} | {("s1", "s7")}
+    pairs |= {(f"h{n}", draw.choice(switches)) for n in range(9) for _ in range(1 + (n == 8))}
+    beside: dict[str, set[str]] = {}
+    for one, other in pairs:
+        beside.setdefault(one, set()).add(other)
+        beside.setdefault(other, set()).add(one)
+
+    def farthest(name: str) -> int:
+        seen, edge, steps = {name}, {name}, -1
+        while edge:
+            steps, edge = steps + 1, {o for n in edge for o in beside[n]} - seen
+            seen |= edge
+        return steps
+
+    ways = {f"{a}-{b}": {f"{a}->{b}": {"bytes": 1}, f"{b}->{a}": {"bytes": 1}} for a, b in pairs}
+    metrics = {"links": ways, "switches": {name: {} for name in switches}}
+    wanted = min(switches, key=lambda name: (farthest(name), -len(beside[name])))
+    assert tree(metrics, RecordedScenario("")).label == wanted
 
 
 def test_a_circle_of_links_ends() -> None:

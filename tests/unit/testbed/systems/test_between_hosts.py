@@ -23,7 +23,7 @@ from system_runs import (
 from agglab.hosts.agent_core import AgentCore
 from agglab.testbed.plan import Entries, forwarding
 from agglab.testbed.scenario import ScenarioError, load
-from agglab.testbed.systems import impostors
+from agglab.testbed.systems import spoofing
 from agglab.testbed.systems.base import Truth
 from agglab.testbed.systems.between_hosts import BetweenHosts
 from agglab.testbed.systems.ps import ParameterServer
@@ -449,7 +449,7 @@ def attacked(kind: str, dtype: str) -> str:
 
 @pytest.mark.parametrize("dtype", ["int32", "float32"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_impostor_changes_a_sum_and_each_frame_is_counted(
+def test_no_spoofed_frame_changes_a_sum_and_each_is_counted(
     tried: Run, kind: str, dtype: str
 ) -> None:
     code, metrics = tried(attacked(kind, dtype))
@@ -464,11 +464,11 @@ def test_no_impostor_changes_a_sum_and_each_frame_is_counted(
     ]
     assert {agent["malformed"] for agent in agents} == {0}
     assert {agent["late"] for agent in agents} == {0}
-    assert set(metrics["attack"]) == set(impostors.KINDS)
+    assert set(metrics["attack"]) == set(spoofing.KINDS)
     assert sum(metrics["attack"].values()) == 1200
     counted: Counter[str] = Counter()
     for name, count in metrics["attack"].items():
-        counted[impostors.KINDS[name].counted] += count
+        counted[spoofing.KINDS[name].counted] += count
     seen = [metrics["switches"][s]["packets"] for s in ("s1", "s2", "s3")]
     for name in ("forged", "malformed"):
         assert sum(switch[name] for switch in seen) == counted[name] > 0
@@ -476,7 +476,7 @@ def test_no_impostor_changes_a_sum_and_each_frame_is_counted(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_without_the_guard_impostors_are_believed(
+def test_without_the_guard_spoofed_frames_are_believed(
     tried: Run, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     def unguarded(graph: Topology) -> dict[str, Entries]:

@@ -69,6 +69,20 @@ def test_tags_wrap_around() -> None:
     assert causes.repeats().explained == {(1, "h1"): 1}
 
 
+def test_thousands_of_hit_chunks_are_told_apart() -> None:
+    causes = Causes(Clock())
+    for number in range(3000):
+        causes.hit(frame(1 + number % 3, number % 64, 10 * number))
+        causes.hit(frame(0, 0, 10 * number))
+    for number in range(3000):
+        for tag in (10 * number, 10 * number + 2):
+            repeat = Repeat(number % 64, tag, 1 << 61)
+            causes.retransmitted("h1", 1 + number % 3, repeat, HERE)
+    found = causes.repeats()
+    assert found.explained == {(job, "h1"): 1000 for job in (1, 2, 3)}
+    assert found.unexplained == found.explained
+
+
 def test_a_fault_explains_what_was_under_way_while_it_lasted() -> None:
     clock = Clock()
     causes = Causes(clock)

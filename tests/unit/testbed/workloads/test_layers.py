@@ -17,7 +17,7 @@ from agglab.testbed import systems
 from agglab.testbed.received import Received
 from agglab.testbed.scenario import ScenarioError, load
 from agglab.testbed.systems.base import ALL_REDUCES
-from agglab.testbed.workloads import KINDS, asked, models
+from agglab.testbed.workloads import KINDS, models, reductions
 from agglab.testbed.workloads.models import ModelError
 
 DOCS = Path(__file__).parents[4] / "docs"
@@ -269,7 +269,7 @@ def test_a_wrong_value_is_found_where_it_is(tmp_path: Path) -> None:
     (job,) = resolved.jobs
     active, workload = resolved.whole(job), KINDS["layers"]
     right = np.zeros(job.elements, np.float32)
-    for bucket, each in zip(job.work.buckets, asked.active(active), strict=True):
+    for bucket, each in zip(job.work.buckets, reductions.active(active), strict=True):
         inputs = [each.job.work.inputs(InputKey(resolved.seed, 1, r, 0)) for r in range(4)]
         truth = resolved.system.truth(resolved, each, None)(0, inputs)
         right[bucket.start : bucket.start + bucket.elements] = truth.values
@@ -294,12 +294,12 @@ def test_bounds_are_those_of_the_buckets_one_after_the_other(tmp_path: Path) -> 
     resolved = load(path).points[0].resolved
     (job,) = resolved.jobs
     active = resolved.whole(job)
-    own = [resolved.system.bounds(resolved, each).link_s for each in asked.active(active)]
-    found = asked.bounds(resolved, active)
+    own = [resolved.system.bounds(resolved, each).link_s for each in reductions.active(active)]
+    found = reductions.bounds(resolved, active)
     assert found.link_s == pytest.approx(job.work.iteration_ns([s * 1e9 for s in own]) / 1e9)
     assert max(sum(own), job.work.computing_ns / 1e9) < found.link_s
     slower = replace(job, work=replace(job.work, backward_ns=(0, 0, 0, 0)))
-    assert asked.bounds(resolved, replace(active, job=slower)).link_s < found.link_s
+    assert reductions.bounds(resolved, replace(active, job=slower)).link_s < found.link_s
 
 
 SWEEP = """

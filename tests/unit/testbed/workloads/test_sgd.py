@@ -14,7 +14,7 @@ from agglab.hosts.workloads import InputKey, Sgd
 from agglab.testbed import systems
 from agglab.testbed.received import Received
 from agglab.testbed.scenario import load
-from agglab.testbed.workloads import KINDS, asked
+from agglab.testbed.workloads import KINDS, reductions
 
 SYSTEMS = [
     name
@@ -106,7 +106,7 @@ def test_a_wrong_sum_is_found_at_its_step(tmp_path: Path) -> None:
     assert isinstance(work, Sgd)
     right, model = np.zeros(job.elements, np.float32), work.first_model()
     inputs = [work.inputs(InputKey(resolved.seed, 1, rank, 0)) for rank in range(4)]
-    for bucket, each in zip(work.buckets, asked.active(active), strict=True):
+    for bucket, each in zip(work.buckets, reductions.active(active), strict=True):
         parts = [work.gradient(model, work.examples_of(bucket.first, own)) for own in inputs]
         total = resolved.system.truth(resolved, each, None)(0, parts).values.astype(np.float32)
         right[bucket.start : bucket.start + bucket.elements] = total
@@ -142,7 +142,7 @@ def test_workers_have_to_receive_the_same_bits(tmp_path: Path) -> None:
     model = work.first_model()
     inputs = [work.inputs(InputKey(resolved.seed, 1, rank, 0)) for rank in range(4)]
     parts = [work.gradient(model, work.examples_of(0, own)) for own in inputs]
-    (each,) = asked.active(active)
+    (each,) = reductions.active(active)
     truth = resolved.system.truth(resolved, each, None)(0, parts)
     result = truth.values.astype(np.float32)
     assert truth.allowed is not None

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from system_runs import DISORDER, Run, is_clean, scenario_text
 
+from agglab.testbed.exit_codes import FAILED
+from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.received import PRESENCE, Received
 from agglab.testbed.scenario import ScenarioError, load
 from agglab.testbed.systems.base import ResolvedScenario
@@ -93,8 +95,8 @@ def test_another_claim_of_who_is_in_a_sum_is_found(tmp_path: Path) -> None:
     verdict = judged(tmp_path, "float32", (PRESENCE, 1, 2))
     assert verdict.first is not None and not verdict.right
     assert (verdict.first.what, verdict.first.rank) == ("presence", 1)
-    assert verdict.first.expected == "chunk 1 of workers 101"
-    assert verdict.first.got == "of workers 111"
+    assert verdict.first.expected == "chunk 1 with workers 101"
+    assert verdict.first.got == "workers 111"
 
 
 def test_results_that_do_not_say_who_is_in_them_are_wrong(tmp_path: Path) -> None:
@@ -106,7 +108,8 @@ def test_results_that_do_not_say_who_is_in_them_are_wrong(tmp_path: Path) -> Non
     ("asked", "message"),
     [
         ({"more": ", wire_bits: 8"}, "a deadline needs sums of 32-bit lanes"),
-        ({"dtype": "float16"}, "float16 cannot be used with a deadline"),
+        ({"dtype": "float16"}, "dtype: float16 cannot be used with a deadline"),
+        ({"dtype": "bfloat16"}, "dtype: bfloat16 cannot be used with a deadline"),
         ({"work": ", worker: 'agglab.hosts:AllReducer'"}, "does not know what a deadline changes"),
         ({"topology": "{kind: two_tier, racks: 2, workers: 2}"}, "hosts are all at one switch"),
     ],
@@ -167,6 +170,21 @@ def test_without_a_straggler_nobody_is_missing(tried: Run) -> None:
     packets = metrics["switches"]["s1"]["packets"]
     assert packets["complete"] and not packets["closed_early"]
     assert metrics["totals"]["retransmitted"] == 0
+
+
+def test_a_switch_that_does_not_wait_for_the_deadline_is_found(tried: Run, tmp_path: Path) -> None:
+    """Its sums are right, as they say who is in them."""
+    program = tmp_path / "hasty.p4"
+    source = (REPOSITORY / "p4/switchml.p4").read_text()
+    program.write_text(f"#undef DEADLINE\n#define DEADLINE 0\n{source}")
+    lines = ["switchml: {deadline: 4ms}", SLOW]
+    code, metrics = tried(scenario_text("switchml", switch="slots: 8", more=lines))
+    assert is_clean(code, metrics)
+    text = scenario_text("switchml", switch=f"slots: 8, program: {program}", more=lines)
+    code, metrics = tried(text)
+    assert (code, metrics["exact"], metrics["wrong_results"]) == (FAILED, True, 0)
+    (finding,) = metrics["findings"]
+    assert finding["kind"] == "too-early" and "deadline of 4 ms and 8 slots" in finding["text"]
 
 
 ATTACKED = """
