@@ -93,7 +93,8 @@ def test_what_stands_twice_in_a_run_of_one_job_is_one_row(
     metrics = json.loads((run / "metrics.json").read_text())
     rows = table(capsys, run)
     job = metrics["jobs"]["job1"]
-    copies = sum(path[0] not in ("exact", "wrong_sums", "wrong_results") for path, _ in leaves(job))
+    of_all = ("exact", "wrong_sums", "wrong_results", "completion_s", "switch_share")
+    copies = sum(path[0] not in of_all for path, _ in leaves(job))
     assert len(rows) == sum(1 for _ in leaves(metrics)) - copies
     (median,) = [row for row in rows if row["metric"] == "allreduce.time_s.median"]
     assert float(median["value"]) == job["allreduce"]["time_s"]["median"]
