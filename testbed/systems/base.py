@@ -493,9 +493,7 @@ class System(ABC):
     def reserved_hosts(self, scenario: Scenario, graph: Topology) -> Sequence[str]:
         """Returns the hosts that never have a worker, whatever the patterns of jobs say: the hosts
         that `server_patterns` match, in the order of the patterns and then of the topology."""
-        patterns, hosts = self.server_patterns(scenario), graph.hosts
-        found = (host.name for each in patterns for host in hosts if fnmatchcase(host.name, each))
-        return tuple(dict.fromkeys(found))
+        return _matching(self.server_patterns(scenario), graph)
 
     def server_hosts(
         self, scenario: Scenario, graph: Topology, workers: Sequence[str]
@@ -667,9 +665,8 @@ class System(ABC):
         return None
 
     def switch_share(self, servers: Sequence[Mapping[str, int]]) -> float | None:
-        """Returns the share of a job's chunks whose sums switches completed, so that no server had
-        to add anything. servers: the counts of the job's servers. Returns None if the system does
-        not know."""
+        """Returns the share of a job's chunks whose sums switches completed, by the counts of the
+        job's servers; None if the system does not know."""
         return None
 
     # When something is wrong.
@@ -694,6 +691,12 @@ class System(ABC):
         victims are the jobs in which it does not take part. A system without `attack_kinds` yields
         nothing."""
         return iter(())
+
+
+def _matching(patterns: Sequence[str], graph: Topology) -> tuple[str, ...]:
+    """Returns the hosts that the patterns match."""
+    found = (host.name for p in patterns for host in graph.hosts if fnmatchcase(host.name, p))
+    return tuple(dict.fromkeys(found))
 
 
 RANGES_MAX = 8

@@ -99,10 +99,7 @@ class Libra(BetweenHosts):
 
     def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
         if trust("switch.lanes", "links.mtu"):
-            lanes, most = scenario.switch.lanes, _lanes_that_fit(scenario)
-            if lanes is not None and lanes > most:
-                what = f"{lanes} keys with values do not fit an MTU of {scenario.links.mtu_bytes}"
-                yield "switch.lanes", f"{what} bytes", f"at most {most}, or auto"
+            yield from _too_many_lanes(scenario)
         yield from attacks_from_servers(scenario, self.name, _keys(scenario).servers, trust)
 
     def refused(self, graph: Topology, job: ActiveJob) -> str:
@@ -124,11 +121,7 @@ class Libra(BetweenHosts):
     def chunks(self, scenario: Scenario, job: Job) -> int:
         """Returns the least number of requests that every worker has in each of the first two
         rounds. The first round may be a sample."""
-        members = tuple(range(len(job.hosts)))
-        setting = Setting(scenario.seed, job, members, _keys(scenario), self.lanes(scenario))
-        if not job.servers:
-            return 2
-        return min(load(setting, number).least_requests(setting) for number in range(2))
+        return _least_requests(scenario, job, self.lanes(scenario)) if job.servers else 2
 
     # Agents.
 
@@ -163,8 +156,7 @@ class Libra(BetweenHosts):
             racks = rack_peers(graph, job, host)
             peers = workers + [rack.address for rack in racks if rack.address]
             session = {"peers": peers, "racks": [[rack.peer, rack.positions] for rack in racks]}
-            own_settings = {"index": index, "keys": keys, **session}
-            configuration["settings"] = {**shared, **own_settings}
+            configuration["settings"] = {**shared, "index": index, "keys": keys, **session}
             found.append(Agent(SERVER, host, rank, configuration, session))
         return found
 
@@ -292,6 +284,20 @@ class Libra(BetweenHosts):
 def _keys(scenario: Scenario) -> LibraKeys:
     own = dict(scenario.options).get(Libra.name)
     return own if isinstance(own, LibraKeys) else LibraKeys()
+
+
+def _least_requests(scenario: Scenario, job: Job, lanes: int) -> int:
+    members = tuple(range(len(job.hosts)))
+    setting = Setting(scenario.seed, job, members, _keys(scenario), lanes)
+    return min(load(setting, number).least_requests(setting) for number in range(2))
+
+
+def _too_many_lanes(scenario: Scenario) -> Iterator[Finding]:
+    """Yields a problem if the packets that the scenario states do not fit its MTU."""
+    lanes, most = scenario.switch.lanes, _lanes_that_fit(scenario)
+    if lanes is not None and lanes > most:
+        what = f"{lanes} keys with values do not fit an MTU of {scenario.links.mtu_bytes}"
+        yield "switch.lanes", f"{what} bytes", f"at most {most}, or auto"
 
 
 def _lanes_that_fit(scenario: Scenario) -> int:
