@@ -62,7 +62,7 @@ def contributions(number: int) -> list[bytes]:
     frame = Direction(host(number), AGGREGATOR).frame
     refused = [
         frame(chunk(version=2)),
-        frame(chunk(kind=7)),
+        frame(chunk(kind=0x7F)),
         frame(chunk(kind=0x81)),
         frame(chunk(job=2)),
         frame(chunk(job=0xFFFF)),
@@ -100,7 +100,7 @@ def results(number: int) -> list[bytes]:
     return [
         frame(chunk(version=2, kind=0x81)),
         frame(chunk(kind=1)),
-        frame(chunk(kind=0x87)),
+        frame(chunk(kind=0xFF)),
         frame(chunk(kind=0x81, tag=10**6)),
         frame(chunk(kind=0x81, job=2)),
         frame(chunk(kind=0x81, slot=16)),

@@ -109,12 +109,14 @@ def _troubles(
     yield from imbalances(measured)
     taken = next(node.used for node in measured.statistics.nodes if node.name == "s1")
     again = sum(counted[kind] for kind in run.system.passes_within())
-    if (known := _arrivals(run)) and (total := sum(counted[k] for k in known) - again) != taken:
+    if (known := _arrivals(run)) and (
+        total := sum(counted.get(k, 0) for k in known) - again
+    ) != taken:
         yield f"s1 took {taken} frames and counted {total}"
 
 
 def _arrivals(run: ResolvedScenario) -> tuple[str, ...]:
-    """Returns the keys of counters, exactly one of which counts each frame. If switches only
-    forward, these are all counters."""
+    """Returns the keys of counters, exactly one of which counts each frame. Some of them exist only
+    in variants of the program. If switches only forward, these are all counters."""
     plain = run.programs["s1"].path.stem == SOURCE.name
     return run.system.arrivals() or (tuple(run.system.counters) if plain else ())
