@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from agglab.hosts.part import SCHEDULER, SERVER, WORKER
+from agglab.hosts.wire import WORKER_PORT_BASE
 from agglab.testbed.plan import Entries, TableEntry, forwarding
 from agglab.testbed.plan.entries import ip_number
 from agglab.testbed.plan.forwarding import wiring_of
@@ -17,6 +19,8 @@ from agglab.topologies import Topology
 
 Cells = tuple[int, int]
 """A job's first cell, and the number of its cells."""
+Place = tuple[str, str, int, int]
+"""An agent's role, host, UDP port and rank."""
 SERVER_PORTS, PORTS_OF_JOB = 0xB000, 4
 """The UDP ports of a job's servers and scheduler. They are SERVER_PORTS plus PORTS_OF_JOB times the
 job's number, and the following ports. The program inspects packets to the 256 ports from
@@ -32,6 +36,18 @@ def server_port(job: int, index: int) -> int:
 def scheduler_port(job: int) -> int:
     """Returns the UDP port of the scheduler."""
     return SERVER_PORTS + PORTS_OF_JOB * job + PORTS_OF_JOB - 1
+
+
+def places(job: ActiveJob) -> list[Place]:
+    """Returns the place of every agent of a job. The scheduler is on the last server's host."""
+    declared = job.job
+    port = WORKER_PORT_BASE + declared.number
+    found = [(WORKER, declared.hosts[rank], port, rank) for rank in job.members]
+    first = len(declared.hosts)
+    for index, host in enumerate(declared.servers):
+        found.append((SERVER, host, server_port(declared.number, index), first + index))
+    port, rank = scheduler_port(declared.number), first + len(declared.servers)
+    return [*found, (SCHEDULER, declared.servers[-1], port, rank)]
 
 
 def cells_of(slots: int, index: int, jobs: int) -> Cells:

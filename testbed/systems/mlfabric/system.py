@@ -129,7 +129,7 @@ class Mlfabric(BetweenHosts):
         return plan.tables(graph, jobs)
 
     def agents(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Agent]:
-        places = self._places(resolved, job)
+        places = plan.places(job)
         workers = [each for each in places if each[0] == WORKER]
         servers = [each for each in places if each[0] == SERVER]
         chief = [each for each in places if each[0] == SCHEDULER]
@@ -151,20 +151,7 @@ class Mlfabric(BetweenHosts):
             found.append(Agent(role, host, rank, configuration, own, role == WORKER, spare))
         return found
 
-    def _places(
-        self, resolved: ResolvedScenario, job: ActiveJob
-    ) -> list[tuple[str, str, int, int]]:
-        """Returns (role, host, UDP port, rank) of every agent."""
-        declared = job.job
-        port = base_wire.WORKER_PORT_BASE + declared.number
-        found = [(WORKER, declared.hosts[rank], port, rank) for rank in job.members]
-        first = len(declared.hosts)
-        for index, host in enumerate(declared.servers):
-            found.append((SERVER, host, plan.server_port(declared.number, index), first + index))
-        port, rank = plan.scheduler_port(declared.number), first + len(declared.servers)
-        return [*found, (SCHEDULER, declared.servers[-1], port, rank)]
-
-    def _past_switch(self, job: ActiveJob, servers: Sequence[tuple[str, str, int, int]]) -> Any:
+    def _past_switch(self, job: ActiveJob, servers: Sequence[plan.Place]) -> Any:
         """Returns for each server the workers that are on its host, as a bit for each position
         among the members. Their packets do not cross the switch."""
         return [
