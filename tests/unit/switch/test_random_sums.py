@@ -13,7 +13,8 @@ from switch_interpreter import Interpreter
 from switch_sanitized import Sanitized
 
 CELLS, FRAMES = 3, 12
-WIDTHS = (72, 96, 128, 256, 288, 512, 544)
+WIDTHS = (72, 96, 128, 256, 288, 512, 544, 2048)
+# A cell of 2,048 bits behind a register is also behind the 64 spare bytes of its memory.
 LANES = (8, 16, 32, 64)
 
 
@@ -31,7 +32,7 @@ class Drawn:
 
     def __init__(self, seed: int) -> None:
         self.rng = rng = random.Random(seed)
-        self.bits = rng.choice(WIDTHS)
+        self.bits = WIDTHS[seed % len(WIDTHS)]
         self.builder = b = Builder(x=self.bits, index=8, y=self.bits, apart=5, z=self.bits)
         self.fields = [field("m", name) for name in "xyz"]
         self.indices = [field("m", "index")]
