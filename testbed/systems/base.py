@@ -622,6 +622,10 @@ class System(ABC):
         """Returns the truth for these results, which may say who is in a sum. Raises Unlike."""
         return self.truth(resolved, job, combine)
 
+    def depends_on_time(self, scenario: Scenario) -> bool:
+        """Returns whether the right sums depend on when packets arrive."""
+        return False
+
     def training_bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> TrainingBounds:
         """Returns what the system promises about asynchronous training. It is only called if the
         system supports that."""
@@ -648,11 +652,7 @@ class System(ABC):
         return 0
 
     def too_early(
-        self,
-        resolved: ResolvedScenario,
-        job: ActiveJob,
-        counters: Mapping[str, Cells],
-        ran_s: float,
+        self, resolved: ResolvedScenario, job: ActiveJob, cells: Mapping[str, Cells], ran_s: float
     ) -> str:
         """Returns what a switch did too early for a job, by the switch's own counters; empty if
         nothing. ran_s: how long the job ran."""

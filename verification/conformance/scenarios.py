@@ -92,7 +92,8 @@ def _timed(suite: Suite) -> list[str]:
         _label(point)
         for group in suite.groups
         for point in group
-        if any(workloads.KINDS[j.work.kind].depends_on_time(j.work) for j in point.resolved.jobs)
+        if point.resolved.system.depends_on_time(point.resolved.scenario)
+        or any(workloads.KINDS[j.work.kind].depends_on_time(j.work) for j in point.resolved.jobs)
     ]
 
 

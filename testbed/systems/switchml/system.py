@@ -145,6 +145,9 @@ class SwitchML(Summing):
         own, tree = fixed_point.keys_of(resolved.scenario), trees.tree_of(resolved.graph, job)
         return partial.truth_of(own, tree, job, resolved.lanes, resolved.seed, results)
 
+    def depends_on_time(self, scenario: Scenario) -> bool:
+        return partial.used(scenario)
+
     def arrivals(self) -> tuple[str, ...]:
         return (*super().arrivals(), *partial.ARRIVALS)
 
@@ -155,13 +158,9 @@ class SwitchML(Summing):
         return sent + partial.expected_frames(cells, job.index, len(job.members))
 
     def too_early(
-        self,
-        resolved: ResolvedScenario,
-        job: ActiveJob,
-        counters: Mapping[str, Cells],
-        ran_s: float,
+        self, resolved: ResolvedScenario, job: ActiveJob, cells: Mapping[str, Cells], ran_s: float
     ) -> str:
-        return partial.too_early(fixed_point.keys_of(resolved.scenario), job, counters, ran_s)
+        return partial.too_early(fixed_point.keys_of(resolved.scenario), job, cells, ran_s)
 
     def slot_meter(self, resolved: ResolvedScenario) -> SlotMeter | None:
         scenario = resolved.scenario

@@ -166,6 +166,22 @@ def test_a_sleeper_is_left_out_and_does_not_send_what_is_summed() -> None:
     assert counters[2]["sent"] - counters[2]["retransmitted"] + counters[2]["skipped"] == 30 + 2
 
 
+def test_each_worker_that_is_missing_from_a_sum_is_counted() -> None:
+    rack = Rack(Random(9), 8, [0.0, 0.0, 0.97, 0.97], 0.0)
+    found = rack.reduce(tensors(rack.chance, 4, 90, "int32"))
+    missing = [4 - int(bits).bit_count() for bits in found[0][2]]
+    assert max(missing) == 2
+    assert all(worker.counters["absent"] == sum(missing) for worker in rack.workers)
+
+
+def test_every_slot_begins_a_round_of_integers_with_an_opening() -> None:
+    worker = worker_of(3)
+    x = np.ones(90, np.int32)
+    worker.begin(0, x, np.zeros_like(x), None)
+    sent = [Chunk.parse(worker.datagram(slot), LANES) for slot in worker.poll(0).tolist()]
+    assert [chunk and chunk.kind for chunk in sent] == [Kind.OPENING] * WINDOW
+
+
 def test_everybody_is_in_the_sums_when_nobody_is_late() -> None:
     rack = Rack(Random(6), 8, [0.0, 0.0, 0.0], 0.0)
     found = rack.reduce(tensors(rack.chance, 3, 90, "float32"))

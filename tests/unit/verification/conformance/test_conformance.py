@@ -121,6 +121,7 @@ def test_sums_that_depend_on_time_only_have_to_be_right() -> None:
 def test_which_sums_depend_on_time() -> None:
     assert scenarios._timed(load(find("mlfabric-small"))) == [""]
     assert scenarios._timed(load(find("locks"))) == [""]
+    assert scenarios._timed(load(find("partial-small"))) == [""]
     for name in ("libra-small", "systems-small", "word-count", "quickstart"):
         assert scenarios._timed(load(find(name))) == []
 

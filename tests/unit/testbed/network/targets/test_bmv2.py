@@ -294,7 +294,10 @@ def test_counters_and_registers(control: tuple[ThriftControl, Cli]) -> None:
         (TableEntry("u", {}, "forward"), "table u does not exist; the program has I.t"),
         (TableEntry("t", ENTRY.match, "drop"), "action of table t drop does not exist"),
         (TableEntry("t", {"kind": (0, 0)}, "forward_all"), "h.eth.dst has no value"),
-        (TableEntry("t", ENTRY.match, "forward", {"port": 1}), "other parameters: port, mark"),
+        (
+            TableEntry("t", ENTRY.match, "forward", {"port": 1}),
+            "has the parameters port, mark, not port",
+        ),
         (
             TableEntry("t", ENTRY.match, "forward", {"port": 512, "mark": 0}),
             "forward.port: 512 does not fit into 9 bits",
