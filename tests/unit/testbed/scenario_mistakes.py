@@ -264,7 +264,10 @@ WRONG = {
         "topology: {racks: 2}",
         "topology.racks: has no meaning for rack; allowed: workers",
     ),
-    "a ring of two": ("topology: {kind: ring_of_racks, racks: 2}", "topology: racks: 3 to 254"),
+    "a ring of two": (
+        "topology: {kind: ring_of_racks, racks: 2}",
+        "topology: racks must be 3 to 254",
+    ),
     "halves in odd lanes": (
         "switch: {lanes: 33}\nworkload: {dtype: float16}",
         "switch.lanes: 33 is odd, but float16 uses lanes in pairs",
@@ -281,7 +284,10 @@ WRONG = {
         "topology: {kind: fat_tree, k: 5}",
         "topology: a fat tree's k must be even",
     ),
-    "a custom graph of nothing": ("topology: {kind: custom}", "topology: switches: 1 to 254"),
+    "a custom graph of nothing": (
+        "topology: {kind: custom}",
+        "topology: switches must be 1 to 254",
+    ),
     "a host with two links": (
         "topology: {kind: custom, switches: [s1, s2], links: [h1-s1, h1-s2, s1-s2]}",
         "topology: host h1 has two links, to s1 and s2",
