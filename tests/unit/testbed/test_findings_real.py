@@ -34,7 +34,9 @@ def case(
 ) -> Case:
     """Two workers; the switch has completed 1000 chunks and sent 2000 frames."""
     resolved = resolve(Scenario(topology=Topology(workers=2)))
-    job = SimpleNamespace(restarts=0, failure=None, lost=[], job=resolved.jobs[0])
+    job = SimpleNamespace(
+        restarts=0, failure=None, lost=[], started_ns=0, ended_ns=10**9, job=resolved.jobs[0]
+    )
     counts = dict.fromkeys(SWITCHML.counters, 0) | {"new": 2000, "complete": complete}
     ways = (
         DirectionStatistics("h1-s1", "h1->s1", 2000, 0, 2000, 0, 0),
