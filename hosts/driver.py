@@ -75,7 +75,7 @@ class Link:
         self.peers = tuple(endpoint.peers)
         self._endpoint = endpoint
         self._columns, self._outbox = endpoint.outbox, Rows.of(endpoint.outbox)
-        rows = len(self._columns.frames)
+        rows = self._columns.answers * len(self._columns.frames)
         self.socket = _open_socket(bind, self.peers, rows, endpoint.longest_bytes)
         self.inbox = Inbox(min(max(rows, MIN_WINDOW), MAX_BATCH), endpoint.longest_bytes)
         self._segments = segments.most(self.socket.getsockname()[0])

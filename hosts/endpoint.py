@@ -44,11 +44,13 @@ class Repeat(NamedTuple):
 class Outbox(NamedTuple):
     """Room for datagrams that an endpoint may have to send: each row holds one datagram. frames:
     uint8 of shape (rows, row bytes). lengths: uint32 of shape (rows,), which may be a strided view.
-    peers: uint32 of shape (rows,), the receiver's index in `Endpoint.peers`."""
+    peers: uint32 of shape (rows,), the receiver's index in `Endpoint.peers`. answers: how many
+    datagrams may arrive for each row while the endpoint is busy with something else."""
 
     frames: NDArray[np.uint8]
     lengths: NDArray[np.uint32]
     peers: NDArray[np.uint32]
+    answers: int = 1
 
     def datagram(self, row: int) -> bytes:
         """Returns the UDP payload that row `row` holds."""

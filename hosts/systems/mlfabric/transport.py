@@ -191,8 +191,8 @@ class Transport:
 
     def _make_outbox(self, rows: int) -> None:
         """Makes an outbox with this number of rows."""
-        numbers = (np.zeros(rows, np.uint32) for _ in range(2))
-        self.outbox = Outbox(np.zeros((rows, self.longest_bytes), np.uint8), *numbers)
+        frames = np.zeros((rows, self.longest_bytes), np.uint8)
+        self.outbox = Outbox(frames, np.zeros(rows, np.uint32), np.zeros(rows, np.uint32))
         self._frames = memoryview(self.outbox.frames.data).cast("B")
         self._numbers = np.arange(rows, dtype=np.uint32)
 

@@ -182,6 +182,11 @@ def test_every_slot_begins_a_round_of_integers_with_an_opening() -> None:
     assert [chunk and chunk.kind for chunk in sent] == [Kind.OPENING] * WINDOW
 
 
+def test_sums_of_all_sets_may_wait_for_a_worker() -> None:
+    plain = Worker(Job(3, 3, LANES, WINDOW, WINDOW))
+    assert (plain.outbox.answers, worker_of(3).outbox.answers) == (1, Job.sets)
+
+
 def test_everybody_is_in_the_sums_when_nobody_is_late() -> None:
     rack = Rack(Random(6), 8, [0.0, 0.0, 0.0], 0.0)
     found = rack.reduce(tensors(rack.chance, 3, 90, "float32"))

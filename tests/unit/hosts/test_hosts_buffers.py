@@ -37,11 +37,13 @@ def peers() -> Iterator[list[socket.socket]]:
         each.close()
 
 
-def link(peers: Sequence[socket.socket], lengths: Sequence[int], to: Sequence[int]) -> Link:
+def link(
+    peers: Sequence[socket.socket], lengths: Sequence[int], to: Sequence[int], answers: int = 1
+) -> Link:
     frames = np.zeros((len(lengths), ROW_BYTES), np.uint8)
     for row, length in enumerate(lengths):
         frames[row, :length] = np.frombuffer(random.Random(row).randbytes(length), np.uint8)
-    outbox = Outbox(frames, np.array(lengths, np.uint32), np.array(to, np.uint32))
+    outbox = Outbox(frames, np.array(lengths, np.uint32), np.array(to, np.uint32), answers)
     addresses = [own.getsockname() for own in peers]
     endpoint = SimpleNamespace(peers=addresses, outbox=outbox, longest_bytes=ROW_BYTES)
     return Link(endpoint, ("127.0.0.1", 0))  # type: ignore[arg-type]
@@ -120,3 +122,14 @@ def test_a_datagram_that_is_too_long_is_seen_to_be(peers: list[socket.socket]) -
 def test_an_address_of_no_interface_sends_single_datagrams() -> None:
     assert segments.most("127.0.0.1") == segments.MOST
     assert segments.most("192.0.2.1") == 1
+
+
+def test_all_answers_that_may_wait_are_received_at_once(peers: list[socket.socket]) -> None:
+    """A worker that is slow would otherwise take one window each time, however many wait."""
+    receiver = link(peers[:1], [90] * 16, [0] * 16, answers=4)
+    for number in range(64):
+        peers[0].sendto(number.to_bytes(90, "big"), receiver.socket.getsockname())
+    inbox = receiver.receive(0, WAIT_NS)
+    assert [int.from_bytes(row[:90].tobytes(), "big") for row in inbox.buffer[:64]] == [*range(64)]
+    assert inbox.count == 64
+    receiver.close()
