@@ -6,7 +6,7 @@ import contextlib
 import gc
 from collections.abc import Iterator
 
-YOUNG_COLLECTIONS_A_FULL_ONE = 1000
+MIDDLE_COLLECTIONS_PER_FULL = 1000
 
 
 @contextlib.contextmanager
@@ -17,7 +17,7 @@ def seldom_collected() -> Iterator[None]:
     ends, and a network of 10,000 workers has millions of them: a third of the processor time went
     into collections that found nothing."""
     before = gc.get_threshold()
-    gc.set_threshold(*before[:2], YOUNG_COLLECTIONS_A_FULL_ONE)
+    gc.set_threshold(*before[:2], MIDDLE_COLLECTIONS_PER_FULL)
     try:
         yield
     finally:

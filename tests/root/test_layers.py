@@ -15,7 +15,7 @@ name: iterations
 system: {system}
 seed: 5
 topology: {{kind: rack, workers: 3}}
-links: {{rate: 50mbit}}
+links: {{rate: {rate_bps}bit}}
 workload: {{kind: layers, model: alexnet, accelerator: p100, stands_for: 10gbit, scale: 1000,
   bucket: 25MB, rounds: 3, priorities: true}}
 """
@@ -25,7 +25,7 @@ workload: {{kind: layers, model: alexnet, accelerator: p100, stands_for: 10gbit,
 def test_sums_are_right_and_passes_take_their_time(scenario, system: str) -> None:
     if system == "gloo":
         pytest.importorskip("torch")
-    ended = scenario.run(scenario.write(TEXT.format(system=system)))
+    ended = scenario.run(scenario.write(TEXT.format(system=system, rate_bps=RATE_BPS)))
     assert ended.code == 0, ended.out + ended.err
     metrics = ended.metrics
     assert (metrics["exact"], metrics["wrong_results"], metrics["rounds"]) == (True, 0, 3)
