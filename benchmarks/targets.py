@@ -2,9 +2,10 @@
 both compilers.
 
 Workers send single packets. Agglab's switch is also measured with buffers of up to 64 packets, as
-workers send them on links that carry buffers; BMv2 cannot receive buffers. Repetitions alternate between them, and medians are taken (lab.py). The row `frames returned` is
-BMv2 with a program that only returns frames. It shows the part of BMv2's cost that no better
-compiled program could avoid.
+workers send them on links that carry buffers; BMv2 cannot receive buffers. Repetitions alternate
+between the kinds, and medians are taken (lab.py). The row `frames returned` is BMv2 with a program
+that only returns frames. It shows the part of BMv2's cost that no better compiled program could
+avoid.
 """
 
 from __future__ import annotations
