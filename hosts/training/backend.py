@@ -19,8 +19,11 @@ from torch import distributed
 from torch._C._distributed_c10d import Work
 
 from agglab.hosts.training import client, tensors
-from agglab.hosts.training.client import Client, Job, TrainingError
+from agglab.hosts.training.client import Client, TrainingError
 from agglab.hosts.training.environment import BACKEND
+from agglab.hosts.training.jobs import Job
+from agglab.hosts.training.order import PIECE_ELEMENTS
+from agglab.hosts.training.priority import current
 
 DELEGATED = (
     *("broadcast", "reduce", "scatter", "barrier", "monitored_barrier"),
@@ -178,15 +181,18 @@ class ProcessGroup(distributed.ProcessGroup):
 
 
 def start(agent: Client, listed: Sequence[Any], divide_by: int) -> ReducedWork:
-    """Begins to sum tensors over all ranks, in place. Raises RuntimeError for a tensor some of
-    whose elements share memory."""
+    """Begins to sum tensors over all ranks, in place, with the priority of the current thread.
+    Raises RuntimeError for a tensor some of whose elements share memory."""
     for tensor in listed:
         if torch._debug_has_internal_overlap(tensor) == 1:
             raise RuntimeError("cannot reduce a tensor whose elements share memory (expand?)")
     work = ReducedWork(list(listed))
-    made = tensors.pieces(listed, agent.terms.elements, divide_by, agent.terms.dtypes)
+    urgency, most = current(), agent.terms.elements
+    if urgency is not None:
+        most = min(most, PIECE_ELEMENTS)
+    made = tensors.pieces(listed, most, divide_by, agent.terms.dtypes)
     if made:
-        agent.submit(Job(made, work.end))
+        agent.submit(Job(made, work.end, urgency))
     else:
         work.end(None)
     return work

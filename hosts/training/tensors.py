@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from agglab.hosts.bfloat16 import BFLOAT16
-from agglab.hosts.training.client import Piece
+from agglab.hosts.training.jobs import Piece
 
 CARRIED = {
     torch.float32: "float32",

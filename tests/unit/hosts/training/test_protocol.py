@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from agglab.hosts.errors import NotFinite, RoundTimeout
 from agglab.hosts.training import client, protocol, reporting
-from agglab.hosts.training.client import Client, Job, Piece, TrainingError
+from agglab.hosts.training.client import Client, TrainingError
+from agglab.hosts.training.jobs import Job, Piece
 from agglab.hosts.training.protocol import ProtocolError
 from agglab.hosts.training.service import Service, Terms
 
