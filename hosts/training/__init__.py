@@ -6,7 +6,7 @@ all-reduce, over a Unix socket and shared memory. See docs/training.md.
     client.py       the script's end, without PyTorch
     jobs.py         all-reduces and their pieces
     order.py        which piece is next, by a vote of all ranks if all-reduces have priorities
-    priority.py     `priority`
+    priorities.py   `priority`
     reporting.py    `report`
     backend.py      `dist.init_process_group("agglab")`; needs PyTorch
     hook.py         a communication hook for a script that keeps another backend; needs PyTorch
@@ -23,12 +23,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from agglab.hosts.training.priority import priority
+    from agglab.hosts.training.priorities import priority
     from agglab.hosts.training.reporting import report
 
 __all__ = ["priority", "report"]
 
-_MODULES = {"priority": "priority", "report": "reporting"}
+_MODULES = {"priority": "priorities", "report": "reporting"}
 """The module of each public name."""
 
 

@@ -23,7 +23,7 @@ from agglab.hosts.training.client import Client, TrainingError
 from agglab.hosts.training.environment import BACKEND
 from agglab.hosts.training.jobs import Job
 from agglab.hosts.training.order import PIECE_ELEMENTS
-from agglab.hosts.training.priority import current
+from agglab.hosts.training.priorities import current
 
 DELEGATED = (
     *("broadcast", "reduce", "scatter", "barrier", "monitored_barrier"),

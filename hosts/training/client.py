@@ -26,7 +26,7 @@ from agglab.hosts.bfloat16 import dtype_of
 from agglab.hosts.training import protocol
 from agglab.hosts.training.environment import SOCKET
 from agglab.hosts.training.jobs import Job, Piece
-from agglab.hosts.training.order import Order
+from agglab.hosts.training.order import Disagreement, Order
 from agglab.hosts.training.pool import Pool
 from agglab.hosts.training.protocol import ProtocolError
 
@@ -131,6 +131,8 @@ class Client:
                 self._ask_for(self._slot(), piece, job)
         except _BrokenOff:
             pass
+        except (TrainingError, Disagreement) as error:
+            self._break_off(first_line(error))
         except Exception as error:
             self._break_off(f"{type(error).__name__}: {first_line(error)}")
 

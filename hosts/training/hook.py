@@ -17,7 +17,7 @@ from torch import distributed
 
 from agglab.hosts.training.backend import start
 from agglab.hosts.training.client import connect
-from agglab.hosts.training.priority import priority
+from agglab.hosts.training.priorities import priority
 
 
 def all_reduce_hook(

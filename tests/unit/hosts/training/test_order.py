@@ -147,6 +147,19 @@ def test_a_rank_that_disagrees_is_noticed(other: Job, workers: int) -> None:
             vote.elected(sums)
 
 
+@given(st.lists(st.integers(-9, 9), min_size=2, max_size=6).filter(lambda n: len(set(n)) > 1))
+def test_of_ranks_that_disagree_at_least_one_notices(priorities: list[int]) -> None:
+    votes = [Vote([job(each)], len(priorities), 4) for each in priorities]
+    sums = np.sum([vote.values() for vote in votes], axis=0, dtype=np.int64)
+    noticed = 0
+    for vote in votes:
+        try:
+            vote.elected(sums)
+        except Disagreement:
+            noticed += 1
+    assert noticed
+
+
 def test_a_rank_that_is_ahead_does_not_disagree() -> None:
     behind, ahead = Vote([job(2)], 2, 4), Vote([job(2), job(5)], 2, 4)
     sums = behind.values() + ahead.values()
