@@ -122,13 +122,12 @@ class Client:
 
     def _ask(self) -> None:
         try:
-            while (job := self._order.oldest()) is not None:
-                if job.priority is not None:
-                    job = self._elected()
-                piece, overtakes = self._order.take(job)
-                if overtakes:
-                    self.count("priority.overtakes")
-                self._ask_for(self._slot(), piece, job)
+            while (oldest := self._order.oldest()) is not None:
+                for job in [oldest] if oldest.priority is None else self._elected():
+                    piece, overtakes = self._order.take(job)
+                    if overtakes:
+                        self.count("priority.overtakes")
+                    self._ask_for(self._slot(), piece, job)
         except _BrokenOff:
             pass
         except (TrainingError, Disagreement) as error:
@@ -136,9 +135,9 @@ class Client:
         except Exception as error:
             self._break_off(f"{type(error).__name__}: {first_line(error)}")
 
-    def _elected(self) -> Job:
-        """Returns the job whose piece all ranks reduce next. The ranks vote when no reduction is
-        under way, so that a job that begins meanwhile waits for one piece at most."""
+    def _elected(self) -> list[Job]:
+        """Returns the jobs whose pieces all ranks reduce next. The ranks vote when no reduction is
+        under way, so that a job that begins meanwhile waits for one turn at most."""
         slots = [self._slot() for _ in range(self.terms.slots)]
         for slot in slots[1:]:
             self._free.put(slot)

@@ -2,10 +2,10 @@
 
 An all-reduce without a priority keeps its place: it begins after all earlier ones and before all
 later ones. The consecutive all-reduces with priorities between two such places may overtake each
-other. Before each piece of these, all ranks vote: they sum a few integers, which say of each
+other. Before each turn of these, all ranks vote: they sum a few integers, which say of each
 all-reduce whether the rank has begun it. Of the all-reduces that all ranks have begun, the one with
-the highest priority gets the next piece. Every rank derives this from the same sums, so none
-decides alone.
+the highest priority gets the turn. A turn has one piece, or several small ones that have as many
+values as one piece together. Every rank derives this from the same sums, so none decides alone.
 
 All ranks begin the same all-reduces in the same order. Hence the oldest all-reduce in question is
 the same at all ranks, and every rank that votes has begun it. A vote therefore always has a result.
@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from agglab.hosts.training.jobs import Job, Piece
 
 PIECE_ELEMENTS = 65_536
-"""The largest number of values in a piece of an all-reduce with a priority. An urgent all-reduce
-waits for at most one piece of another."""
+"""The largest number of values in a piece of an all-reduce with a priority, and in a turn. An urgent
+all-reduce waits for at most one turn of others."""
 AHEAD = 64
 """A vote is about this number of all-reduces: the oldest ones that have a piece left."""
 SUM_MAX = 2**31 - 1
@@ -40,12 +40,14 @@ class Disagreement(RuntimeError):
 
 @dataclass(frozen=True)
 class Vote:
-    """One vote. jobs: the jobs that this rank has begun and that have a piece left, beginning with
-    the oldest. workers: the number of ranks. ahead: the number of jobs that a vote is about."""
+    """A vote about the next turn. jobs: the jobs that this rank has begun and that have a piece left, beginning with
+    the oldest. workers: the number of ranks. ahead: the number of jobs that a vote is about. most:
+    the largest number of values in a turn."""
 
     jobs: Sequence[Job]
     workers: int
     ahead: int
+    most: int = PIECE_ELEMENTS
 
     def values(self) -> NDArray[np.int32]:
         """Returns this rank's integers: for each job, whether it has begun (1 or 0), and then for
@@ -55,9 +57,10 @@ class Vote:
             found[:, n] = 1, self._mark(job)
         return found.reshape(-1)
 
-    def elected(self, sums: NDArray[np.int32]) -> Job:
-        """Returns the job that gets the next piece. sums: the sums of all ranks' integers. Raises
-        Disagreement if they show that the ranks did not begin the same all-reduces."""
+    def elected(self, sums: NDArray[np.int32]) -> list[Job]:
+        """Returns the jobs whose pieces have the next turn. A job is named once for each piece.
+        sums: the sums of all ranks' integers. Raises Disagreement if they show that the ranks did
+        not begin the same all-reduces."""
         begun, marks = sums.reshape(2, -1)
         common = list(takewhile(lambda n: begun[n] == self.workers, range(len(self.jobs))))
         alike = all(marks[n] == self.workers * self._mark(self.jobs[n]) for n in common)
@@ -66,13 +69,26 @@ class Vote:
                 "the ranks disagree about an all-reduce with a priority: all ranks have to begin "
                 "the same all-reduces in the same order, with the same sizes, types and priorities"
             )
-        return max((self.jobs[n] for n in common), key=_urgency)
+        return _turn([self.jobs[n] for n in common], self.most)
 
     def _mark(self, job: Job) -> int:
         """Returns a number by which two jobs can be told apart. The sum over all ranks fits into 32
         bits, and equals `workers` times the mark at every rank only if all marks are equal."""
         text = f"{job.priority} {job.asked} {[(each.elements, each.dtype) for each in job.pieces]}"
         return crc32(text.encode()) % (SUM_MAX // self.workers + 1)
+
+
+def _turn(jobs: Sequence[Job], most: int) -> list[Job]:
+    """Returns the jobs whose pieces have a turn, beginning with the most urgent one."""
+    found: list[Job] = []
+    elements = 0
+    for job in sorted(jobs, key=_urgency, reverse=True):  # of equals, the older one first
+        for piece in job.pieces[job.asked :]:
+            elements += piece.elements
+            if found and elements > most:
+                return found
+            found.append(job)
+    return found
 
 
 def _urgency(job: Job) -> int:
@@ -86,6 +102,7 @@ class Order:
 
     def __init__(self, workers: int, elements: int) -> None:
         self._workers, self._ahead = workers, min(AHEAD, elements // 2)
+        self._most = min(PIECE_ELEMENTS, elements)
         self._jobs: list[Job] = []
         self._closed = False
         self._changed = threading.Condition()
@@ -110,10 +127,10 @@ class Order:
             return self._jobs[0] if self._jobs else None
 
     def vote(self) -> Vote:
-        """Returns a vote about the next piece. The oldest job must have a priority."""
+        """Returns a vote about the next turn. The oldest job must have a priority."""
         with self._changed:
             candidates = takewhile(lambda job: job.priority is not None, self._jobs[: self._ahead])
-            return Vote(list(candidates), self._workers, self._ahead)
+            return Vote(list(candidates), self._workers, self._ahead, self._most)
 
     def take(self, job: Job) -> tuple[Piece, bool]:
         """Removes the next piece of a job. Returns the piece, and whether it overtakes an older

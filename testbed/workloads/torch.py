@@ -36,6 +36,7 @@ Array = npt.NDArray[Any]
 class TrainingScript(Workload):
     kind = Torch.kind
     keys = ("script", "arguments")
+    free = ("arguments",)
     unread = ("worker",)
     dtypes = ("float32", "float16", "bfloat16")
     clocks = ("mininet",)

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agglab.hosts.training.jobs import Job, Piece
-from agglab.hosts.training.order import AHEAD, Disagreement, Order, Vote
+from agglab.hosts.training.order import AHEAD, PIECE_ELEMENTS, Disagreement, Order, Vote
 
-ELEMENTS = 1000
+ELEMENTS = 1 << 20
 
 
-def job(priority: int | None, pieces: int = 1, elements: int = 10) -> Job:
+def job(priority: int | None, pieces: int = 1, elements: int = PIECE_ELEMENTS) -> Job:
     piece = Piece(elements, "float32", lambda slot: None, lambda slot: None)
     return Job([piece] * pieces, lambda error: None, priority)
 
@@ -43,28 +43,24 @@ class Ranks:
                 self.begin(rank, job(priority, pieces))
 
     def step(self) -> None:
-        """One piece. All ranks must have a job."""
-        oldest = [order.oldest() for order in self.orders]
-        chosen = oldest
-        if oldest[0] is not None and oldest[0].priority is not None:
+        """The next turn. All ranks must have a job."""
+        turns = [[order.oldest()] for order in self.orders]
+        oldest = turns[0][0]
+        if oldest is not None and oldest.priority is not None:
             votes = [order.vote() for order in self.orders]
             sums = np.sum([vote.values() for vote in votes], axis=0, dtype=np.int32)
-            chosen = [vote.elected(sums) for vote in votes]
+            turns = [[*vote.elected(sums)] for vote in votes]
             self.votes += 1
-        pairs = list(zip(self.begun, chosen, strict=True))
-        numbers = {begun.index(one) for begun, one in pairs if one is not None}
-        assert len(numbers) == 1, "all ranks take a piece of the same job"
-        taken = {
-            order.take(one)[1]
-            for order, one in zip(self.orders, chosen, strict=True)
-            if one is not None
-        }
-        assert len(taken) == 1
-        self.overtakes += taken.pop()
-        self.taken.append(numbers.pop())
+        taken = [
+            [(begun.index(each), order.take(each)[1]) for each in turn if each is not None]
+            for begun, order, turn in zip(self.begun, self.orders, turns, strict=True)
+        ]
+        assert taken[0] and taken == taken[:1] * len(taken), "all ranks take the same pieces"
+        self.taken += [number for number, _ in taken[0]]
+        self.overtakes += sum(overtakes for _, overtakes in taken[0])
 
-    def run(self, steps: int) -> Sequence[int]:
-        for _ in range(steps):
+    def run(self, turns: int) -> Sequence[int]:
+        for _ in range(turns):
             self.step()
         return self.taken
 
@@ -82,6 +78,15 @@ def test_of_equal_priorities_the_older_is_first() -> None:
     ranks = Ranks(2)
     ranks.begin_all((0, 2), (0, 1), (1, 1), (1, 1))
     assert ranks.run(5) == [2, 3, 0, 0, 1]
+
+
+def test_a_turn_has_small_pieces_of_as_many_values_as_one_large_piece() -> None:
+    ranks = Ranks(2)
+    for rank in range(2):
+        for urgency, share in ((1, 4), (2, 2), (3, 4), (0, 8)):
+            ranks.begin(rank, job(urgency, 1, PIECE_ELEMENTS // share))
+    assert ranks.run(1) == [2, 1, 0] and ranks.votes == 1
+    assert ranks.run(1) == [2, 1, 0, 3] and ranks.votes == 2
 
 
 def test_without_priorities_nothing_overtakes_and_nobody_votes() -> None:
@@ -124,11 +129,12 @@ def test_all_ranks_agree_and_end_whenever_they_begin(
 ) -> None:
     ranks = Ranks(workers)
     left = [list(plan) for _ in range(workers)]
-    for _ in range(sum(pieces for _, pieces in plan)):
+    sizes = [chance.choice([1, PIECE_ELEMENTS // 3, PIECE_ELEMENTS]) for _ in plan]
+    while len(ranks.taken) < sum(pieces for _, pieces in plan):
         for rank, waiting in enumerate(left):
             must = not ranks.orders[rank]._jobs
             for _ in range(max(must, chance.randrange(len(waiting) + 1))):
-                ranks.begin(rank, job(*waiting.pop(0)))
+                ranks.begin(rank, job(*waiting.pop(0), sizes[-len(waiting) - 1]))
         ranks.step()
     counted = [ranks.taken.count(number) for number in range(len(plan))]
     assert counted == [pieces for _, pieces in plan]
@@ -163,7 +169,7 @@ def test_of_ranks_that_disagree_at_least_one_notices(priorities: list[int]) -> N
 def test_a_rank_that_is_ahead_does_not_disagree() -> None:
     behind, ahead = Vote([job(2)], 2, 4), Vote([job(2), job(5)], 2, 4)
     sums = behind.values() + ahead.values()
-    assert [vote.elected(sums) for vote in (behind, ahead)] == [behind.jobs[0], ahead.jobs[0]]
+    assert [vote.elected(sums) for vote in (behind, ahead)] == [[behind.jobs[0]], [ahead.jobs[0]]]
 
 
 def test_sums_that_no_ranks_can_have_made_are_refused() -> None:

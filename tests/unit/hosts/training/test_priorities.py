@@ -82,16 +82,17 @@ def test_an_urgent_one_waits_for_at_most_one_piece(tmp_path: Path) -> None:
     gated = Gated(tmp_path)
     ranks = gated.run(urgent_after_long)
     assert [rank.error for rank in ranks] == [""] * WORKERS
-    pieces = [size for size in gated.sizes[0] if size != VOTE]
-    assert gated.sizes[0] == gated.sizes[1] and gated.sizes[0][::2] == [VOTE] * 6
+    rest = [VOTE, 1000, VOTE, 1000, VOTE, 500]
     # At the first vote both ranks had begun one, two or all of them.
-    assert pieces in (
-        [1000, 300, 200, 1000, 1000, 500],
-        [200, 300, 1000, 1000, 1000, 500],
-        [300, 200, 1000, 1000, 1000, 500],
+    assert gated.sizes[0] == gated.sizes[1]
+    assert gated.sizes[0] in (
+        [VOTE, 1000, VOTE, 300, 200, *rest],
+        [VOTE, 200, VOTE, 300, VOTE, 1000, *rest],
+        [VOTE, 300, 200, VOTE, 1000, *rest],
     )
+    votes = gated.sizes[0].count(VOTE)
     for rank in ranks:
-        assert rank.counts["priority.votes"] == 6 and rank.counts["priority.overtakes"] == 2
+        assert rank.counts["priority.votes"] == votes and rank.counts["priority.overtakes"] == 2
 
 
 def in_order(rank: int, workers: int) -> None:
@@ -137,7 +138,7 @@ def test_two_groups_share_the_order() -> None:
     ranks = run_ranks(two_groups, elements=ELEMENTS)
     assert [rank.error for rank in ranks] == [""] * WORKERS
     assert ranks[0].digest == ranks[1].digest
-    assert ranks[0].counts["priority.votes"] == 24
+    assert ranks[0].counts["priority.votes"] == ranks[1].counts["priority.votes"] >= 12
 
 
 def raised(call: Callable[[], object]) -> str:
@@ -238,8 +239,8 @@ def test_the_hook_gives_the_gradients_of_ddp() -> None:
         assert [rank.error for rank in ranks] == [""] * WORKERS
     for one, other in zip(both[0][0].result, both[1][1].result, strict=True):
         assert np.array_equal(one, other)
-    # DDP begins with one bucket for each of two sizes, then with one for each layer.
-    assert both[1][0].counts["priority.votes"] == both[0][0].reductions > 12
+    plain, urgent = (ranks[0] for ranks in both)
+    assert urgent.reductions == plain.reductions + urgent.counts["priority.votes"]
 
 
 def test_the_first_layer_is_the_most_urgent() -> None:
