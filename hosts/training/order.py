@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from agglab.hosts.training.jobs import Job, Piece
 
 PIECE_ELEMENTS = 65_536
-"""The largest number of values in a piece of an all-reduce with a priority, and in a turn. An urgent
-all-reduce waits for at most one turn of others."""
+"""The largest number of values in a piece of an all-reduce with a priority, and in a turn. An
+urgent all-reduce waits for at most one turn of others."""
 AHEAD = 64
 """A vote is about this number of all-reduces: the oldest ones that have a piece left."""
 SUM_MAX = 2**31 - 1
@@ -40,9 +40,12 @@ class Disagreement(RuntimeError):
 
 @dataclass(frozen=True)
 class Vote:
-    """A vote about the next turn. jobs: the jobs that this rank has begun and that have a piece left, beginning with
-    the oldest. workers: the number of ranks. ahead: the number of jobs that a vote is about. most:
-    the largest number of values in a turn."""
+    """A vote about the next turn.
+
+    jobs: the jobs that this rank has begun and that have a piece left, beginning with the oldest.
+    workers: the number of ranks. ahead: the number of jobs that a vote is about. most: the largest
+    number of values in a turn.
+    """
 
     jobs: Sequence[Job]
     workers: int

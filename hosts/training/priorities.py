@@ -1,5 +1,5 @@
-"""The priority of the all-reduces that a script begins. This module does not use PyTorch and imports
-nothing of `hosts`."""
+"""The priority of the all-reduces that a script begins. This module does not use PyTorch and
+imports nothing of `hosts`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The common part of the training scripts: data-parallel training with PyTorch.
 
 Only three things are specific to Agglab: the reports, the name of the backend, which the option
-`--backend` replaces, and the priorities of the option `--overlap by-layer` (overlap.py). All random numbers have a seed, so that two runs differ only in
-their reductions.
+`--backend` replaces, and the priorities of the option `--overlap by-layer` (overlap.py). All random
+numbers have a seed, so that two runs differ only in their reductions.
 """
 
 from __future__ import annotations

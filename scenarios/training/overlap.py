@@ -1,6 +1,5 @@
-"""Two ways to use gradients: all of them at the end of the backward pass, or layer by layer when the
-next forward pass needs them.
-"""
+"""Two ways to use gradients: all of them at the end of the backward pass, or layer by layer when
+the next forward pass needs them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Priorities in PyTorch's backend: what overtakes, counted in reductions, and that all ranks hear of
-an error."""
+"""Priorities in PyTorch's backend: what overtakes, counted in reductions, and that all ranks hear
+of an error."""
 
 from __future__ import annotations
 
@@ -93,6 +93,22 @@ def test_an_urgent_one_waits_for_at_most_one_piece(tmp_path: Path) -> None:
     votes = gated.sizes[0].count(VOTE)
     for rank in ranks:
         assert rank.counts["priority.votes"] == votes and rank.counts["priority.overtakes"] == 2
+
+
+def late(rank: int, workers: int) -> None:
+    dist.init_process_group("agglab")
+    long, more = begin(3500, -3), [begin(300, -1)] if rank == 0 else []
+    open_gate(rank)
+    check([long])
+    check(more or [begin(300, -1)])
+
+
+def test_what_one_rank_has_not_begun_overtakes_at_none(tmp_path: Path) -> None:
+    gated = Gated(tmp_path)
+    ranks = gated.run(late)
+    assert [rank.error for rank in ranks] == [""] * WORKERS
+    expected = [VOTE, 1000, VOTE, 1000, VOTE, 1000, VOTE, 500, VOTE, 300]
+    assert gated.sizes == [expected] * WORKERS
 
 
 def in_order(rank: int, workers: int) -> None:
@@ -232,9 +248,7 @@ def by_layer(rank: int, workers: int) -> Any:
 
 
 def test_the_hook_gives_the_gradients_of_ddp() -> None:
-    both = [
-        run_ranks(by_layer, environment={"PRIORITIES": each}) for each in ("none", "by layer")
-    ]
+    both = [run_ranks(by_layer, environment={"PRIORITIES": each}) for each in ("none", "by layer")]
     for ranks in both:
         assert [rank.error for rank in ranks] == [""] * WORKERS
     for one, other in zip(both[0][0].result, both[1][1].result, strict=True):
