@@ -43,7 +43,8 @@ class Ranks:
                 self.begin(rank, job(priority, pieces))
 
     def step(self) -> None:
-        """The next turn. All ranks must have a job."""
+        """The next turn."""
+        assert all(order._jobs for order in self.orders), "every rank has a job"
         turns = [[order.oldest()] for order in self.orders]
         oldest = turns[0][0]
         if oldest is not None and oldest.priority is not None:
