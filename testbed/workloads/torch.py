@@ -53,7 +53,8 @@ class TrainingScript(Workload):
         "training.step_s.median": "seconds from one step's report to the next",
         "training.step_s.min": "the shortest",
         "training.step_s.max": "the longest",
-        "training.reductions": "all-reduces that a rank did with the system",
+        "training.reductions": "all-reduces that a rank did with the system, and votes about their "
+        "order (training-backend.md)",
         "training.reduced_bytes": "bytes of the tensors in these all-reduces",
         "training.reducing_s": "seconds that these all-reduces took together",
         "training.sampled": "all-reduces whose sums were computed again and compared",

@@ -218,6 +218,15 @@ def test_a_script_is_told_by_its_full_path_and_hash(scenario, tmp_path: Path) ->
     assert manifest(suite, [], [])["inputs"]["torch"] != facts
 
 
+def test_contenders_may_give_the_script_other_arguments_and_no_other_script(scenario) -> None:
+    contenders = "compare: {plain: {}, other: {workload: {%s}}}\n"
+    suite = scenario(text=TEXT + contenders % "arguments: [--overlap, by-layer]")
+    works = [each.resolved.jobs[0].work for each in suite.points]
+    assert [work.arguments for work in works] == [(), ("--overlap", "by-layer")]
+    with pytest.raises(ScenarioError, match=r"compare\.other\.workload\.script"):
+        scenario(text=TEXT + contenders % "script: train.py")
+
+
 def test_a_pack_has_the_script_and_what_lies_beside_it(scenario, tmp_path: Path) -> None:
     (tmp_path / "beside.py").write_text("")
     scenario()
