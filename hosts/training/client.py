@@ -26,7 +26,7 @@ from agglab.hosts.bfloat16 import dtype_of
 from agglab.hosts.training import protocol
 from agglab.hosts.training.environment import SOCKET
 from agglab.hosts.training.jobs import Job, Piece
-from agglab.hosts.training.order import Disagreement, Order
+from agglab.hosts.training.order import VOTE_DTYPE, Disagreement, Order
 from agglab.hosts.training.pool import Pool
 from agglab.hosts.training.protocol import ProtocolError
 
@@ -145,7 +145,7 @@ class Client:
         values = vote.values()
         piece = Piece(
             values.size,
-            "int32",
+            VOTE_DTYPE,
             fill=lambda slot: np.copyto(slot, values),
             drain=lambda slot: np.copyto(values, slot),
         )

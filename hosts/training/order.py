@@ -32,6 +32,7 @@ urgent all-reduce waits for at most one turn of others."""
 AHEAD = 64
 """A vote is about this number of all-reduces: the oldest ones that have a piece left."""
 SUM_MAX = 2**31 - 1
+VOTE_DTYPE = "int32"
 
 
 class Disagreement(RuntimeError):
