@@ -203,8 +203,8 @@ def start(agent: Client, listed: Sequence[Any], divide_by: int) -> ReducedWork:
 def _check_can_vote(agent: Client) -> None:
     if VOTE_DTYPE not in agent.terms.dtypes:
         raise RuntimeError(
-            "an all-reduce cannot have a priority if sums may lack workers, because the ranks could "
-            "not agree on an order: leave out the priority, or the scenario's deadline"
+            "an all-reduce cannot have a priority if sums may lack workers, because the ranks "
+            "could not agree on an order: leave out the priority, or the scenario's deadline"
         )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from agglab.hosts.part import WORKER, Part
 from agglab.hosts.script_ledger import (
     FIRST,
     INPUT,
@@ -23,7 +24,6 @@ from agglab.hosts.script_ledger import (
     Ledger,
     sample_name,
 )
-from agglab.hosts.part import WORKER, Part
 from agglab.hosts.script_process import Script, interface_of
 from agglab.hosts.script_round import ScriptRound
 from agglab.hosts.workloads import Torch
