@@ -131,6 +131,7 @@ class Agent:
             self._execute,
             self._report,
             self.core.sums_integers,
+            lambda: self.core.present,
         )
         try:
             return self._script.run()

@@ -117,8 +117,15 @@ class AgentCore:
     def presence(self) -> Mapping[str, NDArray]:
         """Who is in the sum of each chunk of the round (Worker.presence), by the name of that array
         for the testbed. It is empty if everybody is in each sum."""
-        found = getattr(self.session.endpoint, "presence", None)
+        found = self.present
         return {} if found is None else {"presence": found}
+
+    @property
+    def present(self) -> NDArray[np.uint64] | None:
+        """Who is in the sum of each chunk of the last round (Worker.presence), or None if everybody
+        is in each sum."""
+        found: NDArray[np.uint64] | None = getattr(self.session.endpoint, "presence", None)
+        return found
 
     @property
     def part(self) -> Part:
