@@ -325,6 +325,10 @@ TruthOf = Callable[[int, Sequence[Array]], Truth]
 returns what the block must become."""
 
 
+class Unpredictable(Exception):
+    """Raised if the bytes that a job put on links cannot be predicted. The message says why."""
+
+
 class Unlike(Exception):
     """Raised if what a worker received with its result, such as who is in each sum, is missing, is
     impossible, or differs from what the first worker received. rank: the worker's position."""
@@ -572,6 +576,19 @@ class System(ABC):
         """Returns the bytes that this round sends without loss in each direction (`h1->s1`), and
         between agents of one host (`h1->h1`, which crosses no link). Directions without traffic may
         be left out."""
+
+    def decided_bytes(
+        self,
+        resolved: ResolvedScenario,
+        job: ActiveJob,
+        histories: Sequence[Any],
+        counts: Mapping[str, int],
+    ) -> Mapping[str, int]:
+        """Returns the bytes, in the form of `round_bytes`, that follow from what agents decided in
+        the run and not from the scenario. histories: what was decided in each round, according to
+        the workload (Verdict.history); None for a wrong round. counts: those of all servers.
+        Raises Unpredictable."""
+        return {}
 
     @abstractmethod
     def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds: ...

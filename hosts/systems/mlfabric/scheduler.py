@@ -35,6 +35,7 @@ COUNTERS = {
         "updates",
         "updates that the scheduler dropped because their version was lost with a dead server",
     ),
+    "pings": ("packets", "packets by which the scheduler asked a silent server for an answer"),
     "takeovers": ("servers", "servers that the replica replaced"),
 }
 
@@ -60,7 +61,7 @@ class SchedulerJob:
 class Scheduler:
     """The role of the scheduler (endpoint.Role)."""
 
-    listens, done, chunks, chunks_done = True, True, 0, 0
+    listens, done, chunks, chunks_done, awaited = True, True, 0, 0, 0
 
     def __init__(self, job: SchedulerJob, policy: Policy, transport: Transport) -> None:
         self.job, self.policy, self.transport = job, policy, transport
@@ -218,6 +219,7 @@ class Scheduler:
             self._take_over()
         elif now_ns >= self._ping_ns:
             self._pinged_ns = now_ns
+            self.counters["pings"] += 1
             self.transport.send(self._server, Kind.PING)
 
     @property

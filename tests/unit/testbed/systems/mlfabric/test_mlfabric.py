@@ -39,6 +39,10 @@ def text(
 def training(metrics: dict[str, Any]) -> dict[str, Any]:
     assert metrics["exact"] is True and metrics["wrong_results"] == 0
     assert metrics["accounts"]["balanced"] is True
+    print(metrics["links_as_predicted"], metrics["links_unclear"])
+    for l in metrics["links"].values():
+        for n, w in l.items():
+            print(n, w["bytes"], w["predicted_bytes"], w["bytes"] - (w["predicted_bytes"] or 0))
     found: dict[str, Any] = metrics["training"]
     assert found["updates"] == 24 and found["delay"]["max"] <= 16
     assert found["divergence"] <= 2
