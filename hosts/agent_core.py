@@ -165,8 +165,8 @@ class AgentCore:
             raise AllReduceError(f"unknown command from the testbed: {json.dumps(command)}")
 
     def after_answers(self) -> None:
-        """Answers a `settle` when nothing of this agent is in flight any more. The driver calls this
-        between rounds, after it has sent what was due."""
+        """Answers a `settle` when nothing of this agent is in flight any more. The driver calls
+        this between rounds, after it has sent what was due."""
         if self._settling and self._is_settled:
             self._settling = False
             self.tell("settled", waited=True)

@@ -16,7 +16,7 @@ from agglab.testbed import workloads
 from agglab.testbed.control.outcome import JobResult
 from agglab.testbed.measurements import Measurements
 from agglab.testbed.scenario import ResolvedScenario
-from agglab.testbed.systems.base import ActiveJob, Unpredictable
+from agglab.testbed.systems.base import ActiveJob, Deciding, Unpredictable
 from agglab.testbed.workloads import reductions
 
 
@@ -92,6 +92,9 @@ def _expected(resolved: ResolvedScenario, measured: Measurements) -> dict[str, E
 
 
 def _decided(resolved: ResolvedScenario, job: ActiveJob, result: JobResult) -> Mapping[str, int]:
+    """Returns the bytes by direction that follow from what agents decided in the run."""
+    if not isinstance(resolved.system, Deciding):
+        return {}
     counts: Counter[str] = Counter()
     for event in result.served:
         counts.update(event["stats"])

@@ -60,7 +60,7 @@ class Verdict:
     float64 sum; inf if one is not a number. bound: the largest distance that is allowed anywhere.
     Both are None for int32. measures: what the workload measured in a correct round, under its own
     names. history: what the members decided in a correct round, if a system's prediction of bytes
-    depends on it (System.decided_bytes).
+    depends on it (Deciding.decided_bytes).
     """
 
     wrong_sums: int = 0

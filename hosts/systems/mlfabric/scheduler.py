@@ -211,7 +211,9 @@ class Scheduler:
 
     def tick(self, now_ns: int) -> None:
         """Grants updates. Pings the server if it is silent, and lets the replica take over if the
-        server stays silent."""
+        server stays silent. Before the first run, does nothing."""
+        if not self.transport.run:
+            return
         self._schedule(now_ns)
         if not self._watches:
             return
@@ -225,7 +227,7 @@ class Scheduler:
     @property
     def _watches(self) -> bool:
         has_replica = self.job.servers == 2 and self.transport.epoch == 0
-        return has_replica and not self._is_over and self.transport.run > 0
+        return has_replica and not self._is_over
 
     @property
     def _silent_since_ns(self) -> int:
@@ -262,10 +264,12 @@ class Scheduler:
     @property
     def deadline_ns(self) -> int:
         """The time at which `tick` must be called."""
+        if not self.transport.run:
+            return NEVER_NS
         found = [NEVER_NS]
         if self._watches:
             found += [self._ping_ns, self._silent_since_ns + self.job.silence_ns]
-        if self.job.time_ns and self.transport.run and not (self._is_late or self._is_over):
+        if self.job.time_ns and not (self._is_late or self._is_over):
             found.append(self._began_ns + self.job.time_ns)
         return min(found)
 

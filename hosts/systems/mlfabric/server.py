@@ -35,7 +35,7 @@ COUNTERS = {
     "copied": ("transfers", "transfers of the model that a replica received completely"),
     "copied_chunks": ("packets", "packets with a part of the model that a server sent its replica"),
     "copied_logs": ("packets", "packets with a part of the log that a server sent its replica"),
-    "copied_updates": ("updates", "updates that those parts of the log describe"),
+    "copied_updates": ("updates", "updates that are in these parts of the log"),
     "held_back": (
         "groups",
         "groups that a server committed late because the replica was too far behind",

@@ -75,7 +75,7 @@ def flows(at: Place) -> list[Flow]:
 def decided_bytes(
     at: Place, histories: Sequence[TrainingHistory | None], counts: Mapping[str, int]
 ) -> Mapping[str, int]:
-    """Returns the bytes by direction without loss (see System.decided_bytes)."""
+    """Returns the bytes by direction without loss (see Deciding.decided_bytes)."""
     if counts.get("takeovers"):
         raise Unpredictable(
             f"the replica of {at.job.job.name} took the place of its server, and nobody knows "
@@ -92,7 +92,9 @@ def decided_bytes(
 
 
 def _check(at: Place, history: TrainingHistory) -> None:
-    most = at.job.job.work.steps_max
+    work = at.job.job.work
+    assert isinstance(work, async_sgd.AsyncSgd), "the only workload"
+    most = work.steps_max
     if len(history.accounts) != len(at.job.job.hosts):
         raise Unpredictable(f"{at.job.job.name} went on without some of its workers")
     for host, account in zip(at.job.job.hosts, history.accounts, strict=True):
