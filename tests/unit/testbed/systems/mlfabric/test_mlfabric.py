@@ -163,6 +163,14 @@ def test_what_nobody_decided_is_found(
     assert metrics["links_as_predicted"] is False
 
 
+def test_a_job_ends_when_its_last_copy_has_arrived(tried: Run) -> None:
+    """The replica has nothing in flight before the copy comes, and answers it then."""
+    slow = text().replace("rate: 10mbit", "rate: 2mbit").replace("features: 32", "features: 256")
+    code, metrics = tried(slow)
+    assert code == 0
+    carried_as_decided(metrics)
+
+
 def test_a_switch_with_too_few_cells_sums_less(tried: Run) -> None:
     """Then servers ask for values, and these are counted as sent again."""
     _, metrics = tried(text().replace("slots: 64", "slots: 1"))
