@@ -95,6 +95,8 @@ class AgentCore:
         self._send, self._now_ns = tell, now_ns
         self._session: Session | None = None
         self._part: Part | None = None
+        self._settling = False
+        """Whether the testbed waits until nothing of this agent is in flight."""
         self._before: Mapping[str, int] = {}
         self._counted_before = [0] * len(recording.COUNTED)
         self._latencies_before = histogram.none()
@@ -155,6 +157,10 @@ class AgentCore:
             self.round = None
             self._open(command["members"], command["settings"])
             self.tell("ready")
+        elif kind == "settle":
+            self._settling = not self._is_settled
+            if not self._settling:
+                self.tell("settled", waited=False)
         elif kind == "report":
             waiting = self.session.endpoint.waiting(WAITING_MAX)
             self.tell("served", stats=self.take_unreported(), waiting=waiting)
@@ -164,6 +170,17 @@ class AgentCore:
             self._driver.stop()
         else:
             raise AllReduceError(f"unknown command from the testbed: {json.dumps(command)}")
+
+    def after_answers(self) -> None:
+        """Answers a `settle` when nothing of this agent is in flight any more. The driver calls
+        this between rounds, after it has sent what was due."""
+        if self._settling and self._is_settled:
+            self._settling = False
+            self.tell("settled", waited=True)
+
+    @property
+    def _is_settled(self) -> bool:
+        return self.broken_off or not self.session.endpoint.in_flight
 
     # A round.
 

@@ -59,7 +59,8 @@ class Verdict:
     (float32). first: the first wrong position. max_abs: the largest distance of a float32 from the
     float64 sum; inf if one is not a number. bound: the largest distance that is allowed anywhere.
     Both are None for int32. measures: what the workload measured in a correct round, under its own
-    names.
+    names. history: what the members decided in a correct round, if a system's prediction of bytes
+    depends on it (Deciding.decided_bytes).
     """
 
     wrong_sums: int = 0
@@ -68,6 +69,7 @@ class Verdict:
     max_abs: float | None = None
     bound: float | None = None
     measures: Mapping[str, Any] = field(default_factory=dict)
+    history: Any = None
 
     @property
     def exact(self) -> bool:

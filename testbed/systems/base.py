@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy.typing as npt
 
@@ -323,6 +323,10 @@ class Truth:
 TruthOf = Callable[[int, Sequence[Array]], Truth]
 """A function that takes the first element of a block, and that block of each member's tensor. It
 returns what the block must become."""
+
+
+class Unpredictable(Exception):
+    """Raised if the bytes that a job put on links cannot be predicted. The message says why."""
 
 
 class Unlike(Exception):
@@ -691,6 +695,23 @@ class System(ABC):
         victims are the jobs in which it does not take part. A system without `attack_kinds` yields
         nothing."""
         return iter(())
+
+
+@runtime_checkable
+class Deciding(Protocol):
+    """A system whose agents decide in the run who sends how much."""
+
+    def decided_bytes(
+        self,
+        resolved: ResolvedScenario,
+        job: ActiveJob,
+        histories: Sequence[Any],
+        counts: Mapping[str, int],
+    ) -> Mapping[str, int]:
+        """Returns the bytes, in the form of `System.round_bytes`, that follow from the decisions in
+        a run. histories: what was decided in each round, according to the workload
+        (Verdict.history); None for a wrong round. counts: those of all servers. Raises
+        Unpredictable."""
 
 
 def _matching(patterns: Sequence[str], graph: Topology) -> tuple[str, ...]:

@@ -347,7 +347,7 @@ class AgentNode:
             core.after_batch()
         if core.round is not None and session.endpoint.done:
             self._finish()
-        elif self._in_use:
+        if self._in_use:
             self._poll()
 
     def _poll(self) -> None:
@@ -365,6 +365,7 @@ class AgentNode:
         if self._core.round is not None and endpoint.done:  # these were the last of the round
             self._finish()
         self._library.agent_wake(self.address, endpoint.deadline_ns)
+        self._core.after_answers()
 
     def _tell_repeat(self, row: int) -> None:
         endpoint = self._session.endpoint
