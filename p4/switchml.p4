@@ -67,6 +67,9 @@ const port_t  NO_PARENT = 511;
 parser SwitchmlParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
                       inout standard_metadata_t standard_metadata) {
     LowerLayers() lower_layers;
+#ifdef HALVES
+    bit<16> quads = 0;  // how many were extracted
+#endif
 
     state start {
         lower_layers.apply(packet, hdr);
@@ -122,8 +125,9 @@ parser SwitchmlParser(packet_in packet, out headers_t hdr, inout metadata_t meta
 #ifdef HALVES
     state parse_halves {
         packet.extract(hdr.quads.next);
-        transition select(hdr.quads.lastIndex) {
-            QUADS - 1: accept;
+        quads = quads + 1;
+        transition select(quads) {
+            QUADS: accept;
             default: parse_halves;
         }
     }
