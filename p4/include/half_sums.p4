@@ -41,8 +41,7 @@
             bit<64> addend = ((half[15:15] == 1 ? 0 - magnitude : magnitude) & SUM_BITS)
                              | (half == 0x8000 ? 64w0 : NOT_MINUS_ZERO);
             addend = (half & INFINITY) != INFINITY ? addend : NOT_MINUS_ZERO
-                     | (half[FRACTION] != 0 ? NOT_A_NUMBER
-                                            : (half[15:15] == 1 ? MINUS_INFINITY : PLUS_INFINITY));
+                     | (half[FRACTION] != 0 ? NOT_A_NUMBER : (half[15:15] == 1 ? MINUS_INFINITY : PLUS_INFINITY));
             bit<32> bin = first + i * BINS + (bit<32>)(place >> 5);
             bit<64> so_far;
             halves.read(so_far, bin);
