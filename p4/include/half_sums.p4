@@ -4,7 +4,6 @@
 //   bits 0-59  START(i) and the sum of what was added to bin i, which is below 2^46 in magnitude
 //   bit 60     some addend was not -0      bit 62     some addend was +Inf
 //   bit 61     some addend was -Inf        bit 63     some addend was NaN
-// The loops are not to be unrolled: a compiler that does so takes minutes for a packet of many lanes.
 #define SUM_BITS       ((64w1 << 60) - 1)
 #define NOT_MINUS_ZERO (64w1 << 60)
 #define MINUS_INFINITY (64w1 << 61)
@@ -16,13 +15,12 @@
 #define START(i) ((64w1 << 50) - (i == 0 ? 64w0 : 1 << 18))
 
 #define CELL_BINS (2 * LANES * BINS)
-#define EACH_HALF for (bit<32> i = 0; i < 2 * LANES; i = i + 1)
 
     register<bit<64>>(CELLS * CELL_BINS) halves;
 
     action clear_halves() {
         bit<32> first = meta.cell * CELL_BINS;
-        @nounroll for (bit<32> i = 0; i < CELL_BINS; i = i + 1) {
+        for (bit<32> i = 0; i < CELL_BINS; i = i + 1) {
             halves.write(first + i, i % BINS == 0 ? START(0) : START(1));
         }
     }
@@ -31,7 +29,7 @@
     // fraction (with the leading 1, if the half is normal), shifted left by the exponent field minus one.
     action take_halves() {
         bit<32> first = meta.cell * CELL_BINS;
-        @nounroll EACH_HALF {
+        for (bit<32> i = 0; i < 2 * LANES; i = i + 1) {
             bit<64> quad = hdr.quads[i >> 2].halves;
             bit<16> half = quad[63:48];
             hdr.quads[i >> 2].halves = quad[47:0] ++ half;
@@ -101,7 +99,7 @@
     // by; a subnormal is not moved.
     action give_halves() {
         bit<32> first = meta.cell * CELL_BINS;
-        @nounroll EACH_HALF {
+        for (bit<32> i = 0; i < 2 * LANES; i = i + 1) {
             bit<32> bin = first + i * BINS;
             bit<64> accumulator;
             bit<64> magnitude;
