@@ -68,7 +68,7 @@ class SwitchML(Summing):
 
     def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
         yield from super().check(scenario, trust)
-        yield from halves.check(scenario, trust)
+        yield from halves.check(scenario, trust, self.lanes)
         yield from fixed_point.check(scenario, trust)
         yield from narrow.check(scenario, trust)
         yield from partial.check(scenario, trust)
