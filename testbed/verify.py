@@ -99,16 +99,20 @@ def verify(
     dtype: str,
     step: int,
     with_sums: bool,
+    inputs_held: bool = True,
 ) -> Verdict:
     """Verifies what the workers of one round received, one block at a time.
 
     received: for each worker what it received; what is the same object for several workers is
     verified once. elements, dtype: those of every worker's tensor; the dtype is int32 or float32.
     step: blocks begin at multiples of this number. with_sums: whether workers have also left the
-    integers that they received.
+    integers that they received. inputs_held: whether `inputs` returns values of all workers, and
+    not a sequence that makes the values of a worker when they are read.
     """
     arrays, parts = _fitting(received, elements, dtype, with_sums)
-    block_elements = min(BLOCK_ELEMENTS, BLOCK_ELEMENTS_OF_ALL // max(1, len(received)))
+    block_elements = BLOCK_ELEMENTS
+    if inputs_held:
+        block_elements = min(block_elements, BLOCK_ELEMENTS_OF_ALL // max(1, len(received)))
     step = max(1, block_elements // step) * step
     for start in range(0, elements, step):
         block = inputs(start, min(step, elements - start))
@@ -140,6 +144,7 @@ def verify_sums(
         declared.dtype,
         system.block(resolved),
         system.returns_sums(declared.dtype),
+        not system.in_pieces(resolved.scenario, declared),
     )
 
 

@@ -318,7 +318,7 @@ def _tensors(known: Known, i: int, job: Job) -> Iterator[Finding]:
     key = {Layers: "scale", Sgd: "steps"}.get(type(job.work), "elements")
     path = f"jobs[{i}].workload.{key}" if known.scenario.jobs else f"workload.{key}"
     workers = len(job.hosts)
-    needed = job.elements * workers * wire.VALUE_BYTES
+    needed = workers * known.system.tensor_bytes(known.scenario, job)
     if needed > TENSORS_MAX_BYTES and known.workload_known(job, key):
         most = TENSORS_MAX_BYTES // (wire.VALUE_BYTES * workers)
         what = f"the tensors of {workers} workers need more than 8 GiB of memory"

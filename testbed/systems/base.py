@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy.typing as npt
 
+from agglab.hosts.wire import VALUE_BYTES
 from agglab.testbed.faults import Fault
 from agglab.testbed.plan import Entries, TableEntry
 from agglab.testbed.received import Received
@@ -523,6 +524,16 @@ class System(ABC):
     @abstractmethod
     def chunk_bits(self, resolved: ResolvedScenario) -> int:
         """Returns the bits on the wire of the frame that carries one chunk."""
+
+    def in_pieces(self, scenario: Scenario, job: Job) -> bool:
+        """Returns whether the job's workers hold no whole tensors, but make their inputs and hand
+        over their results chunk by chunk (hosts/pieces.py)."""
+        return False
+
+    def tensor_bytes(self, scenario: Scenario, job: Job) -> int:
+        """Returns how much memory a worker needs for a tensor, or for the part of one that it holds
+        at a time."""
+        return job.elements * VALUE_BYTES
 
     def memory_bytes(self, resolved: ResolvedScenario) -> int:
         """Returns how much memory switches and servers need, in addition to the agents' tensors."""
