@@ -58,9 +58,8 @@ class Pieces:
 class TakesPieces(Protocol):
     """The interface of an endpoint (endpoint.Endpoint) that can reduce in pieces."""
 
-    def piece_elements(self, dtype: np.dtype) -> int | None:
-        """Returns the number of values in a chunk of this type. Returns None if the endpoint needs
-        whole arrays."""
+    def piece_elements(self, dtype: np.dtype) -> int:
+        """Returns the number of values in a chunk of this type."""
 
     def begin_in_pieces(self, now_ns: int, pieces: Pieces) -> None:
         """Starts a round like `begin`. `pieces` belongs to the endpoint until the round is

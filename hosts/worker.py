@@ -22,7 +22,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from agglab.hosts import fixed_point, library, presence, wire
+from agglab.hosts import fixed_point, library, memory, presence, wire
 from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
 from agglab.hosts.errors import AllReduceError
 from agglab.hosts.fixed_point import BY_CHUNK, FixedPoint
@@ -112,7 +112,7 @@ class Worker:
         self.peers = (aggregator,)
         self._native = library.load()
         _check_layout(self._native)
-        self.slots: NDArray[np.void] = np.zeros(job.window, SLOT)
+        self.slots: NDArray[np.void] = memory.zeros(job.window, SLOT)
         self.slots["tag"] = (job.first_tag - 1) % 2**32
         version, header_bytes = wire.VERSION, wire.HEADER_BYTES
         if job.deadline_ns is not None:
@@ -120,10 +120,10 @@ class Worker:
             header_bytes += wire.PRESENCE_BYTES
         longest_bytes = wire.longest_datagram_bytes(job.lanes) + header_bytes - wire.HEADER_BYTES
         stride = -(-longest_bytes // 64) * 64
-        self.frames: NDArray[np.uint8] = np.zeros((job.window, stride), np.uint8)
+        self.frames: NDArray[np.uint8] = memory.zeros((job.window, stride), np.uint8)
         """The datagram that each slot has in flight, one in each row. Its length is
         `slots["length"]`."""
-        self._queue: NDArray[np.uint32] = np.zeros(job.window, np.uint32)
+        self._queue: NDArray[np.uint32] = memory.zeros(job.window, np.uint32)
         self._state = _State(
             job=job.job,
             lanes=job.lanes,
@@ -167,15 +167,13 @@ class Worker:
         self._pieces, self._state.pieces = None, None
         self._begin(now_ns, values.dtype)
 
-    def piece_elements(self, dtype: np.dtype) -> int | None:
-        """Returns the number of values in a chunk (pieces.TakesPieces). If sums may lack workers,
-        returns None: what a worker receives is then judged together with who is in the sums."""
-        return self.job.values_per_chunk(dtype) if self.job.deadline_ns is None else None
+    def piece_elements(self, dtype: np.dtype) -> int:
+        """Returns the number of values in a chunk (pieces.TakesPieces)."""
+        return self.job.values_per_chunk(dtype)
 
     def begin_in_pieces(self, now_ns: int, pieces: Pieces) -> None:
         """Starts a round without whole arrays (pieces.TakesPieces)."""
         assert self.done, "a round is under way"
-        assert self.job.deadline_ns is None
         self._state.chunks = self.rounds.begin_in_pieces(pieces.inputs)
         self._pieces, self._state.pieces = pieces, pieces.address
         self._begin(now_ns, pieces.inputs.dtype)

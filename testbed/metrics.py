@@ -24,7 +24,7 @@ from agglab.testbed.series.latency import percentiles
 from agglab.testbed.series.rows import sent_rates
 from agglab.testbed.series.tracks import Record
 from agglab.testbed.statistics import NetworkStatistics, SwitchStatistics
-from agglab.testbed.systems.base import System
+from agglab.testbed.systems.base import System, tensor_bytes
 from agglab.testbed.verify import combine
 from agglab.testbed.worker_id import Event
 from agglab.testbed.workloads import reductions
@@ -336,7 +336,7 @@ def memory_needed_bytes(resolved: ResolvedScenario) -> int:
     """Returns about how many bytes the system and the agents' arrays (input, output, sums, the next
     input) need."""
     system, scenario = resolved.system, resolved.scenario
-    tensors = sum(len(job.hosts) * system.tensor_bytes(scenario, job) for job in resolved.jobs)
+    tensors = sum(len(job.hosts) * tensor_bytes(system, scenario, job) for job in resolved.jobs)
     return AGENT_COPIES * tensors + system.memory_bytes(resolved)
 
 

@@ -8,6 +8,7 @@ received. Workers that received the same have one Received in common, and verify
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -55,19 +56,19 @@ class Gathered:
         if not self.address:
             raise MemoryError
         self.room = Room(chunk_elements, dtype, with_sums)
-        self._received: dict[bytes, Received] = {}
+        self._received: dict[tuple[bytes, ...], Received] = {}
 
     def __del__(self) -> None:
         if getattr(self, "address", 0):
             self._library.gathered_free(self.address)
 
-    def received(self, share: Share) -> Received:
+    def received(self, share: Share, more: Mapping[str, NDArray]) -> Received:
         """Returns what a worker received. The result is the same object for all workers that
         received the same. Chunks that did not come, or came with different values, are left out, so
-        that the arrays are too short."""
-        key = share.key()
+        that the arrays are too short. more: what the worker received besides, as in Received."""
+        key = share.key(), *(array.tobytes() for array in more.values())
         if key not in self._received:
-            self._received[key] = Received(*share.copy())
+            self._received[key] = Received(*share.copy(), more=more)
         return self._received[key]
 
 
@@ -85,9 +86,9 @@ class Share:
         take = native.address_of(self._library.share_take)
         return Pieces(inputs, take, self.address, self._gathered.room)
 
-    def received(self) -> Received:
+    def received(self, more: Mapping[str, NDArray]) -> Received:
         """Returns what the worker has received so far (Gathered.received)."""
-        return self._gathered.received(self)
+        return self._gathered.received(self, more)
 
     def key(self) -> bytes:
         """Returns bytes that are equal for workers that received the same."""
@@ -119,16 +120,16 @@ class Gatherings:
         results. Returns None, and does nothing, if the workload or the endpoint needs whole
         arrays."""
         work = config.work
-        if not (isinstance(work, Dense) and isinstance(endpoint, TakesPieces)):
+        names = {each.name: each for each in DTYPES}
+        if not (
+            isinstance(work, Dense) and work.dtype in names and isinstance(endpoint, TakesPieces)
+        ):
             return None
-        dtype = np.dtype(work.dtype) if work.dtype in map(str, DTYPES) else None
-        chunk_elements = dtype and endpoint.piece_elements(dtype)
-        if dtype is None or chunk_elements is None:
-            return None
+        dtype = names[work.dtype]
         key = config.job, number
         gathered = self._known.get(key)
         if gathered is None:
-            gathered = Gathered(work.elements, dtype, chunk_elements, with_sums)
+            gathered = Gathered(work.elements, dtype, endpoint.piece_elements(dtype), with_sums)
             self._known[key] = gathered
         share = Share(gathered)
         inputs = TensorParts(config.seed, config.job, config.rank, number, work.elements, dtype)

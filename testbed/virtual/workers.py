@@ -411,6 +411,7 @@ class AgentNode:
 
     def received(self) -> Received:
         """Returns what the worker has received in the round that it has just completed."""
+        presence = self._core.presence
         if self._share is not None:
-            return self._share.received()
-        return replace(self._received, more=self._core.presence)
+            return self._share.received(presence)
+        return replace(self._received, more=presence)

@@ -23,7 +23,7 @@ from agglab.hosts.workloads import (
 )
 from agglab.hosts.workloads.layers import BucketOf
 from agglab.testbed.received import Received
-from agglab.testbed.systems.base import ActiveJob, ResolvedScenario
+from agglab.testbed.systems.base import ActiveJob, ResolvedScenario, in_pieces
 from agglab.testbed.verify import Inputs, Verdict, verify_sums
 from agglab.testbed.workloads.base import Workload, library_facts
 
@@ -72,7 +72,7 @@ class Parts(Sequence[npt.NDArray[Any]]):
 def inputs_of(resolved: ResolvedScenario, job: ActiveJob, number: int) -> Inputs:
     """Returns the inputs of a job's members in a round (verify.Inputs)."""
     declared, seed = job.job, resolved.seed
-    if resolved.system.in_pieces(resolved.scenario, declared):
+    if in_pieces(resolved.system, resolved.scenario, declared):
         keys = [InputKey(seed, declared.number, rank, number) for rank in job.members]
         made = [TensorParts(*key, declared.elements, declared.dtype) for key in keys]
         return lambda start, count: Parts(made, start, count)

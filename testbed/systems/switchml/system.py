@@ -7,11 +7,7 @@ from dataclasses import replace
 from functools import partial as bound
 
 from agglab.hosts import wire
-from agglab.hosts.bfloat16 import dtype_of
 from agglab.hosts.fixed_point import COUNTERS as FIXED_POINT_COUNTERS
-from agglab.hosts.tensor_parts import DTYPES as TENSOR_PARTS
-from agglab.hosts.wire import VALUE_BYTES
-from agglab.hosts.workloads import Dense
 from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Finding, Job
 from agglab.testbed.scenario.trust import Trust
@@ -58,7 +54,9 @@ class SwitchML(Summing):
         "each direction, however many workers there are."
     )
     abilities = Abilities(
-        keys=frozenset(SHARED_KEYS), dtypes=("float32", "int32", *halves.PARAMETERS)
+        keys=frozenset(SHARED_KEYS),
+        dtypes=("float32", "int32", *halves.PARAMETERS),
+        pieces=("float32", "int32"),
     )
     endpoints = "agglab.hosts.systems.switchml"
     options = fixed_point.SwitchmlKeys
@@ -101,16 +99,6 @@ class SwitchML(Summing):
         """Returns a number of values that is a whole number of chunks for each type."""
         scenario, lanes = resolved.scenario, resolved.lanes
         return self._values_per_chunk(scenario, lanes, fixed_point.DTYPE)
-
-    def in_pieces(self, scenario: Scenario, job: Job) -> bool:
-        plain = isinstance(job.work, Dense) and dtype_of(job.dtype) in TENSOR_PARTS
-        return scenario.backend == "virtual" and plain and not partial.used(scenario)
-
-    def tensor_bytes(self, scenario: Scenario, job: Job) -> int:
-        whole = super().tensor_bytes(scenario, job)
-        if not self.in_pieces(scenario, job):
-            return whole
-        return min(whole, scenario.switch.slots * self.lanes(scenario) * VALUE_BYTES)
 
     def memory_bytes(self, resolved: ResolvedScenario) -> int:
         sums = super().memory_bytes(resolved)
