@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from agglab.testbed import systems
 from agglab.testbed.run import run
 from agglab.testbed.scenario import load
 from agglab.testbed.virtual import native
@@ -251,21 +252,21 @@ def test_workers_that_differ_in_more_than_values_have_objects_of_their_own() -> 
     assert [int(each.more["presence"][0]) for each in found] == [3, 3, 2]
 
 
-SETTINGS = [
-    "",
+OF_FLOATS = [
     "switchml: {wire_bits: 8}\n",
     "switchml: {scale_log2: 20, rounding: stochastic}\n",
-    "switchml: {deadline: 500us}\n",
+]
+OF_ALL = ["", "switchml: {deadline: 500us}\n"]
+CASES = [
+    *(("float32", own) for own in (*OF_ALL, *OF_FLOATS)),
+    *(("int32", own) for own in OF_ALL),
 ]
 
 
-@pytest.mark.parametrize("own", SETTINGS)
-@pytest.mark.parametrize("dtype", ["int32", "float32"])
+@pytest.mark.parametrize(("dtype", "own"), CASES)
 def test_rounds_with_and_without_whole_arrays_are_alike(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, dtype: str, own: str
 ) -> None:
-    if dtype == "int32" and "deadline" not in own and own:
-        pytest.skip("a setting of floats alone")
     text = TEXT.replace("DTYPE", dtype) + own
     code, in_pieces, _ = ran(tmp_path / "pieces", text)
     assert code == 0 and in_pieces["exact"]
@@ -282,3 +283,31 @@ def test_rounds_with_and_without_whole_arrays_are_alike(
     assert ran(tmp_path / "whole", text)[0] == 0
     assert sorted(begun) == [0, 0, 0, 1, 1, 1]
     assert events[0].read_bytes() == events[1].read_bytes()
+
+
+@pytest.mark.parametrize("system", systems.built_in())
+def test_systems_say_which_types_they_reduce_in_pieces(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, system: str
+) -> None:
+    """What the testbed expects of workers, in checks of memory, is what they do."""
+    able, begin = systems.find(system).abilities, Gatherings.begin
+    if "virtual" not in able.clocks or "allreduce" not in able.workloads:
+        assert not able.pieces
+        return
+    begun: list[bool] = []
+
+    def watched(self: Gatherings, *arguments: Any) -> Share | None:
+        share = begin(self, *arguments)
+        begun.append(share is not None)
+        return share
+
+    monkeypatch.setattr(Gatherings, "begin", watched)
+    lanes = "switch: {lanes: 16}\n" if "switch.lanes" in able.keys else ""
+    for dtype in ("float32", "int32"):
+        begun.clear()
+        workload = f"workload: {{elements: 100, dtype: {dtype}, rounds: 1}}\n"
+        code, metrics, _ = ran(
+            tmp_path, f"name: tiny\nbackend: virtual\nsystem: {system}\n{lanes}{workload}"
+        )
+        assert code == 0, metrics["reason"]
+        assert set(begun) == {dtype in able.pieces}
