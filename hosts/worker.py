@@ -22,7 +22,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from agglab.hosts import fixed_point, library, memory, presence, wire
+from agglab.hosts import fixed_point, library, presence, wire
 from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
 from agglab.hosts.errors import AllReduceError
 from agglab.hosts.fixed_point import BY_CHUNK, FixedPoint
@@ -112,7 +112,7 @@ class Worker:
         self.peers = (aggregator,)
         self._native = library.load()
         _check_layout(self._native)
-        self.slots: NDArray[np.void] = memory.zeros(job.window, SLOT)
+        self.slots: NDArray[np.void] = np.zeros(job.window, SLOT)
         self.slots["tag"] = (job.first_tag - 1) % 2**32
         version, header_bytes = wire.VERSION, wire.HEADER_BYTES
         if job.deadline_ns is not None:
@@ -120,10 +120,10 @@ class Worker:
             header_bytes += wire.PRESENCE_BYTES
         longest_bytes = wire.longest_datagram_bytes(job.lanes) + header_bytes - wire.HEADER_BYTES
         stride = -(-longest_bytes // 64) * 64
-        self.frames: NDArray[np.uint8] = memory.zeros((job.window, stride), np.uint8)
+        self.frames: NDArray[np.uint8] = np.zeros((job.window, stride), np.uint8)
         """The datagram that each slot has in flight, one in each row. Its length is
         `slots["length"]`."""
-        self._queue: NDArray[np.uint32] = memory.zeros(job.window, np.uint32)
+        self._queue: NDArray[np.uint32] = np.zeros(job.window, np.uint32)
         self._state = _State(
             job=job.job,
             lanes=job.lanes,

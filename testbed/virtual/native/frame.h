@@ -2,13 +2,13 @@
 #ifndef AGGLAB_FRAME_H
 #define AGGLAB_FRAME_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #define FRAME_CLASSES 36 /* 64 bytes to 64 KiB */
 
 struct frame {
 	struct frame *next_free;
+	struct frame *next; /* next frame in the list of all that the pool has made */
 	void *holder;       /* whoever keeps it for later: a direction or a switch */
 	uint64_t number;    /* a number for the holder's use */
 	uint32_t bytes;
@@ -16,12 +16,8 @@ struct frame {
 	uint8_t data[];
 };
 
-struct slab;
-
 struct pool {
-	struct slab *slabs; /* all memory */
-	uint8_t *unused;    /* the rest of the newest slab */
-	size_t unused_bytes;
+	struct frame *all;
 	struct frame *free[FRAME_CLASSES];
 };
 
