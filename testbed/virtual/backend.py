@@ -21,6 +21,7 @@ from agglab.testbed.usage import Usage
 from agglab.testbed.virtual.causes import Causes, Disturbance, Pair
 from agglab.testbed.virtual.clock import HIT, Clock, NeverEnds
 from agglab.testbed.virtual.frames import Address, packed
+from agglab.testbed.virtual.gathered import Gatherings
 from agglab.testbed.virtual.hosts import HostNode
 from agglab.testbed.virtual.links import LinkDirection
 from agglab.testbed.virtual.switches import CompiledProgram, SwitchNode
@@ -66,6 +67,7 @@ class VirtualBackend:
         self._workers: dict[WorkerId, AgentNode] = {}
         self._dead: set[WorkerId] = set()
         self._inboxes = Inboxes()
+        self._gatherings = Gatherings()
         self._received: dict[tuple[int, int, int], Received] = {}
         self._events: list[Event] = []
         self._started: list[tuple[WorkerId, AgentNode]] = []
@@ -187,7 +189,8 @@ class VirtualBackend:
         report = self._events.append
         explained = self._causes.explained(worker.job, worker.host)
         told = (send, report, keep, again, opened)
-        node = AgentNode(self.clock, configuration, *told, explained, self._inboxes)
+        shared = (self._inboxes, self._gatherings)
+        node = AgentNode(self.clock, configuration, *told, explained, *shared)
         self._workers[worker] = node
         self._started.append((worker, node))
 

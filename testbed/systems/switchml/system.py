@@ -54,7 +54,9 @@ class SwitchML(Summing):
         "each direction, however many workers there are."
     )
     abilities = Abilities(
-        keys=frozenset(SHARED_KEYS), dtypes=("float32", "int32", *halves.PARAMETERS)
+        keys=frozenset(SHARED_KEYS),
+        dtypes=("float32", "int32", *halves.PARAMETERS),
+        pieces=("float32", "int32"),
     )
     endpoints = "agglab.hosts.systems.switchml"
     options = fixed_point.SwitchmlKeys
