@@ -83,6 +83,7 @@ class Experiment:
                 built(jsons),
                 sample_ns=resolved.sample_ns,
                 slot_meter=self.system.slot_meter(resolved) if resolved.sample_ns else None,
+                parts=int(os.environ.get("AGGLAB_PARTS", "1")),
             )
         from agglab.testbed.mininet_backend import MininetBackend
         from agglab.testbed.network.targets import choose

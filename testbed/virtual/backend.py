@@ -23,6 +23,7 @@ from agglab.testbed.virtual.clock import HIT, Clock, NeverEnds
 from agglab.testbed.virtual.frames import Address, packed
 from agglab.testbed.virtual.hosts import HostNode
 from agglab.testbed.virtual.links import LinkDirection
+from agglab.testbed.virtual.parts import cut
 from agglab.testbed.virtual.switches import CompiledProgram, SwitchNode
 from agglab.testbed.virtual.workers import AgentNode, Inboxes
 from agglab.testbed.worker_id import Event, WorkerId
@@ -30,6 +31,12 @@ from agglab.topologies import Host, Link, Topology
 from agglab.topologies.graph import Impairment
 
 AGGREGATOR = Address(wire.AGGREGATOR_MAC, wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_PORT)
+
+
+def _clocks(clock: Clock, topology: Topology, parts: int) -> dict[str, int]:
+    """Returns the address of the clock of every node."""
+    clocks = [clock.part() for _ in range(parts)] if parts > 1 else [clock.address]
+    return {node: clocks[part] for node, part in cut(topology, len(clocks)).items()}
 
 
 class VirtualBackend:
@@ -45,9 +52,12 @@ class VirtualBackend:
         limit_ns: int | None = None,
         sample_ns: int = 0,
         slot_meter: SlotMeter | None = None,
+        parts: int = 1,
     ) -> None:
         """sample_ns: how often workers, links and switches are sampled for `record`; 0 for never.
-        slot_meter: counts the slots that each switch uses at a sample."""
+        slot_meter: counts the slots that each switch uses at a sample. parts: into how many parts
+        the network is cut, which run at the same time where they can. The results are the same
+        for any number, unless Unforeseen is raised."""
         self.topology, self.seed = topology, seed
         self.clock = Clock()
         self._limit_ns = limit_ns
@@ -55,9 +65,15 @@ class VirtualBackend:
         self.clock.answer(HIT, 0, lambda _, frame: self._causes.hit(frame))
         self._disturbing: dict[object, Disturbance] = {}
         self._by_ip = {host.ip: host for host in topology.hosts}
-        self._hosts = {host.name: HostNode(self.clock, host) for host in topology.hosts}
+        self._parts = _clocks(self.clock, topology, parts)
+        self._hosts = {
+            host.name: HostNode(self.clock, host, self._parts[host.name])
+            for host in topology.hosts
+        }
         self._switches = {
-            switch: SwitchNode(self.clock, switch, program, seed, switch_delay_ns)
+            switch: SwitchNode(
+                self.clock, switch, program, seed, switch_delay_ns, self._parts[switch]
+            )
             for switch, program in programs.items()
         }
         self._directions: dict[str, LinkDirection] = {}
@@ -65,7 +81,7 @@ class VirtualBackend:
             self._lay(link)
         self._workers: dict[WorkerId, AgentNode] = {}
         self._dead: set[WorkerId] = set()
-        self._inboxes = Inboxes()
+        self._inboxes: dict[int, Inboxes] = {}
         self._received: dict[tuple[int, int, int], Received] = {}
         self._events: list[Event] = []
         self._started: list[tuple[WorkerId, AgentNode]] = []
@@ -75,7 +91,8 @@ class VirtualBackend:
     def _lay(self, link: Link) -> None:
         ways = {}
         for name, sender, receiver, direction in link.directions():
-            made = LinkDirection(self.clock, self.seed, link.name, name, direction)
+            part = self._parts[sender.node]
+            made = LinkDirection(self.clock, self.seed, link.name, name, direction, part=part)
             self._directions[name] = made
             ways[sender, receiver] = made
         for (sender, receiver), out in ways.items():
@@ -187,7 +204,9 @@ class VirtualBackend:
         report = self._events.append
         explained = self._causes.explained(worker.job, worker.host)
         told = (send, report, keep, again, opened)
-        node = AgentNode(self.clock, configuration, *told, explained, self._inboxes)
+        part = self._parts[worker.host]
+        inboxes = self._inboxes.setdefault(part, Inboxes())
+        node = AgentNode(self.clock, configuration, *told, explained, inboxes, part)
         self._workers[worker] = node
         self._started.append((worker, node))
 
