@@ -27,6 +27,7 @@ SIGNATURES: dict[str, tuple[type | None, list[type]]] = {
     "clock_free": (None, [P]),
     "clock_ask_at": (None, [P, I64, I64]),
     "clock_run": (INT, [P, I64, U64, U64]),
+    "clock_wake_always": (None, [P]),
     "clock_is_idle": (INT, [P]),
     "clock_layout": (U32, []),
     "link_new": (P, [P, P, U64]),

@@ -34,6 +34,7 @@ struct clock *clock_new(ask_function ask)
 		return NULL;
 	all->ask = ask;
 	all->lookahead_ns = NEVER_NS;
+	all->few_steps = FEW_STEPS;
 	first = clock_part(&start);
 	if (!first) {
 		free(all->clocks);
@@ -152,6 +153,11 @@ static struct clock *earliest_clock(const struct clocks *all)
 int clock_is_idle(const struct clock *first)
 {
 	return !earliest_clock(first->all);
+}
+
+void clock_wake_always(struct clock *first)
+{
+	first->all->few_steps = 0;
 }
 
 static void set_all(struct clocks *all, int64_t now_ns)

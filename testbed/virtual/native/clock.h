@@ -71,6 +71,7 @@ struct clocks {
 	uint32_t count;
 	uint32_t watched;     /* Python is told of frames that arrive or are processed */
 	int64_t lookahead_ns; /* the least time after which an event has an effect on another part of the network */
+	uint64_t few_steps;   /* after a window with fewer steps, threads are not woken for the next one */
 	struct windows *windows;
 };
 
@@ -102,6 +103,9 @@ void clock_look_ahead(struct clock *clock, int64_t least_ns);
 /* Runs until until_ns, for about `most` actions, or until `stop` is set or more than at_once_max actions are due at one
  * time. */
 int clock_run(struct clock *first, int64_t until_ns, uint64_t most, uint64_t at_once_max);
+
+/* Wakes threads for every window from now on, however few steps it has: for tests. */
+void clock_wake_always(struct clock *first);
 
 /* Returns whether no event is waiting. */
 int clock_is_idle(const struct clock *first);

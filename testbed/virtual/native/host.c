@@ -3,6 +3,8 @@
 
 #include "host.h"
 
+#define WINDOW_DATAGRAMS 3 /* datagrams that come to an agent in a window; if more end its round, it is UNFORESEEN */
+
 struct host *host_new(struct clock *clock, uint64_t object)
 {
 	struct host *host = calloc(1, sizeof(*host));
@@ -73,16 +75,12 @@ void host_send_datagram(struct host *host, const struct framing *framing, const 
 	send_frame(host, frame);
 }
 
-/* Returns how many datagrams can come over the host's link in a window. */
-static uint32_t datagrams_in_window(const struct agent *agent)
+/* Makes windows so short that hardly more than two datagrams can come over the host's link in one. */
+static void shorten_windows(const struct agent *agent)
 {
-	const struct link_settings *link = &agent->host->out->settings;
-	uint64_t bits = 8 * (agent->endpoint.inbox_bytes + LOWER_HEADER_BYTES);
-	uint64_t lookahead_ns = (uint64_t)agent->clock->all->lookahead_ns;
+	const struct link *link = agent->host->out;
 
-	if (!link->rate_bps || lookahead_ns > NS_PER_S)
-		return UINT32_MAX;
-	return (uint32_t)(lookahead_ns * link->rate_bps / (bits * NS_PER_S)) + 2;
+	clock_look_ahead(agent->clock, link_sending_ns(link, agent->endpoint.inbox_bytes + LOWER_HEADER_BYTES));
 }
 
 static void set_unfit(struct agent *agent, uint32_t unfit)
@@ -91,10 +89,10 @@ static void set_unfit(struct agent *agent, uint32_t unfit)
 	agent->state.unfit = unfit;
 }
 
-/* Returns whether a driven agent may be near the end of its round. */
+/* Returns whether the round of a driven agent may end in the next window. */
 static int is_near_end(const struct agent *agent)
 {
-	return agent->endpoint.recovery->in_flight <= agent->window_datagrams;
+	return agent->endpoint.recovery->in_flight <= WINDOW_DATAGRAMS;
 }
 
 void agent_weigh(struct agent *agent)
@@ -102,7 +100,7 @@ void agent_weigh(struct agent *agent)
 	const struct agent_state *state = &agent->state;
 
 	if (state->driven)
-		agent->window_datagrams = datagrams_in_window(agent);
+		shorten_windows(agent);
 	set_unfit(agent, state->alive && !state->resting && (!state->driven || is_near_end(agent)));
 }
 

@@ -20,7 +20,7 @@ struct agent_state {
 	uint32_t alive;   /* its program runs, and its sockets take datagrams */
 	uint32_t driven;  /* it is in a round that C drives without Python until the round ends */
 	uint32_t resting; /* it reads no datagrams until it is commanded to: Python only keeps them */
-	uint32_t unfit;   /* Python may have to act at its next event, or in the window that comes next */
+	uint32_t unfit;   /* Python may have to act on one of its next events */
 };
 
 /* What Python is told of a packet that is sent again. */
@@ -40,7 +40,6 @@ struct agent {
 	struct host *host;
 	const struct framing *framing; /* headers for the endpoint's only peer */
 	struct explained *explained;
-	uint32_t window_datagrams; /* how many datagrams it can get in a window */
 };
 
 struct socket {

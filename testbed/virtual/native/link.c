@@ -28,8 +28,7 @@ void link_free(struct link *link)
 	free(link);
 }
 
-/* Returns how long a frame takes to be sent, rounded up to a nanosecond. */
-static int64_t sending_ns(const struct link *link, uint64_t bytes)
+int64_t link_sending_ns(const struct link *link, uint64_t bytes)
 {
 	uint64_t nanobits = bytes * BITS * NS_PER_S;
 
@@ -45,7 +44,7 @@ static int is_between_parts(const struct link *link)
 static void look_ahead(const struct link *link)
 {
 	if (is_between_parts(link))
-		clock_look_ahead(link->clock, sending_ns(link, LOWER_HEADER_BYTES) + (int64_t)link->settings.delay_ns);
+		clock_look_ahead(link->clock, link_sending_ns(link, LOWER_HEADER_BYTES) + (int64_t)link->settings.delay_ns);
 }
 
 void link_to(struct link *link, struct clock *end, deliver_function deliver, void *node, uint16_t port)
@@ -113,7 +112,7 @@ static uint64_t in_flight_at_most(const struct link *link)
 static void schedule(struct link *link, struct flight *flight)
 {
 	flight->begin_ns = link->clock->now_ns > link->free_ns ? link->clock->now_ns : link->free_ns;
-	link->free_ns = flight->begin_ns + sending_ns(link, flight->bytes);
+	link->free_ns = flight->begin_ns + link_sending_ns(link, flight->bytes);
 	flight->arrive_ns = link->free_ns + (int64_t)link->settings.delay_ns;
 }
 

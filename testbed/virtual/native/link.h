@@ -93,6 +93,9 @@ void link_free(struct link *link);
 /* From then on, frames go to a port of a node in C. end: the node's clock. */
 void link_to(struct link *link, struct clock *end, deliver_function deliver, void *node, uint16_t port);
 
+/* Returns how long a frame takes to be sent, rounded up to a nanosecond. */
+int64_t link_sending_ns(const struct link *link, uint64_t bytes);
+
 void link_tap(struct link *link);
 
 /* Puts a frame at the end of the queue, and owns it from then on. A full queue drops it. */

@@ -5,7 +5,6 @@
 #include "windows.h"
 
 #define PROVISIONAL (UINT64_C(1) << 63) /* the first provisional sequence number */
-#define FEW_STEPS 100                   /* after such a window, the next one is not worth waking threads */
 #define CACHE_LINE 128                  /* two lines, which processors fetch together */
 #define ROOM_OF_JOURNAL ((sizeof(struct journal) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE)
 
@@ -197,7 +196,7 @@ static int run_window(struct windows *w, struct clock *first, int64_t end_ns, ui
 
 	for (uint32_t i = 0; i < w->parts; i++)
 		begin_journal(w->journals[i], end_ns, at_once_max);
-	if (w->crew && w->last_steps >= FEW_STEPS)
+	if (w->crew && w->last_steps >= w->all->few_steps)
 		crew_work(w->crew);
 	else
 		for (uint32_t i = 0; i < w->parts; i++)
@@ -253,7 +252,6 @@ static struct windows *windows_of(struct clocks *all)
 		return NULL;
 	w->all = all;
 	w->parts = all->count - 1;
-	w->last_steps = FEW_STEPS;
 	w->journals = calloc(w->parts, sizeof(*w->journals));
 	for (uint32_t i = 0; w->journals && i < w->parts; i++) {
 		w->journals[i] = aligned_alloc(CACHE_LINE, ROOM_OF_JOURNAL);

@@ -11,6 +11,7 @@
 #include "clock.h"
 
 #define GOES_ON (-1)
+#define FEW_STEPS 100 /* threads gain less on them than waking the threads costs */
 
 /* An event that was carried out. made: how many events the part had scheduled in the window after it. */
 struct step {
