@@ -57,7 +57,7 @@ class VirtualBackend:
         """sample_ns: how often workers, links and switches are sampled for `record`; 0 for never.
         slot_meter: counts the slots that each switch uses at a sample. parts: into how many parts
         the network is cut, which run at the same time where they can. The results are the same
-        for any number, unless Unforeseen is raised."""
+        for any number, unless `wait` raises MustRepeat."""
         self.topology, self.seed = topology, seed
         self.clock = Clock()
         self._limit_ns = limit_ns
@@ -117,6 +117,7 @@ class VirtualBackend:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self.clock.rest()
         for switch in self._switches.values():
             switch.close()
 

@@ -8,6 +8,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+from agglab.testbed.backend import MustRepeat
 from agglab.testbed.virtual import native
 
 Action = Callable[[Any], None]
@@ -28,12 +29,6 @@ IS_OVER, WAS_STOPPED, HAS_MORE, STANDS_STILL, UNFORESEEN = range(5)
 class NeverEnds(RuntimeError):
     """Raised if virtual time has passed the limit that was set for it, or does not advance any
     more."""
-
-
-class Unforeseen(RuntimeError):
-    """Raised if Python would have had to act in the middle of a window (native/windows.h). What the
-    network has done since then is not what a single clock does, so the run must be repeated with a
-    single clock."""
 
 
 class _State(ctypes.Structure):
@@ -118,10 +113,14 @@ class Clock:
             reason = self.library.clock_run(self.address, until_ns, ACTIONS_A_CALL, AT_ONCE_MAX)
             self._raise_errors()
         if reason == UNFORESEEN:
-            raise Unforeseen
+            raise MustRepeat("Python must act in the middle of a window (native/windows.h)")
         if reason == STANDS_STILL:
             raise NeverEnds(f"virtual time stands still at {self.now_ns / 1e9:g} s")
         return reason == WAS_STOPPED
+
+    def rest(self) -> None:
+        """Ends the threads of the clock, until they are needed again."""
+        self.library.clock_rest(self.address)
 
     def _raise_errors(self) -> None:
         error, self._error = self._error, None

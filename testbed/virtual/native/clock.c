@@ -34,7 +34,6 @@ struct clock *clock_new(ask_function ask)
 		return NULL;
 	all->ask = ask;
 	all->lookahead_ns = NEVER_NS;
-	all->few_steps = FEW_STEPS;
 	first = clock_part(&start);
 	if (!first) {
 		free(all->clocks);
@@ -155,9 +154,9 @@ int clock_is_idle(const struct clock *first)
 	return !earliest_clock(first->all);
 }
 
-void clock_wake_always(struct clock *first)
+void clock_always_in_windows(struct clock *first)
 {
-	first->all->few_steps = 0;
+	first->all->pace.is_fixed = 1;
 }
 
 static void set_all(struct clocks *all, int64_t now_ns)
@@ -228,7 +227,7 @@ static int run(struct clock *first, int64_t until_ns, uint64_t most, uint64_t at
 
 		if (first->happened >= last)
 			return HAS_MORE;
-		if (windows_are_possible(first, clock->events[0].time_ns))
+		if (windows_are_due(first, clock->events[0].time_ns))
 			reason = windows_run(first, clock->events[0].time_ns, until_ns, last, at_once_max);
 		else
 			reason = step(first, clock, at_once_max) ? GOES_ON : STANDS_STILL;
@@ -240,6 +239,12 @@ static int run(struct clock *first, int64_t until_ns, uint64_t most, uint64_t at
 	if (until_ns > first->now_ns)
 		first->now_ns = until_ns;
 	return IS_OVER;
+}
+
+void clock_rest(struct clock *first)
+{
+	windows_free(first->all->windows);
+	first->all->windows = NULL;
 }
 
 int clock_run(struct clock *first, int64_t until_ns, uint64_t most, uint64_t at_once_max)

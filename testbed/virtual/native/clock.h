@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "frame.h"
+#include "pace.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 #define NEVER_NS INT64_MAX
@@ -70,8 +71,9 @@ struct clocks {
 	struct clock **clocks;
 	uint32_t count;
 	uint32_t watched;     /* Python is told of frames that arrive or are processed */
+	uint32_t corrupting;  /* directions that change frames, which then are Python's to take */
 	int64_t lookahead_ns; /* the least time after which an event has an effect on another part of the network */
-	uint64_t few_steps;   /* after a window with fewer steps, threads are not woken for the next one */
+	struct pace pace;
 	struct windows *windows;
 };
 
@@ -104,8 +106,11 @@ void clock_look_ahead(struct clock *clock, int64_t least_ns);
  * time. */
 int clock_run(struct clock *first, int64_t until_ns, uint64_t most, uint64_t at_once_max);
 
-/* Wakes threads for every window from now on, however few steps it has: for tests. */
-void clock_wake_always(struct clock *first);
+/* Runs windows in threads wherever they are possible, also if that takes longer: for tests. */
+void clock_always_in_windows(struct clock *first);
+
+/* Ends the threads, until a window needs them again. */
+void clock_rest(struct clock *first);
 
 /* Returns whether no event is waiting. */
 int clock_is_idle(const struct clock *first);

@@ -4,7 +4,7 @@
 
 #include "crew.h"
 
-#define SPINS 4000 /* some 10 us: waking a thread takes longer */
+#define SPINS 500 /* some 20 us: waking a thread takes longer */
 
 /* A number that one thread raises and others wait for. */
 struct signal {

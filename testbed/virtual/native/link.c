@@ -64,6 +64,12 @@ void link_tap(struct link *link)
 
 void link_impair(struct link *link, struct decider **deciders, uint32_t count)
 {
+	uint32_t corrupts = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		corrupts |= deciders[i]->kind == CORRUPT;
+	link->clock->all->corrupting += corrupts - link->corrupts;
+	link->corrupts = corrupts;
 	link->deciders = deciders;
 	link->decider_count = count;
 }

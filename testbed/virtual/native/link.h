@@ -67,6 +67,7 @@ struct link {
 
 	struct decider **deciders;
 	uint32_t decider_count;
+	uint32_t corrupts; /* whether an impairment changes frames */
 	uint64_t *numbers;
 	uint64_t numbers_room;
 

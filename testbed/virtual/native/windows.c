@@ -13,7 +13,6 @@ struct windows {
 	uint32_t parts; /* clocks but the first, each with its journal */
 	struct journal **journals;
 	struct crew *crew;
-	uint64_t last_steps; /* steps of the last window */
 };
 
 static struct clock *part_at(const struct windows *w, uint32_t i)
@@ -184,9 +183,8 @@ static int order_steps(struct windows *w, struct clock *first, uint64_t at_once_
 		if (first->at_once > at_once_max)
 			return STANDS_STILL;
 	}
-	w->last_steps = first->happened - before;
 	first->windows++;
-	first->in_windows += w->last_steps;
+	first->in_windows += first->happened - before;
 	return GOES_ON;
 }
 
@@ -196,7 +194,7 @@ static int run_window(struct windows *w, struct clock *first, int64_t end_ns, ui
 
 	for (uint32_t i = 0; i < w->parts; i++)
 		begin_journal(w->journals[i], end_ns, at_once_max);
-	if (w->crew && w->last_steps >= w->all->few_steps)
+	if (w->crew)
 		crew_work(w->crew);
 	else
 		for (uint32_t i = 0; i < w->parts; i++)
@@ -265,16 +263,27 @@ static struct windows *windows_of(struct clocks *all)
 	return w;
 }
 
-int windows_are_possible(const struct clock *first, int64_t begin_ns)
+/* Returns whether Python cannot have to act before a time after begin_ns. */
+static int are_possible(const struct clock *first, int64_t begin_ns)
 {
 	const struct clocks *all = first->all;
 
-	if (all->count == 1 || all->watched || all->lookahead_ns < 1)
+	if (all->watched || all->corrupting || all->lookahead_ns < 1)
 		return 0;
 	for (uint32_t i = 1; i < all->count; i++)
 		if (all->clocks[i]->unfit)
 			return 0;
 	return !first->waiting || first->events[0].time_ns > begin_ns;
+}
+
+int windows_are_due(struct clock *first, int64_t begin_ns)
+{
+	if (first->all->count == 1)
+		return 0;
+	if (are_possible(first, begin_ns))
+		return pace_in_windows(&first->all->pace, first->happened);
+	pace_interrupted(&first->all->pace);
+	return 0;
 }
 
 /* Returns when the earliest event is due, also of those that the last window held back. */
@@ -315,7 +324,7 @@ int windows_run(struct clock *first, int64_t begin_ns, int64_t until_ns, uint64_
 	if (!w)
 		first->no_memory = 1;
 	while (w && result == GOES_ON && begin_ns <= until_ns && begin_ns < NEVER_NS &&
-	       windows_are_possible(first, begin_ns)) {
+	       windows_are_due(first, begin_ns)) {
 		result = run_window(w, first, end_of_window(first, begin_ns, until_ns), at_once_max);
 		if (first->stop | first->no_memory)
 			result = WAS_STOPPED;

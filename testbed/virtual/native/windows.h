@@ -11,7 +11,6 @@
 #include "clock.h"
 
 #define GOES_ON (-1)
-#define FEW_STEPS 100 /* threads gain less on them than waking the threads costs */
 
 /* An event that was carried out. made: how many events the part had scheduled in the window after it. */
 struct step {
@@ -59,10 +58,10 @@ void journal_schedule(struct clock *clock, const struct event *event);
 void journal_note(struct clock *clock, note_function note, void *subject, int64_t number, const uint8_t *data,
 		  uint32_t bytes);
 
-/* Returns whether a window can begin at the time of the earliest event. */
-int windows_are_possible(const struct clock *first, int64_t begin_ns);
+/* Returns whether a window is possible at the time of the earliest event, and pays. */
+int windows_are_due(struct clock *first, int64_t begin_ns);
 
-/* Runs windows as long as they are possible, and until `most` actions have been carried out. Returns GOES_ON, or a reason for the run to end. */
+/* Runs windows as long as they are due, and until `most` actions have been carried out. Returns GOES_ON, or a reason for the run to end. */
 int windows_run(struct clock *first, int64_t begin_ns, int64_t until_ns, uint64_t most, uint64_t at_once_max);
 
 void windows_free(struct windows *windows);
