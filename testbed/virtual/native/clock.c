@@ -217,9 +217,21 @@ static int step(struct clock *first, struct clock *clock, uint64_t at_once_max)
 	return 1;
 }
 
-static int run(struct clock *first, int64_t until_ns, uint64_t most, uint64_t at_once_max)
+static int run_alone(struct clock *first, int64_t until_ns, uint64_t last, uint64_t at_once_max)
 {
-	uint64_t last = first->happened + most;
+	while (first->waiting && first->events[0].time_ns <= until_ns) {
+		if (first->happened >= last)
+			return HAS_MORE;
+		if (!step(first, first, at_once_max))
+			return STANDS_STILL;
+		if (first->stop | first->no_memory)
+			return WAS_STOPPED;
+	}
+	return IS_OVER;
+}
+
+static int run_parts(struct clock *first, int64_t until_ns, uint64_t last, uint64_t at_once_max)
+{
 	struct clock *clock;
 
 	while ((clock = earliest_clock(first->all)) && clock->events[0].time_ns <= until_ns) {
@@ -236,8 +248,6 @@ static int run(struct clock *first, int64_t until_ns, uint64_t most, uint64_t at
 		if (first->stop | first->no_memory)
 			return WAS_STOPPED;
 	}
-	if (until_ns > first->now_ns)
-		first->now_ns = until_ns;
 	return IS_OVER;
 }
 
@@ -249,8 +259,11 @@ void clock_rest(struct clock *first)
 
 int clock_run(struct clock *first, int64_t until_ns, uint64_t most, uint64_t at_once_max)
 {
-	int reason = run(first, until_ns, most, at_once_max);
+	int (*run)(struct clock *, int64_t, uint64_t, uint64_t) = first->all->count == 1 ? run_alone : run_parts;
+	int reason = run(first, until_ns, first->happened + most, at_once_max);
 
+	if (reason == IS_OVER && until_ns > first->now_ns)
+		first->now_ns = until_ns;
 	set_all(first->all, first->now_ns);
 	return reason;
 }

@@ -278,8 +278,6 @@ static int are_possible(const struct clock *first, int64_t begin_ns)
 
 int windows_are_due(struct clock *first, int64_t begin_ns)
 {
-	if (first->all->count == 1)
-		return 0;
 	if (are_possible(first, begin_ns))
 		return pace_in_windows(&first->all->pace, first->happened);
 	pace_interrupted(&first->all->pace);

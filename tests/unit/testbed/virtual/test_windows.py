@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -37,6 +38,15 @@ links: {rate: 100mbit}
 workload: {kind: allreduce, elements: 50_000, dtype: int32, rounds: 1, give_up: 100ms}
 faults: [{kind: link_down, link: h1-s1, at: 1ms}]
 """
+COMMON = f"""
+name: parts
+seed: 3
+backend: virtual
+topology: {{kind: two_tier, racks: 4, workers: 4}}
+switch: {{lanes: {LANES}, slots: {SLOTS}}}
+workload: {{kind: allreduce, elements: 4_000, dtype: int32, rounds: 1, give_up: 60s}}
+"""
+JITTER = "{kind: jitter, link: '*', jitter: 50us}"
 
 
 @pytest.fixture(scope="module", params=["switchml", "omnireduce"])
@@ -109,6 +119,39 @@ def test_result_folders_are_alike_to_the_byte(
         found[count] = results_of(name, settings, tmp_path / count)
     assert found["2"] == found["1"]
     assert found["3"] == found["1"]
+
+
+@pytest.fixture(scope="module")
+def switchml() -> CompiledProgram:
+    return CompiledProgram(programs.compiled("switchml", LANES, SLOTS).json)
+
+
+def assert_alike(text: str, compiled: CompiledProgram, folder: Path) -> str:
+    """Checks that a scenario comes to the same in any number of parts. Returns its statistics."""
+    path = folder / "scenario.yaml"
+    path.write_text(COMMON + text)
+    scenario = load(path).points[0].resolved.scenario
+    alone = run(scenario, compiled, 1)
+    for parts in (2, 3):
+        seen = run(scenario, compiled, parts)
+        assert seen.results == alone.results
+        assert seen.windows[1] > seen.actions / 3
+    return str(alone.results[2])
+
+
+def test_actions_of_python_take_place_between_windows(
+    switchml: CompiledProgram, tmp_path: Path
+) -> None:
+    times = [f"{n}.{n:03}777ms" for n in range(40)]
+    faults = [f"{{kind: link_down, link: '*', at: {time}, for: 30us}}" for time in times] + [JITTER]
+    text = f"links: {{rate: 20mbit}}\nfaults: [{', '.join(faults)}]\n"
+    assert re.search("lost_link_down=[1-9]", assert_alike(text, switchml, tmp_path))
+
+
+def test_a_full_queue_of_a_link_between_parts(switchml: CompiledProgram, tmp_path: Path) -> None:
+    narrow = "{match: 's*-s5', rate: 2mbit, queue: 2kB}"
+    text = f"links: {{rate: 20mbit, overrides: [{narrow}]}}\nfaults: [{JITTER}]\n"
+    assert re.search("dropped_by_queue=[1-9]", assert_alike(text, switchml, tmp_path))
 
 
 def test_a_run_in_which_python_must_act_in_a_window_is_repeated_with_one_clock(

@@ -17,6 +17,7 @@ from agglab.verification.explore.trial import LIMIT_NS, Silent
 LANES, SLOTS = 4, 64
 """More slots than explore has: with few packets in flight, every round may end soon."""
 SAMPLE_NS = 1_000_000
+PROBES_NS = [n * 777_777 for n in range(1, 20)]
 
 
 class Told(Silent):
@@ -34,6 +35,15 @@ class Told(Silent):
 
     def _note(self, what: str, content: Any) -> None:
         self.lines.append(f"{self._backend.now_ns()} {what} {json.dumps(content, default=str)}")
+
+
+class Probes:
+    """The statistics of a network at a few moments, read by actions of Python."""
+
+    def __init__(self, backend: VirtualBackend) -> None:
+        self.found: list[str] = []
+        for time_ns in PROBES_NS:
+            backend.clock.at(time_ns, lambda _: self.found.append(repr(backend.statistics())), None)
 
 
 @dataclass(frozen=True)
@@ -54,7 +64,7 @@ def run(scenario: Scenario, compiled: CompiledProgram, parts: int) -> Seen:
     with VirtualBackend(graph, resolved.seed, programs, **settings) as backend:
         clock = backend.clock
         clock.library.clock_always_in_windows(clock.address)
-        told = Told(backend)
+        told, probes = Told(backend), Probes(backend)
         try:
             log = cast(Any, told)
             outcome = conductor(resolved, backend, log, log).run()
@@ -67,6 +77,7 @@ def run(scenario: Scenario, compiled: CompiledProgram, parts: int) -> Seen:
             ended,
             told.lines,
             repr(backend.statistics()),
+            probes.found,
             list(rows.lines(rows.table(record, graph, names, 0))),
             list(latency.lines(record.latencies, names)),
             clock.happened,
