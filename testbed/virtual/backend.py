@@ -67,8 +67,7 @@ class VirtualBackend:
         self._by_ip = {host.ip: host for host in topology.hosts}
         self._parts = _clocks(self.clock, topology, parts)
         self._hosts = {
-            host.name: HostNode(self.clock, host, self._parts[host.name])
-            for host in topology.hosts
+            host.name: HostNode(self.clock, host, self._parts[host.name]) for host in topology.hosts
         }
         self._switches = {
             switch: SwitchNode(

@@ -49,8 +49,9 @@ Opened = Callable[["AgentNode"], None]
 
 
 class Inboxes(dict[int, Inbox]):
-    """The inboxes that all agents of a part of a network share, by the length of the longest payload. An
-    endpoint processes what is in an inbox before any other agent receives something."""
+    """The inboxes that all agents of a part of a network share, by the length of the longest
+    payload. An endpoint processes what is in an inbox before any other agent of the part receives
+    something."""
 
     def __missing__(self, longest_bytes: int) -> Inbox:
         made = self[longest_bytes] = Inbox(GATHERED_MAX, longest_bytes)

@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -177,9 +178,11 @@ def test_a_run_in_which_python_must_act_in_a_window_is_repeated_with_one_clock(
 
 
 def test_threads_end_with_the_network(system: str, compiled: CompiledProgram) -> None:
-    before = len(os.listdir("/proc/self/task"))
+    before = set(os.listdir("/proc/self/task"))
     assert run(drawn(1, system), compiled, 3).windows > (0, 0)
-    assert len(os.listdir("/proc/self/task")) == before
+    deadline_s = time.monotonic() + 60
+    while set(os.listdir("/proc/self/task")) - before:  # the kernel lists a thread a little longer
+        assert time.monotonic() < deadline_s
 
 
 def test_one_processor_for_small_networks(monkeypatch: pytest.MonkeyPatch) -> None:
