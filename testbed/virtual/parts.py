@@ -36,7 +36,8 @@ def cut(topology: Topology, count: int) -> dict[str, int]:
 
 
 def _neighbours(topology: Topology) -> dict[str, list[str]]:
-    names = [node.name for node in (*topology.hosts, *topology.switches)]
+    names = [host.name for host in topology.hosts]
+    names += [switch.name for switch in topology.switches]
     found: dict[str, list[str]] = {name: [] for name in names}
     for link in topology.links:
         found[link.a.node].append(link.b.node)

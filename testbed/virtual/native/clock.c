@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "journal.h"
 #include "windows.h"
 
 #define CHILDREN 4 /* children of a node of the heap */

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "framing.h"
+#include "journal.h"
 #include "link.h"
-#include "windows.h"
 
 #define BITS 8
 

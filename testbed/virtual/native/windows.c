@@ -1,70 +1,20 @@
 #include <stdlib.h>
-#include <string.h>
 
 #include "crew.h"
+#include "journal.h"
 #include "windows.h"
-
-#define PROVISIONAL (UINT64_C(1) << 63) /* the first provisional sequence number */
-#define CACHE_LINE 128                  /* two lines, which processors fetch together */
-#define ROOM_OF_JOURNAL ((sizeof(struct journal) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE)
 
 struct windows {
 	struct clocks *all;
 	uint32_t parts; /* clocks but the first, each with its journal */
 	struct journal **journals;
+	uint64_t at_once_max;
 	struct crew *crew;
 };
 
 static struct clock *part_at(const struct windows *w, uint32_t i)
 {
 	return w->all->clocks[i + 1];
-}
-
-void journal_schedule(struct clock *clock, const struct event *event)
-{
-	struct journal *j = clock->journal;
-	struct event made = *event;
-
-	if (!grow(clock, &j->made, &j->made_room, j->made_count, sizeof(*j->made)))
-		return;
-	made.sequence = PROVISIONAL + j->made_count++;
-	if (made.time_ns < j->end_ns) {
-		clock_push(clock, &made);
-	} else if (grow(clock, &j->held, &j->held_room, j->held_count, sizeof(made))) {
-		j->held[j->held_count++] = made;
-		if (made.time_ns < j->held_ns)
-			j->held_ns = made.time_ns;
-	}
-}
-
-void journal_note(struct clock *clock, note_function note, void *subject, int64_t number, const uint8_t *data,
-		  uint32_t bytes)
-{
-	struct journal *j = clock->journal;
-
-	if (!grow(clock, &j->notes, &j->note_room, j->note_count, sizeof(*j->notes)))
-		return;
-	while (j->data_bytes + bytes > j->data_room)
-		if (!grow(clock, &j->data, &j->data_room, j->data_room, 1))
-			return;
-	j->notes[j->note_count++] =
-		(struct note){j->step_count, j->made_count, note, subject, number, j->data_bytes, bytes};
-	if (bytes)
-		memcpy(j->data + j->data_bytes, data, bytes);
-	j->data_bytes += bytes;
-}
-
-/* Puts events that the last window held back in the heap. */
-static void settle(struct clock *clock, struct journal *j)
-{
-	for (uint64_t i = 0; i < j->held_count; i++) {
-		struct event event = j->held[i];
-
-		event.sequence = j->made[event.sequence - PROVISIONAL];
-		clock_push(clock, &event);
-	}
-	j->held_count = j->made_count = 0;
-	j->held_ns = NEVER_NS;
 }
 
 /* Carries out the events of one part in a window. A work_function. */
@@ -75,67 +25,19 @@ static void run_part(void *context, uint32_t i)
 	struct journal *j = w->journals[i];
 	uint64_t at_once = 0;
 
-	settle(clock, j);
+	journal_settle(j, clock);
 	clock->journal = j;
 	while (clock->waiting && clock->events[0].time_ns < j->end_ns) {
-		struct event event;
+		struct event event = clock_take_earliest(clock);
 
-		if (!grow(clock, &j->steps, &j->step_room, j->step_count, sizeof(*j->steps)))
-			break;
-		event = clock_take_earliest(clock);
 		at_once = event.time_ns > clock->now_ns ? 0 : at_once + 1;
 		clock->now_ns = event.time_ns;
 		event.act(clock, event.subject, event.number);
-		j->steps[j->step_count++] = (struct step){event.time_ns, event.sequence, j->made_count};
-		j->stands_still = at_once > j->most_at_once;
-		if (j->unforeseen | j->stands_still | clock->no_memory)
+		j->stands_still = at_once > w->at_once_max;
+		if (!journal_add_step(clock, &event) || j->unforeseen | j->stands_still | clock->no_memory)
 			break;
 	}
 	clock->journal = NULL;
-}
-
-static void take_notes(struct clock *clock, struct journal *j)
-{
-	while (j->note_at < j->note_count) {
-		const struct note *n = &j->notes[j->note_at];
-
-		if (n->step != j->step_at || n->made > j->made_at)
-			return;
-		j->note_at++;
-		n->note(clock, n->subject, n->number, j->data + n->data, n->bytes);
-	}
-}
-
-static void find_sequence(struct journal *j)
-{
-	if (j->step_at == j->step_count)
-		return;
-	j->sequence = j->steps[j->step_at].sequence;
-	if (j->sequence >= PROVISIONAL)
-		j->sequence = j->made[j->sequence - PROVISIONAL];
-}
-
-/* Gives the numbers of a single clock to what a step has scheduled, and carries out what it has left. */
-static void order_step(struct clock *first, struct clock *clock, struct journal *j)
-{
-	const struct step *step = &j->steps[j->step_at];
-	uint64_t *sequence = &clock->all->sequence;
-
-	first->at_once = step->time_ns > first->now_ns ? 0 : first->at_once + 1;
-	first->now_ns = clock->now_ns = step->time_ns;
-	first->happened++;
-	if (j->note_at < j->note_count && j->notes[j->note_at].step == j->step_at) {
-		for (; j->made_at < step->made; j->made_at++) {
-			take_notes(clock, j);
-			j->made[j->made_at] = ++*sequence;
-		}
-		take_notes(clock, j);
-	} else {
-		while (j->made_at < step->made)
-			j->made[j->made_at++] = ++*sequence;
-	}
-	j->step_at++;
-	find_sequence(j);
 }
 
 /* Returns the part whose next step comes first; `parts` if none is left. */
@@ -157,30 +59,17 @@ static uint32_t earliest_step(const struct windows *w)
 	return found;
 }
 
-static void begin_journal(struct journal *j, int64_t end_ns, uint64_t at_once_max)
-{
-	j->end_ns = end_ns;
-	j->most_at_once = at_once_max;
-	j->step_count = j->note_count = j->data_bytes = 0;
-}
-
-static void begin_order(struct journal *j)
-{
-	j->step_at = j->made_at = j->note_at = 0;
-	find_sequence(j);
-}
-
 /* Goes through all steps of a window in the order of a single clock. */
-static int order_steps(struct windows *w, struct clock *first, uint64_t at_once_max)
+static int order_steps(struct windows *w, struct clock *first)
 {
 	uint64_t before = first->happened;
 	uint32_t i;
 
 	for (i = 0; i < w->parts; i++)
-		begin_order(w->journals[i]);
+		journal_begin_order(w->journals[i]);
 	while ((i = earliest_step(w)) < w->parts) {
-		order_step(first, part_at(w, i), w->journals[i]);
-		if (first->at_once > at_once_max)
+		journal_order_step(w->journals[i], first, part_at(w, i));
+		if (first->at_once > w->at_once_max)
 			return STANDS_STILL;
 	}
 	first->windows++;
@@ -188,12 +77,12 @@ static int order_steps(struct windows *w, struct clock *first, uint64_t at_once_
 	return GOES_ON;
 }
 
-static int run_window(struct windows *w, struct clock *first, int64_t end_ns, uint64_t at_once_max)
+static int run_window(struct windows *w, struct clock *first, int64_t end_ns)
 {
 	int stands_still = 0, unforeseen = 0;
 
 	for (uint32_t i = 0; i < w->parts; i++)
-		begin_journal(w->journals[i], end_ns, at_once_max);
+		journal_begin(w->journals[i], end_ns);
 	if (w->crew)
 		crew_work(w->crew);
 	else
@@ -211,19 +100,7 @@ static int run_window(struct windows *w, struct clock *first, int64_t end_ns, ui
 		return UNFORESEEN;
 	if (first->no_memory)
 		return WAS_STOPPED;
-	return stands_still ? STANDS_STILL : order_steps(w, first, at_once_max);
-}
-
-static void free_journal(struct journal *j)
-{
-	if (!j)
-		return;
-	free(j->steps);
-	free(j->made);
-	free(j->held);
-	free(j->notes);
-	free(j->data);
-	free(j);
+	return stands_still ? STANDS_STILL : order_steps(w, first);
 }
 
 void windows_free(struct windows *w)
@@ -233,9 +110,23 @@ void windows_free(struct windows *w)
 	if (w->crew)
 		crew_free(w->crew);
 	for (uint32_t i = 0; w->journals && i < w->parts; i++)
-		free_journal(w->journals[i]);
+		journal_free(w->journals[i]);
 	free(w->journals);
 	free(w);
+}
+
+/* Returns 0 without memory. */
+static int make_journals(struct windows *w)
+{
+	w->journals = calloc(w->parts, sizeof(*w->journals));
+	if (!w->journals)
+		return 0;
+	for (uint32_t i = 0; i < w->parts; i++) {
+		w->journals[i] = journal_new();
+		if (!w->journals[i])
+			return 0;
+	}
+	return 1;
 }
 
 /* Returns the windows of a run, which the first one makes; NULL without memory. Without threads, windows still work. */
@@ -245,21 +136,17 @@ static struct windows *windows_of(struct clocks *all)
 
 	if (w)
 		return w;
-	all->windows = w = calloc(1, sizeof(*w));
+	w = calloc(1, sizeof(*w));
 	if (!w)
 		return NULL;
 	w->all = all;
 	w->parts = all->count - 1;
-	w->journals = calloc(w->parts, sizeof(*w->journals));
-	for (uint32_t i = 0; w->journals && i < w->parts; i++) {
-		w->journals[i] = aligned_alloc(CACHE_LINE, ROOM_OF_JOURNAL);
-		if (!w->journals[i])
-			return NULL;
-		*w->journals[i] = (struct journal){.held_ns = NEVER_NS};
-	}
-	if (!w->journals)
+	if (!make_journals(w)) {
+		windows_free(w);
 		return NULL;
+	}
 	w->crew = crew_new(w->parts, run_part, w);
+	all->windows = w;
 	return w;
 }
 
@@ -319,11 +206,13 @@ int windows_run(struct clock *first, int64_t begin_ns, int64_t until_ns, uint64_
 	struct windows *w = windows_of(first->all);
 	int result = GOES_ON;
 
-	if (!w)
+	if (w)
+		w->at_once_max = at_once_max;
+	else
 		first->no_memory = 1;
 	while (w && result == GOES_ON && begin_ns <= until_ns && begin_ns < NEVER_NS &&
 	       windows_are_due(first, begin_ns)) {
-		result = run_window(w, first, end_of_window(first, begin_ns, until_ns), at_once_max);
+		result = run_window(w, first, end_of_window(first, begin_ns, until_ns));
 		if (first->stop | first->no_memory)
 			result = WAS_STOPPED;
 		else if (result == GOES_ON && first->happened >= most)
@@ -331,6 +220,6 @@ int windows_run(struct clock *first, int64_t begin_ns, int64_t until_ns, uint64_
 		begin_ns = earliest_ns(w);
 	}
 	for (uint32_t i = 0; w && i < w->parts; i++)
-		settle(part_at(w, i), w->journals[i]);
+		journal_settle(w->journals[i], part_at(w, i));
 	return result;
 }
