@@ -12,7 +12,7 @@ struct clock *clock_part(struct clock *first)
 {
 	struct clocks *all = first->all;
 	struct clock **clocks = realloc(all->clocks, (all->count + 1) * sizeof(*clocks));
-	struct clock *clock = calloc(1, sizeof(*clock));
+	struct clock *clock = aligned_alloc(CACHE_LINE, sizeof(*clock));
 
 	if (clocks)
 		all->clocks = clocks;
@@ -20,8 +20,7 @@ struct clock *clock_part(struct clock *first)
 		free(clock);
 		return NULL;
 	}
-	clock->all = all;
-	clock->now_ns = first->now_ns;
+	*clock = (struct clock){.now_ns = first->now_ns, .all = all};
 	clocks[all->count++] = clock;
 	return clock;
 }

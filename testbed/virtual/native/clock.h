@@ -16,6 +16,7 @@
 
 #define NS_PER_S UINT64_C(1000000000)
 #define NEVER_NS INT64_MAX
+#define CACHE_LINE 128 /* two lines, which processors fetch together */
 
 struct clock;
 struct clocks;
@@ -47,8 +48,9 @@ struct event {
 	int64_t number;
 };
 
+/* Threads share no cache line of it. */
 struct clock {
-	int64_t now_ns;
+	_Alignas(CACHE_LINE) int64_t now_ns;
 	uint64_t happened; /* actions carried out so far; of the first clock: by all clocks */
 	uint64_t at_once;  /* actions at this moment */
 	uint64_t windows;  /* how many windows there have been (windows.h) */

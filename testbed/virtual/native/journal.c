@@ -4,12 +4,10 @@
 #include "journal.h"
 
 #define PROVISIONAL (UINT64_C(1) << 63) /* the first provisional sequence number */
-#define CACHE_LINE 128                  /* two lines, which processors fetch together */
-#define ROOM_OF_JOURNAL ((sizeof(struct journal) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE)
 
 struct journal *journal_new(void)
 {
-	struct journal *j = aligned_alloc(CACHE_LINE, ROOM_OF_JOURNAL); /* threads share no cache line */
+	struct journal *j = aligned_alloc(CACHE_LINE, sizeof(*j));
 
 	if (j)
 		*j = (struct journal){.held_ns = NEVER_NS};

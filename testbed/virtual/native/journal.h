@@ -27,8 +27,9 @@ struct note {
 	uint32_t bytes;
 };
 
+/* Threads share no cache line of it. */
 struct journal {
-	int64_t end_ns; /* events before it belong to the window */
+	_Alignas(CACHE_LINE) int64_t end_ns; /* events before it belong to the window */
 	uint32_t unforeseen;   /* Python would have to be asked */
 	uint32_t stands_still; /* too many events were due at one time */
 
