@@ -3,7 +3,9 @@
 #include "pace.h"
 
 #define BATCH 16384 /* actions: some 10 ms */
-#define TRIES 32    /* one of so many batches tries the way that seems slower */
+#define TRIES 64    /* one of so many batches tries the way that seems slower */
+#define LATEST 0.25 /* weight of the latest batch: what an action takes differs from phase to phase of a run */
+#define MARGIN 1.25 /* windows must seem slower by this factor to be avoided */
 
 static int64_t real_ns(void)
 {
@@ -20,8 +22,16 @@ static int choose(const struct pace *pace)
 
 	if (!ns[0] || !ns[1])
 		return !ns[1];
-	faster = ns[1] < ns[0];
+	faster = ns[1] < MARGIN * ns[0];
 	return pace->batches % TRIES ? faster : !faster;
+}
+
+static void measure(struct pace *pace, int64_t now_ns, uint64_t happened)
+{
+	double *ns = &pace->ns_an_action[pace->in_windows];
+	double latest = (double)(now_ns - pace->begun_ns) / (double)(happened - pace->begun);
+
+	*ns = *ns ? *ns + LATEST * (latest - *ns) : latest;
 }
 
 int pace_in_windows(struct pace *pace, uint64_t happened)
@@ -32,7 +42,7 @@ int pace_in_windows(struct pace *pace, uint64_t happened)
 		return pace->is_fixed || pace->in_windows;
 	now_ns = real_ns();
 	if (pace->is_clean && happened > pace->begun)
-		pace->ns_an_action[pace->in_windows] = (double)(now_ns - pace->begun_ns) / (double)(happened - pace->begun);
+		measure(pace, now_ns, happened);
 	pace->batches++;
 	pace->in_windows = choose(pace);
 	pace->is_clean = 1;
