@@ -17,7 +17,10 @@ from pathlib import Path
 
 from benchmarks.row import Row
 
-BENCHMARKS = ("hosts_protocol", "switch_forwarding", "targets", "switch_costs", "virtual_time")
+BENCHMARKS = (
+    *("hosts_protocol", "switch_forwarding", "targets", "switch_costs", "virtual_time"),
+    "simulators",
+)
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "bench"
 
 

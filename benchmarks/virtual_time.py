@@ -24,6 +24,7 @@ from benchmarks.row import Row
 
 ELEMENTS, LANES, SLOTS, WORKERS_PER_RACK = 65_536, 365, 64, 16
 RACKS = (4, 16, 64)
+RATE_BPS = 1_000_000_000
 LOSS = 0.01
 
 
@@ -44,7 +45,7 @@ def run() -> list[Row]:
 
 
 def _rows() -> Iterator[Row]:
-    costs = {racks: _alone(racks, 0.0) for racks in RACKS}
+    costs = {racks: alone(racks, 0.0) for racks in RACKS}
     first = costs[RACKS[0]]
     for racks, cost in costs.items():
         ratio = cost.cpu_s / first.cpu_s * RACKS[0] / racks
@@ -59,7 +60,7 @@ def _rows() -> Iterator[Row]:
             "virtual", what, event_us, "us cpu", f"{RACKS[0] * WORKERS_PER_RACK} workers", ratio
         )
     racks = RACKS[-1]
-    lossy = _alone(racks, LOSS)
+    lossy = alone(racks, LOSS)
     what = f"{racks * WORKERS_PER_RACK} workers, 1 % loss"
     baseline = "without loss"
     yield Row("virtual", what, lossy.cpu_s, "s cpu", baseline, lossy.cpu_s / costs[racks].cpu_s)
@@ -67,26 +68,38 @@ def _rows() -> Iterator[Row]:
     memory = lossy.memory_bytes
     yield Row("virtual", f"{what}: memory", memory / 1e9, "GB", "the tensors", memory / tensors)
     if len(os.sched_getaffinity(0)) > 1:
-        both = _alone(racks, LOSS, parts=2)
+        both = alone(racks, LOSS, parts=2)
         what = f"{what}: two processors"
         yield Row("virtual", what, both.wall_s, "s", "one", lossy.wall_s / both.wall_s)
 
 
-def _alone(racks: int, loss: float, parts: int = 1) -> Cost:
+def alone(
+    racks: int,
+    loss: float,
+    workers_per_rack: int = WORKERS_PER_RACK,
+    lanes: int = LANES,
+    elements: int = ELEMENTS,
+    parts: int = 1,
+) -> Cost:
     """Measures one round in a separate process, so that the largest amount of memory is that of
-    this round alone."""
+    this round alone. Raises RuntimeError if a sum is wrong."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(_cost, (racks, loss, parts))
+        return pool.apply(_cost, (racks, loss, workers_per_rack, lanes, elements, parts))
 
 
-def _cost(racks: int, loss: float, parts: int) -> Cost:
-    compiled = CompiledProgram(programs.compiled(systems.default(), LANES, SLOTS).json)
+def _cost(
+    racks: int, loss: float, workers_per_rack: int, lanes: int, elements: int, parts: int
+) -> Cost:
+    compiled = CompiledProgram(programs.compiled(systems.default(), lanes, SLOTS).json)
+    topology = Topology("rack", workers=workers_per_rack)
+    if racks > 1:
+        topology = Topology("two_tier", workers=workers_per_rack, racks=racks)
     scenario = Scenario(
         name="virtual_time",
-        topology=Topology("two_tier", workers=WORKERS_PER_RACK, racks=racks),
-        links=Links(rate_bps=1_000_000_000, loss=loss),
-        switch=Switch(lanes=LANES, slots=SLOTS),
-        workload=Workload(elements=ELEMENTS, dtype="int32", rounds=1, window=SLOTS, give_up_s=60.0),
+        topology=topology,
+        links=Links(rate_bps=RATE_BPS, loss=loss),
+        switch=Switch(lanes=lanes, slots=SLOTS),
+        workload=Workload(elements=elements, dtype="int32", rounds=1, window=SLOTS, give_up_s=60.0),
         timeouts=Timeouts(round_s=600.0),
     )
     begun_s, begun_cpu_s = time.perf_counter(), time.process_time()

@@ -78,7 +78,7 @@ class Agent:
         """Returns the object that performs the rounds of a session. This is the system's own
         reducer, which may use the user's worker class, or else a Reducer around the system's
         endpoint."""
-        hooks = Hooks(self._progress, self._after_batch, self._record if self._recorder else None)
+        hooks = Hooks(self._progress, self._after_batch, self._after_look)
         self._reducer = reducer_of(system, part, hooks)
         return self._reducer
 
@@ -131,6 +131,7 @@ class Agent:
             self._execute,
             self._report,
             self.core.sums_integers,
+            lambda: self.core.present,
         )
         try:
             return self._script.run()
@@ -176,6 +177,10 @@ class Agent:
     def _keep_records(self) -> None:
         if self._recorder is not None:
             self._recorder.flush(self.core.latencies)
+
+    def _after_look(self) -> None:
+        self._record()
+        self.core.after_answers()
 
     def _after_batch(self) -> None:
         self._record()

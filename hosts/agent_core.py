@@ -95,6 +95,8 @@ class AgentCore:
         self._send, self._now_ns = tell, now_ns
         self._session: Session | None = None
         self._part: Part | None = None
+        self._settling = False
+        """Whether the testbed waits until nothing of this agent is in flight."""
         self._before: Mapping[str, int] = {}
         self._counted_before = [0] * len(recording.COUNTED)
         self._latencies_before = histogram.none()
@@ -117,8 +119,15 @@ class AgentCore:
     def presence(self) -> Mapping[str, NDArray]:
         """Who is in the sum of each chunk of the round (Worker.presence), by the name of that array
         for the testbed. It is empty if everybody is in each sum."""
-        found = getattr(self.session.endpoint, "presence", None)
+        found = self.present
         return {} if found is None else {"presence": found}
+
+    @property
+    def present(self) -> NDArray[np.uint64] | None:
+        """Who is in the sum of each chunk of the last round (Worker.presence), or None if everybody
+        is in each sum."""
+        found: NDArray[np.uint64] | None = getattr(self.session.endpoint, "presence", None)
+        return found
 
     @property
     def part(self) -> Part:
@@ -148,6 +157,10 @@ class AgentCore:
             self.round = None
             self._open(command["members"], command["settings"])
             self.tell("ready")
+        elif kind == "settle":
+            self._settling = not self._is_settled
+            if not self._settling:
+                self.tell("settled", waited=False)
         elif kind == "report":
             waiting = self.session.endpoint.waiting(WAITING_MAX)
             self.tell("served", stats=self.take_unreported(), waiting=waiting)
@@ -157,6 +170,17 @@ class AgentCore:
             self._driver.stop()
         else:
             raise AllReduceError(f"unknown command from the testbed: {json.dumps(command)}")
+
+    def after_answers(self) -> None:
+        """Answers a `settle` when nothing of this agent is in flight any more. The driver calls
+        this between rounds, after it has sent what was due."""
+        if self._settling and self._is_settled:
+            self._settling = False
+            self.tell("settled", waited=True)
+
+    @property
+    def _is_settled(self) -> bool:
+        return self.broken_off or not self.session.endpoint.in_flight
 
     # A round.
 

@@ -104,6 +104,8 @@ class Reducer(Closing):
             now_ns = time.monotonic_ns()
             if self.endpoint.listens:
                 self._link.send(self.endpoint.poll(now_ns))
+                if self._hooks.on_look:
+                    self._hooks.on_look()
             left_ms = (self.endpoint.deadline_ns - now_ns) / 1e6 if self.endpoint.listens else None
             ready = waiting.poll(None if left_ms is None or left_ms > 1e9 else max(0.0, left_ms))
             if any(fd == interrupt for fd, _ in ready):
@@ -111,8 +113,6 @@ class Reducer(Closing):
             if ready:
                 inbox = self._link.receive(0, 0)
                 self.endpoint.on_datagrams(time.monotonic_ns(), inbox)
-                if self._hooks.on_look:
-                    self._hooks.on_look()
 
     @property
     def stats(self) -> dict[str, int]:

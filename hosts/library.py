@@ -64,6 +64,7 @@ _SIGNATURES: Signatures = {
     "quantise_exponents": (None, [_P, _U64, _U32, _P]),
     "quantise_array": (None, [_P, _U64, _U32, _P, _U32, _P, _INT]),
     "dequantise_array": (None, [_P, _U64, _U32, _P, _U32, _P, _INT]),
+    "tensor_part": (None, [_P, _U64, _U64, _P]),
     "worker_begin": (None, [_P, _I64]),
     "worker_results": (_U32, [_P, _I64, _P, _U64, _P, _U32]),
     "worker_poll": (_INT, [_P, _I64]),

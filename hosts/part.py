@@ -59,7 +59,7 @@ class Hooks:
     """Functions that a reducer calls while it works. on_progress(now_ns) is called five times a
     second within a round. on_batch() is called within a round after each wait for packets.
     on_look() is called between rounds, when an agent that answers between rounds has taken the
-    packets that came."""
+    packets that came and has answered them."""
 
     on_progress: Callable[[int], None] | None = None
     on_batch: Callable[[], None] | None = None

@@ -38,7 +38,7 @@ ROWS, OUTCOME = "result", "outcome"
 each reduction, in order. `outcome` holds JSON with `began_ns`, `ended_ns`, `reports` (what the
 script has reported, each with `t_ns`) and `counts` (what the script's process group has
 counted)."""
-INPUT, RESULT, SUMS = "input", "result", "sums"
+INPUT, RESULT, SUMS, PRESENCE = "input", "result", "sums", "presence"
 """Names of the arrays that a sample holds of a reduction."""
 
 
@@ -86,16 +86,18 @@ class Ledger:
         sums: NDArray[np.int32] | None,
         begin_ns: int,
         end_ns: int,
+        presence: NDArray[np.uint64] | None = None,
     ) -> None:
         """Adds a reduction that has ended. values: the input, or None if the reduction is not in
         the sample. result: a flat array of one of the types in `DTYPES`. sums: the integers that
-        crossed the network, or None if the endpoint does not return them."""
+        crossed the network, or None if the endpoint does not return them. presence: who is in the
+        sum of each chunk (Worker.presence), or None if everybody is."""
         number = len(self._rows)
         digest = hashlib.blake2b(result.tobytes(), digest_size=DIGEST_BYTES).digest()
         dtype = DTYPES.index(name_of(result.dtype))
         self._rows.append((result.size, dtype, begin_ns, end_ns, digest))
         if values is not None:
-            given = {INPUT: values, RESULT: result, SUMS: sums}
+            given = {INPUT: values, RESULT: result, SUMS: sums, PRESENCE: presence}
             for what, array in given.items():
                 if array is not None:
                     self._sample[sample_name(what, number)] = array.copy()

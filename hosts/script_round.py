@@ -40,7 +40,8 @@ class ScriptRound:
     key: a name of the round, the same at all ranks. control: a file descriptor that becomes
     readable when the testbed has sent a command; `execute` then carries out the command. on_report:
     a function that is called with each report of the script. with_sums: whether the system converts
-    float32 to integers, which the testbed then checks too.
+    float32 to integers, which the testbed then checks too. presence: returns who is in the sums of
+    the last reduction (Worker.presence), or None if everybody is in all sums.
     """
 
     def __init__(
@@ -52,12 +53,13 @@ class ScriptRound:
         execute: Callable[[], None],
         on_report: Callable[[Mapping[str, Any]], None],
         with_sums: bool,
+        presence: Callable[[], NDArray[np.uint64] | None],
     ) -> None:
         work = part.work
         assert isinstance(work, Torch)
         self._part, self._key, self._work = part, key, work
         self._reducer, self._control, self._execute = reducer, control, execute
-        self._on_report = on_report
+        self._on_report, self._presence = on_report, presence
         self._sums = np.full(work.elements, 1, np.int32) if with_sums else None
         self._ledger = Ledger(key)
         self._reports: list[Mapping[str, Any]] = []
@@ -95,7 +97,9 @@ class ScriptRound:
 
     def _terms(self) -> Terms:
         part = self._part
-        taken = dict.fromkeys((*DTYPES, self._work.dtype))
+        # An int32 sum that lacks workers cannot be rescaled.
+        every = DTYPES if self._presence() is None else ("float32",)
+        taken = dict.fromkeys((*every, self._work.dtype))
         return Terms(part.rank, part.workers, self._work.elements, part.bind[0], tuple(taken))
 
     def _start(self, path: str) -> Script:
@@ -130,7 +134,8 @@ class ScriptRound:
             sums = self._sums[: values.size]
         begin_ns = time.monotonic_ns()
         self._reducer.run(values, out, sums)
-        self._ledger.add(given, out, sums, begin_ns, time.monotonic_ns())
+        end_ns = time.monotonic_ns()
+        self._ledger.add(given, out, sums, begin_ns, end_ns, self._presence())
 
     def _note(self, report: Mapping[str, Any]) -> None:
         if len(self._reports) < REPORTS_MAX:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from agglab.hosts import quantise
 from agglab.hosts.errors import AllReduceError
 from agglab.hosts.slots import Job, check_finite, mismatch, timeout
+from agglab.hosts.tensor_parts import TensorParts
 from agglab.hosts.wire import Shape
 
 
@@ -44,19 +45,26 @@ class SlotRounds:
         assert sums is None or (sums.dtype == np.int32 and sums.shape == values.shape)
         arrays = (values, out) if sums is None else (values, out, sums)
         assert all(array.flags.c_contiguous and array.flags.aligned for array in arrays)
-        state, chunks = self._state, self._chunks(values)
+        state = self._state
         self.values, self.out, self.sums = values, out, sums
-        self.exponents = np.zeros(chunks, np.uint8)
-        state.elements = values.size
         state.values, state.out = values.ctypes.data, out.ctypes.data
         state.sums = None if sums is None else sums.ctypes.data
-        state.exponents = self.exponents.ctypes.data
-        state.shape[:] = self._job.shape(values, self.begun).emit()
+        return self._begin(values.size, values.dtype)
+
+    def begin_in_pieces(self, inputs: TensorParts) -> int:
+        """Begins the next round, which has no arrays, and returns its number of chunks."""
+        self.values = self.out = np.zeros(0, inputs.dtype)
+        self.sums = None
+        return self._begin(inputs.elements, inputs.dtype)
+
+    def _begin(self, elements: int, dtype: np.dtype) -> int:
+        chunks = quantise.chunks_of(elements, self._job.values_per_chunk(dtype))
+        self.exponents = np.zeros(chunks, np.uint8)
+        self._state.elements = elements
+        self._state.exponents = self.exponents.ctypes.data
+        self._state.shape[:] = self._job.shape(elements, dtype, self.begun).emit()
         self.begun += 1
         return chunks
-
-    def _chunks(self, values: NDArray) -> int:
-        return quantise.chunks_of(values.size, self._job.values_per_chunk(values.dtype))
 
     def waiting(self, most: int) -> list[list[int]]:
         """Returns [chunk, slot, tag] of slots that wait for a result, at most `most` of them."""

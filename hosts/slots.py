@@ -86,11 +86,11 @@ class Job:
             return tuple(KINDS)
         return tuple(dtype for dtype in KINDS if dtype.itemsize == wire.VALUE_BYTES)
 
-    def shape(self, values: NDArray, rounds: int) -> Shape:
-        """Returns the shape of a round that reduces `values`. rounds: the number of rounds that the
-        session had before this one."""
-        kind = self.kind(values.dtype)
-        return Shape(values.size, self.workers, self.lanes, self.window, kind, rounds % 256)
+    def shape(self, elements: int, dtype: np.dtype, rounds: int) -> Shape:
+        """Returns the shape of a round that reduces `elements` values of this type. rounds: the
+        number of rounds that the session had before this one."""
+        kind = self.kind(dtype)
+        return Shape(elements, self.workers, self.lanes, self.window, kind, rounds % 256)
 
     def kind(self, dtype: np.dtype) -> Kind:
         """Returns the kind of the contributions that carry values of this dtype."""

@@ -113,6 +113,11 @@ def make_tensor(
     return tensor
 
 
+def generator(seed: int, job: int, rank: int, round: int) -> np.random.PCG64:
+    """Returns the generator of the values of worker `rank`, before its first output."""
+    return np.random.PCG64(np.random.SeedSequence((seed, job, round, rank)))
+
+
 def _stream(key: tuple[int, ...], skip: int, count: int) -> NDArray[np.uint32]:
     """Returns outputs of a 64-bit random generator with the seed `key`, as 32-bit numbers: `count`
     outputs after the first `skip`."""
@@ -132,16 +137,27 @@ def _shape_floats(
 ) -> None:
     """Turns random bits into floats, in place. Each row of `bits` is a block of the tensor,
     beginning with block `first`. dense: whether no block becomes zero."""
-    count = len(bits)
+    upper = upper_exponents(seed, job, rank, round, first, len(bits), dense)
+    bits &= np.uint32(SIGN_AND_FRACTION)
+    bits |= upper[:, np.newaxis]
+    bits[upper == 0] = 0
+
+
+def upper_exponents(
+    seed: int, job: int, rank: int, round: int, first: int, count: int, dense: bool = False
+) -> NDArray[np.uint32]:
+    """Returns for each of `count` blocks of floats the upper five bits of the exponent field, at
+    their place in a float. They are 0 if all values of the block are zero. first: the number of the
+    first block. dense: whether no block becomes zero."""
     shared = _shared_by_all(seed, job, round, first, count)
     upper = UPPER_EXPONENTS.start + (shared >> 16) % len(UPPER_EXPONENTS)
-    bits &= np.uint32(SIGN_AND_FRACTION)
-    bits |= (upper << 26).astype(np.uint32)[:, np.newaxis]
+    bits: NDArray[np.uint32] = (upper << 26).astype(np.uint32)
     if dense or first + count <= 1:  # block 0 never becomes zero
-        return
+        return bits
     own = _stream((seed, job, round, rank, 0), first, count)[::2]
     zero = (shared % ZERO_ONE_IN == 0) | (own % ZERO_ONE_IN == 0)
     bits[zero & (np.arange(first, first + count) > 0)] = 0
+    return bits
 
 
 @lru_cache(maxsize=256)

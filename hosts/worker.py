@@ -27,6 +27,7 @@ from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
 from agglab.hosts.errors import AllReduceError
 from agglab.hosts.fixed_point import BY_CHUNK, FixedPoint
 from agglab.hosts.native_endpoint import NativeEndpoint, native_endpoint
+from agglab.hosts.pieces import Pieces
 from agglab.hosts.recovery import PENDING, Recovery, Timing, check_layout
 from agglab.hosts.slot_rounds import SlotRounds
 from agglab.hosts.slots import Job
@@ -72,7 +73,8 @@ class _State(ctypes.Structure):
         ("fixed_point", fixed_point.State),
         *[(name, ctypes.c_void_p) for name in ("slots", "frames", "queue")],
         ("frame_stride", ctypes.c_uint64),
-        *[(name, ctypes.c_void_p) for name in ("values", "out", "sums", "exponents")],
+        *[(name, ctypes.c_void_p) for name in ("values", "out", "sums", "pieces")],
+        ("exponents", ctypes.c_void_p),
         ("elements", ctypes.c_uint64),
         *[(name, ctypes.c_uint8 * wire.SHAPE_BYTES) for name in ("shape", "smallest", "largest")],
         *[
@@ -144,6 +146,7 @@ class Worker:
         self.outbox = Outbox(self.frames, self.slots["length"], nobody_else, answers)
         self.longest_bytes = longest_bytes
         self.rounds = SlotRounds(job, self._state, self.slots, "chunk")
+        self._pieces: Pieces | None = None
 
     def begin(
         self,
@@ -161,7 +164,22 @@ class Worker:
         """
         assert self.done, "a round is under way"
         self._state.chunks = self.rounds.begin(values, out, sums)
-        self._state.kind = self.job.kind(values.dtype)
+        self._pieces, self._state.pieces = None, None
+        self._begin(now_ns, values.dtype)
+
+    def piece_elements(self, dtype: np.dtype) -> int:
+        """Returns the number of values in a chunk (pieces.TakesPieces)."""
+        return self.job.values_per_chunk(dtype)
+
+    def begin_in_pieces(self, now_ns: int, pieces: Pieces) -> None:
+        """Starts a round without whole arrays (pieces.TakesPieces)."""
+        assert self.done, "a round is under way"
+        self._state.chunks = self.rounds.begin_in_pieces(pieces.inputs)
+        self._pieces, self._state.pieces = pieces, pieces.address
+        self._begin(now_ns, pieces.inputs.dtype)
+
+    def _begin(self, now_ns: int, dtype: np.dtype) -> None:
+        self._state.kind = self.job.kind(dtype)
         if self.job.deadline_ns is not None:
             self.rounds.presence = np.zeros(self._state.chunks, np.uint64)
             self._state.presence.of_chunks = self.rounds.presence.ctypes.data

@@ -67,6 +67,9 @@ const port_t  NO_PARENT = 511;
 parser SwitchmlParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
                       inout standard_metadata_t standard_metadata) {
     LowerLayers() lower_layers;
+#ifdef HALVES
+    bit<16> quads = 0;  // how many were extracted
+#endif
 
     state start {
         lower_layers.apply(packet, hdr);
@@ -121,8 +124,12 @@ parser SwitchmlParser(packet_in packet, out headers_t hdr, inout metadata_t meta
 
 #ifdef HALVES
     state parse_halves {
-        packet.extract(hdr.halves);
-        transition accept;
+        packet.extract(hdr.quads.next);
+        quads = quads + 1;
+        transition select(quads) {
+            QUADS: accept;
+            default: parse_halves;
+        }
     }
 #endif
 
@@ -160,8 +167,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
 #define WORD_REGISTER(name, bits) register<bit<bits>>(CELLS) sum_##name;
     EACH_WORD(WORD_REGISTER)
 #ifdef HALVES
-    register<bit<64>>(CELLS * HALF_CELLS) halves;
-    HALF_LOCALS
+#include "include/half_sums.p4"
 #endif
 
     counter(JOBS + 1, CounterType.packets_and_bytes) contribution_new;
@@ -332,23 +338,6 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
         EACH_WORD(GET)
     }
 
-#ifdef HALVES
-    action clear_halves() {
-        first_half = meta.cell * HALF_CELLS;
-        EACH_QUAD(CLEAR_QUAD)
-    }
-
-    action take_halves() {
-        first_half = meta.cell * HALF_CELLS;
-        EACH_QUAD(TAKE_QUAD)
-    }
-
-    action give_halves() {
-        first_half = meta.cell * HALF_CELLS;
-        EACH_QUAD(GIVE_QUAD)
-    }
-#endif
-
 #ifdef WIRE_BITS
     action widen() {
         hdr.values.setValid();
@@ -397,7 +386,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
         // A packet has no body here if its kind is unknown, or if it is narrow and has a wrong length.
         bool has_body = hdr.values.isValid() || hdr.opening.isValid();
 #ifdef HALVES
-        has_body = has_body || hdr.halves.isValid();
+        has_body = has_body || hdr.quads[0].isValid();
 #endif
         if (meta.all_workers == 0
             || standard_metadata.parser_error != error.NoError
@@ -409,7 +398,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
             || meta.cell >= CELLS
             || (hdr.values.isValid() && hdr.ipv4.total_len != VALUES_LENGTH)
 #ifdef HALVES
-            || (hdr.halves.isValid() && hdr.ipv4.total_len != VALUES_LENGTH)
+            || (hdr.quads[0].isValid() && hdr.ipv4.total_len != VALUES_LENGTH)
 #endif
             || (hdr.opening.isValid() && hdr.ipv4.total_len != OPENING_LENGTH)
             || hdr.udp.len + 20 != hdr.ipv4.total_len) {
@@ -499,13 +488,13 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
         }
 #ifdef HALVES
         // Each is called once, because every call copies its code. A partial sum is rounded before it goes up, too.
-        if (hdr.halves.isValid() && meta.counted) {
+        if (hdr.quads[0].isValid() && meta.counted) {
             if (meta.before == 0) {
                 clear_halves();
             }
             take_halves();
         }
-        if (hdr.halves.isValid() && meta.answered) {
+        if (hdr.quads[0].isValid() && meta.answered) {
             give_halves();
         }
 #endif
@@ -587,7 +576,7 @@ control SwitchmlDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.opening);
         packet.emit(hdr.values);
 #ifdef HALVES
-        packet.emit(hdr.halves);
+        packet.emit(hdr.quads);
 #endif
     }
 }

@@ -1,6 +1,7 @@
 """Compares predicted and measured bytes on every link.
 
-The system predicts the bytes from the scenario alone. Bytes of retransmissions, which the sending
+The system predicts the bytes from the scenario, and from what agents decided in the run if it
+depends on that who sends how much. Bytes of retransmissions, which the sending
 agent or switch counts, are added to the prediction.
 """
 
@@ -15,7 +16,7 @@ from agglab.testbed import workloads
 from agglab.testbed.control.outcome import JobResult
 from agglab.testbed.measurements import Measurements
 from agglab.testbed.scenario import ResolvedScenario
-from agglab.testbed.systems.base import ActiveJob
+from agglab.testbed.systems.base import ActiveJob, Deciding, Unpredictable
 from agglab.testbed.workloads import reductions
 
 
@@ -40,8 +41,12 @@ def compare(
     """Adds `predicted_bytes` to every direction of `links`. Returns whether every direction carried
     exactly the predicted bytes plus those counted as sent again, and an empty text. If that cannot
     be known, returns None and the reason."""
-    unclear = _unclear(resolved, measured)
-    expected = {} if unclear else _expected(resolved, measured)
+    unclear, expected = _unclear(resolved, measured), {}
+    if not unclear:
+        try:
+            expected = _expected(resolved, measured)
+        except Unpredictable as error:
+            unclear = str(error)
     for ways in links.values():
         for name, way in ways.items():
             way["predicted_bytes"] = None if unclear else expected.get(name, Expected()).predicted
@@ -73,6 +78,7 @@ def _expected(resolved: ResolvedScenario, measured: Measurements) -> dict[str, E
         run_bytes: Counter[str] = Counter()
         for number in range(len(result.rounds)):
             run_bytes.update(reductions.round_bytes(resolved, job, number))
+        run_bytes.update(_decided(resolved, job, result))
         for name, size in run_bytes.items():
             directions.setdefault(name, Expected()).predicted += size
         more = _more(resolved, job, result, run_bytes)
@@ -83,6 +89,17 @@ def _expected(resolved: ResolvedScenario, measured: Measurements) -> dict[str, E
             way.again_min += again.least
             way.again_max += again.most
     return directions
+
+
+def _decided(resolved: ResolvedScenario, job: ActiveJob, result: JobResult) -> Mapping[str, int]:
+    """Returns the bytes by direction that follow from what agents decided in the run."""
+    if not isinstance(resolved.system, Deciding):
+        return {}
+    counts: Counter[str] = Counter()
+    for event in result.served:
+        counts.update(event["stats"])
+    histories = [verdict.history for verdict in result.verdicts]
+    return resolved.system.decided_bytes(resolved, job, histories, counts)
 
 
 def _as_far_as_it_came(resolved: ResolvedScenario, result: JobResult) -> ActiveJob:

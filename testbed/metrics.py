@@ -24,7 +24,7 @@ from agglab.testbed.series.latency import percentiles
 from agglab.testbed.series.rows import sent_rates
 from agglab.testbed.series.tracks import Record
 from agglab.testbed.statistics import NetworkStatistics, SwitchStatistics
-from agglab.testbed.systems.base import System
+from agglab.testbed.systems.base import System, tensor_bytes
 from agglab.testbed.verify import combine
 from agglab.testbed.worker_id import Event
 from agglab.testbed.workloads import reductions
@@ -32,7 +32,6 @@ from agglab.testbed.workloads import reductions
 NS_PER_S = 1e9
 OF_ALL_JOBS = ("exact", "wrong_sums", "wrong_results", "completion_s", "switch_share")
 AGENT_COPIES = 5
-VALUE_BYTES = 4
 WORKER_COUNTS = (
     "sent",
     "received",
@@ -336,9 +335,9 @@ def _is_expected(result: JobResult, expected: Sequence[Expectation], flag: str, 
 def memory_needed_bytes(resolved: ResolvedScenario) -> int:
     """Returns about how many bytes the system and the agents' arrays (input, output, sums, the next
     input) need."""
-    tensors = sum(len(job.hosts) * job.elements for job in resolved.jobs)
-    more = resolved.system.memory_bytes(resolved)
-    return AGENT_COPIES * tensors * VALUE_BYTES + more
+    system, scenario = resolved.system, resolved.scenario
+    tensors = sum(len(job.hosts) * tensor_bytes(system, scenario, job) for job in resolved.jobs)
+    return AGENT_COPIES * tensors + system.memory_bytes(resolved)
 
 
 def lookup(metrics: Mapping[str, Any], path: str) -> Any:

@@ -3,6 +3,7 @@ and by how much they differ."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf, isnan
@@ -21,6 +22,7 @@ from agglab.testbed.systems.base import (
     Truth,
     TruthOf,
     Unlike,
+    in_pieces,
 )
 
 BLOCK_ELEMENTS = 1 << 16  # a block of a worker stays in the processor's cache
@@ -59,7 +61,8 @@ class Verdict:
     (float32). first: the first wrong position. max_abs: the largest distance of a float32 from the
     float64 sum; inf if one is not a number. bound: the largest distance that is allowed anywhere.
     Both are None for int32. measures: what the workload measured in a correct round, under its own
-    names.
+    names. history: what the members decided in a correct round, if a system's prediction of bytes
+    depends on it (Deciding.decided_bytes).
     """
 
     wrong_sums: int = 0
@@ -68,6 +71,7 @@ class Verdict:
     max_abs: float | None = None
     bound: float | None = None
     measures: Mapping[str, Any] = field(default_factory=dict)
+    history: Any = None
 
     @property
     def exact(self) -> bool:
@@ -81,11 +85,13 @@ class Verdict:
 
 
 class Judged(NamedTuple):
-    """One array of one worker, or a block of it."""
+    """One array of a worker, or a block of it. workers: how many workers have left this array.
+    rank: the first of them."""
 
     rank: int
     what: str
     array: Array
+    workers: int = 1
 
 
 def verify(
@@ -96,19 +102,24 @@ def verify(
     dtype: str,
     step: int,
     with_sums: bool,
+    inputs_held: bool = True,
 ) -> Verdict:
     """Verifies what the workers of one round received, one block at a time.
 
-    elements, dtype: those of every worker's tensor; the dtype is int32 or float32. step: blocks
-    begin at multiples of this number. with_sums: whether workers have also left the integers that
-    they received.
+    received: for each worker what it received; what is the same object for several workers is
+    verified once. elements, dtype: those of every worker's tensor; the dtype is int32 or float32.
+    step: blocks begin at multiples of this number. with_sums: whether workers have also left the
+    integers that they received. inputs_held: whether `inputs` returns values of all workers, and
+    not a sequence that makes the values of a worker when they are read.
     """
     arrays, parts = _fitting(received, elements, dtype, with_sums)
-    block_elements = min(BLOCK_ELEMENTS, BLOCK_ELEMENTS_OF_ALL // max(1, len(received)))
+    block_elements = BLOCK_ELEMENTS
+    if inputs_held:
+        block_elements = min(block_elements, BLOCK_ELEMENTS_OF_ALL // max(1, len(received)))
     step = max(1, block_elements // step) * step
     for start in range(0, elements, step):
         block = inputs(start, min(step, elements - start))
-        cut = [Judged(rank, what, a[start : start + step]) for rank, what, a in arrays]
+        cut = [one._replace(array=one.array[start : start + step]) for one in arrays]
         parts.append(_shifted(_judge(cut, truth(start, block)), start))
     return combine(parts)
 
@@ -136,6 +147,7 @@ def verify_sums(
         declared.dtype,
         system.block(resolved),
         system.returns_sums(declared.dtype),
+        not in_pieces(system, resolved.scenario, declared),
     )
 
 
@@ -156,15 +168,17 @@ def _fitting(
     """Returns the arrays that can be compared. For each array that cannot be compared, also returns
     a verdict that all of it is wrong."""
     arrays, misfits = [], []
+    workers = Counter(map(id, received))
     for rank, one in enumerate(received):
-        for what, array in one.claims(with_sums):
+        alike = workers.pop(id(one), 0)
+        for what, array in one.claims(with_sums) if alike else ():
             wanted = dtype_of("int32" if what == "sum" else dtype)
             if array is not None and (array.dtype, array.shape) == (wanted, (elements,)):
-                arrays.append(Judged(rank, what, array))
+                arrays.append(Judged(rank, what, array, alike))
                 continue
             expected, got = f"{name_of(wanted)} of {elements}", _described(array)
             first = WrongValue(what, rank, None, expected, got)
-            misfits.append(_wrong(what, elements, first, not with_sums))
+            misfits.append(_wrong(what, alike * elements, first, not with_sums))
     return arrays, misfits
 
 
@@ -191,8 +205,17 @@ def _judge(arrays: Sequence[Judged], truth: Truth) -> Verdict:
         verdict = seen[is_sum][1]
         if verdict.first:
             verdict = replace(verdict, first=replace(verdict.first, rank=one.rank, what=one.what))
-        parts.append(verdict)
+        parts.append(_times(verdict, one.workers))
     return combine(parts)
+
+
+def _times(verdict: Verdict, workers: int) -> Verdict:
+    """Returns the verdict on the same array at so many workers."""
+    return replace(
+        verdict,
+        wrong_sums=workers * verdict.wrong_sums,
+        wrong_results=workers * verdict.wrong_results,
+    )
 
 
 def _same_bits(a: Array, b: Array) -> bool:

@@ -12,6 +12,8 @@ from agglab.compiler.backend.storage import Unsupported, control_plane_name
 from agglab.compiler.source import NOWHERE, Position
 from agglab.compiler.typed import Instance
 
+MAX_SIZE = 2**31 - 1
+"""The largest size that P4Info can hold."""
 EMIT_EXTERNS = "with --emit-externs it is left to a module that simple_switch loads"
 PROFILE_KINDS = frozenset({"action_profile", "action_selector"})
 V1MODEL_OBJECTS = PROFILE_KINDS | {
@@ -81,6 +83,8 @@ def _size(instance: Instance) -> int:
     size = instance.arguments.get("size")
     if not isinstance(size, int):
         raise Unsupported(position_of(instance), f"{instance.name} without a constant size")
+    if size > MAX_SIZE:
+        raise Unsupported(position_of(instance), f"{instance.name} with more than {MAX_SIZE} cells")
     return size
 
 

@@ -46,14 +46,54 @@ static uint64_t chunk_elements(const struct worker *w, uint32_t chunk)
 	return left < values_per_chunk(w) ? left : values_per_chunk(w);
 }
 
+static uint64_t value_bytes(const struct worker *w)
+{
+	return is_halves(w->kind) ? sizeof(uint16_t) : sizeof(uint32_t);
+}
+
+/* The worker's values of a chunk, until the next call. */
+static const void *values_of(const struct worker *w, uint32_t chunk)
+{
+	const struct pieces *pieces = w->pieces;
+	uint64_t first = first_element(w, chunk);
+
+	if (!pieces)
+		return (const uint8_t *)w->values + first * value_bytes(w);
+	pieces->give(pieces->input, first, chunk_elements(w, chunk), pieces->values);
+	return pieces->values;
+}
+
+/* Where the results of a chunk belong. */
+static void *results_of(const struct worker *w, uint32_t chunk)
+{
+	return w->pieces ? w->pieces->results : (uint8_t *)w->out + first_element(w, chunk) * value_bytes(w);
+}
+
+/* Where the integer sums of a chunk belong; NULL if they are not wanted. */
+static int32_t *sums_of(const struct worker *w, uint32_t chunk)
+{
+	if (w->pieces)
+		return w->pieces->sums;
+	return w->sums ? w->sums + first_element(w, chunk) : NULL;
+}
+
+/* Hands over the results of a chunk, unless they are in the arrays already or there are none. */
+static void hand_over(const struct worker *w, uint32_t chunk)
+{
+	const struct pieces *pieces = w->pieces;
+
+	if (pieces && !(is_scaled(w) && w->exponents[chunk] == EXPONENT_NOT_FINITE))
+		pieces->take(pieces->output, first_element(w, chunk), chunk_elements(w, chunk), pieces->results,
+			     pieces->sums);
+}
+
 static uint8_t own_exponent(const struct worker *w, uint64_t chunk)
 {
 	uint8_t largest;
 
 	if (chunk >= w->chunks)
 		return 0;
-	largest = largest_exponent((const float *)w->values + first_element(w, (uint32_t)chunk),
-				   chunk_elements(w, (uint32_t)chunk));
+	largest = largest_exponent(values_of(w, (uint32_t)chunk), chunk_elements(w, (uint32_t)chunk));
 	return w->fixed_point.exponent && largest != EXPONENT_NOT_FINITE ? (uint8_t)w->fixed_point.exponent : largest;
 }
 
@@ -66,23 +106,24 @@ static void turn_halves(const uint16_t *restrict from, uint64_t count, uint16_t 
 
 static void put_halves(const struct worker *w, const struct slot *slot, uint16_t *payload)
 {
-	uint64_t first = first_element(w, slot->chunk), count = chunk_elements(w, slot->chunk);
+	uint64_t count = chunk_elements(w, slot->chunk);
 
-	turn_halves((const uint16_t *)w->values + first, count, payload);
+	turn_halves(values_of(w, slot->chunk), count, payload);
 	memset(payload + count, 0, (values_per_chunk(w) - count) * sizeof(*payload));
 }
 
 static void put_values(struct worker *w, const struct slot *slot, uint32_t *payload)
 {
-	uint64_t first = first_element(w, slot->chunk), count = chunk_elements(w, slot->chunk);
+	uint64_t count = chunk_elements(w, slot->chunk);
+	const void *values = values_of(w, slot->chunk);
 
 	if (slot->kind == WIRE_SCALED && w->fixed_point.in_use) {
-		quantise_fixed(&w->fixed_point, (const float *)w->values + first, first, count,
+		quantise_fixed(&w->fixed_point, values, first_element(w, slot->chunk), count,
 			       w->exponents[slot->chunk], w->value_bits, payload);
 	} else if (slot->kind == WIRE_SCALED) {
-		quantise((const float *)w->values + first, count, w->exponents[slot->chunk], w->value_bits, payload, 1);
+		quantise(values, count, w->exponents[slot->chunk], w->value_bits, payload, 1);
 	} else {
-		copy_in_wire_order((const uint32_t *)w->values + first, count, payload);
+		copy_in_wire_order(values, count, payload);
 	}
 	memset(payload + count, 0, (w->lanes - count) * sizeof(*payload));
 }
@@ -91,14 +132,15 @@ static void put_narrow(struct worker *w, const struct slot *slot, uint8_t *paylo
 {
 	uint32_t integers[NARROW_GROUP_VALUES_MAX], bits = narrow_bits(slot->kind);
 	uint64_t first = first_element(w, slot->chunk), left = chunk_elements(w, slot->chunk);
+	const float *from = values_of(w, slot->chunk);
 
 	for (uint32_t lane = 0; lane < w->lanes; lane += NARROW_GROUP_LANES) {
 		uint32_t lanes = w->lanes - lane < NARROW_GROUP_LANES ? w->lanes - lane : NARROW_GROUP_LANES;
 		uint64_t values = narrow_values(lanes, bits), count = left < values ? left : values;
 
-		quantise_fixed(&w->fixed_point, (const float *)w->values + first, first, count,
-			       w->exponents[slot->chunk], w->value_bits, integers);
+		quantise_fixed(&w->fixed_point, from, first, count, w->exponents[slot->chunk], w->value_bits, integers);
 		narrow_pack(integers, count, values, bits, payload + 2 * (uint64_t)lane);
+		from += count;
 		first += count;
 		left -= count;
 	}
@@ -190,42 +232,47 @@ void worker_begin(struct worker *w, int64_t now_ns)
 static void take_narrow(struct worker *w, const struct slot *slot, const uint8_t *payload)
 {
 	uint32_t sums[NARROW_GROUP_VALUES_MAX], bits = narrow_bits(slot->kind);
-	uint64_t first = first_element(w, slot->chunk), count = chunk_elements(w, slot->chunk);
+	uint64_t count = chunk_elements(w, slot->chunk);
 	uint8_t exponent = w->exponents[slot->chunk];
+	float *results = results_of(w, slot->chunk);
+	int32_t *kept = sums_of(w, slot->chunk);
 
 	for (uint64_t done = 0, some; done < count; done += some) {
 		some = count - done < NARROW_GROUP_VALUES_MAX ? count - done : NARROW_GROUP_VALUES_MAX;
 		narrow_sums(payload, done, some, bits, w->workers, sums);
 		if (exponent != EXPONENT_NOT_FINITE)
-			dequantise(sums, some, exponent, w->value_bits, (float *)w->out + first + done, 0);
-		if (w->sums)
-			memcpy(w->sums + first + done, sums, some * sizeof(*sums));
+			dequantise(sums, some, exponent, w->value_bits, results + done, 0);
+		if (kept)
+			memcpy(kept + done, sums, some * sizeof(*sums));
 	}
+	hand_over(w, slot->chunk);
 	w->chunks_done++;
 }
 
 static void take_values(struct worker *w, const struct slot *slot, const uint8_t *datagram)
 {
 	const uint32_t *restrict payload = (const uint32_t *)(datagram + w->header_bytes);
-	uint64_t first = first_element(w, slot->chunk), count = chunk_elements(w, slot->chunk);
+	uint64_t count = chunk_elements(w, slot->chunk);
 	uint8_t exponent = w->exponents[slot->chunk];
+	void *results = results_of(w, slot->chunk);
+	int32_t *sums = sums_of(w, slot->chunk);
 
 	if (is_halves(w->kind)) {
-		turn_halves((const uint16_t *)payload, count, (uint16_t *)w->out + first);
+		turn_halves((const uint16_t *)payload, count, results);
 	} else if (w->kind == WIRE_INT32) {
-		copy_in_wire_order(payload, count, (uint32_t *)w->out + first);
+		copy_in_wire_order(payload, count, results);
 	} else if (exponent == EXPONENT_NOT_FINITE) {
 		/* Without a usable exponent, out keeps its contents (which may be the input): the caller is told about
 		 * them. */
 	} else if (may_lack(w)) {
 		dequantise_partial(payload, count, exponent, w->value_bits,
-				   presence_count(w->presence.of_chunks[slot->chunk]), w->workers,
-				   (float *)w->out + first);
+				   presence_count(w->presence.of_chunks[slot->chunk]), w->workers, results);
 	} else {
-		dequantise(payload, count, exponent, w->value_bits, (float *)w->out + first, 1);
+		dequantise(payload, count, exponent, w->value_bits, results, 1);
 	}
-	if (w->sums)
-		copy_in_wire_order(payload, count, (uint32_t *)w->sums + first);
+	if (sums)
+		copy_in_wire_order(payload, count, (uint32_t *)sums);
+	hand_over(w, slot->chunk);
 	w->chunks_done++;
 }
 

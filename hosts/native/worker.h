@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "narrow.h"
+#include "pieces.h"
 #include "presence.h"
 #include "quantise.h"
 #include "recovery.h"
@@ -43,6 +44,7 @@ struct worker {
 	const void *values; /* float, int32_t or floats of 16 bits; may be the same memory as out */
 	void *out;
 	int32_t *sums;      /* the integer sums, or NULL */
+	const struct pieces *pieces; /* or NULL; takes the place of the three arrays */
 	uint8_t *exponents; /* the agreed exponent of each chunk */
 	uint64_t elements;
 	struct shapes shapes; /* the shapes that workers reduce in this round */

@@ -19,8 +19,11 @@ from torch import distributed
 from torch._C._distributed_c10d import Work
 
 from agglab.hosts.training import client, tensors
-from agglab.hosts.training.client import Client, Job, TrainingError
+from agglab.hosts.training.client import Client, TrainingError
 from agglab.hosts.training.environment import BACKEND
+from agglab.hosts.training.jobs import Job
+from agglab.hosts.training.order import PIECE_ELEMENTS, VOTE_DTYPE
+from agglab.hosts.training.priorities import current
 
 DELEGATED = (
     *("broadcast", "reduce", "scatter", "barrier", "monitored_barrier"),
@@ -155,7 +158,7 @@ class ProcessGroup(distributed.ProcessGroup):
             return "group"
         if not is_average and op != distributed.ReduceOp.SUM:
             return "op"
-        return tensors.why_not(listed, is_average) if listed else "empty"
+        return tensors.why_not(listed, is_average, self._agent.terms.dtypes) if listed else "empty"
 
     def _count(self, name: str, listed: Sequence[Any]) -> None:
         self._agent.count(name)
@@ -178,18 +181,31 @@ class ProcessGroup(distributed.ProcessGroup):
 
 
 def start(agent: Client, listed: Sequence[Any], divide_by: int) -> ReducedWork:
-    """Begins to sum tensors over all ranks, in place. Raises RuntimeError for a tensor some of
-    whose elements share memory."""
+    """Begins to sum tensors over all ranks, in place, with the priority of the current thread.
+    Raises RuntimeError for a tensor some of whose elements share memory, and for a priority if the
+    ranks cannot vote."""
     for tensor in listed:
         if torch._debug_has_internal_overlap(tensor) == 1:
             raise RuntimeError("cannot reduce a tensor whose elements share memory (expand?)")
     work = ReducedWork(list(listed))
-    made = tensors.pieces(listed, agent.terms.elements, divide_by, agent.terms.dtypes)
+    urgency, most = current(), agent.terms.elements
+    if urgency is not None:
+        _check_can_vote(agent)
+        most = min(most, PIECE_ELEMENTS)
+    made = tensors.pieces(listed, most, divide_by, agent.terms.dtypes)
     if made:
-        agent.submit(Job(made, work.end))
+        agent.submit(Job(made, work.end, urgency))
     else:
         work.end(None)
     return work
+
+
+def _check_can_vote(agent: Client) -> None:
+    if VOTE_DTYPE not in agent.terms.dtypes:
+        raise RuntimeError(
+            "an all-reduce cannot have a priority if sums may lack workers, because the ranks "
+            "could not agree on an order: leave out the priority, or the scenario's deadline"
+        )
 
 
 def create(store: Any, rank: int, size: int, timeout: timedelta) -> ProcessGroup:

@@ -1,9 +1,9 @@
 """The script's end of a training: passes reductions to the agent of the host and takes the results.
 It does not use PyTorch; backend.py turns tensors into pieces.
 
-One thread fills slots of the shared memory and sends requests. Another takes the results and
-empties the slots. A pool of threads (pool.py) runs the callbacks of finished jobs. Reductions are
-requested in the order of the calls of `submit`.
+One thread fills slots of the shared memory and sends requests, in the order that order.py
+determines. Another takes the results and empties the slots. A pool of threads (pool.py) runs the
+callbacks of finished jobs.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ import queue
 import socket
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,8 @@ from numpy.typing import NDArray
 from agglab.hosts.bfloat16 import dtype_of
 from agglab.hosts.training import protocol
 from agglab.hosts.training.environment import SOCKET
+from agglab.hosts.training.jobs import Job, Piece
+from agglab.hosts.training.order import VOTE_DTYPE, Disagreement, Order
 from agglab.hosts.training.pool import Pool
 from agglab.hosts.training.protocol import ProtocolError
 
@@ -41,26 +42,8 @@ class TrainingError(RuntimeError):
     line."""
 
 
-@dataclass(frozen=True)
-class Piece:
-    """The values of one reduction. fill(slot) writes the values into a slot of the shared memory.
-    drain(slot) reads the sums from it."""
-
-    elements: int
-    dtype: str
-    fill: Callable[[NDArray], object]
-    drain: Callable[[NDArray], object]
-
-
-@dataclass
-class Job:
-    """One all-reduce, as the script sees it. ended: a function that a separate thread calls when
-    the all-reduce has ended. Its argument is None, or one line that says why there is no result."""
-
-    pieces: Sequence[Piece]
-    ended: Callable[[str | None], None]
-    left: int = 0
-    error: str | None = None
+class _BrokenOff(Exception):
+    """Raised in the thread that asks when the connection has been given up."""
 
 
 class Client:
@@ -69,10 +52,11 @@ class Client:
 
     def __init__(self, path: str) -> None:
         self._socket, self.terms, self._memory = _join(path)
-        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._order = Order(self.terms.workers, self.terms.elements)
         self._free: queue.SimpleQueue[int | None] = queue.SimpleQueue()
         for slot in range(self.terms.slots):
             self._free.put(slot)
+        self._asked = 0
         self._pending: deque[tuple[int, int, Piece, Job]] = deque()
         self._open: dict[int, Job] = {}
         self._lock = threading.Lock()
@@ -87,13 +71,12 @@ class Client:
             thread.start()
 
     def submit(self, job: Job) -> None:
-        """Queues a job. Its reductions are requested after those of all jobs that were queued
-        before."""
+        """Queues a job. Without a priority, its reductions are requested after those of all jobs
+        that were queued before."""
         with self._lock:
             if self._error is None:
-                job.left = len(job.pieces)
-                self._open[id(job)] = job
-                self._jobs.put(job)
+                self._open_job(job)
+                self._order.add(job)
                 return
             error = self._error
         self._pool.run(lambda: job.ended(error))
@@ -115,7 +98,7 @@ class Client:
         queued reductions can still be requested. May be called twice."""
         with self._lock:
             first, self._error = self._error is None, self._error or "the process group was closed"
-        self._jobs.put(None)
+        self._order.close()
         self._threads[0].join(END_S)
         if first:
             with contextlib.suppress(TrainingError):
@@ -138,20 +121,52 @@ class Client:
     # The thread that asks.
 
     def _ask(self) -> None:
-        number = 0
-        while (job := self._jobs.get()) is not None:
-            for piece in job.pieces:
-                slot = self._free.get()
-                if slot is None:
-                    return
-                try:
-                    self._ask_for(number, slot, piece, job)
-                except Exception as error:
-                    self._break_off(f"{type(error).__name__}: {first_line(error)}")
-                    return
-                number += 1
+        try:
+            while (oldest := self._order.oldest()) is not None:
+                for job in [oldest] if oldest.priority is None else self._elected():
+                    piece, overtakes = self._order.take(job)
+                    if overtakes:
+                        self.count("priority.overtakes")
+                    self._ask_for(self._slot(), piece, job)
+        except _BrokenOff:
+            pass
+        except (TrainingError, Disagreement) as error:
+            self._break_off(first_line(error))
+        except Exception as error:
+            self._break_off(f"{type(error).__name__}: {first_line(error)}")
 
-    def _ask_for(self, number: int, slot: int, piece: Piece, job: Job) -> None:
+    def _elected(self) -> list[Job]:
+        """Returns the jobs whose pieces all ranks reduce next. The ranks vote when no reduction is
+        under way, so that a job that begins meanwhile waits for one turn at most."""
+        slots = [self._slot() for _ in range(self.terms.slots)]
+        for slot in slots[1:]:
+            self._free.put(slot)
+        vote, answer = self._order.vote(), queue.SimpleQueue[str | None]()
+        values = vote.values()
+        piece = Piece(
+            values.size,
+            VOTE_DTYPE,
+            fill=lambda slot: np.copyto(slot, values),
+            drain=lambda slot: np.copyto(values, slot),
+        )
+        job = Job([piece], answer.put)
+        with self._lock:
+            self._open_job(job)
+        self._ask_for(slots[0], piece, job)
+        if error := answer.get():
+            raise TrainingError(error)
+        self.count("priority.votes")
+        return vote.elected(values)
+
+    def _slot(self) -> int:
+        """Waits for a free slot of the shared memory and returns its number."""
+        slot = self._free.get()
+        if slot is None:
+            raise _BrokenOff
+        return slot
+
+    def _ask_for(self, slot: int, piece: Piece, job: Job) -> None:
+        number, self._asked = self._asked, self._asked + 1
         piece.fill(self._place(slot, piece))
         self._pending.append((number, slot, piece, job))
         self._send(protocol.Reduce(number, slot, piece.elements, piece.dtype))
@@ -202,14 +217,19 @@ class Client:
         """Ends all jobs in progress with an error. Jobs that are submitted later end with the same
         error."""
         with self._lock:
-            self._error = self._error or error
-            error = self._error
+            self._error = error = self._error or error
+        self.forget()  # a vote that begins after the next lines cannot be sent
+        with self._lock:
             failed = list(self._open.values())
         self._free.put(None)
-        self._jobs.put(None)
-        self.forget()
+        self._order.close()
         for job in failed:
             self._end(job, error)
+
+    def _open_job(self, job: Job) -> None:
+        """Lets the job end when all of its pieces have a result. The caller holds the lock."""
+        job.left = len(job.pieces)
+        self._open[id(job)] = job
 
     def _end(self, job: Job, error: str | None) -> None:
         """Ends a job, unless it has ended already. error: why there is no result, or None."""

@@ -39,7 +39,7 @@ SLOTS = 2
 BACKLOG = 8
 
 DTYPES = ("float32", "int32")
-"""The types that every system takes."""
+"""The types that every system takes, unless its sums may lack workers."""
 ReduceCall = Callable[[NDArray, NDArray], object]
 """A callable reduce(values, out). It puts the sum of `values`, a flat array, over all ranks into
 `out`, which is `values` itself. Raises AllReduceError."""

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from agglab.hosts.bfloat16 import BFLOAT16
-from agglab.hosts.training.client import Piece
+from agglab.hosts.training.jobs import Piece
 
 CARRIED = {
     torch.float32: "float32",
@@ -31,8 +31,9 @@ def carried_as(dtype: torch.dtype, taken: Sequence[str]) -> str:
     return CARRIED[dtype] if CARRIED[dtype] in taken else INSTEAD
 
 
-def why_not(tensors: Sequence[Any], is_average: bool) -> str | None:
-    """Returns a word that says why tensors cannot go through the system, or None if they can."""
+def why_not(tensors: Sequence[Any], is_average: bool, taken: Sequence[str]) -> str | None:
+    """Returns a word that says why tensors cannot go through the system, or None if they can.
+    taken: the dtypes that the system accepts."""
     first = tensors[0]
     for tensor in tensors:
         if tensor.layout is not torch.strided:
@@ -41,6 +42,8 @@ def why_not(tensors: Sequence[Any], is_average: bool) -> str | None:
             return "device"
         if tensor.dtype not in CARRIED or tensor.dtype != first.dtype:
             return "dtype"
+    if first.dtype is torch.int32 and "int32" not in taken:
+        return "dtype"
     return "op" if is_average and first.dtype is torch.int32 else None
 
 

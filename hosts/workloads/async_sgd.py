@@ -78,11 +78,12 @@ STEP = np.dtype(
 """One step in a worker's own account. read: the version from which the gradient was computed.
 version: the version with which the update was committed. epoch: the epoch of the model that was
 read."""
-UNUSED, EMPTY, COMMITTED, STALE, LARGE, LOST, OVER = range(7)
+UNUSED, EMPTY, COMMITTED, STALE, LARGE, LOST, OVER, UNFINISHED = range(8)
 """The outcomes of a step. EMPTY: the model was right about all documents, so there was nothing to
 send. STALE: the update would have been older than the bound. LARGE: the norm of this update alone
-exceeds the replica's bound. LOST: the server that had the update failed. OVER: the run ended
-first."""
+exceeds the replica's bound. LOST: the server that had the update failed. OVER: the run ended before
+the update was granted. UNFINISHED: the run ended before the update was computed from the model that
+the worker had read for it."""
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ struct headers_t {
     opening_t       opening;
     values_t        values;
 #ifdef HALVES
-    halves_t        halves;
+    quad_t[QUADS]   quads;
 #endif
 #ifdef WIRE_BITS
     narrow_t        narrow;

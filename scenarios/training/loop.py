@@ -1,9 +1,8 @@
-"""The common part of the training scripts: data-parallel training with PyTorch's
-DistributedDataParallel.
+"""The common part of the training scripts: data-parallel training with PyTorch.
 
-Only two things in this file are specific to Agglab: the reports, and the name of the backend, which
-the option `--backend` replaces. All random numbers have a seed, so that two runs differ only in
-their reductions.
+Only three things are specific to Agglab: the reports, the name of the backend, which the option
+`--backend` replaces, and the priorities of the option `--overlap by-layer` (overlap.py). All random
+numbers have a seed, so that two runs differ only in their reductions.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ import argparse
 from collections.abc import Callable, Iterator
 
 import torch
+from overlap import AtOnce, LayerByLayer
 from torch import Tensor, distributed, nn
-from torch.nn.parallel import DistributedDataParallel
 
 from agglab.hosts.training import report
 
@@ -21,11 +20,14 @@ Batch = tuple[Tensor, Tensor]
 
 
 def arguments(**defaults: float) -> argparse.Namespace:
-    """Returns the arguments of the command line: the backend, epochs, batch (the number of examples
-    in a batch of one rank), rate and seed. defaults: values that replace the usual defaults."""
+    """Returns the arguments of the command line: the backend, overlap (whether the next forward
+    pass begins before all gradients are averaged, and whether those of the first layers come
+    first), epochs, batch (the number of examples in a batch of one rank), rate and seed. defaults:
+    values that replace the usual defaults, and further arguments."""
     usual = {"epochs": 3, "batch": 48, "rate": 0.001, "seed": 1, **defaults}
     parser = argparse.ArgumentParser()
     parser.add_argument("--backend", default="agglab")
+    parser.add_argument("--overlap", choices=["none", "in-order", "by-layer"], default="none")
     for name, value in usual.items():
         parser.add_argument(f"--{name}", type=type(value), default=value)
     return parser.parse_args()
@@ -58,15 +60,15 @@ def train(
     """Trains the model for all epochs, with the optimizer Adam and the cross-entropy loss. Joins
     the other ranks first, and reports every step and every epoch."""
     distributed.init_process_group(asked.backend)
-    whole = DistributedDataParallel(model)
-    optimiser = torch.optim.Adam(whole.parameters(), asked.rate)
+    if asked.overlap == "none":
+        way: AtOnce | LayerByLayer = AtOnce(model, asked.rate)
+    else:
+        way = LayerByLayer(model, asked.rate, asked.overlap == "by-layer")
     step = 0
     for epoch in range(1, asked.epochs + 1):
         for inputs, targets in examples.batches(epoch):
-            loss = nn.functional.cross_entropy(whole(inputs), targets)
-            optimiser.zero_grad()
-            loss.backward()
-            optimiser.step()
+            loss = nn.functional.cross_entropy(way.forward(inputs), targets)
+            way.learn(loss)
             step += 1
             report(step=step, loss=loss.item())
         with torch.no_grad():

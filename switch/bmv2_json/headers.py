@@ -8,7 +8,6 @@ from agglab.switch.storage import Field, Header, HeaderType, Stack, Union, Union
 
 MAX_FIELD_BITS = 16384
 MAX_HEADER_BYTES = 16384
-MAX_STACK = 256
 MAX_HEADERS = 4096
 
 
@@ -103,8 +102,8 @@ def members(node: Node, scope: Scope) -> tuple[Header, ...]:
         if header.stack or header.union or header in found or header.metadata:
             raise item.error(f"'{header.name}' is metadata, or in another stack or union already")
         found.append(header)
-    if not 1 <= len(found) <= MAX_STACK:
-        raise node.error(f"must have 1 to {MAX_STACK} headers")
+    if not found:
+        raise node.error("must have a header")
     return tuple(found)
 
 
@@ -141,8 +140,8 @@ def read_union_stack(node: Node, scope: Scope) -> None:
         if [h.type for h in union.headers] != [h.type for h in (unions or [union])[0].headers]:
             raise item.error("the unions of a stack must have the same type")
         unions.append(union)
-    if not 1 <= len(unions) <= MAX_STACK:
-        raise node["header_union_ids"].error(f"must have 1 to {MAX_STACK} unions")
+    if not unions:
+        raise node["header_union_ids"].error("must have a union")
     stack = UnionStack(node["name"].text(), len(scope.union_stacks), tuple(unions))
     for i, union in enumerate(unions):
         union.stack, union.stack_index = stack, i

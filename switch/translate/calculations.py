@@ -3,6 +3,7 @@ that use them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import groupby
 
 from agglab.switch.bmv2_json.calculations import input_bits
@@ -10,6 +11,7 @@ from agglab.switch.model import Calculation, CalculationInput, Checksum
 from agglab.switch.storage import Field, Header
 from agglab.switch.translate.expressions import Expressions
 from agglab.switch.translate.layout import Layout, integer_type
+from agglab.switch.translate.neighbours import each, follows
 from agglab.switch.translate.packing import Piece, byte_runs, joined, write_pieces
 from agglab.switch.translate.writer import Writer, comment, u64
 
@@ -30,6 +32,8 @@ class CalculationWriter:
         aligned = all(self.group_bits(list(items)) % 8 == 0 for _, items in groups)
         self.in_place = aligned and calculation.algorithm in ("csum16", "cksum16")
         """Whether fields are summed in their places, without being gathered first."""
+        self.members: dict[Header, str] = {}
+        """The C lvalues of headers, where these are not fixed."""
 
     def inputs(self) -> list[CalculationInput]:
         """Returns all inputs except the payload."""
@@ -51,8 +55,8 @@ class CalculationWriter:
             out.line()
             out.line("(void)k;")
             if all(self.group_bits(items) % 8 == 0 for _, items in groups):
-                for header, items in groups:
-                    self.write_group(header, items)
+                for run in self.runs([items for _, items in groups]):
+                    self.write_run(run)
             else:
                 self.write_unaligned(groups)
             if with_payload:
@@ -89,7 +93,7 @@ class CalculationWriter:
         return 0 if item.field.variable else item.field.bits
 
     def member(self, header: Header) -> str:
-        return f"k->{self.layout.member(header)}"
+        return self.members.get(header) or f"k->{self.layout.member(header)}"
 
     def piece(self, item: CalculationInput) -> Piece:
         if item.kind == "constant":
@@ -107,16 +111,36 @@ class CalculationWriter:
         text = access if item.field.wide else f"(uint64_t){access}"
         return Piece(text, item.field.bits, item.field.wide)
 
-    def write_group(self, header: int, items: list[CalculationInput]) -> None:
-        """Writes code that appends inputs that belong to the same header or to none. Together, the
-        inputs must be whole bytes."""
-        if header < 0:
+    def runs(self, groups: list[list[CalculationInput]]) -> Iterator[list[list[CalculationInput]]]:
+        """Yields runs of groups that have the same inputs of neighbours in a stack."""
+        run: list[list[CalculationInput]] = []
+        for group in groups:
+            if run and not self.continues(group, run[-1]):
+                yield run
+                run = []
+            run.append(group)
+        if run:
+            yield run
+
+    def continues(self, group: list[CalculationInput], before: list[CalculationInput]) -> bool:
+        header, other = group[0].header, before[0].header
+        if header is None or other is None or not follows(header, other):
+            return False
+        return [(i.kind, i.field) for i in group] == [(i.kind, i.field) for i in before]
+
+    def write_run(self, run: list[list[CalculationInput]]) -> None:
+        """Writes code that appends the inputs of a run of groups."""
+        items = run[0]
+        header = items[0].header
+        if header is None or self.group_of(items[0]) < 0:
             with self.out.block(""):
                 self.append(items)
             return
-        assert items[0].header
-        with self.out.block(f"if ({self.member(items[0].header)}.valid)"):
-            self.append(items)
+        with each(self.layout, self.out, header, len(run)) as member:
+            self.members[header] = member
+            with self.out.block(f"if ({member}.valid)"):
+                self.append(items)
+        del self.members[header]
 
     def append(self, items: list[CalculationInput]) -> None:
         pieces: list[Piece] = []

@@ -7,6 +7,7 @@ from agglab.switch.storage import Field, Header
 from agglab.switch.translate.actions import ActionWriter
 from agglab.switch.translate.calculations import write_update
 from agglab.switch.translate.layout import Layout
+from agglab.switch.translate.neighbours import each, runs
 from agglab.switch.translate.packing import Piece, write_pieces
 from agglab.switch.translate.steps import Steps
 from agglab.switch.translate.writer import Writer, comment
@@ -27,17 +28,17 @@ def write_deparser(layout: Layout, out: Writer) -> None:
         out.line("uint32_t length = 0;")
         out.line()
         out.line("(void)k;")
-        for header in deparser.headers:
-            member = f"k->{layout.member(header)}"
-            out.line(f"if ({member}.valid)")
-            out.line(f"\tlength += size_{layout.types[header.type.name]}(&{member});")
+        for first, count in runs(deparser.headers):
+            with each(layout, out, first, count) as member:
+                out.line(f"if ({member}.valid)")
+                out.line(f"\tlength += size_{layout.types[first.type.name]}(&{member});")
         out.line("return length;")
     with out.function("static inline void emit_headers(const struct packet *k, uint8_t *d)"):
         out.line("(void)k, (void)d;")
-        for header in deparser.headers:
-            member = f"k->{layout.member(header)}"
-            out.line(f"if ({member}.valid)")
-            out.line(f"\td = emit_{layout.types[header.type.name]}(&{member}, d);")
+        for first, count in runs(deparser.headers):
+            with each(layout, out, first, count) as member:
+                out.line(f"if ({member}.valid)")
+                out.line(f"\td = emit_{layout.types[first.type.name]}(&{member}, d);")
 
 
 def write_metadata(layout: Layout, out: Writer) -> None:

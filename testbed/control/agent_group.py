@@ -13,6 +13,8 @@ from agglab.testbed.control.scheduler import Process, RunClock
 from agglab.testbed.worker_id import Event, WorkerId
 
 ANSWER_S = 5.0
+SETTLE_S = 2.0
+"""The longest time that a job waits at its end for packets to be acknowledged, in seconds."""
 
 
 class JobFailed(Exception):
@@ -150,11 +152,32 @@ class AgentGroup:
             if event and event["event"] in answers:
                 asked.discard(event.get("rank", -1))
 
+    def settle(self) -> Process[None]:
+        """Waits until all packets that agents have sent each other are acknowledged, but at most
+        SETTLE_S seconds. Does not wait if an agent has died, because packets to it are never
+        acknowledged. What one agent waited for may have made another send, so all are asked again
+        until none has to wait."""
+        deadline, waited = self._clock.after_s(SETTLE_S), True
+        while waited and not self._dead and self._clock.now_ns() < deadline:
+            asked, waited = self._answering, False
+            for rank in asked:
+                self.send(rank, command="settle")
+            while asked and self._clock.now_ns() < deadline:
+                event = yield deadline
+                if event and event["event"] in ("settled", "ended"):
+                    asked.discard(event.get("rank", -1))
+                    waited |= event.get("waited", False)
+
+    @property
+    def _answering(self) -> set[int]:
+        """The ranks of the live agents that answer others outside their own rounds."""
+        listening = {agent.rank for agent in self._roster.agents(self.job) if agent.listens}
+        return (listening | self._servers.keys()) - self._dead.keys()
+
     def stop(self) -> Process[None]:
         """Stops all programs. Before that, asks for the counters of servers and of agents that
         answer others outside their own rounds. An agent that does not answer counts as zero."""
-        listening = {agent.rank for agent in self._roster.agents(self.job) if agent.listens}
-        asked = (listening | self._servers.keys()) - self._dead.keys()
+        asked = self._answering
         for rank in asked:
             self.send(rank, command="report")
         yield from self.until_answered(asked, ("served", "ended"))

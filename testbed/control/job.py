@@ -63,6 +63,8 @@ class JobProcess:
         except JobFailed as failed:
             self.result.failure = self._failure(failed)
         self.result.ended_ns = self._clock.now_ns()
+        if self.result.failure is None:
+            yield from self._group.settle()
         yield from self._group.stop()
         self._roster.leave(self.job)
 

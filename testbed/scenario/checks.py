@@ -23,7 +23,7 @@ from agglab.testbed.scenario.reader import Reader
 from agglab.testbed.scenario.schema import OF_KIND, Scenario, Workload
 from agglab.testbed.scenario.schema import Topology as Shape
 from agglab.testbed.scenario.trust import Trust
-from agglab.testbed.systems.base import SHARED_KEYS, ActiveJob, Source
+from agglab.testbed.systems.base import SHARED_KEYS, ActiveJob, Source, tensor_bytes
 from agglab.topologies import Topology
 
 TENSORS_MAX_BYTES = 2**33
@@ -318,7 +318,7 @@ def _tensors(known: Known, i: int, job: Job) -> Iterator[Finding]:
     key = {Layers: "scale", Sgd: "steps"}.get(type(job.work), "elements")
     path = f"jobs[{i}].workload.{key}" if known.scenario.jobs else f"workload.{key}"
     workers = len(job.hosts)
-    needed = job.elements * workers * wire.VALUE_BYTES
+    needed = workers * tensor_bytes(known.system, known.scenario, job)
     if needed > TENSORS_MAX_BYTES and known.workload_known(job, key):
         most = TENSORS_MAX_BYTES // (wire.VALUE_BYTES * workers)
         what = f"the tensors of {workers} workers need more than 8 GiB of memory"

@@ -76,7 +76,9 @@ def _rate(times_ns: Ints, counts: Ints, start_ns: int) -> Numbers:
 
 def _between(counts: Ints) -> Numbers:
     """Returns for each row what was counted since the previous row; NaN for the first row."""
-    return np.diff(counts.astype(np.float64), prepend=np.nan)
+    between = np.full(len(counts), np.nan)
+    np.subtract(counts[1:], counts[:-1], out=between[1:])
+    return between
 
 
 def _workers(record: Record, jobs: Mapping[int, str], start_ns: int) -> Iterator[Series]:

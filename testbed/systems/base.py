@@ -17,10 +17,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy.typing as npt
 
+from agglab.hosts.wire import VALUE_BYTES
+from agglab.hosts.workloads import Dense
 from agglab.testbed.faults import Fault
 from agglab.testbed.plan import Entries, TableEntry
 from agglab.testbed.received import Received
@@ -62,6 +64,7 @@ class Abilities:
     supports. has_servers: whether it has agents besides the workers. In that case, metrics.json
     also has their counts. has_controller: whether tables change during a run. keys: those of
     SHARED_KEYS that it reads. A scenario that gives one of the other shared keys is refused.
+    pieces: the types of dense tensors that its workers need not hold whole in virtual time.
     """
 
     workloads: tuple[str, ...] = ALL_REDUCES
@@ -71,6 +74,7 @@ class Abilities:
     has_servers: bool = False
     has_controller: bool = False
     keys: frozenset[str] = frozenset()
+    pieces: tuple[str, ...] = ()
 
 
 SHARED_KEYS = (
@@ -323,6 +327,10 @@ class Truth:
 TruthOf = Callable[[int, Sequence[Array]], Truth]
 """A function that takes the first element of a block, and that block of each member's tensor. It
 returns what the block must become."""
+
+
+class Unpredictable(Exception):
+    """Raised if the bytes that a job put on links cannot be predicted. The message says why."""
 
 
 class Unlike(Exception):
@@ -693,6 +701,23 @@ class System(ABC):
         return iter(())
 
 
+@runtime_checkable
+class Deciding(Protocol):
+    """A system whose agents decide in the run who sends how much."""
+
+    def decided_bytes(
+        self,
+        resolved: ResolvedScenario,
+        job: ActiveJob,
+        histories: Sequence[Any],
+        counts: Mapping[str, int],
+    ) -> Mapping[str, int]:
+        """Returns the bytes, in the form of `System.round_bytes`, that follow from the decisions in
+        a run. histories: what was decided in each round, according to the workload
+        (Verdict.history); None for a wrong round. counts: those of all servers. Raises
+        Unpredictable."""
+
+
 def _matching(patterns: Sequence[str], graph: Topology) -> tuple[str, ...]:
     """Returns the hosts that the patterns match."""
     found = (host.name for p in patterns for host in graph.hosts if fnmatchcase(host.name, p))
@@ -714,3 +739,20 @@ def spans(chunks: Iterable[int]) -> str:
     more = f" and {len(runs) - RANGES_MAX} more ranges" if len(runs) > RANGES_MAX else ""
     single = len(runs) == 1 and runs[0][0] == runs[0][1]
     return f"chunk{'' if single else 's'} {', '.join(shown)}{more}"
+
+
+def in_pieces(system: System, scenario: Scenario, job: Job) -> bool:
+    """Returns whether workers of this job hold no whole tensors, but make their inputs and hand
+    over their results chunk by chunk (agglab.hosts.pieces). On real links, inputs have to be ready
+    before a round begins."""
+    plain = isinstance(job.work, Dense) and job.dtype in system.abilities.pieces
+    return plain and scenario.backend == "virtual"
+
+
+def tensor_bytes(system: System, scenario: Scenario, job: Job) -> int:
+    """Returns how much memory a worker needs for a tensor, or for the chunks of it that are under
+    way."""
+    whole = job.elements * VALUE_BYTES
+    if not in_pieces(system, scenario, job):
+        return whole
+    return min(whole, whole * scenario.switch.slots // max(1, system.chunks(scenario, job)))

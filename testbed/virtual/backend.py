@@ -21,6 +21,7 @@ from agglab.testbed.usage import Usage
 from agglab.testbed.virtual.causes import Causes, Disturbance, Pair
 from agglab.testbed.virtual.clock import HIT, Clock, NeverEnds
 from agglab.testbed.virtual.frames import Address, packed
+from agglab.testbed.virtual.gathered import Gatherings
 from agglab.testbed.virtual.hosts import HostNode
 from agglab.testbed.virtual.links import LinkDirection
 from agglab.testbed.virtual.parts import cut
@@ -81,6 +82,7 @@ class VirtualBackend:
         self._workers: dict[WorkerId, AgentNode] = {}
         self._dead: set[WorkerId] = set()
         self._inboxes: dict[int, Inboxes] = {}
+        self._gatherings: dict[int, Gatherings] = {}
         self._received: dict[tuple[int, int, int], Received] = {}
         self._events: list[Event] = []
         self._started: list[tuple[WorkerId, AgentNode]] = []
@@ -206,7 +208,9 @@ class VirtualBackend:
         told = (send, report, keep, again, opened)
         part = self._parts[worker.host]
         inboxes = self._inboxes.setdefault(part, Inboxes())
-        node = AgentNode(self.clock, configuration, *told, explained, inboxes, part)
+        gatherings = self._gatherings.setdefault(part, Gatherings())
+        shared = (inboxes, gatherings, part)
+        node = AgentNode(self.clock, configuration, *told, explained, *shared)
         self._workers[worker] = node
         self._started.append((worker, node))
 

@@ -32,6 +32,7 @@ from agglab.testbed.backend import Command
 from agglab.testbed.received import Received
 from agglab.testbed.virtual.causes import Explained
 from agglab.testbed.virtual.clock import AGAIN, DATAGRAM, FAILED, FINISH, TIMER, Clock
+from agglab.testbed.virtual.gathered import Gatherings, Share
 from agglab.testbed.worker_id import Event
 
 NS_PER_S = 1_000_000_000
@@ -107,6 +108,7 @@ class AgentNode:
         opened: Opened = lambda agent: None,
         explained: Explained | None = None,
         inboxes: Inboxes | None = None,
+        gatherings: Gatherings | None = None,
         part: int | None = None,
     ) -> None:
         """part: the address of the clock of the agent's host, if it is not `clock` itself."""
@@ -119,6 +121,8 @@ class AgentNode:
         self._answer_questions()
         self._send, self._keep, self._again, self._opened = send, keep, again, opened
         self._explained, self._inboxes = explained, Inboxes() if inboxes is None else inboxes
+        self._gatherings = Gatherings() if gatherings is None else gatherings
+        self._share: Share | None = None
         self._config = Config.of({**configuration, "control": "", "sums_dir": None}, "the agent")
         self._paused = False
         self._busy_until_ns = 0
@@ -271,18 +275,26 @@ class AgentNode:
 
     def begin_round(self, number: int) -> None:
         """Begins a round, which ends as the clock advances."""
-        values, work = self._config.inputs(number), self._config.work
-        out = values if work.in_place else work.room(values)
-        sums = np.empty(out.size, np.int32) if self._core.sums_integers else None
-        self._received = Received(out, sums)
+        endpoint, core = self._session.endpoint, self._core
         self._started_ns = self._clock.now_ns
-        self._session.endpoint.begin(self._started_ns, values, out, sums)
+        self._share = self._gatherings.begin(
+            self._started_ns, endpoint, self._config, number, core.sums_integers
+        )
+        if self._share is None:
+            self._begin_with_arrays(number)
         self._reconsider()
         if self._state.driven:
             self._library.agent_poll(self.address)
         else:
             self._poll()
         self._look(None)
+
+    def _begin_with_arrays(self, number: int) -> None:
+        values, work = self._config.inputs(number), self._config.work
+        out = values if work.in_place else work.room(values)
+        sums = np.empty(out.size, np.int32) if self._core.sums_integers else None
+        self._received = Received(out, sums)
+        self._session.endpoint.begin(self._started_ns, values, out, sums)
 
     def leave_round(self) -> None:
         """Does nothing: the progress of a round that the core has left is not used."""
@@ -354,7 +366,7 @@ class AgentNode:
             core.after_batch()
         if core.round is not None and session.endpoint.done:
             self._finish()
-        elif self._in_use:
+        if self._in_use:
             self._poll()
 
     def _poll(self) -> None:
@@ -372,6 +384,7 @@ class AgentNode:
         if self._core.round is not None and endpoint.done:  # these were the last of the round
             self._finish()
         self._library.agent_wake(self.address, endpoint.deadline_ns)
+        self._core.after_answers()
 
     def _tell_repeat(self, row: int) -> None:
         endpoint = self._session.endpoint
@@ -400,6 +413,13 @@ class AgentNode:
         except AllReduceError as error:
             self._fail(error)
             return
-        self._keep(number, replace(self._received, more=self._core.presence))
+        self._keep(number, self.received())
         self._core.finish(self._started_ns, self._clock.now_ns, 0.0)
         self._reconsider()
+
+    def received(self) -> Received:
+        """Returns what the worker has received in the round that it has just completed."""
+        presence = self._core.presence
+        if self._share is not None:
+            return self._share.received(presence)
+        return replace(self._received, more=presence)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from agglab.hosts import own_worker
+from agglab.hosts.tensor_parts import TensorParts
 from agglab.hosts.workloads import (
     PLAIN_DTYPES,
     Dense,
@@ -22,8 +23,8 @@ from agglab.hosts.workloads import (
 )
 from agglab.hosts.workloads.layers import BucketOf
 from agglab.testbed.received import Received
-from agglab.testbed.systems.base import ActiveJob, ResolvedScenario
-from agglab.testbed.verify import Verdict, verify_sums
+from agglab.testbed.systems.base import ActiveJob, ResolvedScenario, in_pieces
+from agglab.testbed.verify import Inputs, Verdict, verify_sums
 from agglab.testbed.workloads.base import Workload, library_facts
 
 if TYPE_CHECKING:
@@ -46,6 +47,42 @@ def tensor(
     return work.part(InputKey(seed, job.number, rank, number), start, count)
 
 
+class Parts(Sequence[npt.NDArray[Any]]):
+    """The same part of several workers' inputs. The part of a worker is made each time it is
+    read."""
+
+    def __init__(self, inputs: Sequence[TensorParts], start: int, count: int) -> None:
+        self._inputs, self._start, self._count = inputs, start, count
+
+    def __len__(self) -> int:
+        return len(self._inputs)
+
+    @overload
+    def __getitem__(self, index: int) -> npt.NDArray[Any]: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Parts: ...
+
+    def __getitem__(self, index: int | slice) -> npt.NDArray[Any] | Parts:
+        if isinstance(index, slice):
+            return Parts(self._inputs[index], self._start, self._count)
+        return self._inputs[index].part(self._start, self._count)
+
+
+def inputs_of(resolved: ResolvedScenario, job: ActiveJob, number: int) -> Inputs:
+    """Returns the inputs of a job's members in a round (verify.Inputs)."""
+    declared, seed = job.job, resolved.seed
+    if in_pieces(resolved.system, resolved.scenario, declared):
+        keys = [InputKey(seed, declared.number, rank, number) for rank in job.members]
+        made = [TensorParts(*key, declared.elements, declared.dtype) for key in keys]
+        return lambda start, count: Parts(made, start, count)
+
+    def inputs(start: int, count: int) -> list[npt.NDArray[Any]]:
+        return [tensor(seed, declared, rank, number, start, count) for rank in job.members]
+
+    return inputs
+
+
 class AllReduce(Workload):
     kind = Dense.kind
 
@@ -59,14 +96,8 @@ class AllReduce(Workload):
         number: int,
         received: Mapping[int, Received],
     ) -> Verdict:
-        declared = job.job
-
-        def inputs(start: int, count: int) -> list[npt.NDArray[Any]]:
-            return [
-                tensor(resolved.seed, declared, rank, number, start, count) for rank in job.members
-            ]
-
-        own_sum = own_worker.combine_of(declared.worker)
+        inputs = inputs_of(resolved, job, number)
+        own_sum = own_worker.combine_of(job.job.worker)
         verdict = verify_sums(resolved, job, inputs, list(received.values()), own_sum)
         if verdict.first is None:
             return verdict

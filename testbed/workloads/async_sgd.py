@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 from statistics import fmean, pvariance
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,17 @@ CURVE_POINTS = 64
 """The approximate number of a run's models that are evaluated on documents that no worker has
 seen."""
 Model = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class TrainingHistory:
+    """What was decided in one run. log: the server's log (hosts.workloads.async_sgd, COMMIT).
+    accounts: each member's account of its steps (STEP). changed: for each update in the log, by
+    member and step, the numbers of the weights that it changes."""
+
+    log: NDArray[np.void]
+    accounts: Sequence[NDArray[np.void]]
+    changed: Mapping[tuple[int, int], NDArray[np.int64]]
 
 
 class AsynchronousTraining(Workload):
@@ -174,7 +186,9 @@ def judge(
         return Verdict(1, 1, WrongValue("result", min(runs), None, promised, got))
     measures = _measures(work, held_out, told, history)
     of_server = {"training.taken": taken, "training.gap": gap / SCALE}
-    return Verdict(0, 0, None, measures={**measures, **of_server})
+    accounts = [run["account"][: run["steps"]].copy() for run in told]
+    decided = TrainingHistory(history.log.copy(), accounts, history.changed)
+    return Verdict(0, 0, None, measures={**measures, **of_server}, history=decided)
 
 
 def _opened(work: AsyncSgd, one: Received) -> NDArray[np.void] | None:
@@ -190,8 +204,8 @@ def _opened(work: AsyncSgd, one: Received) -> NDArray[np.void] | None:
 
 class _History:
     """The result of replaying a server's log. models: the model of each version; for a version
-    inside a group, the model before the group. mistake: what was expected and what was found, if
-    the log is wrong."""
+    inside a group, the model before the group. changed: as in TrainingHistory. mistake: what was
+    expected and what was found, if the log is wrong."""
 
     def __init__(
         self,
@@ -204,7 +218,8 @@ class _History:
         self.delays: list[int] = []
         self.divergence = 0.0
         self.mistake: tuple[str, str] | None = None
-        self._ends, self._taken = {0}, set[tuple[int, int]]()
+        self.changed: dict[tuple[int, int], NDArray[np.int64]] = {}
+        self._ends = {0}
         begin = 0
         while begin < len(log) and self.mistake is None:
             end = begin + 1
@@ -229,15 +244,16 @@ class _History:
             delay = base - read
             if int(one["version"]) != version or rank >= len(documents) or read not in self._ends:
                 self.mistake = f"a commit of version {version} after {base}", what
-            elif (rank, step) in self._taken:
+            elif (rank, step) in self.changed:
                 self.mistake = "each step once", what
             elif bounds.delay is not None and delay > bounds.delay:
                 self.mistake = f"at most {bounds.delay} versions old", f"{what}, {delay} old"
             if self.mistake:
                 return
-            self._taken.add((rank, step))
             self.delays.append(delay)
-            total += update_of(work, self.models[read], work.rows_of(documents[rank], step))
+            update = update_of(work, self.models[read], work.rows_of(documents[rank], step))
+            self.changed[rank, step] = np.flatnonzero(update)
+            total += update
         self._ends.add(version)
         self.models += [self.models[-1]] * (len(group) - 1) + [wrapped(self.models[-1] + total)]
         self._diverge(bounds, int(group["replicated"][0]), version)

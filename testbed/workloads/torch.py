@@ -16,11 +16,18 @@ import numpy as np
 import numpy.typing as npt
 
 from agglab.hosts.bfloat16 import dtype_of
-from agglab.hosts.script_ledger import INPUT, OUTCOME, REDUCTION, RESULT, SUMS, sample_name
+from agglab.hosts.script_ledger import (
+    INPUT,
+    OUTCOME,
+    REDUCTION,
+    RESULT,
+    SUMS,
+    sample_name,
+)
 from agglab.hosts.workloads import DTYPES, Dense, Torch, Work
-from agglab.testbed.received import Received
+from agglab.testbed.received import PRESENCE, Received
 from agglab.testbed.systems.base import ActiveJob, ResolvedScenario
-from agglab.testbed.verify import Verdict, WrongValue, combine, verify
+from agglab.testbed.verify import Verdict, WrongValue, combine, verify_sums
 from agglab.testbed.workloads import script_imports
 from agglab.testbed.workloads.base import Workload
 
@@ -36,6 +43,7 @@ Array = npt.NDArray[Any]
 class TrainingScript(Workload):
     kind = Torch.kind
     keys = ("script", "arguments")
+    free = ("arguments",)
     unread = ("worker",)
     dtypes = ("float32", "float16", "bfloat16")
     clocks = ("mininet",)
@@ -52,7 +60,8 @@ class TrainingScript(Workload):
         "training.step_s.median": "seconds from one step's report to the next",
         "training.step_s.min": "the shortest",
         "training.step_s.max": "the longest",
-        "training.reductions": "all-reduces that a rank did with the system",
+        "training.reductions": "all-reduces that a rank did with the system, and votes about their "
+        "order (training-backend.md)",
         "training.reduced_bytes": "bytes of the tensors in these all-reduces",
         "training.reducing_s": "seconds that these all-reduces took together",
         "training.sampled": "all-reduces whose sums were computed again and compared",
@@ -216,19 +225,13 @@ def _one_sampled(
         return [values[start : start + count] for values in given if values is not None]
 
     def received(training: Training) -> Received:
-        result, sums = (training.arrays.get(sample_name(w, number)) for w in (RESULT, SUMS))
-        return Received(result, sums)
+        result, sums, presence = (
+            training.arrays.get(sample_name(what, number)) for what in (RESULT, SUMS, PRESENCE)
+        )
+        return Received(result, sums, more={} if presence is None else {PRESENCE: presence})
 
-    system = resolved.system
-    verdict = verify(
-        inputs,
-        system.truth(resolved, alone, None),
-        [received(trainings[rank]) for rank in job.members],
-        elements,
-        dtype,
-        system.block(resolved),
-        system.returns_sums(dtype),
-    )
+    results = [received(trainings[rank]) for rank in job.members]
+    verdict = verify_sums(resolved, alone, inputs, results)
     if verdict.first is None:
         return verdict
     what = f"{verdict.first.what} of reduction {number}"

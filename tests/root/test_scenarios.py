@@ -17,7 +17,10 @@ from agglab.testbed.side_by_side import runs_of
 
 pytestmark = pytest.mark.root
 
-TIME = ("link_bound_ratio", "allreduce.time_s.median", "fidelity.verdict")
+TIME = ("link_bound_ratio", "allreduce.time_s.median", "step_s.median", "fidelity.verdict")
+SMALLER = {"million-values": ("topology.pods=2", "topology.racks=3", "workload.elements=100_000")}
+"""What takes minutes runs with fewer workers."""
+ABOUT_TIME = re.compile(rf"expected (growth\.|ratio\.)?(\w+\.)*({'|'.join(TIME)}) ")
 SMALL = """
 name: small
 topology: {workers: 3}
@@ -33,8 +36,7 @@ def missed(metrics: dict) -> list[str]:
     runs = [run.metrics for run in runs_of(metrics)]
     if all(run["fidelity"]["verdict"] not in OF_THE_MACHINE for run in runs):
         return reasons
-    about_time = re.compile(rf"expected (growth\.|ratio\.)?(\w+\.)*({'|'.join(TIME)}) ")
-    return [text for text in reasons if not about_time.search(text)]
+    return [text for text in reasons if not ABOUT_TIME.search(text)]
 
 
 @pytest.mark.parametrize("name", names())
@@ -42,7 +44,8 @@ def test_shipped_scenarios_hold(scenario, name: str) -> None:
     for point in load(find(name)).points:
         for what, _ in point.resolved.system.lacks(point.resolved):
             pytest.skip(what)
-    ended = scenario.run(name)
+    settings = [word for key in SMALLER.get(name, ()) for word in ("--set", key)]
+    ended = scenario.run(name, *settings)
     metrics = ended.metrics
     assert metrics["exact"] is True, ended.err
     assert missed(metrics) == []
@@ -50,6 +53,37 @@ def test_shipped_scenarios_hold(scenario, name: str) -> None:
     assert ended.err == ""
     assert ("PASSED" if metrics["ok"] else "FAILED") in ended.out
     assert str(ended.folder) in ended.out
+
+
+@pytest.mark.parametrize(
+    ("name", "predicted"),
+    [
+        ("sparse-small", True),
+        ("sparse-racks", True),
+        ("sparse-overlap", True),
+        ("calls-all-reduce", True),
+        ("locks", None),
+    ],
+)
+def test_scenarios_of_virtual_time_hold_on_real_links(
+    scenario, name: str, predicted: bool | None
+) -> None:
+    """All but what they expect of times, which are those of this machine here."""
+    metrics = scenario.run(name, "--set", "backend=mininet").metrics
+    reasons = metrics["reason"].split("; ") if metrics["reason"] else []
+    assert [text for text in reasons if not ABOUT_TIME.search(text)] == []
+    runs = [run.metrics for run in runs_of(metrics)]
+    assert all(run["exact"] for run in runs)
+    assert {run["links_as_predicted"] for run in runs} == {predicted}
+
+
+def test_a_replica_takes_over_on_real_links(scenario) -> None:
+    expected = "expect={exact: true, restarts: 0, training.updates: 40}"
+    given = ("--set", "backend=mininet", "--set", expected)
+    ended = scenario.run("mlfabric-server-killed", *given)
+    assert ended.code == 0, ended.out + ended.err
+    assert ended.metrics["servers"]["2"]["takeovers"] == 1
+    assert ended.metrics["training"]["divergence"] <= 0.5
 
 
 def test_contenders_take_turns_on_one_network(scenario) -> None:

@@ -29,7 +29,8 @@ from agglab.verification.stf.script import Add
 
 DRIVER = Path(__file__).with_name("packets.c")
 TESTED = (
-    *("stack_index", "stack_parse", "stack_push_pop", "varbit", "union", "unaligned", "odd_widths"),
+    *("stack_checksum", "stack_index", "stack_parse", "stack_push_pop"),
+    *("varbit", "union", "unaligned", "odd_widths"),
     *(
         "checksum_payload",
         "checksum_update",

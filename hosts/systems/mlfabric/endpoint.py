@@ -30,6 +30,10 @@ class Role(Protocol):
     chunks_done: int
     counters: dict[str, int]
 
+    @property
+    def awaited(self) -> int:
+        """The number of answers that the role waits for, besides acknowledgements."""
+
     def take(self, now_ns: int, message: Message) -> None: ...
 
     def tick(self, now_ns: int) -> None: ...
@@ -143,7 +147,8 @@ class Agent:
 
     @property
     def in_flight(self) -> int:
-        return self._transport.in_flight
+        """The number of packets and of transfers to the replica that wait for an answer."""
+        return self._transport.in_flight + self._role.awaited
 
     @property
     def counters(self) -> Mapping[str, int]:

@@ -35,6 +35,7 @@ COUNTERS = {
         "updates",
         "updates that the scheduler dropped because their version was lost with a dead server",
     ),
+    "pings": ("packets", "packets by which the scheduler asked a silent server for an answer"),
     "takeovers": ("servers", "servers that the replica replaced"),
 }
 
@@ -60,7 +61,7 @@ class SchedulerJob:
 class Scheduler:
     """The role of the scheduler (endpoint.Role)."""
 
-    listens, done, chunks, chunks_done = True, True, 0, 0
+    listens, done, chunks, chunks_done, awaited = True, True, 0, 0, 0
 
     def __init__(self, job: SchedulerJob, policy: Policy, transport: Transport) -> None:
         self.job, self.policy, self.transport = job, policy, transport
@@ -210,7 +211,9 @@ class Scheduler:
 
     def tick(self, now_ns: int) -> None:
         """Grants updates. Pings the server if it is silent, and lets the replica take over if the
-        server stays silent."""
+        server stays silent. Before the first run, does nothing."""
+        if not self.transport.run:
+            return
         self._schedule(now_ns)
         if not self._watches:
             return
@@ -218,12 +221,13 @@ class Scheduler:
             self._take_over()
         elif now_ns >= self._ping_ns:
             self._pinged_ns = now_ns
+            self.counters["pings"] += 1
             self.transport.send(self._server, Kind.PING)
 
     @property
     def _watches(self) -> bool:
         has_replica = self.job.servers == 2 and self.transport.epoch == 0
-        return has_replica and not self._is_over and self.transport.run > 0
+        return has_replica and not self._is_over
 
     @property
     def _silent_since_ns(self) -> int:
@@ -260,10 +264,12 @@ class Scheduler:
     @property
     def deadline_ns(self) -> int:
         """The time at which `tick` must be called."""
+        if not self.transport.run:
+            return NEVER_NS
         found = [NEVER_NS]
         if self._watches:
             found += [self._ping_ns, self._silent_since_ns + self.job.silence_ns]
-        if self.job.time_ns and self.transport.run and not (self._is_late or self._is_over):
+        if self.job.time_ns and not (self._is_late or self._is_over):
             found.append(self._began_ns + self.job.time_ns)
         return min(found)
 

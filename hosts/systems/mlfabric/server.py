@@ -32,6 +32,10 @@ COUNTERS = {
         "packets that a server asked for again because the switch's sum did not arrive",
     ),
     "replicas": ("transfers", "transfers after which the replica had the server's version"),
+    "copied": ("transfers", "transfers of the model that a replica received completely"),
+    "copied_chunks": ("packets", "packets with a part of the model that a server sent its replica"),
+    "copied_logs": ("packets", "packets with a part of the log that a server sent its replica"),
+    "copied_updates": ("updates", "updates that are in these parts of the log"),
     "held_back": (
         "groups",
         "groups that a server committed late because the replica was too far behind",
@@ -98,6 +102,11 @@ class Server:
         """Whether this server commits updates. A replica does not, until the scheduler promotes
         it."""
         return self.job.index == self.transport.epoch
+
+    @property
+    def awaited(self) -> int:
+        """The number of transfers to the replica that are under way."""
+        return int(self._transfer is not None)
 
     @property
     def has_replica(self) -> bool:
@@ -286,6 +295,10 @@ class Server:
         self._transfers += 1
         self._transfer = self.store.version
         parts = self.store.parts(self._transfers, self._replicated, self._replicated)
+        logs = sum(kind == Kind.LOG for kind, _ in parts)
+        self.counters["copied_chunks"] += len(parts) - logs
+        self.counters["copied_logs"] += logs
+        self.counters["copied_updates"] += self.store.version - self._replicated
         for kind, body in parts:
             self.transport.send(self._other, kind, body)
 
@@ -314,6 +327,7 @@ class Server:
                 self.transport.refuse()
                 return
             self.store.adopt(assembly)
+            self.counters["copied"] += 1
             self.transport.send(self._other, Kind.REPLICATED, numbers(0, self.store.version))
 
     def _promoted(self, message: Message) -> None:

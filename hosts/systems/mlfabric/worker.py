@@ -40,6 +40,10 @@ COUNTERS = {
     "steps": ("updates", "updates that a worker computed, including those that change nothing"),
     "on_the_way": ("packets", "packets that a worker sent for the switch to sum"),
     "pulls": ("models", "models that a worker asked for"),
+    "repairs": (
+        "packets",
+        "packets that a server asked a worker for because the switch's sum did not arrive",
+    ),
 }
 
 
@@ -77,7 +81,7 @@ class Update:
 class Worker:
     """The role of a worker (endpoint.Role). Steps are numbered from 0 in each run."""
 
-    listens = True
+    listens, awaited = True, 0
 
     def __init__(self, job: WorkerJob, work: AsyncSgd, transport: Transport) -> None:
         self.job, self.work, self.transport = job, work, transport
@@ -102,7 +106,7 @@ class Worker:
         self._updates = {}
         self._read, self._read_epoch = 0, self.transport.epoch
         self._pull: Assembly | None = None
-        self._pulling = self._is_over = False
+        self._pulling = self._reads_last = self._is_over = False
         self._last_version = 0
         self._kept = 0
         self._early: list[Message] = []
@@ -154,12 +158,12 @@ class Worker:
         busy = self._pulling or self._compute_ns is not None
         if busy or (len(self._updates) >= self.job.ahead and not self._is_over):
             return
-        self._pulling, self._pull = True, None
+        self._pulling, self._pull, self._reads_last = True, None, self._is_over
         self._transfers += 1
         self.counters["pulls"] += 1
         asked = np.zeros(1, PULL)
         asked["transfer"], asked["since"] = self._transfers, self.store.version
-        asked["whole_log"] = self._is_over
+        asked["whole_log"] = self._reads_last
         self.transport.send(self._server, Kind.PULL, asked.tobytes())
 
     def _ended(self, now_ns: int, step: int, outcome: int, version: int = 0) -> None:
@@ -248,6 +252,7 @@ class Worker:
         """Sends the chunks of an update that the server lacks, because their sum did not come.
         Every member of the group then sends its own values."""
         asked = np.frombuffer(message.body, NEED, 1)[0]
+        self.counters["repairs"] += len(chunks_in(asked["chunks"]))
         for update in self._updates.values():
             if update.grant and update.grant.group == int(asked["group"]):
                 for chunk in chunks_in(asked["chunks"]):
@@ -274,7 +279,7 @@ class Worker:
             assembly = Assembly.of(message.body)
             other = assembly.transfer != self._transfers or assembly.since != self.store.version
             # A server that was started again has a model, too, but not the run's last one.
-            if other or (self._is_over and assembly.version != self._last_version):
+            if other or (self._reads_last and assembly.version != self._last_version):
                 self.transport.is_late()
                 return
             self._pull = assembly
@@ -286,8 +291,11 @@ class Worker:
         assembly, self._pull, self._pulling = self._pull, None, False
         self.store.bring(assembly)
         self._read_epoch = self.transport.epoch
-        if self._is_over:
+        if self._reads_last:
             self._finish(assembly)
+        elif self._is_over:
+            self._unfinished(now_ns)
+            self._go_on()
         else:
             self._compute(now_ns)
 
@@ -330,18 +338,30 @@ class Worker:
         self._go_on()
 
     def _over(self, now_ns: int, version: int) -> None:
-        """Notes that no more updates will be granted, and requests the last model and the log. Does
-        nothing if this is known already."""
+        """Notes that no more updates will be granted. Requests the last model and the log as soon
+        as no other model is on its way. Does nothing if this is known already."""
         if self._is_over:
             return
-        self._is_over, self._compute_ns, self._last_version = True, None, version
+        self._is_over, self._last_version = True, version
+        if self._compute_ns is not None:
+            self._compute_ns = None
+            self._unfinished(now_ns)
         for step, update in list(self._updates.items()):
             if update.grant is None:
                 self._ended(now_ns, step, async_sgd.OVER)
             else:
                 self._ended(now_ns, step, async_sgd.COMMITTED, update.grant.version)
-        self._pulling = False
         self._go_on()
+
+    def _unfinished(self, now_ns: int) -> None:
+        """Notes in the account which model the worker has read for a step that it does not finish,
+        because the run is over."""
+        if self._step == self.work.steps_max:
+            return
+        step, self._step = self._step, self._step + 1
+        mine = self._account[step]
+        mine["read"], mine["epoch"] = self.store.version, self._read_epoch
+        self._ended(now_ns, step, async_sgd.UNFINISHED)
 
     def _finish(self, assembly: Assembly) -> None:
         out = self._out

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from random import Random
 from typing import Any
 
-import numpy as np
-
 from agglab.hosts import wire as base_wire
 from agglab.hosts.part import SCHEDULER, SERVER, WORKER
 from agglab.hosts.systems.mlfabric import scheduler, server, wire, worker
@@ -22,6 +20,7 @@ from agglab.testbed.systems.base import (
     ActiveJob,
     Agent,
     Array,
+    ByteRange,
     Counter,
     MissingChunks,
     Registers,
@@ -33,12 +32,10 @@ from agglab.testbed.systems.base import (
 from agglab.testbed.systems.between_hosts import FIRST_SESSION, BetweenHosts
 from agglab.testbed.systems.common import meanings
 from agglab.testbed.systems.forwarding import Flow, unreachable
-from agglab.testbed.systems.mlfabric import plan
+from agglab.testbed.systems.mlfabric import attack, diagnosis, load, plan
 from agglab.testbed.systems.mlfabric.keys import MlfabricKeys
 from agglab.testbed.systems.servers import attacks_from_servers
 from agglab.topologies import Topology
-
-UNPREDICTABLE = "who sends how much depends on the order of requests, and so on the run itself"
 
 
 class Mlfabric(BetweenHosts):
@@ -63,9 +60,7 @@ class Mlfabric(BetweenHosts):
         "duplicate": Counter(
             "push_duplicate", "values that had already been summed, which were dropped"
         ),
-        "stale": Counter(
-            "push_stale", "values of a group whose cell a later group has taken", tally="stale"
-        ),
+        "stale": Counter("push_stale", "values of a group whose cell a later group has taken"),
         "refused": Counter(
             "push_refused",
             "values that no worker of the group sends in this form",
@@ -180,10 +175,28 @@ class Mlfabric(BetweenHosts):
     # What should happen.
 
     def flows(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Flow]:
+        return load.flows(self._place(resolved, job))
+
+    def least_flows(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Flow]:
         return ()
 
-    def unpredictable(self, resolved: ResolvedScenario) -> str:
-        return UNPREDICTABLE
+    def decided_bytes(
+        self,
+        resolved: ResolvedScenario,
+        job: ActiveJob,
+        histories: Sequence[Any],
+        counts: Mapping[str, int],
+    ) -> Mapping[str, int]:
+        return load.decided_bytes(self._place(resolved, job), histories, counts)
+
+    def extra_bytes(
+        self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
+    ) -> ByteRange:
+        return load.extra_bytes(self._place(resolved, job), counts)
+
+    def _place(self, resolved: ResolvedScenario, job: ActiveJob) -> load.Place:
+        _, cells = plan.cells_of(resolved.slots, job.index, len(resolved.jobs))
+        return load.Place(resolved.graph, job, resolved.lanes, cells > 0)
 
     def added(self, inputs: Sequence[Array], start: int, elements: int) -> Array:
         raise AssertionError("no all-reduce")
@@ -203,26 +216,7 @@ class Mlfabric(BetweenHosts):
     def forged(
         self, resolved: ResolvedScenario, job: ActiveJob, chance: Random, agent: Agent
     ) -> bytes:
-        """Returns a packet of a kind for which the agent may be waiting."""
-        kinds = {
-            WORKER: [wire.Kind.GRANT, wire.Kind.COMMIT, wire.Kind.STATE, wire.Kind.OVER],
-            SERVER: [wire.Kind.SUMMED, wire.Kind.PUSH, wire.Kind.GRANT, wire.Kind.PROMOTE],
-            SCHEDULER: [wire.Kind.REQUEST, wire.Kind.COMMIT, wire.Kind.PROMOTED],
-        }[agent.role]
-        kind = chance.choice(kinds)
-        values = base_wire.VALUE_BYTES * resolved.lanes
-        body_bytes = {
-            wire.Kind.STATE: wire.PART.itemsize + values,
-            wire.Kind.PUSH: wire.PUSH.itemsize + values,
-            wire.Kind.SUMMED: wire.PUSH.itemsize + values,
-            wire.Kind.GRANT: wire.GRANT.itemsize + wire.ENTRY.itemsize,
-        }
-        header = np.zeros(1, wire.HEADER)
-        header["version"], header["kind"], header["job"] = wire.VERSION, kind, job.job.number
-        header["session"], header["round"] = agent.configuration["settings"]["session"], 1
-        header["number"] = chance.randrange(64)
-        size = body_bytes.get(kind, wire.BODY_BYTES.get(kind, 0))
-        return bytes(header.tobytes() + chance.randbytes(size))
+        return attack.forged(resolved.lanes, job, chance, agent)
 
     def diagnose(
         self,
@@ -232,20 +226,7 @@ class Mlfabric(BetweenHosts):
         waiting: Mapping[str, Iterable[Waiting]],
         unserved: Mapping[str, Iterable[Waiting]],
     ) -> Mapping[str, MissingChunks]:
-        """Returns what each host owes. A server waits for [group, rank, ...]: the ranks are those
-        of the workers whose values have not arrived. If no server waits for anybody, packets are
-        lost between the worker that gave up and the server or scheduler."""
-        found: dict[str, MissingChunks] = {}
-        for entries in unserved.values():
-            for group, *places in entries:
-                for place in places:
-                    if place < len(job.hosts):
-                        host = job.hosts[place]
-                        found.setdefault(host, MissingChunks()).never_sent.add(group)
-        if not found:
-            for host, waits in waiting.items():
-                found[host] = MissingChunks(never_heard={entry[0] for entry in waits})
-        return dict(sorted(found.items(), key=lambda each: -each[1].count))
+        return diagnosis.diagnose(job, waiting, unserved)
 
 
 def _keys(scenario: Scenario) -> MlfabricKeys:

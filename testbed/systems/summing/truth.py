@@ -92,11 +92,12 @@ def _step_error(workers: int) -> float:
 def chunk_scales(inputs: Sequence[Array], lanes: int, bits: int) -> Array:
     """Returns each chunk's scale, 2^(b - (E - 126)), for integers of b bits. E is the chunk's
     largest exponent field, but at least 1."""
-    chunks = -(-inputs[0].size // lanes)
-    largest = np.ones(chunks, np.int64)
+    size = inputs[0].size
+    largest, bits_of_one = np.zeros(size, np.uint32), np.empty(size, np.uint32)
     for x in inputs:
-        fields = (x.view(np.uint32) >> 23) & 0xFF
-        padded = np.zeros(chunks * lanes, np.uint32)
-        padded[: x.size] = fields
-        np.maximum(largest, padded.reshape(chunks, lanes).max(axis=1), out=largest)
-    return np.ldexp(1.0, bits - (largest - 126))
+        np.bitwise_and(x.view(np.uint32), 0x7FFFFFFF, out=bits_of_one)
+        np.maximum(largest, bits_of_one, out=largest)
+    fields = np.zeros(-(-size // lanes) * lanes, np.int64)
+    fields[:size] = largest >> 23
+    of_chunks = np.maximum(fields.reshape(-1, lanes).max(axis=1), 1)
+    return np.ldexp(1.0, bits - (of_chunks - 126))

@@ -7,17 +7,19 @@ sums of bfloat16. The others are computed with Python's whole numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from agglab.hosts.bfloat16 import BFLOAT16, NAME, cast, dtype_of, widened
 from agglab.hosts.wire import VALUE_BYTES
+from agglab.switch.bmv2_json.arrays import MAX_CELLS
 from agglab.testbed.plan import Tree
 from agglab.testbed.scenario import Scenario
 from agglab.testbed.scenario.jobs import Finding, stated
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import ActiveJob, Array, Truth, TruthOf
+from agglab.testbed.systems.switchml.partial import PLAIN_SETS
 
 PARAMETERS = {"float16": "FLOAT16", NAME: "BFLOAT16"}
 """The types, with the parameter for which the P4 program is compiled."""
@@ -26,9 +28,9 @@ BINS = {"float16": 1, NAME: 8}
 INFINITY = {np.dtype(np.float16): 0x7C00, BFLOAT16: 0x7F80}
 NAN = {np.dtype(np.float16): 0x7E00, BFLOAT16: 0x7FC0}
 """The bits of the only NaN that switches send."""
-BIN_FACTOR = 8
+BIN_FACTOR = 4
 """The memory for accumulators with one bin, relative to that for a lane's 32-bit sums. A lane has
-two values with 64 bits each, in a register of twice the necessary length."""
+two values with 64 bits each."""
 UNIT_LOG2 = -133
 """The smallest bfloat16 above 0 is 2 to this power."""
 SPAN_MAX = 38
@@ -59,8 +61,11 @@ def values_per_chunk(lanes: int, dtype: str) -> int:
     return lanes * VALUE_BYTES // dtype_of(dtype).itemsize
 
 
-def check(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
-    """Yields the problems of a scenario with halves."""
+def check(
+    scenario: Scenario, trust: Trust, lanes_of: Callable[[Scenario], int]
+) -> Iterator[Finding]:
+    """Yields the problems of a scenario with halves. lanes_of: returns the lanes of the scenario's
+    program."""
     types = used(scenario)
     if not types:
         return
@@ -80,6 +85,16 @@ def check(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
             f"{lanes} is odd, but {types[0]} uses lanes in pairs",
             "an even number",
         )
+    elif trust("switch.lanes", "switch.slots", "links.mtu"):
+        yield from _too_many_accumulators(types[0], scenario.switch.slots, lanes_of(scenario))
+
+
+def _too_many_accumulators(dtype: str, slots: int, lanes: int) -> Iterator[Finding]:
+    """Yields a problem if the accumulators need a larger register than a switch can have."""
+    of_a_slot = PLAIN_SETS * values_per_chunk(lanes, dtype) * BINS[dtype]
+    if slots * of_a_slot > MAX_CELLS:
+        what = f"{slots} slots with {of_a_slot:,} accumulators each for {dtype} are too many"
+        yield "switch.slots", what, f"at most {MAX_CELLS // of_a_slot}, or fewer switch.lanes"
 
 
 def truth_of(tree: Tree, job: ActiveJob) -> TruthOf:

@@ -42,7 +42,7 @@ from agglab.testbed.systems.switchml.fixed_point import SwitchmlKeys, keys_of
 SIZES = Sizes(wire.HEADER_BYTES + wire.PRESENCE_BYTES)
 """The sizes of packets that say who is in a sum."""
 PLAIN_SETS = 2
-WORKLOADS = ("allreduce", "sparse_allreduce", "embedding_allreduce", "layers", "sgd")
+WORKLOADS = ("allreduce", "sparse_allreduce", "embedding_allreduce", "layers", "sgd", "torch")
 CLOCK_S = 1e-6
 """The unit of the switches' clocks."""
 DTYPES = ("float32", "int32")

@@ -54,7 +54,9 @@ class SwitchML(Summing):
         "each direction, however many workers there are."
     )
     abilities = Abilities(
-        keys=frozenset(SHARED_KEYS), dtypes=("float32", "int32", *halves.PARAMETERS)
+        keys=frozenset(SHARED_KEYS),
+        dtypes=("float32", "int32", *halves.PARAMETERS),
+        pieces=("float32", "int32"),
     )
     endpoints = "agglab.hosts.systems.switchml"
     options = fixed_point.SwitchmlKeys
@@ -68,7 +70,7 @@ class SwitchML(Summing):
 
     def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
         yield from super().check(scenario, trust)
-        yield from halves.check(scenario, trust)
+        yield from halves.check(scenario, trust, self.lanes)
         yield from fixed_point.check(scenario, trust)
         yield from narrow.check(scenario, trust)
         yield from partial.check(scenario, trust)

@@ -3,20 +3,30 @@
 
 #include "frame.h"
 
-#define SMALLEST_BYTES 64u
+#define STEP_BYTES 64u
+#define STEPS 4u /* classes to a doubling */
 
+/* Sizes grow in steps of 64 bytes up to 256, then in steps of a quarter of a power of two. */
 static uint32_t class_of(uint32_t bytes)
 {
-	uint32_t class = 0;
+	uint32_t last = bytes ? bytes - 1 : 0, doublings;
 
-	while (SMALLEST_BYTES << class < bytes)
-		class++;
-	return class;
+	if (last < STEPS * STEP_BYTES)
+		return last / STEP_BYTES;
+	doublings = 24 - (uint32_t)__builtin_clz(last);
+	return doublings * STEPS + (last >> (5 + doublings)) - STEPS;
+}
+
+static uint32_t class_bytes(uint32_t class)
+{
+	uint32_t doublings = class / STEPS, step = class % STEPS;
+
+	return doublings ? (STEPS + 1 + step) << (5 + doublings) : (step + 1) * STEP_BYTES;
 }
 
 static struct frame *make(struct pool *pool, uint32_t class)
 {
-	struct frame *frame = malloc(sizeof(*frame) + (SMALLEST_BYTES << class));
+	struct frame *frame = malloc(sizeof(*frame) + class_bytes(class));
 
 	if (!frame)
 		return NULL;
@@ -40,7 +50,7 @@ struct frame *frame_new(struct pool *pool, uint32_t bytes)
 	uint32_t class;
 	struct frame *frame;
 
-	if (bytes > SMALLEST_BYTES << (FRAME_CLASSES - 1))
+	if (bytes > class_bytes(FRAME_CLASSES - 1))
 		return NULL;
 	class = class_of(bytes);
 	frame = pool_take(pool, class);

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#define FRAME_CLASSES 11 /* 64 bytes to 64 KiB */
+#define FRAME_CLASSES 36 /* 64 bytes to 64 KiB */
 
 struct frame {
 	struct frame *next_free;

@@ -37,7 +37,7 @@ class Session:
 
     def __init__(self) -> None:
         self.endpoint: Any = self
-        self.chunks, self.chunks_done = 9, 0
+        self.chunks, self.chunks_done, self.in_flight = 9, 0, 0
         self.stats: Mapping[str, int] = {"sent": 0, "retransmitted": 0}
         self.closed = False
 
@@ -168,6 +168,29 @@ def test_a_session_has_the_members_that_are_left_and_tells_what_the_last_one_did
     assert driver.told() == {"event": "served", "stats": stats, "waiting": [[7, 64]]}
     driver.core.execute({"command": "report"})
     assert driver.told()["stats"] == {"sent": 0, "retransmitted": 0}
+
+
+def test_an_agent_settles_when_nothing_is_in_flight(driver: Driver) -> None:
+    driver.core.execute({"command": "settle"})
+    assert driver.told() == {"event": "settled", "waited": False}
+    driver.sessions[-1].in_flight = 2
+    driver.said.clear()
+    driver.core.execute({"command": "settle"})
+    driver.core.after_answers()
+    assert not driver.said
+    driver.sessions[-1].in_flight = 0
+    driver.core.after_answers()
+    assert driver.told() == {"event": "settled", "waited": True}
+    driver.core.after_answers()
+    assert not driver.said
+
+
+def test_an_agent_that_answers_nobody_any_more_has_settled(driver: Driver) -> None:
+    driver.core.execute({"command": "round", "round": 0})
+    driver.core.fail(AllReduceError("no"))
+    driver.sessions[-1].in_flight = 2
+    driver.core.execute({"command": "settle"})
+    assert driver.told() == {"event": "settled", "waited": False}
 
 
 def test_progress_is_made_and_not_told(driver: Driver) -> None:

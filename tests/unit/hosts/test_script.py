@@ -9,10 +9,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from agglab.hosts.part import WORKER, Part
 from agglab.hosts.script_ledger import (
     FIRST,
     INPUT,
@@ -23,6 +25,8 @@ from agglab.hosts.script_ledger import (
     sample_name,
 )
 from agglab.hosts.script_process import Script, interface_of
+from agglab.hosts.script_round import ScriptRound
+from agglab.hosts.workloads import Torch
 
 PATIENCE_S = 20.0
 
@@ -49,6 +53,18 @@ def is_running(pid: int) -> bool:
     except OSError:
         return False
     return state != "Z"
+
+
+def training_terms(present: np.ndarray | None) -> tuple[str, ...]:
+    part = Part(1, WORKER, 0, 2, ("127.0.0.1", 1), None, Torch(100, "own.py"), 1.0, {})
+    nothing: Any = None
+    made = ScriptRound(part, "1", nothing, 0, nothing, nothing, True, lambda: present)
+    return made._terms().dtypes
+
+
+def test_integers_do_not_go_through_a_system_whose_sums_may_lack_workers() -> None:
+    assert training_terms(None) == ("float32", "int32")
+    assert training_terms(np.zeros(0, np.uint64)) == ("float32",)
 
 
 def until(holds) -> None:

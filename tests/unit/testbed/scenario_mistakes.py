@@ -272,6 +272,11 @@ WRONG = {
         "switch: {lanes: 33}\nworkload: {dtype: float16}",
         "switch.lanes: 33 is odd, but float16 uses lanes in pairs",
     ),
+    "halves in more accumulators than a register has": (
+        "links: {mtu: 9000}\nswitch: {slots: 4000}\nworkload: {dtype: bfloat16}",
+        "switch.slots: 4000 slots with 71,680 accumulators each for bfloat16 are too many;"
+        " allowed: at most 3744, or fewer switch.lanes",
+    ),
     "halves by a worker of one's own": (
         "workload: {dtype: float16, worker: 'agglab.hosts:AllReducer'}",
         "workload.worker: float16 is supported only by the worker that comes with Agglab",

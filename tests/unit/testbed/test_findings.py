@@ -280,6 +280,8 @@ SMALLER = {
     "scaling": ("workload.elements=100_000", "workload.rounds=1"),
     "mtu9000": ("workload.elements=200_000", "workload.rounds=1"),
     "thousand-workers": ("topology.racks=4", "workload.elements=20_000"),
+    "ten-thousand-workers": ("topology.pods=2", "topology.racks=3"),
+    "million-values": ("topology.pods=2", "topology.racks=3", "workload.elements=100_000"),
 }
 """Those that would take long; the rest run as they are."""
 

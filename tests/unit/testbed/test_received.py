@@ -3,12 +3,14 @@ found, whatever the integer sums are. tests/root/test_received.py has the same o
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from agglab.testbed.received import Received
 from agglab.testbed.run import run
 from agglab.testbed.scenario import load
 from agglab.testbed.virtual.backend import VirtualBackend
@@ -37,14 +39,18 @@ class Ran:
 
 def spoil(monkeypatch: pytest.MonkeyPatch, change, ranks=(1,), rounds=(1,)) -> None:
     """Change what a caller receives at the end of a round, and not the integer sums."""
-    finish = AgentNode._finish
+    received = AgentNode.received
 
-    def spoiled(self: AgentNode) -> None:
-        if self._config.rank in ranks and self._core.round in rounds:
-            change(self._received.result)
-        finish(self)
+    def spoiled(self: AgentNode) -> Received:
+        found = received(self)
+        if self._config.rank not in ranks or self._core.round not in rounds:
+            return found
+        assert found.result is not None
+        result = found.result.copy()
+        change(result)
+        return replace(found, result=result)
 
-    monkeypatch.setattr(AgentNode, "_finish", spoiled)
+    monkeypatch.setattr(AgentNode, "received", spoiled)
 
 
 def far(value: float):

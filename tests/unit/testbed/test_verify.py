@@ -323,3 +323,18 @@ def test_an_operation_that_is_no_sum_may_be_off_by_what_its_own_rounding_comes_t
     assert verdict.right and verdict.max_abs == 4.5 * 2.0**-30
     off = Received((made * np.float32(1.002)).astype(np.float32), sums)
     assert judged(inputs, [off] * 2, LANES, lambda x: 9 * x[0]).wrong_results == 8
+
+
+def test_what_several_workers_received_counts_for_each_of_them():
+    inputs = [np.full(10, rank, np.int32) for rank in range(4)]
+    right, wrong = np.full(10, 6, np.int32), np.full(10, 6, np.int32)
+    wrong[[3, 8]] = 7
+    both, one = Received(wrong), Received(right)
+    verdict = judged(inputs, [one, both, one, both])
+    assert (verdict.wrong_sums, verdict.wrong_results) == (4, 4)
+    assert verdict.first == WrongValue("result", 1, 3, 6, 7)
+    assert judged(inputs, [one] * 4).right
+    nothing = Received(None)
+    verdict = judged(inputs, [one, nothing, nothing, one])
+    assert (verdict.wrong_sums, verdict.wrong_results) == (20, 20)
+    assert verdict.first == WrongValue("result", 1, None, "int32 of 10", "nothing")

@@ -45,6 +45,7 @@ CASES = {
         "apply": "hdr.h.a = f39(hdr.h.b);",
     },
     "a register of": {"locals": "register<h_t>(3) r;"},
+    "I.r with more than 2147483647 cells": {"locals": "register<bit<8>>(2147483648) r;"},
     "emit under a condition": {"deparser": "if (hdr.h.a == 1) { packet.emit(hdr.h); }"},
     "a computed value in a checksum's data": {
         "update": "update_checksum(true, { hdr.h.a + 1 }, hdr.h.c, HashAlgorithm.csum16);"

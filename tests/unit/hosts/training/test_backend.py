@@ -18,7 +18,7 @@ from torch.nn.parallel import DistributedDataParallel as DDP  # noqa: E402
 from training_ranks import Together, run_ranks  # noqa: E402
 
 from agglab.hosts.errors import AllReduceError, NotFinite  # noqa: E402
-from agglab.hosts.training import report  # noqa: E402
+from agglab.hosts.training import priority, report  # noqa: E402
 
 
 def start() -> None:
@@ -176,6 +176,26 @@ def test_what_the_system_does_not_take_goes_by_gloo_and_is_counted() -> None:
         calls = {name: n for name, n in rank.counts.items() if not name.endswith("bytes")}
         assert calls == {"allreduce.dtype": 2, "allreduce.op": 1, "allreduce.sparse": 1}
         assert rank.counts["allreduce.dtype.bytes"] == 2 * 2500 * 8
+
+
+def of_integers(rank: int, workers: int) -> str:
+    start()
+    x = values(rank, torch.int32)
+    dist.all_reduce(x)
+    check(x, expected(torch.int32, workers))
+    x = values(rank, torch.bfloat16)
+    dist.all_reduce(x)
+    check(x, expected(torch.bfloat16, workers))
+    with pytest.raises(RuntimeError) as caught, priority(1):
+        dist.all_reduce(x)
+    return str(caught.value)
+
+
+def test_where_sums_may_lack_workers_integers_go_by_gloo_and_nothing_overtakes() -> None:
+    ranks = run_ranks(of_integers, dtypes=("float32",))
+    assert [rank.error for rank in ranks] == ["", ""]
+    assert list(ranks[0].dtypes) == ["float32"] and ranks[0].counts["allreduce.dtype"] == 1
+    assert ranks[0].result.startswith("an all-reduce cannot have a priority if sums may lack")
 
 
 def groups(rank: int, workers: int) -> Any:

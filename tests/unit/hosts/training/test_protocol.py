@@ -6,9 +6,10 @@ from __future__ import annotations
 import json
 import mmap
 import os
+import queue
 import select
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ from numpy.typing import NDArray
 
 from agglab.hosts.errors import NotFinite, RoundTimeout
 from agglab.hosts.training import client, protocol, reporting
-from agglab.hosts.training.client import Client, Job, Piece, TrainingError
+from agglab.hosts.training.client import Client, TrainingError
+from agglab.hosts.training.jobs import Job, Piece
 from agglab.hosts.training.protocol import ProtocolError
 from agglab.hosts.training.service import Service, Terms
 
@@ -103,11 +105,14 @@ def test_no_value_of_a_field_is_taken_unchecked(value: Any) -> None:
 
 
 class World:
-    """A service with what it was asked to do. failure: raised by the next reduction."""
+    """A service with what it was asked to do. failure: raised by the next reduction. during: what
+    happens within the reduction with this number. sizes: the number of values of each."""
 
     def __init__(self, folder: Path) -> None:
         self.reports: list[Any] = []
         self.failure: Exception | None = None
+        self.during: dict[int, Callable[[], object]] = {}
+        self.sizes: list[int] = []
         self.path = str(folder / "socket")
         terms = Terms(0, 2, 100, "127.0.0.1")
         self.service = Service(self.path, terms, self._double, self.reports.append)
@@ -116,6 +121,8 @@ class World:
         failure, self.failure = self.failure, None
         if failure:
             raise failure
+        self.during.get(len(self.sizes), lambda: None)()
+        self.sizes.append(values.size)
         assert values.ctypes.data == out.ctypes.data
         np.add(values, values, out=out)
 
@@ -254,8 +261,13 @@ def agent(world: World) -> Iterator[World]:
 
 def summed(script: Client, values: NDArray, pieces: int = 1) -> tuple[NDArray, str | None]:
     """By a job of several pieces; waits for it."""
-    import queue
+    ended = submitted(script, values, pieces)
+    return values, ended.get(timeout=20)
 
+
+def submitted(
+    script: Client, values: NDArray, pieces: int, priority: int | None = None
+) -> queue.SimpleQueue[str | None]:
     parts = np.array_split(values, pieces)
     ended: queue.SimpleQueue[str | None] = queue.SimpleQueue()
     made = [
@@ -267,8 +279,8 @@ def summed(script: Client, values: NDArray, pieces: int = 1) -> tuple[NDArray, s
         )
         for part in parts
     ]
-    script.submit(Job(made, ended.put))
-    return values, ended.get(timeout=20)
+    script.submit(Job(made, ended.put, priority))
+    return ended
 
 
 def test_jobs_of_several_pieces_end_with_their_sums(agent: World) -> None:
@@ -281,6 +293,21 @@ def test_jobs_of_several_pieces_end_with_their_sums(agent: World) -> None:
     script.close()
     script.close()
     assert summed(script, np.ones(3, "i4"))[1] == "the process group was closed"
+
+
+@pytest.mark.parametrize("begins", [0, 1, 2, 3, 4])
+def test_a_job_that_begins_within_a_turn_has_the_next(agent: World, begins: int) -> None:
+    """The votes are the reductions 0, 2, 4 and so on, of 100 values, and the pieces have 60."""
+    script, long, urgent = Client(agent.path), np.arange(240, dtype="i4"), np.ones(90, "i4")
+    ended: list[queue.SimpleQueue[str | None]] = []
+    agent.during[begins] = lambda: ended.append(submitted(script, urgent, 1, priority=1))
+    assert submitted(script, long, 4, priority=0).get(timeout=20) is None
+    assert ended[0].get(timeout=20) is None
+    turns = [60] * 4
+    turns.insert(1 + begins // 2, 90)  # those of a vote know it only at the next one
+    assert agent.sizes[1::2] == turns and agent.sizes[::2] == [100] * 5
+    assert long.tolist() == list(range(0, 480, 2)) and urgent.tolist() == [2] * 90
+    script.close()
 
 
 def test_nothing_waits_for_an_agent_that_has_failed(agent: World) -> None:

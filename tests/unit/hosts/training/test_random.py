@@ -7,7 +7,7 @@ import os
 import random
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import pytest
@@ -20,12 +20,14 @@ from training_ranks import run_ranks  # noqa: E402
 from agglab.hosts.all_reduce import Reducer  # noqa: E402
 from agglab.hosts.part import WORKER, Part  # noqa: E402
 from agglab.hosts.systems import ring  # noqa: E402
+from agglab.hosts.training import priority  # noqa: E402
 from agglab.hosts.workloads import Dense  # noqa: E402
 
 COUNT = int(os.environ.get("AGGLAB_COLLECTIVES", "80"))
 SEED = int(os.environ.get("AGGLAB_SEED", "1"))
 ELEMENTS = 3000
 FLYING_MAX = 6
+PRIORITIES = [None, -2, -1, 0, 1, 7]
 TYPES = [torch.float32, torch.int32, torch.float16, torch.bfloat16, torch.float64, torch.int64]
 
 
@@ -53,7 +55,9 @@ class Collectives:
             kind = "sum"  # Gloo, to which other types go, has no averages
         parts = [tensor(seed, rank, elements, dtype) for rank in range(self.workers)]
         mine = parts[self.rank].clone()
-        work, result, expected = getattr(self, f"_{kind}")(mine, parts, group)
+        urgency = chance.choice(PRIORITIES)
+        with nullcontext() if urgency is None else priority(urgency):
+            work, result, expected = getattr(self, f"_{kind}")(mine, parts, group)
         self.flying.append((work, result, expected, f"{kind} {elements} {dtype}"))
         while len(self.flying) > chance.randrange(1, FLYING_MAX):
             self._end(chance.randrange(len(self.flying)))
@@ -144,3 +148,8 @@ def test_random_collectives_over_a_ring() -> None:
     assert [rank.error for rank in ranks] == [""] * 3
     assert len({rank.digest for rank in ranks}) == 1
     assert ranks[0].reductions > COUNT // 4
+    # All ranks overtake alike, although they begin at different times.
+    votes = {rank.counts["priority.votes"] for rank in ranks}
+    overtakes = {rank.counts.get("priority.overtakes", 0) for rank in ranks}
+    assert len(votes) == len(overtakes) == 1 and max(votes) > COUNT // 8
+    assert COUNT < 1000 or max(overtakes) > COUNT // 100

@@ -191,7 +191,7 @@ def test_under_the_sanitizers() -> None:
         ASAN_OPTIONS="detect_leaks=0",
     )
     files = [here / name for name in (Path(__file__).name, "test_links.py")]
-    files += [here / "test_backend.py", here / "test_frames.py"]
+    files += [here / f"test_{name}.py" for name in ("backend", "frames", "gathered")]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *map(str, files)],
         env=environment,

@@ -44,18 +44,23 @@ def scenario(tmp_path: Path) -> Callable[..., Any]:
 def account(rank: int, ranks: int = 4, type: str = "int32", **changes: Any) -> Received:
     """What an agent leaves of STEPS reductions, each of every rank's rank + 1, at all places.
     changes: `result_of`, a reduction whose result is one off; `parameters`; `input_of`, a sampled
-    one whose input is; `steps`."""
+    one whose input is; `steps`; `present`, bits of the workers that are in all sums."""
     ledger = Ledger("1")
     dtype = dtype_of(type)
     for number in range(changes.get("steps", STEPS)):
-        total = np.full(ELEMENTS, sum(range(ranks + 1)))
+        present = changes.get("present", 2**ranks - 1)
+        total = np.full(ELEMENTS, sum(each + 1 for each in range(ranks) if present >> each & 1))
         if number == changes.get("result_of"):
             total[5] += 1
         given = np.full(ELEMENTS, rank + 1)
         if number == changes.get("input_of"):
             given[9] += 1
         total, given = cast(total, dtype), cast(given, dtype) if ledger.samples_next else None
-        ledger.add(given, total, None, number * SECOND, number * SECOND + SECOND // 2)
+        named = np.full(changes.get("chunks", 0), changes.get("named", present), np.uint64)
+        begin_ns = number * SECOND
+        ledger.add(
+            given, total, None, begin_ns, begin_ns + SECOND // 2, named if len(named) else None
+        )
     reports = [
         {"step": step, "loss": 2.0 - step, "t_ns": (10 + 2 * step) * SECOND} for step in range(3)
     ]
@@ -128,6 +133,38 @@ def test_sums_of_bfloat16_are_judged_as_what_they_are(scenario) -> None:
     verdict = judged(suite, wrong)
     assert (verdict.first.what, verdict.first.index) == ("result of reduction 1", 5)
     assert (verdict.first.expected, verdict.first.got) == (10.0, 11.0)
+
+
+DEADLINE = ("switchml.deadline=5ms", "switch.lanes=64")
+CHUNKS = -(-ELEMENTS // 64)
+
+
+def test_sums_with_a_deadline_are_those_of_the_workers_that_are_in_them(scenario) -> None:
+    without_third = {rank: account(rank, present=0b1011, chunks=CHUNKS) for rank in range(4)}
+    assert judged(scenario(*DEADLINE), without_third).right
+    assert not judged(scenario(), without_third).right
+
+
+@pytest.mark.parametrize(
+    "changes, what",
+    [
+        ({"named": 0b1111}, "presence"),  # one rank names others
+        ({"chunks": 0}, "presence"),
+        ({"chunks": CHUNKS + 1}, "presence"),
+    ],
+)
+def test_ranks_that_do_not_say_alike_who_is_in_a_sum_are_wrong(scenario, changes, what) -> None:
+    one = {"present": 0b1011, "chunks": CHUNKS}
+    received = {rank: account(rank, **one | (changes if rank == 2 else {})) for rank in range(4)}
+    verdict = judged(scenario(*DEADLINE), received)
+    assert not verdict.right and verdict.first.rank == 2
+    assert verdict.first.what == f"{what} of reduction 0"
+
+
+def test_workers_that_are_named_and_not_in_the_sum_are_found(scenario) -> None:
+    named = {rank: account(rank, present=0b1011, named=0b1111, chunks=CHUNKS) for rank in range(4)}
+    verdict = judged(scenario(*DEADLINE), named)
+    assert (verdict.first.expected, verdict.first.got) == (10, 7)
 
 
 def test_an_agent_that_has_left_nothing_is_wrong(scenario) -> None:
@@ -216,6 +253,15 @@ def test_a_script_is_told_by_its_full_path_and_hash(scenario, tmp_path: Path) ->
     (tmp_path / "train.py").write_text("import torch  # another\n")
     assert set(facts) == {"train.py sha256"}
     assert manifest(suite, [], [])["inputs"]["torch"] != facts
+
+
+def test_contenders_may_give_the_script_other_arguments_and_no_other_script(scenario) -> None:
+    contenders = "compare: {plain: {}, other: {workload: {%s}}}\n"
+    suite = scenario(text=TEXT + contenders % "arguments: [--overlap, by-layer]")
+    works = [each.resolved.jobs[0].work for each in suite.points]
+    assert [work.arguments for work in works] == [(), ("--overlap", "by-layer")]
+    with pytest.raises(ScenarioError, match=r"compare\.other\.workload\.script"):
+        scenario(text=TEXT + contenders % "script: train.py")
 
 
 def test_a_pack_has_the_script_and_what_lies_beside_it(scenario, tmp_path: Path) -> None:

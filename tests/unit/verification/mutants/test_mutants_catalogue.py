@@ -78,7 +78,7 @@ def test_a_catalogue_that_cannot_be_used(tmp_path: Path, old: str, new: str, sai
 
 def test_choosing() -> None:
     assert choose(MUTANTS) == MUTANTS
-    assert {m.group for m in choose(MUTANTS, ["verify-"])} == {"judge", "judgement"}
+    assert {m.group for m in choose(MUTANTS, ["verify-"])} == {"judge", "judgement", "pieces"}
     assert {m.system for m in MUTANTS if m.group in ("plan", "judgement")} == {"switchml"}
     protocol = choose(MUTANTS, kinds=["protocol"])
     assert protocol and all("explore" in mutant.checks for mutant in protocol)

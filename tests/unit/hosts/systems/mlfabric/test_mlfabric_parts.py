@@ -11,7 +11,7 @@ import pytest
 from agglab.hosts.endpoint import Inbox
 from agglab.hosts.recovery import Timing
 from agglab.hosts.systems.mlfabric import wire
-from agglab.hosts.systems.mlfabric.channel import WINDOW, Channel
+from agglab.hosts.systems.mlfabric.channel import NEVER_NS, WINDOW, Channel
 from agglab.hosts.systems.mlfabric.group import Grant, GroupSum, Member
 from agglab.hosts.systems.mlfabric.policy import Policy, Waiting
 from agglab.hosts.systems.mlfabric.scheduler import Scheduler, SchedulerJob
@@ -106,6 +106,19 @@ def test_a_commit_that_a_later_one_overtook_is_late_and_no_stranger_s() -> None:
         scheduler.take(0, Message(1, Kind.COMMIT, 1, 0, numbers(group, 3)))
     assert transport.counters["malformed"] == 2
     assert [group for group, *_ in scheduler.waiting(9)] == [7]
+
+
+def test_a_time_limit_counts_from_the_first_request() -> None:
+    transport = Transport(1, 1, LANES, [("w", 1), ("s", 1)], Timing())
+    job = SchedulerJob(1, 1, 4, updates=9, time_ns=MS, silence_ns=MS, first_group=5)
+    scheduler = Scheduler(job, Policy("fifo", 0, 1, 0), transport)
+    scheduler.tick(9 * MS)
+    assert not transport.poll(9 * MS).size and scheduler.deadline_ns == NEVER_NS
+    transport.run = 1
+    scheduler.start_run(9 * MS)
+    assert scheduler.deadline_ns == 10 * MS
+    scheduler.tick(10 * MS)
+    assert transport.poll(10 * MS).size == 1, "the end"
 
 
 def test_whoever_asks_after_the_end_is_told_again() -> None:

@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 from system_runs import DISORDER, Run
 
+from agglab.hosts.systems.mlfabric.store import Store
+from agglab.hosts.systems.mlfabric.transport import Transport
+from agglab.hosts.systems.mlfabric.worker import Worker
 from agglab.testbed.scenario import ResolvedScenario, ScenarioError, load
 from agglab.testbed.systems.mlfabric import Mlfabric, plan
 
@@ -45,6 +48,22 @@ def training(metrics: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def carried_as_decided(metrics: dict[str, Any]) -> None:
+    """Every direction, byte for byte."""
+    assert (metrics["links_as_predicted"], metrics["links_unclear"]) == (True, "")
+    for ways in metrics["links"].values():
+        for name, way in ways.items():
+            assert way["bytes"] == way["predicted_bytes"], name
+
+
+def test_a_worker_that_ended_all_its_steps_makes_it_unclear(tried: Run) -> None:
+    """It has no mistakes any more, and so nothing to send."""
+    given = text(more=", samples: 2, batch: 1").replace("features: 32", "features: 4")
+    _, metrics = tried(given.replace("compute: 3ms", "compute: 3ms, learning_rate: 1"))
+    assert metrics["exact"] is True and metrics["links_as_predicted"] is None
+    assert "ended all its 96 steps" in metrics["links_unclear"]
+
+
 RACKS = "kind: two_tier, racks: 2, workers: 2"
 SECOND_RACK = "servers: [p2, p1], ahead: 3"
 
@@ -71,6 +90,7 @@ def test_groups_are_summed_on_the_way(tried: Run, topology: str, own: str) -> No
     assert passed == metrics["servers"]["0"]["summed"] > 0
     assert metrics["servers"]["0"]["repaired"] == 0
     assert metrics["totals"]["retransmitted"] == 0
+    carried_as_decided(metrics)
 
 
 def test_without_groups_switches_only_forward(tried: Run) -> None:
@@ -78,6 +98,100 @@ def test_without_groups_switches_only_forward(tried: Run) -> None:
     training(metrics)
     assert metrics["switches"]["s1"]["packets"]["new"] == 0
     assert metrics["servers"]["0"]["groups"] == 24
+    carried_as_decided(metrics)
+
+
+@pytest.mark.parametrize("own", ["", "replica: false", "bound: 1, ahead: 8", "order: fifo"])
+@pytest.mark.parametrize("runs", [1, 3])
+def test_links_carry_what_was_decided(tried: Run, own: str, runs: int) -> None:
+    given = text(own=f'servers: "p*", {own}').replace("rounds: 1", f"rounds: {runs}")
+    code, metrics = tried(given)
+    assert (code, metrics["rounds"], metrics["totals"]["retransmitted"]) == (0, runs, 0)
+    carried_as_decided(metrics)
+
+
+class Sabotage:
+    """Ways in which agents can send more than was decided, while every sum stays right."""
+
+    @staticmethod
+    def a_model_twice(patch: pytest.MonkeyPatch) -> None:
+        parts = Store.parts
+
+        def doubled(store: Store, *given: Any) -> Any:
+            return parts(store, *given) * 2
+
+        patch.setattr(Store, "parts", doubled)
+
+    @staticmethod
+    def the_log_with_every_model(patch: pytest.MonkeyPatch) -> None:
+        parts = Store.parts
+
+        def longer(store: Store, transfer: int, since: int, log_from: int | None) -> Any:
+            return parts(store, transfer, since, log_from or 0)
+
+        patch.setattr(Store, "parts", longer)
+
+    @staticmethod
+    def values_past_the_switch(patch: pytest.MonkeyPatch) -> None:
+        push = Worker._push
+        patch.setattr(
+            Worker,
+            "_push",
+            lambda self, update, grant, chunk, _: push(self, update, grant, chunk, 0),
+        )
+
+    @staticmethod
+    def an_acknowledgement_twice(patch: pytest.MonkeyPatch) -> None:
+        is_new = Transport._is_new
+
+        def both(transport: Transport, *given: Any) -> bool:
+            new = is_new(transport, *given)
+            transport._once.append(transport._once[-1])
+            return new
+
+        patch.setattr(Transport, "_is_new", both)
+
+
+@pytest.mark.parametrize("how", [name for name in vars(Sabotage) if not name.startswith("__")])
+@pytest.mark.parametrize("loss", ["0%", "1%"])
+def test_what_nobody_decided_is_found(
+    tried: Run, monkeypatch: pytest.MonkeyPatch, how: str, loss: str
+) -> None:
+    getattr(Sabotage, how)(monkeypatch)
+    _, metrics = tried(text(loss=loss))
+    assert metrics["exact"] is True
+    assert metrics["links_as_predicted"] is False
+
+
+def test_a_job_ends_when_its_last_copy_has_arrived(tried: Run) -> None:
+    """The replica has nothing in flight before the copy comes, and answers it then."""
+    slow = text().replace("rate: 10mbit", "rate: 2mbit").replace("features: 32", "features: 256")
+    code, metrics = tried(slow)
+    assert code == 0
+    carried_as_decided(metrics)
+
+
+def test_a_switch_with_too_few_cells_sums_less(tried: Run) -> None:
+    """Then servers ask for values, and these are counted as sent again."""
+    _, metrics = tried(text().replace("slots: 64", "slots: 1"))
+    assert metrics["servers"]["0"]["repaired"] > 0 == metrics["totals"]["retransmitted"]
+    assert metrics["links_as_predicted"] is True
+    ways = metrics["links"]["p1-s1"]
+    assert ways["s1->p1"]["bytes"] > ways["s1->p1"]["predicted_bytes"]
+
+
+def test_a_job_without_cells_has_no_sums(tried: Run) -> None:
+    jobs = "jobs:\n- {name: a, workers: [h1, h2]}\n- {name: b, workers: [h3, h4]}"
+    given = text("kind: rack, workers: 4, servers: 2", faults=jobs).replace("slots: 64", "slots: 1")
+    code, metrics = tried(given)
+    assert code == 0 and metrics["switches"]["s1"]["packets"]["new"] == 0
+    carried_as_decided(metrics)
+
+
+def test_the_time_limit_ends_a_run_once(tried: Run) -> None:
+    code, metrics = tried(text(more=", time: 30ms"))
+    assert code == 0 and 0 < metrics["training"]["updates"] < 24
+    carried_as_decided(metrics)
 
 
 @pytest.mark.parametrize("faults", ["", DISORDER])
@@ -85,13 +199,15 @@ def test_losses_and_disorder_change_nothing(tried: Run, faults: str) -> None:
     _, metrics = tried(text(loss="3%", faults=faults))
     training(metrics)
     assert metrics["totals"]["retransmitted"] > 0
+    if not faults:  # nobody counts the copies that links make
+        assert metrics["links_as_predicted"] is True, "and what was counted as sent again"
 
 
 def test_a_switch_that_forgets_costs_time_alone(tried: Run) -> None:
     faults = "faults:\n- {kind: switch_restart, switch: s1, at: 20ms, for: 5ms}"
     _, metrics = tried(text(faults=faults, more=", on_failure: fail"))
     training(metrics)
-    assert metrics["restarts"] == 0
+    assert metrics["restarts"] == 0 and metrics["links_as_predicted"] is True
 
 
 def test_a_worker_that_dies_makes_the_run_begin_again(tried: Run) -> None:
@@ -108,6 +224,8 @@ def test_the_replica_goes_on_for_the_server(tried: Run, fault: str) -> None:
     _, metrics = tried(text(own=DEDICATED + ", silence: 60ms", faults=faults))
     training(metrics)
     assert (metrics["restarts"], metrics["servers"]["2"]["takeovers"]) == (0, 1)
+    assert metrics["links_as_predicted"] is None
+    assert "the replica of job1 took the place" in metrics["links_unclear"]
 
 
 def test_without_a_replica_the_server_is_missed(tried: Run) -> None:

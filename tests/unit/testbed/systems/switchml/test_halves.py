@@ -9,6 +9,8 @@ import pytest
 from system_runs import DISORDER, Run, scenario_text
 
 from agglab.hosts.bfloat16 import BFLOAT16, narrowed, widened
+from agglab.testbed.paths import P4_FOLDER
+from agglab.testbed.program import compile_program, register_bits
 from agglab.testbed.scenario import ScenarioError, load
 from agglab.testbed.systems.switchml import halves
 from agglab.testbed.systems.switchml.system import SwitchML
@@ -48,6 +50,27 @@ def test_each_switch_rounds() -> None:
     inner = halves.rounded_sum([one, little])
     assert widened(halves.rounded_sum([inner, little])).tolist() == [1.0]
     assert widened(halves.rounded_sum([one, little, little])).tolist() == [1.0 + 2.0**-7]
+
+
+LARGEST = "switch.lanes=auto", "switch.slots=16", "links.mtu=9000"
+"""Programs of 2240 lanes: each block of words occurs in the list for the checksum."""
+
+
+@pytest.mark.parametrize("dtype", halves.PARAMETERS)
+def test_the_largest_packets_have_the_right_sums(tried: Run, dtype: str) -> None:
+    code, metrics = tried(scenario_text("switchml", RACK, dtype=dtype), *LARGEST)
+    assert (code, metrics["exact"]) == (0, True)
+
+
+def test_memory_is_that_of_the_registers(tmp_path: Path) -> None:
+    """The registers that are not for sums have less than 64 bytes a cell."""
+    (tmp_path / "s.yaml").write_text("name: s" + jobs("bfloat16", "float32"))
+    resolved = load(tmp_path / "s.yaml").points[0].resolved
+    source = SwitchML().sources(resolved.scenario)["switch"]
+    program = compile_program(P4_FOLDER / "switchml.p4", "agglab", source.parameters)
+    cells = 2 * resolved.slots
+    bits = register_bits(program)
+    assert 0 < bits / 8 - SwitchML().memory_bytes(resolved) < 64 * cells
 
 
 def jobs(first: str, second: str) -> str:
