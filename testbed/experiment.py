@@ -9,8 +9,8 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import TextIO
 
-from agglab.testbed import buffers
-from agglab.testbed.backend import Backend
+from agglab.testbed import buffers, processors
+from agglab.testbed.backend import Backend, MustRepeat
 from agglab.testbed.control.assembly import conductor
 from agglab.testbed.control.outcome import Outcome
 from agglab.testbed.control.turns import exhaust
@@ -63,15 +63,24 @@ class Experiment:
         self.sums.mkdir()
         self.scratch.mkdir()
         try:
-            with self._backend() as backend:
-                return (yield from self._in(backend))
+            return (yield from self._measured())
         finally:
             shutil.rmtree(self.sums)
             self.progress.close()
 
-    def _backend(self) -> Backend:
+    def _measured(self) -> Generator[None, None, Measurements]:
+        log = self.folder.path / "events.jsonl"
+        try:
+            with self._backend(processors.for_network(self.resolved.graph)) as backend:
+                return (yield from self._in(backend, log))
+        except MustRepeat:
+            log.unlink()
+        with self._backend(1) as backend:
+            return (yield from self._in(backend, log))
+
+    def _backend(self, parts: int) -> Backend:
         """Returns a new backend. Its module is imported here, because each backend needs packages
-        that the other does not."""
+        that the other does not. parts: into how many parts a network in virtual time is cut."""
         resolved = self.resolved
         if resolved.virtual:
             from agglab.testbed.virtual import VirtualBackend, built
@@ -83,6 +92,7 @@ class Experiment:
                 built(jsons),
                 sample_ns=resolved.sample_ns,
                 slot_meter=self.system.slot_meter(resolved) if resolved.sample_ns else None,
+                parts=parts,
             )
         from agglab.testbed.mininet_backend import MininetBackend
         from agglab.testbed.network.targets import choose
@@ -110,8 +120,9 @@ class Experiment:
             buffers.carrying(resolved),
         )
 
-    def _in(self, backend: Backend) -> Generator[None, None, Measurements]:
-        log = EventLog(self.folder.path / "events.jsonl", backend.now_ns)
+    def _in(self, backend: Backend, path: Path) -> Generator[None, None, Measurements]:
+        """Conducts the run. path: the file for its events."""
+        log = EventLog(path, backend.now_ns)
         try:
             log.add("start", scenario=self.resolved.name, seed=self.resolved.seed)
             run = conductor(self.resolved, backend, log, self.progress, self.fill)
@@ -144,8 +155,8 @@ class Experiment:
         record = backend.record()
         self._write_series(record, outcome)
         bits = {switch: register_bits(program) for switch, program in self.programs.items()}
-        processors = len(os.sched_getaffinity(0))
-        return Measurements(outcome, statistics, counters, bits, processors, record)
+        available = len(os.sched_getaffinity(0))
+        return Measurements(outcome, statistics, counters, bits, available, record)
 
     def _write_series(self, record: Record, outcome: Outcome) -> None:
         """Writes the files of metrics over time and of latencies. Writes no file if the run takes

@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import mean
 from typing import TextIO
 
-from agglab.testbed import dask_points
+from agglab.testbed import dask_points, processors
 from agglab.testbed.exit_codes import INTERRUPTED, PASSED
 from agglab.testbed.group import Run, take_turns
 from agglab.testbed.kernel import die_with_parent
@@ -174,6 +174,8 @@ class _ProcessPool:
 
     def _child(self, group: Group, scratch: Path, parent: int) -> None:
         die_with_parent(parent)
+        if self._processes > 1:
+            processors.leave_one()
         sys.exit(self._conduct(group, scratch, io.StringIO()))
 
     def _end(self, sentinel: int) -> int:

@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
-from agglab.testbed import dask_points, report, workloads
+from agglab.testbed import dask_points, processors, report, workloads
 from agglab.testbed.errors import C_COMPILER, MachineLacks, lacks_program
 from agglab.testbed.exit_codes import FAILED, INTERRUPTED, LACKING, PASSED
 from agglab.testbed.garbage import seldom_collected
@@ -108,6 +108,8 @@ def _check_machine(suite: Suite) -> None:
                 require_target(target)
         elif not (shutil.which("cc") or shutil.which("gcc")):
             raise lacks_program(*C_COMPILER)
+        else:
+            processors.allowed()
         need, free = sum(map(memory_needed_bytes, runs)), memory_available_bytes()
         if need > free:
             what = (

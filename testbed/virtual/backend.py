@@ -24,6 +24,7 @@ from agglab.testbed.virtual.frames import Address, packed
 from agglab.testbed.virtual.gathered import Gatherings
 from agglab.testbed.virtual.hosts import HostNode
 from agglab.testbed.virtual.links import LinkDirection
+from agglab.testbed.virtual.parts import cut
 from agglab.testbed.virtual.switches import CompiledProgram, SwitchNode
 from agglab.testbed.virtual.workers import AgentNode, Inboxes
 from agglab.testbed.worker_id import Event, WorkerId
@@ -31,6 +32,12 @@ from agglab.topologies import Host, Link, Topology
 from agglab.topologies.graph import Impairment
 
 AGGREGATOR = Address(wire.AGGREGATOR_MAC, wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_PORT)
+
+
+def _clocks(clock: Clock, topology: Topology, parts: int) -> dict[str, int]:
+    """Returns the address of the clock of every node."""
+    clocks = [clock.part() for _ in range(parts)] if parts > 1 else [clock.address]
+    return {node: clocks[part] for node, part in cut(topology, len(clocks)).items()}
 
 
 class VirtualBackend:
@@ -46,9 +53,12 @@ class VirtualBackend:
         limit_ns: int | None = None,
         sample_ns: int = 0,
         slot_meter: SlotMeter | None = None,
+        parts: int = 1,
     ) -> None:
         """sample_ns: how often workers, links and switches are sampled for `record`; 0 for never.
-        slot_meter: counts the slots that each switch uses at a sample."""
+        slot_meter: counts the slots that each switch uses at a sample. parts: into how many parts
+        the network is cut, which run at the same time where they can. The results are the same
+        for any number, unless `wait` raises MustRepeat."""
         self.topology, self.seed = topology, seed
         self.clock = Clock()
         self._limit_ns = limit_ns
@@ -56,9 +66,14 @@ class VirtualBackend:
         self.clock.answer(HIT, 0, lambda _, frame: self._causes.hit(frame))
         self._disturbing: dict[object, Disturbance] = {}
         self._by_ip = {host.ip: host for host in topology.hosts}
-        self._hosts = {host.name: HostNode(self.clock, host) for host in topology.hosts}
+        self._parts = _clocks(self.clock, topology, parts)
+        self._hosts = {
+            host.name: HostNode(self.clock, host, self._parts[host.name]) for host in topology.hosts
+        }
         self._switches = {
-            switch: SwitchNode(self.clock, switch, program, seed, switch_delay_ns)
+            switch: SwitchNode(
+                self.clock, switch, program, seed, switch_delay_ns, self._parts[switch]
+            )
             for switch, program in programs.items()
         }
         self._directions: dict[str, LinkDirection] = {}
@@ -66,8 +81,8 @@ class VirtualBackend:
             self._lay(link)
         self._workers: dict[WorkerId, AgentNode] = {}
         self._dead: set[WorkerId] = set()
-        self._inboxes = Inboxes()
-        self._gatherings = Gatherings()
+        self._inboxes: dict[int, Inboxes] = {}
+        self._gatherings: dict[int, Gatherings] = {}
         self._received: dict[tuple[int, int, int], Received] = {}
         self._events: list[Event] = []
         self._started: list[tuple[WorkerId, AgentNode]] = []
@@ -77,7 +92,8 @@ class VirtualBackend:
     def _lay(self, link: Link) -> None:
         ways = {}
         for name, sender, receiver, direction in link.directions():
-            made = LinkDirection(self.clock, self.seed, link.name, name, direction)
+            part = self._parts[sender.node]
+            made = LinkDirection(self.clock, self.seed, link.name, name, direction, part=part)
             self._directions[name] = made
             ways[sender, receiver] = made
         for (sender, receiver), out in ways.items():
@@ -102,6 +118,7 @@ class VirtualBackend:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self.clock.rest()
         for switch in self._switches.values():
             switch.close()
 
@@ -189,7 +206,10 @@ class VirtualBackend:
         report = self._events.append
         explained = self._causes.explained(worker.job, worker.host)
         told = (send, report, keep, again, opened)
-        shared = (self._inboxes, self._gatherings)
+        part = self._parts[worker.host]
+        inboxes = self._inboxes.setdefault(part, Inboxes())
+        gatherings = self._gatherings.setdefault(part, Gatherings())
+        shared = (inboxes, gatherings, part)
         node = AgentNode(self.clock, configuration, *told, explained, *shared)
         self._workers[worker] = node
         self._started.append((worker, node))

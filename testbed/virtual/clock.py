@@ -8,6 +8,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+from agglab.testbed.backend import MustRepeat
 from agglab.testbed.virtual import native
 
 Action = Callable[[Any], None]
@@ -22,7 +23,7 @@ ACTIONS_A_CALL = 100_000
 # `enum question` of native/clock.h.
 ACTION, FRAME, HIT, DATAGRAM, TIMER, FINISH, FAILED, AGAIN, EMITTED, PROCESSED, ARRIVED = range(11)
 # `enum reason`.
-IS_OVER, WAS_STOPPED, HAS_MORE, STANDS_STILL = range(4)
+IS_OVER, WAS_STOPPED, HAS_MORE, STANDS_STILL, UNFORESEEN = range(5)
 
 
 class NeverEnds(RuntimeError):
@@ -35,7 +36,7 @@ class _State(ctypes.Structure):
 
     _fields_ = [
         ("now_ns", ctypes.c_int64),
-        *[(name, ctypes.c_uint64) for name in ("happened", "waiting", "at_once")],
+        *[(name, ctypes.c_uint64) for name in ("happened", "at_once", "windows", "in_windows")],
         *[(name, ctypes.c_uint32) for name in ("stop", "no_memory")],
     ]
 
@@ -66,6 +67,14 @@ class Clock:
         if getattr(self, "address", 0):
             self.library.clock_free(self.address)
 
+    def part(self) -> int:
+        """Returns the address of a further clock, for a part of the network. This clock runs it
+        too."""
+        made: int = self.library.clock_part(self.address)
+        if not made:
+            raise MemoryError
+        return made
+
     @property
     def now_ns(self) -> int:
         return self._state.now_ns
@@ -74,6 +83,11 @@ class Clock:
     def happened(self) -> int:
         """The number of actions carried out so far."""
         return self._state.happened
+
+    @property
+    def windows(self) -> tuple[int, int]:
+        """The number of windows so far, and of the actions carried out in them."""
+        return self._state.windows, self._state.in_windows
 
     def at(self, time_ns: int, action: Action, argument: Any) -> None:
         """Calls `action(argument)` when the clock reaches `time_ns`, which must not be past."""
@@ -98,9 +112,15 @@ class Clock:
             self._state.stop = 0
             reason = self.library.clock_run(self.address, until_ns, ACTIONS_A_CALL, AT_ONCE_MAX)
             self._raise_errors()
+        if reason == UNFORESEEN:
+            raise MustRepeat("Python must act in the middle of a window (native/windows.h)")
         if reason == STANDS_STILL:
             raise NeverEnds(f"virtual time stands still at {self.now_ns / 1e9:g} s")
         return reason == WAS_STOPPED
+
+    def rest(self) -> None:
+        """Ends the threads of the clock, until they are needed again."""
+        self.library.clock_rest(self.address)
 
     def _raise_errors(self) -> None:
         error, self._error = self._error, None
@@ -112,7 +132,7 @@ class Clock:
     @property
     def idle(self) -> bool:
         """Whether nothing will happen unless another action is requested."""
-        return not self._state.waiting
+        return bool(self.library.clock_is_idle(self.address))
 
     def _asked(self, question: int, subject: int, number: int, data: int, size: int) -> None:
         """Answers a question. It is called from C, through which no exception may pass."""

@@ -36,6 +36,15 @@ static struct frame *make(struct pool *pool, uint32_t class)
 	return frame;
 }
 
+struct frame *pool_take(struct pool *pool, uint32_t class)
+{
+	struct frame *frame = pool->free[class];
+
+	if (frame)
+		pool->free[class] = frame->next_free;
+	return frame;
+}
+
 struct frame *frame_new(struct pool *pool, uint32_t bytes)
 {
 	uint32_t class;
@@ -44,10 +53,8 @@ struct frame *frame_new(struct pool *pool, uint32_t bytes)
 	if (bytes > class_bytes(FRAME_CLASSES - 1))
 		return NULL;
 	class = class_of(bytes);
-	frame = pool->free[class];
-	if (frame)
-		pool->free[class] = frame->next_free;
-	else
+	frame = pool_take(pool, class);
+	if (!frame)
 		frame = make(pool, class);
 	if (frame)
 		frame->bytes = bytes;

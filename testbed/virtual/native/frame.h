@@ -24,6 +24,8 @@ struct pool {
 /* Returns room for a frame of `bytes` bytes; NULL without memory, or if it is too long. */
 struct frame *frame_new(struct pool *pool, uint32_t bytes);
 struct frame *frame_copy(struct pool *pool, const uint8_t *data, uint32_t bytes);
+/* Returns a free frame of the class; NULL if there is none. */
+struct frame *pool_take(struct pool *pool, uint32_t class);
 void frame_free(struct pool *pool, struct frame *frame);
 void pool_free(struct pool *pool);
 

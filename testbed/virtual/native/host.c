@@ -3,6 +3,8 @@
 
 #include "host.h"
 
+#define WINDOW_DATAGRAMS 3 /* datagrams that come to an agent in a window; if more end its round, it is UNFORESEEN */
+
 struct host *host_new(struct clock *clock, uint64_t object)
 {
 	struct host *host = calloc(1, sizeof(*host));
@@ -73,6 +75,35 @@ void host_send_datagram(struct host *host, const struct framing *framing, const 
 	send_frame(host, frame);
 }
 
+/* Makes windows so short that hardly more than two datagrams can come over the host's link in one. */
+static void shorten_windows(const struct agent *agent)
+{
+	const struct link *link = agent->host->out;
+
+	clock_look_ahead(agent->clock, link_sending_ns(link, agent->endpoint.inbox_bytes + LOWER_HEADER_BYTES));
+}
+
+static void set_unfit(struct agent *agent, uint32_t unfit)
+{
+	agent->clock->unfit += (uint64_t)unfit - agent->state.unfit;
+	agent->state.unfit = unfit;
+}
+
+/* Returns whether the round of a driven agent may end in the next window. */
+static int is_near_end(const struct agent *agent)
+{
+	return agent->endpoint.recovery->in_flight <= WINDOW_DATAGRAMS;
+}
+
+void agent_weigh(struct agent *agent)
+{
+	const struct agent_state *state = &agent->state;
+
+	if (state->driven)
+		shorten_windows(agent);
+	set_unfit(agent, state->alive && !state->resting && (!state->driven || is_near_end(agent)));
+}
+
 /* Gives a datagram to an agent that is driven in C. */
 static void take(struct agent *agent, const uint8_t *payload, uint32_t bytes)
 {
@@ -81,10 +112,21 @@ static void take(struct agent *agent, const uint8_t *payload, uint32_t bytes)
 
 	memcpy(e->inbox, payload, kept);
 	e->take(e->state, agent->clock->now_ns, e->inbox, e->inbox_bytes, &kept, 1);
-	if (endpoint_is_done(e))
-		agent->clock->ask(FINISH, agent->object, 0, NULL, 0);
-	else
-		agent_poll(agent);
+	if (endpoint_is_done(e)) {
+		clock_ask(agent->clock, FINISH, agent->object, 0, NULL, 0);
+		return;
+	}
+	agent_poll(agent);
+	if (agent->state.driven)
+		set_unfit(agent, is_near_end(agent));
+}
+
+/* Gives a datagram to Python. A note_function. */
+static void give_python(struct clock *clock, void *subject, int64_t peer, const uint8_t *payload, uint32_t bytes)
+{
+	const struct agent *agent = subject;
+
+	clock_ask(clock, DATAGRAM, agent->object, peer, payload, bytes);
 }
 
 static void give(struct host *host, struct agent *agent, uint32_t peer, const uint8_t *payload, uint32_t bytes)
@@ -94,8 +136,10 @@ static void give(struct host *host, struct agent *agent, uint32_t peer, const ui
 	host->counts.used++;
 	if (agent->state.driven)
 		take(agent, payload, bytes);
+	else if (agent->state.resting)
+		clock_note(host->clock, give_python, agent, peer, payload, bytes);
 	else
-		host->clock->ask(DATAGRAM, agent->object, peer, payload, bytes);
+		give_python(host->clock, agent, peer, payload, bytes);
 }
 
 static int is_from(const struct framing *framing, const uint8_t *frame)
@@ -136,7 +180,7 @@ void host_receive(struct clock *clock, void *node, uint16_t port, struct frame *
 	(void)port;
 	host->counts.received++;
 	if (!receive_plain(host, frame))
-		clock->ask(FRAME, host->object, 0, frame->data, frame->bytes);
+		clock_ask(clock, FRAME, host->object, 0, frame->data, frame->bytes);
 	frame_free(&clock->pool, frame);
 }
 
@@ -177,8 +221,8 @@ static void on_timer(struct clock *clock, void *subject, int64_t due_ns)
 	agent->state.timer_ns = NEVER_NS;
 	if (agent->state.driven)
 		agent_poll(agent);
-	else
-		clock->ask(TIMER, agent->object, 0, NULL, 0);
+	else if (agent->state.alive && !agent->state.resting)
+		clock_ask(clock, TIMER, agent->object, 0, NULL, 0);
 }
 
 void agent_wake(struct agent *agent, int64_t due_ns)
@@ -197,8 +241,19 @@ static uint32_t column_at(const uint8_t *column, uint64_t stride, uint32_t row)
 	return value;
 }
 
-/* Counts that a row is sent again, if it is. */
-static void count_repeat(struct agent *agent, const struct endpoint *e, uint32_t row)
+/* Finds out why a row is sent again. A note_function. */
+static void explain_repeat(struct clock *clock, void *subject, int64_t row, const uint8_t *data, uint32_t bytes)
+{
+	const struct agent *agent = subject;
+	struct repeat repeat;
+
+	memcpy(&repeat, data, sizeof(repeat));
+	if (!agent->explained || !hits_explain(agent->explained, (uint16_t)row, repeat.tag, clock->now_ns))
+		clock_ask(clock, AGAIN, agent->object, row, data, bytes);
+}
+
+/* Notes that a row is sent again, if it is. */
+static void note_repeat(struct agent *agent, const struct endpoint *e, uint32_t row)
 {
 	const uint8_t *pending = e->pendings + row * e->pending_stride;
 	struct pending sent;
@@ -210,15 +265,13 @@ static void count_repeat(struct agent *agent, const struct endpoint *e, uint32_t
 	if (!sent.attempt)
 		return;
 	memcpy(&repeat.tag, pending + sizeof(sent), sizeof(repeat.tag));
-	if (agent->explained && hits_explain(agent->explained, (uint16_t)row, repeat.tag, agent->clock->now_ns))
-		return;
 	repeat.first_sent_ns = sent.first_sent_ns;
-	agent->clock->ask(AGAIN, agent->object, row, (const uint8_t *)&repeat, sizeof(repeat));
+	clock_note(agent->clock, explain_repeat, agent, row, (const uint8_t *)&repeat, sizeof(repeat));
 }
 
 static void send_row(struct agent *agent, const struct endpoint *e, uint32_t row)
 {
-	count_repeat(agent, e, row);
+	note_repeat(agent, e, row);
 	host_send_datagram(agent->host, agent->framing, e->outbox.frames + row * e->outbox.frame_stride,
 			   column_at(e->outbox.lengths, e->outbox.length_stride, row));
 }
@@ -230,12 +283,12 @@ void agent_poll(struct agent *agent)
 	int64_t deadline_ns = e->recovery->deadline_ns;
 
 	if (count < 0) {
-		agent->clock->ask(FAILED, agent->object, -count, NULL, 0);
+		clock_ask(agent->clock, FAILED, agent->object, -count, NULL, 0);
 		return;
 	}
 	for (int i = 0; i < count; i++)
 		send_row(agent, e, e->queue[i]);
 	if (endpoint_is_done(e)) /* these were the last of the round */
-		agent->clock->ask(FINISH, agent->object, 0, NULL, 0);
+		clock_ask(agent->clock, FINISH, agent->object, 0, NULL, 0);
 	agent_wake(agent, deadline_ns);
 }

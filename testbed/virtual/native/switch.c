@@ -48,6 +48,7 @@ void switch_start(struct switch_node *node, struct pipeline *pipeline, const str
 void switch_watch(struct switch_node *node, uint32_t watched)
 {
 	node->watched = watched;
+	node->clock->all->watched |= watched;
 }
 
 uint64_t switch_sent(const struct switch_node *node, uint16_t port)
@@ -75,7 +76,7 @@ static void commit(void *context, uint16_t port, uint32_t len)
 
 	frame->bytes = len;
 	if (node->watched)
-		node->clock->ask(EMITTED, node->object, port, frame->data, len);
+		clock_ask(node->clock, EMITTED, node->object, port, frame->data, len);
 	if (port >= node->port_count || !node->ports[port].out) {
 		frame_free(&node->clock->pool, frame);
 		return;
@@ -87,7 +88,7 @@ static void commit(void *context, uint16_t port, uint32_t len)
 static void lose(struct switch_node *node, const struct frame *frame)
 {
 	node->counts.unheard++;
-	node->clock->ask(HIT, 0, 0, frame->data, frame->bytes);
+	note_hit(node->clock, frame);
 }
 
 static void process(struct switch_node *node, uint16_t port, struct frame *frame)
@@ -101,7 +102,7 @@ static void process(struct switch_node *node, uint16_t port, struct frame *frame
 		node->program.process(node->pipeline, port, frame->data, frame->bytes, now_us, &sink);
 		node->program.unlock(node->pipeline);
 		if (node->watched)
-			node->clock->ask(PROCESSED, node->object, port, frame->data, frame->bytes);
+			clock_ask(node->clock, PROCESSED, node->object, port, frame->data, frame->bytes);
 	} else {
 		lose(node, frame);
 	}
