@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from agglab.compiler import ast, types
@@ -105,10 +105,17 @@ class Externs:
         place.write(wrap((base + digest % max(most, 1)) & MASK64, kind))
 
     def _digest(self, given: Arguments, behind: bytes = b"") -> int:
-        algorithm = self.expressions.value(given["algo"])
         data = self.expressions.value(given["data"])
-        bits, value = to_bits(data, self.program.type_of[given["data"]])
+        return self._hashed(given, [to_bits(data, self.program.type_of[given["data"]])], behind)
+
+    def _hashed(self, given: Arguments, parts: Iterable[tuple[int, int]], behind: bytes) -> int:
+        """Returns the digest of values, each with its number of bits, and of the bytes behind
+        them."""
+        bits = value = 0
+        for more, below in parts:
+            bits, value = bits + more, value << more | below
         padded = (value << -bits % 8).to_bytes((bits + 7) // 8, "big")
+        algorithm = self.expressions.value(given["algo"])
         return hashes.ALGORITHMS[algorithm.name](padded + behind)
 
     # ---- checksums
@@ -122,19 +129,38 @@ class Externs:
         assert isinstance(header, Header)
         return header
 
+    def _checksum(self, given: Arguments, payload: bytes) -> int:
+        """Returns the checksum of a list of fields and of the payload. As in BMv2, a field of an
+        invalid header adds nothing."""
+        data = given["data"]
+        if not isinstance(data, ast.ListExpression):
+            return self._digest(given, payload)
+        parts = [
+            to_bits(self.expressions.value(each), self.program.type_of[each])
+            for each in data.elements
+            if not self._is_of_invalid_header(each)
+        ]
+        return self._hashed(given, parts, payload)
+
+    def _is_of_invalid_header(self, element: ast.Expression) -> bool:
+        if not isinstance(element, ast.Member):
+            return False
+        base = self.program.type_of.get(element.base)
+        return isinstance(base, types.Header) and not self._header_of(element).valid
+
     def _verify(self, given: Arguments, payload: bytes) -> None:
         """Verifies a checksum. As in BMv2, a checksum in an invalid header is not checked."""
         target = given["checksum"]
         if not self._header_of(target).valid or not self.expressions.value(given["condition"]):
             return
-        if self.expressions.number(target) != self._digest(given, payload):
+        if self.expressions.number(target) != self._checksum(given, payload):
             self.packet.standard.fields["checksum_error"] = 1
 
     def _update(self, given: Arguments, payload: bytes) -> None:
         if self.expressions.value(given["condition"]):
             kind = self.expressions.type(given["checksum"])
             assert isinstance(kind, types.Bits)
-            digest = self._digest(given, payload)
+            digest = self._checksum(given, payload)
             self.expressions.place(given["checksum"]).write(wrap(digest, kind))
 
     # ---- objects

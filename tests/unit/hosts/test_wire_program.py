@@ -19,15 +19,23 @@ from agglab.hosts.systems.pooling import wire as pooling
 ROOT = Path(__file__).parents[3]
 
 
-def header_types(tmp_path, program, lanes, *options):
+def compiled(tmp_path, program, lanes, *options):
     product = tmp_path / f"{program}.json"
     command = [sys.executable, "-m", "agglab.compiler", f"p4/{program}.p4", "-I", "p4"]
     command += ["-o", str(product), f"-DLANES={lanes}", "-DSLOTS=4", *options]
     subprocess.run(command, cwd=ROOT, check=True)
+    return json.loads(product.read_text())
+
+
+def types_of(document):
     return {
         header["name"]: {name: bits for name, bits, *_ in header["fields"]}
-        for header in json.loads(product.read_text())["header_types"]
+        for header in document["header_types"]
     }
+
+
+def header_types(tmp_path, program, lanes, *options):
+    return types_of(compiled(tmp_path, program, lanes, *options))
 
 
 @pytest.mark.parametrize("lanes", [1, 365])
@@ -41,9 +49,11 @@ def test_the_compiled_program_has_the_same_header(tmp_path, program, lanes):
 
 
 def test_halves_take_the_place_of_values(tmp_path):
-    headers = header_types(tmp_path, "switchml", 6, "-DFLOAT16=1")
-    assert sum(headers["halves_t"].values()) == sum(headers["values_t"].values()) == 6 * 32
-    assert set(headers["halves_t"].values()) == {64}
+    document = compiled(tmp_path, "switchml", 6, "-DFLOAT16=1")
+    headers, (quads,) = types_of(document), document["header_stacks"]
+    assert quads["header_type"] == "quad_t"
+    assert list(headers["quad_t"].values()) == [64]
+    assert 64 * quads["size"] == sum(headers["values_t"].values()) == 6 * 32
 
 
 def test_the_column_follows_the_header(tmp_path):
