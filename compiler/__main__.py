@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from agglab.common.whole_files import whole_file
 from agglab.compiler import show
 from agglab.compiler.diagnostics import Diagnostics, print_all
 from agglab.compiler.frontend import check_text, parse_text, with_deep_stack
@@ -128,19 +129,11 @@ def _serialize(p4info: Any, format_: str) -> bytes:
 
 
 def _write(name: str, content: bytes, diagnostics: Diagnostics) -> None:
-    """Writes a file completely or not at all: first to a temporary file next to it, which is then
-    renamed."""
-    path = Path(name)
-    if name == "/dev/stdout" or (path.exists() and not path.is_file()):
-        partial = path
-    else:
-        partial = path.with_name(f".{path.name}.{os.getpid()}")
+    """Writes a file completely or not at all."""
     try:
-        partial.write_bytes(content)
-        if partial is not path:
-            partial.replace(path)
+        with whole_file(Path(name)) as path:
+            path.write_bytes(content)
     except OSError as error:
-        partial.unlink(missing_ok=True) if partial is not path else None
         diagnostics.error(NOWHERE, f"cannot write {name}: {error.strerror or error}")
 
 

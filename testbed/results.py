@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import csv
 import importlib
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TextIO
 
+from agglab.common.whole_files import whole_file
 from agglab.testbed.errors import MachineLacks
 from agglab.testbed.exit_codes import INVALID, PASSED
 from agglab.testbed.result_files import NoResults
@@ -56,16 +56,12 @@ def _suffix(out: str | None) -> str:
 
 def _write(table: Sequence[Row], to: str, out: Path) -> None:
     """Writes the whole file, or nothing if that fails."""
-    part = out.with_name(f"{out.name}.part")
-    try:
+    with whole_file(out) as path:
         if to == "parquet":
-            _parquet(table, part)
+            _parquet(table, path)
         else:
-            with part.open("w", encoding="utf-8", newline="") as file:
+            with path.open("w", encoding="utf-8", newline="") as file:
                 _lines(table, file)
-        os.replace(part, out)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _lines(table: Sequence[Row], file: TextIO) -> None:

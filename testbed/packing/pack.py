@@ -3,12 +3,12 @@ result."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from agglab.common.whole_files import whole_file
 from agglab.testbed.fidelity import OF_THE_MACHINE
 from agglab.testbed.machine_facts import code_sha256, git_facts
 from agglab.testbed.metrics import lookup
@@ -60,13 +60,8 @@ def pack(folders: Sequence[Path], out: Path, within: float) -> list[str]:
     commit = _commit(runs)
     files["README.txt"] = README.format(name=out.name, commit=commit).encode()
     _check(files)
-    part = out.with_name(f"{out.name}.part")
-    try:
-        with part.open("wb") as file:
-            archive.write(file, {"runs": runs, "commit": commit}, files)
-        os.replace(part, out)
-    finally:
-        part.unlink(missing_ok=True)
+    with whole_file(out) as path, path.open("wb") as file:
+        archive.write(file, {"runs": runs, "commit": commit}, files)
     return notes
 
 
