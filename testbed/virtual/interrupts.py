@@ -1,8 +1,8 @@
 """Keeps Ctrl-C waiting while C code runs that calls Python.
 
-Python raises KeyboardInterrupt wherever it happens to be. That is mostly the beginning of a function
-that C code calls, and an exception cannot pass through C code: it would be printed and forgotten,
-together with what the function was called for.
+Python raises KeyboardInterrupt wherever it happens to be. That is mostly the beginning of a
+function that C code calls, and an exception cannot pass through C code: it would be printed and
+forgotten, together with what the function was called for.
 """
 
 from __future__ import annotations
