@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
+import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
@@ -16,12 +17,26 @@ PRESENCE = "presence"
 (uint64, a bit for each worker). Only some systems leave it."""
 
 
+class Values(Protocol):
+    """An array, or what can be read like one part after the other."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    def __getitem__(self, part: slice, /) -> Array: ...
+
+    def tobytes(self) -> bytes: ...
+
+
 class Claim(NamedTuple):
     """An array that must be verified against the result of a round. what: `sum`, `result` or `out`,
     as in Received."""
 
     what: str
-    array: Array | None
+    array: Values | None
 
 
 @dataclass(frozen=True)
@@ -34,10 +49,16 @@ class Received:
     kinds of workload leave, by their own names.
     """
 
-    result: Array | None
-    sums: Array | None = None
-    out: Array | None = None
+    result: Values | None
+    sums: Values | None = None
+    out: Values | None = None
     more: Mapping[str, Array] = field(default_factory=dict)
+
+    @property
+    def whole(self) -> Array | None:
+        """The result of a worker that held whole arrays."""
+        assert self.result is None or isinstance(self.result, np.ndarray)
+        return self.result
 
     def claims(self, with_sums: bool) -> Iterator[Claim]:
         """Yields every array that must be right. with_sums: whether the worker must also have left
@@ -48,7 +69,7 @@ class Received:
         if self.out is not None:
             yield Claim("out", self.out)
 
-    def exact(self, with_sums: bool) -> Array | None:
+    def exact(self, with_sums: bool) -> Values | None:
         """Returns the array whose right value is determined bit for bit; None if the worker left
         none."""
         return self.sums if with_sums else self.result

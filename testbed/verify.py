@@ -4,7 +4,7 @@ and by how much they differ."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf, isnan
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agglab.hosts.bfloat16 import dtype_of, name_of, numbers
-from agglab.testbed.received import PRESENCE, Received
+from agglab.testbed.received import PRESENCE, Received, Values
 from agglab.testbed.systems.base import (
     ActiveJob,
     Combine,
@@ -84,14 +84,26 @@ class Verdict:
         return self.wrong_sums == self.wrong_results == 0
 
 
+class Whole(NamedTuple):
+    """One array of a worker. workers: how many workers have left this array. rank: the first of
+    them."""
+
+    rank: int
+    what: str
+    array: Values
+    workers: int
+
+    def block(self, start: int, step: int) -> Judged:
+        return Judged(self.rank, self.what, self.array[start : start + step], self.workers)
+
+
 class Judged(NamedTuple):
-    """One array of a worker, or a block of it. workers: how many workers have left this array.
-    rank: the first of them."""
+    """A block of such an array."""
 
     rank: int
     what: str
     array: Array
-    workers: int = 1
+    workers: int
 
 
 def verify(
@@ -119,7 +131,7 @@ def verify(
     step = max(1, block_elements // step) * step
     for start in range(0, elements, step):
         block = inputs(start, min(step, elements - start))
-        cut = [one._replace(array=one.array[start : start + step]) for one in arrays]
+        cut = (one.block(start, step) for one in arrays)
         parts.append(_shifted(_judge(cut, truth(start, block)), start))
     return combine(parts)
 
@@ -164,7 +176,7 @@ def combine(parts: Sequence[Verdict]) -> Verdict:
 
 def _fitting(
     received: Sequence[Received], elements: int, dtype: str, with_sums: bool
-) -> tuple[list[Judged], list[Verdict]]:
+) -> tuple[list[Whole], list[Verdict]]:
     """Returns the arrays that can be compared. For each array that cannot be compared, also returns
     a verdict that all of it is wrong."""
     arrays, misfits = [], []
@@ -174,7 +186,7 @@ def _fitting(
         for what, array in one.claims(with_sums) if alike else ():
             wanted = dtype_of("int32" if what == "sum" else dtype)
             if array is not None and (array.dtype, array.shape) == (wanted, (elements,)):
-                arrays.append(Judged(rank, what, array, alike))
+                arrays.append(Whole(rank, what, array, alike))
                 continue
             expected, got = f"{name_of(wanted)} of {elements}", _described(array)
             first = WrongValue(what, rank, None, expected, got)
@@ -182,7 +194,7 @@ def _fitting(
     return arrays, misfits
 
 
-def _described(array: Array | None) -> str:
+def _described(array: Values | None) -> str:
     if array is None:
         return "nothing"
     return f"{name_of(array.dtype)} of {' x '.join(map(str, array.shape)) or 'no dimension'}"
@@ -193,7 +205,7 @@ def _wrong(what: str, count: int, first: WrongValue, result_is_sum: bool) -> Ver
     return Verdict(sums, 0 if what == "sum" else count, first)
 
 
-def _judge(arrays: Sequence[Judged], truth: Truth) -> Verdict:
+def _judge(arrays: Iterable[Judged], truth: Truth) -> Verdict:
     """Returns the verdict on these arrays. Workers usually receive the same bits. An array that
     equals the previous worker's array is not compared again."""
     parts: list[Verdict] = []

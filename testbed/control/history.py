@@ -12,6 +12,9 @@ from agglab.testbed.faults import AgentCrash, AgentFault, AtChunk, Attack, AtTim
 from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.worker_id import WorkerId
 
+FAULTS_SHOWN = 5
+"""The largest number of faults in one line about a failure."""
+
 
 def concerns(action: AgentFault, agent: WorkerId) -> bool:
     """Returns whether the fault's action affects this agent. An action affects all agents of one
@@ -89,14 +92,18 @@ class FaultHistory:
 
     def so_far(self) -> str:
         """Returns the faults that have begun, as text such as ` (faults: link_down h1-s1 2 s after
-        the start)`; empty if there are none."""
+        the start)`; empty if there are none. Of many faults, it has the first ones and counts the
+        others."""
         start_ns = self._clock.start_ns or 0
         begun = [
             f"{s.fault.kind} {s.target} {(s.began_ns - start_ns) / 1e9:.3g} s after the start"
             for s in self._states
             if s.began_ns is not None
         ]
-        return f" (faults: {', '.join(dict.fromkeys(begun))})" if begun else ""
+        shown = list(dict.fromkeys(begun))
+        if len(shown) > FAULTS_SHOWN + 1:
+            shown[FAULTS_SHOWN:] = [f"and {len(shown) - FAULTS_SHOWN} more"]
+        return f" (faults: {', '.join(shown)})" if shown else ""
 
     def put_into(self, outcome: Outcome) -> None:
         """Writes into the outcome which faults began, which never did, and what attacks sent."""

@@ -35,9 +35,11 @@ AGGREGATOR = Address(wire.AGGREGATOR_MAC, wire.AGGREGATOR_ADDRESS, wire.AGGREGAT
 
 
 def _clocks(clock: Clock, topology: Topology, parts: int) -> dict[str, int]:
-    """Returns the address of the clock of every node."""
-    clocks = [clock.part() for _ in range(parts)] if parts > 1 else [clock.address]
-    return {node: clocks[part] for node, part in cut(topology, len(clocks)).items()}
+    """Returns the address of the clock of every node. A part without nodes has no clock."""
+    of_nodes = cut(topology, parts)
+    used = sorted(set(of_nodes.values()))
+    clocks = {part: clock.part() if len(used) > 1 else clock.address for part in used}
+    return {node: clocks[part] for node, part in of_nodes.items()}
 
 
 class VirtualBackend:

@@ -10,6 +10,7 @@ from typing import Any
 
 from agglab.testbed.backend import MustRepeat
 from agglab.testbed.virtual import native
+from agglab.testbed.virtual.interrupts import Interrupts
 
 Action = Callable[[Any], None]
 Answer = Callable[[int, bytes], None]
@@ -106,17 +107,20 @@ class Clock:
         Python. Returns whether it ended because of `stop()`. Raises NeverEnds if actions endlessly
         request further actions at the same moment."""
         self._stop = stop
-        self._state.at_once = 0
+        self._state.at_once = self._state.stop = 0
         reason = HAS_MORE
-        while reason == HAS_MORE:
-            self._state.stop = 0
-            reason = self.library.clock_run(self.address, until_ns, ACTIONS_A_CALL, AT_ONCE_MAX)
-            self._raise_errors()
+        with Interrupts(self._interrupt) as interrupts:
+            while reason == HAS_MORE and not interrupts.came:
+                reason = self.library.clock_run(self.address, until_ns, ACTIONS_A_CALL, AT_ONCE_MAX)
+                self._raise_errors()
         if reason == UNFORESEEN:
             raise MustRepeat("Python must act in the middle of a window (native/windows.h)")
         if reason == STANDS_STILL:
             raise NeverEnds(f"virtual time stands still at {self.now_ns / 1e9:g} s")
         return reason == WAS_STOPPED
+
+    def _interrupt(self) -> None:
+        self._state.stop = 1
 
     def rest(self) -> None:
         """Ends the threads of the clock, until they are needed again."""

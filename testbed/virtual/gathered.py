@@ -3,6 +3,8 @@
 Workers mostly receive the same bits. native/gathered.c compares each result with those that other
 workers received for the same chunk, keeps each different one once, and notes which of them a worker
 received. Workers that received the same have one Received in common, and verify.py judges it once.
+Even if all workers received different values, there are no whole arrays: values are copied when
+they are read (Came).
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ class Gathered:
         if not self.address:
             raise MemoryError
         self.room = Room(chunk_elements, dtype, with_sums)
-        self._received: dict[tuple[bytes, ...], Received] = {}
+        self._received: WeakValueDictionary[tuple[bytes, ...], Received] = WeakValueDictionary()
 
     def __del__(self) -> None:
         if getattr(self, "address", 0):
@@ -67,9 +69,10 @@ class Gathered:
         received the same. Chunks that did not come, or came with different values, are left out, so
         that the arrays are too short. more: what the worker received besides, as in Received."""
         key = share.key(), *(array.tobytes() for array in more.values())
-        if key not in self._received:
-            self._received[key] = Received(*share.copy(), more=more)
-        return self._received[key]
+        received = self._received.get(key)
+        if received is None:
+            received = self._received[key] = Received(*share.came(), more=more)
+        return received
 
 
 class Share:
@@ -94,17 +97,42 @@ class Share:
         """Returns bytes that are equal for workers that received the same."""
         return self._versions.tobytes() + bytes([self._state.misplaced > 0])
 
-    def copy(self) -> tuple[NDArray | None, NDArray[np.int32] | None]:
-        """Returns copies of the results and of the sums that have come. Returns None for both if
-        the worker handed over something that was not the result of a chunk."""
+    def came(self) -> tuple[Came | None, Came | None]:
+        """Returns the results and the sums that have come so far. Returns None for both if the
+        worker handed over something that was not the result of a chunk."""
+        gathered = self._gathered
         if self._state.misplaced:
             return None, None
-        gathered = self._gathered
-        results = np.empty(gathered.elements, gathered.dtype)
-        sums = np.empty(gathered.elements, np.int32) if gathered.with_sums else None
-        to = None if sums is None else sums.ctypes.data
-        count = self._library.share_copy(self.address, results.ctypes.data, to)
-        return results[:count], None if sums is None else sums[:count]
+        versions = self._versions.copy()
+        sums = Came(gathered, versions, is_sums=True) if gathered.with_sums else None
+        return Came(gathered, versions, is_sums=False), sums
+
+
+class Came:
+    """The results that one worker received, or the sums: a received.Values. versions: which version
+    of each chunk."""
+
+    def __init__(self, gathered: Gathered, versions: NDArray[np.uint16], is_sums: bool) -> None:
+        self._gathered, self._versions, self._is_sums = gathered, versions, is_sums
+        self._state = _Share(gathered.address, versions.ctypes.data)
+        self.dtype = np.dtype(np.int32) if is_sums else gathered.dtype
+        self.shape = (self._copy(0, gathered.elements, None),)
+
+    def __getitem__(self, part: slice) -> NDArray:
+        first, end, step = part.indices(*self.shape)
+        assert step == 1, "values are read in their order"
+        values = np.empty(max(0, end - first), self.dtype)
+        self._copy(first, values.size, values.ctypes.data)
+        return values
+
+    def tobytes(self) -> bytes:
+        return self[:].tobytes()
+
+    def _copy(self, first: int, count: int, to: int | None) -> int:
+        """Copies values to an address, if it is given. Returns how many of them there are."""
+        places = (None, to) if self._is_sums else (to, None)
+        copied: int = native.load().share_copy(ctypes.addressof(self._state), first, count, *places)
+        return copied
 
 
 class Gatherings:

@@ -149,7 +149,7 @@ def judge(
         run = _opened(work, one)
         if run is None:
             expected = f"int64 of {work.result.itemsize // 8}"
-            got = "nothing" if one.result is None else f"{one.result.dtype} of {one.result.size}"
+            got = "nothing" if one.whole is None else f"{one.whole.dtype} of {one.whole.size}"
             wrong += work.elements
             first = first or WrongValue("result", rank, None, expected, got)
         else:
@@ -195,9 +195,9 @@ def _opened(work: AsyncSgd, one: Received) -> NDArray[np.void] | None:
     """Returns the fields of a worker's result; None if the array does not have the form of a
     result."""
     room = work.result.itemsize // 8
-    if one.result is None or (one.result.dtype, one.result.shape) != (np.dtype("i8"), (room,)):
+    if one.whole is None or (one.whole.dtype, one.whole.shape) != (np.dtype("i8"), (room,)):
         return None
-    run: NDArray[np.void] = one.result.view(work.result)[0]
+    run: NDArray[np.void] = one.whole.view(work.result)[0]
     fits = 0 <= run["commits"] <= work.updates and 0 <= run["steps"] <= work.steps_max
     return run if fits else None
 

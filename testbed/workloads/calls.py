@@ -55,11 +55,11 @@ class CallsWorkload(Workload):
         results, wrong = {}, []
         for rank, one in received.items():
             length = work.inputs(keys[rank]).size
-            if _fits(one.result, length):
-                assert one.result is not None
-                results[rank] = one.result
+            if _fits(one.whole, length):
+                assert one.whole is not None
+                results[rank] = one.whole
             else:
-                described = "nothing" if one.result is None else f"{one.result.size} values"
+                described = "nothing" if one.whole is None else f"{one.whole.size} values"
                 wrong.append(WrongValue("result", rank, None, f"int32 of {length}", described))
         judge = _counts if work.application == WORDCOUNT else _sections
         wrong += judge(work, keys, results)

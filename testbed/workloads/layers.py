@@ -9,10 +9,9 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from agglab.hosts.workloads import Layers, Work
-from agglab.testbed.received import Received
+from agglab.testbed.received import Received, Values
 from agglab.testbed.systems.base import ActiveJob, ResolvedScenario
 from agglab.testbed.verify import Verdict, combine
 from agglab.testbed.workloads import models, reductions
@@ -134,7 +133,7 @@ def _part(one: Received, place: slice, elements: int) -> Received:
     """Returns a worker's part of one bucket. An array that does not have the length of all buckets
     together has an empty part."""
 
-    def cut(array: npt.NDArray[Any] | None) -> npt.NDArray[Any] | None:
+    def cut(array: Values | None) -> Values | None:
         if array is None:
             return None
         return array[place] if array.shape == (elements,) else np.empty(0, array.dtype)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from agglab.hosts.bfloat16 import dtype_of, name_of, numbers
 from agglab.hosts.workloads import InputKey, Sgd, Work
 from agglab.hosts.workloads.layers import Bucket
-from agglab.testbed.received import Received
+from agglab.testbed.received import Received, Values
 from agglab.testbed.systems.base import ActiveJob, ResolvedScenario
 from agglab.testbed.verify import Verdict, WrongValue, combine, verify_sums
 from agglab.testbed.workloads import reductions
@@ -77,7 +77,7 @@ class SynchronousTraining(Workload):
         wrong = _unlike(work, received)
         if wrong:
             return Verdict(len(wrong), len(wrong), wrong[0])
-        whole = next(iter(received.values())).result
+        whole = next(iter(received.values())).whole
         assert whole is not None
         examples = [
             work.inputs(InputKey(resolved.seed, job.job.number, rank, number))
@@ -130,7 +130,7 @@ def _unlike(work: Sgd, received: Mapping[int, Received]) -> list[WrongValue]:
     wrong: list[WrongValue] = []
     first: Array | None = None
     for rank, one in received.items():
-        found = one.result
+        found = one.whole
         if found is None or (found.dtype, found.shape) != (dtype_of(work.dtype), (work.elements,)):
             got = "nothing" if found is None else f"{name_of(found.dtype)} of {found.size}"
             expected = f"{work.dtype} of {work.elements}"
@@ -160,7 +160,7 @@ def _step(
     def inputs(start: int, count: int) -> list[Array]:
         return [gradient[start : start + count] for gradient in gradients]
 
-    def cut(array: Array | None) -> Array | None:
+    def cut(array: Values | None) -> Values | None:
         return None if array is None else array[place]
 
     own = [

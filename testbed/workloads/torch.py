@@ -159,10 +159,10 @@ class Training:
 def opened(one: Received) -> Training | None:
     """Returns the training that an agent has left; None if it has left none."""
     outcome = one.more.get(OUTCOME)
-    if one.result is None or one.result.dtype != np.uint8 or outcome is None:
+    if one.whole is None or one.whole.dtype != np.uint8 or outcome is None:
         return None
     arrays = {name: array for name, array in one.more.items() if name != OUTCOME}
-    return Training(one.result.view(REDUCTION), json.loads(outcome.tobytes()), arrays)
+    return Training(one.whole.view(REDUCTION), json.loads(outcome.tobytes()), arrays)
 
 
 def _unlike_results(trainings: Mapping[int, Training]) -> Iterator[WrongValue]:

@@ -63,7 +63,7 @@ SIGNATURES: dict[str, tuple[type | None, list[type]]] = {
     "gathered_new": (P, [P]),
     "gathered_free": (None, [P]),
     "share_take": (None, [P, U64, U64, P, P]),
-    "share_copy": (U64, [P, P, P]),
+    "share_copy": (U64, [P, U64, U64, P, P]),
     "agent_new": (P, [P, U64]),
     "agent_free": (None, [P]),
     "agent_drive": (None, [P, P, P, P, P]),

@@ -113,21 +113,38 @@ static const struct version *version_at(const struct gathered *gathered, uint64_
 	return version;
 }
 
-uint64_t share_copy(const struct share *share, void *results, int32_t *sums)
+/* The values of a version from number `first` on, within its chunk. */
+static void copy_values(const struct gathered *gathered, const struct version *version, uint64_t chunk, uint64_t first,
+			uint64_t count, void *results, int32_t *sums)
+{
+	uint64_t value_bytes = gathered->settings.value_bytes;
+	const uint8_t *of_sums = version->bytes + elements_of(gathered, chunk) * value_bytes;
+
+	if (results)
+		memcpy(results, version->bytes + first * value_bytes, count * value_bytes);
+	if (sums)
+		memcpy(sums, of_sums + first * sizeof(*sums), count * sizeof(*sums));
+}
+
+uint64_t share_copy(const struct share *share, uint64_t first, uint64_t count, void *results, int32_t *sums)
 {
 	const struct gathered *gathered = share->gathered;
-	uint64_t done = 0;
+	uint64_t begin = 0, copied = 0;
 
-	for (uint64_t chunk = 0; chunk < gathered->chunks; chunk++) {
+	for (uint64_t chunk = 0; chunk < gathered->chunks && copied < count; chunk++) {
 		const struct version *version = version_at(gathered, chunk, share->versions[chunk]);
-		uint64_t count = elements_of(gathered, chunk), bytes = count * gathered->settings.value_bytes;
+		uint64_t end = begin + elements_of(gathered, chunk), from = first + copied, some;
 
 		if (!version)
 			continue;
-		memcpy((uint8_t *)results + done * gathered->settings.value_bytes, version->bytes, bytes);
-		if (sums)
-			memcpy(sums + done, version->bytes + bytes, count * sizeof(*sums));
-		done += count;
+		if (from < end) {
+			some = end - from < count - copied ? end - from : count - copied;
+			copy_values(gathered, version, chunk, from - begin, some,
+				    results ? (uint8_t *)results + copied * gathered->settings.value_bytes : NULL,
+				    sums ? sums + copied : NULL);
+			copied += some;
+		}
+		begin = end;
 	}
-	return done;
+	return copied;
 }

@@ -32,8 +32,9 @@ void gathered_free(struct gathered *gathered);
 /* Takes results of a worker. A take_function of pieces.h; the first argument is a struct share. */
 void share_take(void *share, uint64_t first, uint64_t count, const void *results, const int32_t *sums);
 
-/* Copies what a worker received, chunk by chunk and without gaps for what it did not receive. sums may be NULL. Returns
- * the number of values. */
-uint64_t share_copy(const struct share *share, void *results, int32_t *sums);
+/* Copies `count` of the values that a worker received, from number `first` on. What it did not receive is left out, and
+ * not numbered either. results, sums: NULL if they are not wanted. Returns the number of values, which is smaller than
+ * `count` if there are no more. */
+uint64_t share_copy(const struct share *share, uint64_t first, uint64_t count, void *results, int32_t *sums);
 
 #endif

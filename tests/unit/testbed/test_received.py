@@ -46,7 +46,7 @@ def spoil(monkeypatch: pytest.MonkeyPatch, change, ranks=(1,), rounds=(1,)) -> N
         if self._config.rank not in ranks or self._core.round not in rounds:
             return found
         assert found.result is not None
-        result = found.result.copy()
+        result = found.result[:].copy()
         change(result)
         return replace(found, result=result)
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import io
 import json
+import tracemalloc
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,8 @@ import pytest
 from agglab.testbed import systems
 from agglab.testbed.run import run
 from agglab.testbed.scenario import load
+from agglab.testbed.systems.base import Truth
+from agglab.testbed.verify import verify
 from agglab.testbed.virtual import native
 from agglab.testbed.virtual.gathered import Gathered, Gatherings, Share
 from agglab.testbed.virtual.workers import AgentNode
@@ -83,14 +88,14 @@ def test_bits_are_compared_and_not_numbers() -> None:
     shares = [Share(all_of) for _ in range(2)]
     for share, zero in zip(shares, (0.0, -0.0), strict=True):
         take_all(share, np.full(ELEMENTS, zero, np.float32), None)
-    signs = [np.signbit(share.received({}).result).any() for share in shares]
-    assert signs == [False, True]
+    came = [share.received({}).result for share in shares]
+    assert [np.signbit(each[:]).any() for each in came if each is not None] == [False, True]
 
 
 def sizes(share: Share) -> list[int]:
     found = share.received({})
     assert found.result is not None and found.sums is not None
-    return [found.result.size, found.sums.size]
+    return [found.result.shape[0], found.sums.shape[0]]
 
 
 def test_a_chunk_that_did_not_come_is_missing_in_the_arrays() -> None:
@@ -101,7 +106,72 @@ def test_a_chunk_that_did_not_come_is_missing_in_the_arrays() -> None:
     take(part, 8, RESULTS[8:].copy())
     assert [sizes(share) for share in (whole, part, nothing)] == [[10, 10], [6, 6], [0, 0]]
     found = part.received({}).result
-    assert found is not None and found.tolist() == [0, 1, 2, 3, 8, 9]
+    assert found is not None and found[:].tolist() == [0, 1, 2, 3, 8, 9]
+
+
+@pytest.mark.parametrize("count", range(ELEMENTS + 2))
+@pytest.mark.parametrize("missing", [None, 0, 4, 8])
+def test_any_part_of_what_came_can_be_read(count: int, missing: int | None) -> None:
+    share = Share(gathered())
+    for first in range(0, ELEMENTS, CHUNK):
+        if first != missing:
+            take(share, first, RESULTS[first : first + CHUNK].copy())
+    found = share.received({})
+    assert found.result is not None and found.sums is not None
+    came = [n for n in range(ELEMENTS) if missing is None or n // CHUNK != missing // CHUNK]
+    assert found.result.shape == found.sums.shape == (len(came),)
+    for first in range(ELEMENTS + 1):
+        wanted = came[first : first + count]
+        assert found.result[first : first + count].tolist() == wanted
+        assert found.sums[first : first + count].tolist() == [100 * n for n in wanted]
+
+
+def test_what_comes_after_a_round_does_not_change_its_results() -> None:
+    share = Share(gathered())
+    take_all(share)
+    found = share.received({})
+    take_all(share, changed(RESULTS, 5))
+    assert found.result is not None and found.result.tobytes() == RESULTS.tobytes()
+
+
+def test_workers_that_all_received_something_else_need_no_whole_arrays() -> None:
+    elements, chunk, workers = 1 << 16, 1 << 10, 64
+    all_of = Gathered(elements, FLOAT, chunk, with_sums=False)
+    shares = [Share(all_of) for _ in range(workers)]
+    tracemalloc.start()
+    for rank, share in enumerate(shares):
+        for first in range(0, elements, chunk):
+            values = np.full(chunk, float(rank == first // chunk), np.float32)
+            take(share, first, values, None)
+    found = [share.received({}) for share in shares]
+    verdict = verify(
+        lambda start, count: [np.zeros(count, np.float32)] * workers,
+        lambda start, inputs: Truth(inputs[0].astype(np.int32)),
+        found,
+        elements,
+        "float32",
+        chunk,
+        with_sums=False,
+        inputs_held=False,
+    )
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert verdict.wrong_results == workers * chunk
+    assert peak < workers * elements * FLOAT.itemsize / 4
+
+
+def test_a_round_leaves_nothing_behind() -> None:
+    all_of = gathered()
+    share = Share(all_of)
+    take_all(share)
+    found = share.received({})
+    end = weakref.ref(all_of)
+    gc.disable()
+    try:
+        del all_of, share, found
+        assert end() is None
+    finally:
+        gc.enable()
 
 
 def test_a_chunk_may_come_twice_if_it_is_the_same() -> None:

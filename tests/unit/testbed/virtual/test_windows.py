@@ -23,8 +23,9 @@ from agglab.testbed import run as testbed_run
 from agglab.testbed.backend import MustRepeat
 from agglab.testbed.scenario import ScenarioError, Suite, find, load
 from agglab.testbed.virtual import CompiledProgram, VirtualBackend
+from agglab.testbed.virtual.clock import Clock
 from agglab.testbed.virtual.parts import cut
-from agglab.topologies import rack
+from agglab.topologies import rack, two_tier
 from agglab.verification import programs
 
 SANITIZED = "AGGLAB_SANITIZE" in os.environ
@@ -214,6 +215,23 @@ def test_parts_have_as_many_hosts(name: str, hosts: list[int]) -> None:
     assert set(parts) == {node.name for node in (*graph.hosts, *graph.switches)}
     count = Counter(parts[host.name] for host in graph.hosts)
     assert [count[0], count[1]] == hosts
+
+
+@pytest.mark.parametrize("wanted", [4, 5, 1000, 10**12])
+def test_there_are_no_clocks_for_more_parts_than_there_are_racks(
+    wanted: int, switchml: CompiledProgram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, part = [], Clock.part
+
+    def counted(self: Clock) -> int:
+        assert len(made) < 4, "a clock without nodes"
+        made.append(part(self))
+        return made[-1]
+
+    monkeypatch.setattr(Clock, "part", counted)
+    graph = two_tier(4, 3)
+    with VirtualBackend(graph, 1, {s.name: switchml for s in graph.switches}, parts=wanted):
+        assert len(made) == 4
 
 
 def test_pods_and_racks_are_not_cut() -> None:
