@@ -216,6 +216,19 @@ def test_a_second_process_is_refused_and_the_first_goes_on(world: World) -> None
     os.close(descriptor)
 
 
+def test_the_last_messages_are_read_of_a_script_that_waits_for_no_answer(world: World) -> None:
+    script, _, (descriptor,) = world.connect()
+    for number in range(2):
+        script.send(protocol.pack(protocol.Reduce(number, number, 5, "float32")))
+    for message in (protocol.Counts({"a": 1}), protocol.Goodbye()):
+        script.send(protocol.pack(message))
+    script.shutdown(socket.SHUT_RDWR)
+    world.turn()
+    assert world.service.reductions == 2 and world.service.counts == {"a": 1}
+    assert world.service.goodbye and world.service.left
+    os.close(descriptor)
+
+
 def test_a_failed_round_is_told_and_raised_unless_the_next_works(world: World) -> None:
     script, _, (descriptor,) = world.connect()
     world.failure = NotFinite("Inf or NaN\nin chunk 3")
