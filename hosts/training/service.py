@@ -156,8 +156,8 @@ class Service:
         assert self._script is not None, "an event of a connection"
         try:
             packet = self._script.recv(protocol.MESSAGE_BYTES_MAX + 1)
-        except BlockingIOError:
-            return
+        except (BlockingIOError, ConnectionResetError):
+            return  # a reset comes once, before the messages that were sent earlier
         except OSError:
             packet = b""
         if not packet:

@@ -199,8 +199,8 @@ def test_losses_and_disorder_change_nothing(tried: Run, faults: str) -> None:
     _, metrics = tried(text(loss="3%", faults=faults))
     training(metrics)
     assert metrics["totals"]["retransmitted"] > 0
-    if not faults:  # nobody counts the copies that links make
-        assert metrics["links_as_predicted"] is True, "and what was counted as sent again"
+    # What was counted as sent again is included. Nobody counts what becomes of copies.
+    assert metrics["links_as_predicted"] in ((True, None) if faults else (True,))
 
 
 def test_a_switch_that_forgets_costs_time_alone(tried: Run) -> None:
