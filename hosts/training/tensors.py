@@ -53,8 +53,9 @@ def pieces(
 ) -> list[Piece]:
     """Returns the reductions that sum the tensors in place, in the order in which they are to be
     made. The values of all tensors are concatenated and then cut into reductions of at most
-    `elements_max` values, none of which looks like a vote (order.py). divide_by: the number by which each sum is divided before it is rounded.
-    taken: the dtypes that the system accepts."""
+    `elements_max` values, none of which looks like a vote (order.py). divide_by: the number by
+    which each sum is divided before it is rounded. taken: the dtypes that the system accepts.
+    """
     flats = [_Flat(tensor) for tensor in tensors if tensor.numel()]
     if not flats:
         return []
