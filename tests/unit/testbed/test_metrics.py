@@ -481,6 +481,9 @@ def test_bytes_are_predicted_and_compared(tmp_path: Path) -> None:
     assert compared(copies=1) is True
     assert compared(copies=1, s1=454) is None
     assert compared(copies=1, s1=454, h1=-1) is False
+    measured.outcome.attacked["forged"] = 7
+    assert compared(s1=454) is None
+    assert compared(s1=-454) is False
     measured.outcome.jobs[0].restarts = 1
     metrics = compute(s, measured)
     assert metrics["links_as_predicted"] is None

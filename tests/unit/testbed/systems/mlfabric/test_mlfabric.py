@@ -171,6 +171,14 @@ def test_a_job_ends_when_its_last_copy_has_arrived(tried: Run) -> None:
     carried_as_decided(metrics)
 
 
+def test_what_a_paused_replica_never_acknowledged_is_unclear(tried: Run) -> None:
+    faults = "faults:\n- {kind: server_pause, server: p2, at: 50ms, for: 5s}"
+    _, metrics = tried(text(faults=faults))
+    training(metrics)
+    assert metrics["links_as_predicted"] is None
+    assert "were still under way" in metrics["links_unclear"]
+
+
 def test_a_switch_with_too_few_cells_sums_less(tried: Run) -> None:
     """Then servers ask for values, and these are counted as sent again."""
     _, metrics = tried(text().replace("slots: 64", "slots: 1"))
