@@ -29,8 +29,11 @@ class Expected:
     again_min: int = 0
     again_max: int = 0
 
-    def allows(self, measured: int) -> bool:
-        return self.again_min <= measured - self.predicted <= self.again_max
+    def beyond(self, measured: int) -> int:
+        """Returns by how many bytes the measured ones exceed what can be expected. The number is
+        negative if bytes are missing, and 0 if they are as expected."""
+        more = measured - self.predicted
+        return min(0, more - self.again_min) or max(0, more - self.again_max)
 
 
 def compare(
@@ -40,11 +43,12 @@ def compare(
 ) -> tuple[bool | None, str]:
     """Adds `predicted_bytes` to every direction of `links`. Returns whether every direction carried
     exactly the predicted bytes plus those counted as sent again, and an empty text. If that cannot
-    be known, returns None and the reason."""
+    be known, returns None and the reason. If links made copies of packets or attackers sent some,
+    it is not known why directions carried more, since these are forwarded and answered, too."""
     unclear, expected = _unclear(resolved, measured), {}
     if not unclear:
         try:
-            expected = _expected(resolved, measured)
+            expected, unclear = _expected(resolved, measured), _under_way(measured)
         except Unpredictable as error:
             unclear = str(error)
     for ways in links.values():
@@ -56,7 +60,20 @@ def compare(
         unclear = f"the queue of {full} was full and dropped frames that were counted as sent"
     if unclear:
         return None, unclear
-    return all(expected.get(n, Expected()).allows(way["bytes"]) for n, way in ways.items()), ""
+    beyond = [expected.get(name, Expected()).beyond(way["bytes"]) for name, way in ways.items()]
+    uncounted = _uncounted(ways, measured)
+    if uncounted and max(beyond) > 0 and min(beyond) >= 0:
+        return None, f"{uncounted}, and nobody counts what became of them"
+    return not any(beyond), ""
+
+
+def _uncounted(ways: Mapping[str, Mapping[str, Any]], measured: Measurements) -> str:
+    """Returns what was on the links besides the frames of agents; empty if there was nothing."""
+    copies = sum(way["duplicated"] for way in ways.values())
+    attacks = sum(measured.outcome.attacked.values())
+    found = [f"links made {copies} copies of packets"] if copies else []
+    found += [f"attackers sent {attacks} frames"] if attacks else []
+    return " and ".join(found)
 
 
 def _unclear(resolved: ResolvedScenario, measured: Measurements) -> str:
@@ -69,6 +86,12 @@ def _unclear(resolved: ResolvedScenario, measured: Measurements) -> str:
         if unpredictable := workloads.KINDS[result.job.work.kind].unpredictable:
             return unpredictable.format(result.job.name)
     return resolved.system.unpredictable(resolved)
+
+
+def _under_way(measured: Measurements) -> str:
+    """Returns whose packets were still under way at the end; empty if all had arrived."""
+    late = [result.job.name for result in measured.outcome.jobs if not result.settled]
+    return f"packets of {late[0]} were still under way when its agents were stopped" if late else ""
 
 
 def _expected(resolved: ResolvedScenario, measured: Measurements) -> dict[str, Expected]:

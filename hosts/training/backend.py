@@ -22,7 +22,7 @@ from agglab.hosts.training import client, tensors
 from agglab.hosts.training.client import Client, TrainingError
 from agglab.hosts.training.environment import BACKEND
 from agglab.hosts.training.jobs import Job
-from agglab.hosts.training.order import PIECE_ELEMENTS, VOTE_DTYPE
+from agglab.hosts.training.order import PIECE_ELEMENTS, VOTE_DTYPE, vote_elements
 from agglab.hosts.training.priorities import current
 
 DELEGATED = (
@@ -205,6 +205,11 @@ def _check_can_vote(agent: Client) -> None:
         raise RuntimeError(
             "an all-reduce cannot have a priority if sums may lack workers, because the ranks "
             "could not agree on an order: leave out the priority, or the scenario's deadline"
+        )
+    if not vote_elements(agent.terms.elements):
+        raise RuntimeError(
+            "an all-reduce cannot have a priority if a reduction has one value, because the ranks "
+            "could not agree on an order: leave out the priority, or raise workload.elements"
         )
 
 

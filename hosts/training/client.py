@@ -169,7 +169,11 @@ class Client:
         number, self._asked = self._asked, self._asked + 1
         piece.fill(self._place(slot, piece))
         self._pending.append((number, slot, piece, job))
-        self._send(protocol.Reduce(number, slot, piece.elements, piece.dtype))
+        try:
+            self._send(protocol.Reduce(number, slot, piece.elements, piece.dtype))
+        except TrainingError:
+            self.forget()  # the thread that hears reads the agent's last message, which says why
+            raise _BrokenOff from None
 
     def _place(self, slot: int, piece: Piece) -> NDArray:
         return np.frombuffer(
@@ -181,7 +185,7 @@ class Client:
     def _hear(self) -> None:
         error = GONE
         try:
-            while packet := self._socket.recv(protocol.MESSAGE_BYTES_MAX + 1):
+            while packet := self._packet():
                 message = protocol.unpack(
                     packet, (protocol.Done, protocol.Failed, protocol.Refused)
                 )
@@ -197,6 +201,13 @@ class Client:
         except Exception as wrong:
             error = f"{type(wrong).__name__}: {first_line(wrong)}"
         self._break_off(error)
+
+    def _packet(self) -> bytes:
+        """Waits for the agent's next message. Returns b"" if the agent sends no more."""
+        try:
+            return self._socket.recv(protocol.MESSAGE_BYTES_MAX + 1)
+        except ConnectionResetError:  # comes once, before the messages that were sent earlier
+            return self._socket.recv(protocol.MESSAGE_BYTES_MAX + 1)
 
     def _take(self, message: protocol.Done | protocol.Failed) -> None:
         if not self._pending or self._pending[0][0] != message.number:

@@ -35,6 +35,13 @@ SUM_MAX = 2**31 - 1
 VOTE_DTYPE = "int32"
 
 
+def vote_elements(elements: int) -> int:
+    """Returns the number of integers in a vote, 0 if there is no room for a vote. elements: the
+    largest number of values in a reduction. No all-reduce of integers has a piece of this length
+    (tensors.py). So workers notice it if some ranks vote while others reduce."""
+    return 2 * min(AHEAD, elements // 2)
+
+
 class Disagreement(RuntimeError):
     """Raised if the ranks did not begin the same all-reduces. The message is one line."""
 
@@ -105,7 +112,7 @@ class Order:
     use it. workers: the number of ranks. elements: the largest number of values in a reduction."""
 
     def __init__(self, workers: int, elements: int) -> None:
-        self._workers, self._ahead = workers, min(AHEAD, elements // 2)
+        self._workers, self._ahead = workers, vote_elements(elements) // 2
         self._most = min(PIECE_ELEMENTS, elements)
         self._jobs: list[Job] = []
         self._closed = False

@@ -156,8 +156,8 @@ class Service:
         assert self._script is not None, "an event of a connection"
         try:
             packet = self._script.recv(protocol.MESSAGE_BYTES_MAX + 1)
-        except BlockingIOError:
-            return
+        except (BlockingIOError, ConnectionResetError):
+            return  # a reset comes once, before the messages that were sent earlier
         except OSError:
             packet = b""
         if not packet:
@@ -211,8 +211,16 @@ class Service:
         return np.frombuffer(self._memory, dtype_of(asked.dtype), asked.elements, start)
 
     def _tell(self, message: protocol.Message) -> None:
-        if self._script is not None and not _send(self._script, protocol.pack(message)):
+        """Sends the script an answer. A script that no longer listens has no use for it, but its
+        last messages can still be read, and are."""
+        if self._script is None:
+            return
+        try:
+            self._script.send(protocol.pack(message))
+        except BlockingIOError:  # it reads nothing
             self._leave(None)
+        except OSError:
+            pass
 
     def _leave(self, error: str | None) -> None:
         """Closes the connection, if there is one. error: the reason that is sent to the script, or
@@ -255,11 +263,8 @@ def _listen(path: str) -> socket.socket:
     return listener
 
 
-def _send(connected: socket.socket, packet: bytes) -> bool:
-    """Sends a packet and returns whether it was sent. It is not sent if the script reads nothing
-    and the socket's buffer is full."""
-    try:
+def _send(connected: socket.socket, packet: bytes) -> None:
+    """Sends a packet, unless the script reads nothing and the socket's buffer is full, or the
+    script has gone."""
+    with contextlib.suppress(OSError):
         connected.send(packet)
-    except OSError:
-        return False
-    return True

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from agglab.hosts.bfloat16 import BFLOAT16
 from agglab.hosts.training.jobs import Piece
+from agglab.hosts.training.order import VOTE_DTYPE, vote_elements
 
 CARRIED = {
     torch.float32: "float32",
@@ -52,13 +53,16 @@ def pieces(
 ) -> list[Piece]:
     """Returns the reductions that sum the tensors in place, in the order in which they are to be
     made. The values of all tensors are concatenated and then cut into reductions of at most
-    `elements_max` values. divide_by: the number by which each sum is divided before it is rounded.
-    taken: the dtypes that the system accepts."""
+    `elements_max` values, none of which looks like a vote (order.py). divide_by: the number by
+    which each sum is divided before it is rounded. taken: the dtypes that the system accepts.
+    """
     flats = [_Flat(tensor) for tensor in tensors if tensor.numel()]
     if not flats:
         return []
     dtype = carried_as(flats[0].tensor.dtype, taken)
-    return [_piece(spans, dtype, divide_by) for spans in _cut(flats, elements_max)]
+    never = vote_elements(elements_max) if dtype == VOTE_DTYPE else 0
+    lengths = _lengths(sum(flat.elements for flat in flats), elements_max, never)
+    return [_piece(spans, dtype, divide_by) for spans in _cut(flats, lengths)]
 
 
 class _Flat:
@@ -91,11 +95,21 @@ class _Flat:
 _Span = tuple[_Flat, int, int]
 
 
-def _cut(flats: Sequence[_Flat], most: int) -> Iterator[list[_Span]]:
-    """Yields lists of spans of the tensors, each list with `most` values in total. Only the last
-    list may have fewer."""
+def _lengths(total: int, most: int, never: int) -> Iterator[int]:
+    """Yields numbers that add up to `total`. None of them is above `most`, and none is `never`,
+    which is not 1."""
+    while total:
+        length = min(total, most)
+        length -= length == never
+        yield length
+        total -= length
+
+
+def _cut(flats: Sequence[_Flat], lengths: Iterator[int]) -> Iterator[list[_Span]]:
+    """Yields lists of spans of the tensors. lengths: how many values each list has in total; they
+    add up to the values of all tensors."""
     spans: list[_Span] = []
-    room = most
+    room = next(lengths)
     for flat in flats:
         start = 0
         while start < flat.elements:
@@ -105,9 +119,7 @@ def _cut(flats: Sequence[_Flat], most: int) -> Iterator[list[_Span]]:
             start = end
             if not room:
                 yield spans
-                spans, room = [], most
-    if spans:
-        yield spans
+                spans, room = [], next(lengths, 0)
 
 
 def _piece(spans: Sequence[_Span], dtype: str, divide_by: int) -> Piece:

@@ -156,7 +156,7 @@ class AgentGroup:
         """Waits until all packets that agents have sent each other are acknowledged, but at most
         SETTLE_S seconds. Does not wait if an agent has died, because packets to it are never
         acknowledged. What one agent waited for may have made another send, so all are asked again
-        until none has to wait."""
+        until none has to wait. Records in the job's result whether the time was enough."""
         deadline, waited = self._clock.after_s(SETTLE_S), True
         while waited and not self._dead and self._clock.now_ns() < deadline:
             asked, waited = self._answering, False
@@ -167,6 +167,7 @@ class AgentGroup:
                 if event and event["event"] in ("settled", "ended"):
                     asked.discard(event.get("rank", -1))
                     waited |= event.get("waited", False)
+        self._result.settled = self._clock.now_ns() < deadline
 
     @property
     def _answering(self) -> set[int]:

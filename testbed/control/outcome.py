@@ -85,7 +85,8 @@ class JobResult:
     of the part of a round before the worker left it. Rounds that failed or were aborted are
     included, because they used the network as well. servers: the servers' hosts by rank, if the
     system has servers. served: the events with the servers' counts. control: the counts of the
-    job's controller, if the system has one.
+    job's controller, if the system has one. settled: whether no packets between its agents were
+    under way when they were stopped.
     """
 
     job: Job
@@ -99,6 +100,7 @@ class JobResult:
     served: list[Event] = field(default_factory=list)
     control: ControlCounts | None = None
     failure: Failure | None = None
+    settled: bool = True
     started_ns: int | None = None
     ended_ns: int | None = None
 

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from agglab.testbed.scenario.schema import Workload as Section
 
 NS_PER_S = 1e9
-VALUE_BYTES = 4
 CURVE_POINTS = 256
 Array = npt.NDArray[Any]
 
@@ -262,10 +261,11 @@ def measures(trainings: Mapping[int, Training]) -> dict[str, Any]:
 
 def _of_rank(training: Training) -> dict[str, Any]:
     rows = training.reductions
+    value_bytes = np.array([dtype_of(dtype).itemsize for dtype in DTYPES])
     return {
         "steps": sum(one.get("step") is not None for one in training.reports),
         "reductions": len(rows),
-        "reduced_bytes": VALUE_BYTES * int(rows["elements"].sum()),
+        "reduced_bytes": int((rows["elements"] * value_bytes[rows["dtype"]]).sum()),
         "reducing_s": float((rows["end_ns"] - rows["begin_ns"]).sum() / NS_PER_S),
     }
 

@@ -458,12 +458,13 @@ def test_bytes_are_predicted_and_compared(tmp_path: Path) -> None:
     sent = {"h1->s1": 16062, "s1->h1": 16062, "h2->s1": 16062 + 908, "s1->h2": 16062 + 454}
     counters = {"s1": {"repeated": {0: (1, 454)}}}
 
-    def compared(**changes: int) -> object:
+    def compared(copies: int = 0, **changes: int) -> object:
         ways = tuple(
             replace(
                 way,
                 bytes=sent[way.direction] + changes.get(way.direction[:2], 0),
                 dropped_by_queue=0,
+                duplicated=copies,
             )
             for way in measured.statistics.directions
         )
@@ -477,6 +478,12 @@ def test_bytes_are_predicted_and_compared(tmp_path: Path) -> None:
     assert compared(h1=1) is False
     assert compared(h2=-454) is False
     assert compared(s1=454) is False
+    assert compared(copies=1) is True
+    assert compared(copies=1, s1=454) is None
+    assert compared(copies=1, s1=454, h1=-1) is False
+    measured.outcome.attacked["forged"] = 7
+    assert compared(s1=454) is None
+    assert compared(s1=-454) is False
     measured.outcome.jobs[0].restarts = 1
     metrics = compute(s, measured)
     assert metrics["links_as_predicted"] is None

@@ -21,7 +21,8 @@ from torch.nn.parallel import DistributedDataParallel as DDP  # noqa: E402
 from training_ranks import Rank, Together, run_ranks  # noqa: E402
 
 from agglab.hosts.training import priority, report  # noqa: E402
-from agglab.hosts.training.order import AHEAD, PIECE_ELEMENTS  # noqa: E402
+from agglab.hosts.training.jobs import Job  # noqa: E402
+from agglab.hosts.training.order import AHEAD, PIECE_ELEMENTS, Order  # noqa: E402
 
 ELEMENTS = 1000
 VOTE = 2 * AHEAD
@@ -181,16 +182,45 @@ def test_ranks_that_disagree_about_a_priority_sum_nothing() -> None:
 
 def one_without(rank: int, workers: int) -> str:
     dist.init_process_group("agglab")
-    values = torch.ones(10)
+    values = torch.ones(int(os.environ["VALUES"]), dtype=getattr(torch, os.environ["DTYPE"]))
     if rank == 0:
         return raised(lambda: dist.all_reduce(values))
     with priority(0):
         return raised(lambda: dist.all_reduce(values))
 
 
-def test_a_priority_at_one_rank_alone_is_an_error_at_all() -> None:
-    ranks = run_ranks(one_without)
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+@pytest.mark.parametrize("values", [10, VOTE])
+def test_a_priority_at_one_rank_alone_is_an_error_at_all(values: int, dtype: str) -> None:
+    ranks = run_ranks(one_without, environment={"VALUES": str(values), "DTYPE": dtype})
     assert [rank.result for rank in ranks] == ["the workers do not reduce alike"] * WORKERS
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, VOTE - 1, VOTE, VOTE + 1, 1000])
+def test_no_all_reduce_looks_like_a_vote(most: int) -> None:
+    from agglab.hosts.training import tensors
+
+    vote = Order(WORKERS, most)
+    vote.add(Job([], lambda error: None, 0))
+    for values in (1, 2, 3, VOTE - 1, VOTE, VOTE + 1, most + VOTE, 3 * most, 3 * VOTE):
+        parts = torch.arange(values, dtype=torch.int32).split(5)
+        made = tensors.pieces(parts, most, 1, ("float32", "int32"))
+        seen = [np.empty(piece.elements, np.int32) for piece in made]
+        for piece, slot in zip(made, seen, strict=True):
+            piece.fill(slot)
+        assert np.array_equal(np.concatenate(seen), np.arange(values))
+        assert {len(slot) for slot in seen} <= {*range(1, most + 1)} - {vote.vote().values().size}
+
+
+def one_value(rank: int, workers: int) -> str:
+    dist.init_process_group("agglab")
+    with priority(0):
+        return raised(lambda: dist.all_reduce(torch.ones(2)))
+
+
+def test_ranks_that_have_no_room_for_a_vote_are_told_so() -> None:
+    ranks = run_ranks(one_value, elements=1)
+    assert all("raise workload.elements" in rank.result for rank in ranks)
 
 
 def dies(rank: int, workers: int) -> list[str]:

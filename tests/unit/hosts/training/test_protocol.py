@@ -9,6 +9,7 @@ import os
 import queue
 import select
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -216,6 +217,19 @@ def test_a_second_process_is_refused_and_the_first_goes_on(world: World) -> None
     os.close(descriptor)
 
 
+def test_the_last_messages_are_read_of_a_script_that_waits_for_no_answer(world: World) -> None:
+    script, _, (descriptor,) = world.connect()
+    for number in range(2):
+        script.send(protocol.pack(protocol.Reduce(number, number, 5, "float32")))
+    for message in (protocol.Counts({"a": 1}), protocol.Goodbye()):
+        script.send(protocol.pack(message))
+    script.shutdown(socket.SHUT_RDWR)
+    world.turn()
+    assert world.service.reductions == 2 and world.service.counts == {"a": 1}
+    assert world.service.goodbye and world.service.left
+    os.close(descriptor)
+
+
 def test_a_failed_round_is_told_and_raised_unless_the_next_works(world: World) -> None:
     script, _, (descriptor,) = world.connect()
     world.failure = NotFinite("Inf or NaN\nin chunk 3")
@@ -238,8 +252,6 @@ def test_a_failed_round_is_told_and_raised_unless_the_next_works(world: World) -
 @pytest.fixture
 def agent(world: World) -> Iterator[World]:
     """Serves in a thread until the test ends."""
-    import threading
-
     end, ended = os.pipe()
     failures: list[Exception] = []
 
@@ -318,6 +330,40 @@ def test_nothing_waits_for_an_agent_that_has_failed(agent: World) -> None:
     agent.failure = RoundTimeout("nothing came", [])
     assert summed(script, np.ones(50, "f4"), 5)[1] == "nothing came"
     assert summed(script, np.ones(5, "f4"))[1] == "nothing came"
+
+
+def test_the_reason_of_an_agent_that_has_gone_is_read(world: World) -> None:
+    """It goes while the script is busy, and leaves a message of the script unread."""
+    made: queue.SimpleQueue[Client] = queue.SimpleQueue()
+    threading.Thread(target=lambda: made.put(Client(world.path))).start()
+    world.service.wait(10)
+    world.turn()
+    script, goes_on = made.get(timeout=20), threading.Event()
+    ended: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+    drains = [lambda slot: goes_on.wait(20), lambda slot: None]
+    script.submit(Job([Piece(1, "int32", lambda slot: None, drain) for drain in drains], ended.put))
+    while world.service.reductions < 1:
+        world.service.wait(10)
+        world.service.step()
+    world.failure = RoundTimeout("nothing came", [])
+    world.service.wait(10)
+    with pytest.raises(RoundTimeout):
+        world.service.step()
+    script.report({"loss": 1.0})
+    world.service.close()
+    goes_on.set()
+    assert ended.get(timeout=20) == "nothing came"
+
+
+def test_a_script_that_ended_without_reading_is_heard_to_the_end(world: World) -> None:
+    script, _, (descriptor,) = world.connect()
+    script.send(protocol.pack(protocol.Reduce(0, 0, 5, "float32")))
+    world.turn()
+    script.send(protocol.pack(protocol.Counts({"a": 1})))
+    script.close()
+    world.turn()
+    assert world.service.counts == {"a": 1} and world.service.left
+    os.close(descriptor)
 
 
 def test_a_piece_that_cannot_be_filled_fails_its_job(agent: World) -> None:

@@ -80,3 +80,11 @@ def test_the_faults_happened(system: str) -> None:
     assert result(system, "loss")[1]["totals"]["injected_drops"] > 0
     assert duplicated(result(system, "duplication")[1]) > 0
     assert result(system, "a worker restarts")[1]["restarts"] == 1
+
+
+@pytest.mark.parametrize("fault", NO_RESTART)
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_links_carry_what_was_predicted_or_copies_make_it_unclear(system: str, fault: str) -> None:
+    metrics = result(system, fault)[1]
+    unclear = "copies of packets" in metrics["links_unclear"] and duplicated(metrics) > 0
+    assert metrics["links_as_predicted"] is (None if unclear else True)

@@ -194,6 +194,12 @@ def test_metrics_follow_from_reports_and_reductions(scenario) -> None:
     assert found["ranks"]["3"]["steps"] == 3
 
 
+@pytest.mark.parametrize("dtype, size", [("float32", 4), ("float16", 2), ("bfloat16", 2)])
+def test_values_have_the_bytes_of_their_type(scenario, dtype: str, size: int) -> None:
+    judgement = judged(scenario(), {rank: account(rank, type=dtype) for rank in range(4)})
+    assert judgement.measures["reduced_bytes"] == STEPS * ELEMENTS * size
+
+
 def test_every_metric_has_a_name_that_can_be_expected(scenario) -> None:
     suite = scenario()
     found = summary([judged(suite, accounts()).measures])["training"]
