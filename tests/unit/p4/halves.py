@@ -156,9 +156,9 @@ def sums(switch: Switch, inputs: Sequence[Halves], first_tag: int = 1) -> Iterat
         yield np.frombuffer(got.pop(), ">u2").astype(np.uint16)
 
 
-def check(switch: Switch, a: Halves, b: Halves, first_tag: int = 1) -> None:
-    """Raises AssertionError, naming the first pair that the switch does not add as IEEE 754. The
-    first pairs fill the last packet, too."""
+def check(switch: Switch, a: Halves, b: Halves, first_tag: int = 1) -> int:
+    """Returns the first tag that no packet had. The first pairs fill the last packet, too. Raises
+    AssertionError, naming the first pair that the switch does not add as IEEE 754."""
     size = -(-a.size // VALUES) * VALUES
     a, b = np.resize(a, size), np.resize(b, size)
     got = np.concatenate(list(sums(switch, (a, b), first_tag)))
@@ -166,23 +166,22 @@ def check(switch: Switch, a: Halves, b: Halves, first_tag: int = 1) -> None:
     if wrong.size:
         at = wrong[0]
         raise AssertionError(f"{a[at]:#06x} + {b[at]:#06x} is not {got[at]:#06x}")
+    return (first_tag + size // VALUES) % 2**32
 
 
-def _main(name: str, what: str, *numbers: str) -> None:
+def run(name: str, what: str, *numbers: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         switch = programmed(Path(folder), name)
     tag, every = 1, np.arange(65536, dtype=np.uint16)
     if what == "every":
-        for first in range(*map(int, numbers)):
-            check(switch, np.full(65536, first, np.uint16), every, tag)
-            tag = (tag + 65536 // VALUES) % 2**32
+        for first in range(*(int(number, 0) for number in numbers)):
+            tag = check(switch, np.full(65536, first, np.uint16), every, tag)
         return
     chance = np.random.default_rng(1)
     for _ in range(-(-int(numbers[0]) // 65536)):
         a, b = chance.integers(0, 65536, (2, 65536), np.uint16)
-        check(switch, a, b, tag)
-        tag += 65536 // VALUES
+        tag = check(switch, a, b, tag)
 
 
 if __name__ == "__main__":
-    _main(*sys.argv[1:])
+    run(*sys.argv[1:])

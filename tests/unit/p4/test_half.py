@@ -21,6 +21,7 @@ from halves import (
     check,
     frame,
     programmed,
+    run,
     sums,
 )
 
@@ -261,3 +262,9 @@ def test_the_other_type_of_16_bits_is_unknown(switch: Switch, tag: int) -> None:
         )
         assert first == []
         assert len(second) == (2 if own == switch.format else 0)
+
+
+@pytest.mark.parametrize("numbers", [["random", "65_537"], ["every", "0x3c00", "0x3c02"]])
+def test_the_longer_tests_go_on_with_tags_that_no_packet_had(numbers: list[str]) -> None:
+    """Two batches, whose last packets are not full."""
+    run("float16", *numbers)
