@@ -10,7 +10,7 @@ from typing import Any
 
 from agglab.testbed.backend import MustRepeat
 from agglab.testbed.virtual import native
-from agglab.testbed.virtual.interrupts import Interrupts
+from agglab.testbed.virtual.interrupts import interrupts_wait
 
 Action = Callable[[Any], None]
 Answer = Callable[[int, bytes], None]
@@ -109,8 +109,8 @@ class Clock:
         self._stop = stop
         self._state.at_once = self._state.stop = 0
         reason = HAS_MORE
-        with Interrupts(self._interrupt) as interrupts:
-            while reason == HAS_MORE and not interrupts.came:
+        with interrupts_wait(self._interrupt) as came:
+            while reason == HAS_MORE and not came:
                 reason = self.library.clock_run(self.address, until_ns, ACTIONS_A_CALL, AT_ONCE_MAX)
                 self._raise_errors()
         if reason == UNFORESEEN:

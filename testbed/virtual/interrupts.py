@@ -9,42 +9,35 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable
-from types import FrameType, TracebackType
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Interrupts:
-    """A context manager. Signals that come in the context are handled when it is left. tell: called
-    as soon as one comes. Only signals with a handler in Python wait."""
+@contextmanager
+def interrupts_wait(tell: Callable[[], None]) -> Iterator[Sequence[int]]:
+    """Lets signals that come in the context wait until it is left. Yields those that have come.
+    tell: called as soon as one comes. Only signals with a handler in Python wait."""
+    came: list[int] = []
 
-    def __init__(self, tell: Callable[[], None]) -> None:
-        self._tell = tell
-        self._handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
-        self.came: list[int] = []
+    def note(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+        tell()
 
-    def __enter__(self) -> Interrupts:
-        if threading.current_thread() is threading.main_thread():  # others handle no signals
-            for number in SIGNALS:
-                handler = signal.getsignal(number)
-                if callable(handler):
-                    self._handlers[number] = handler
-                    signal.signal(number, self._note)
-        return self
-
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        self.came.append(number)
-        self._tell()
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        for number, handler in self._handlers.items():
+    handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
+    if threading.current_thread() is threading.main_thread():  # others handle no signals
+        for each in SIGNALS:
+            handler = signal.getsignal(each)
+            if callable(handler):
+                handlers[each] = handler
+                signal.signal(each, note)
+    try:
+        yield came
+    finally:
+        for number, handler in handlers.items():
             signal.signal(number, handler)
-        for number in self.came:
-            self._handlers[number](number, None)
+        for number in came:
+            handlers[number](number, None)
