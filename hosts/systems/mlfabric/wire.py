@@ -168,6 +168,19 @@ BODY_BYTES: Mapping[int, int] = {
 """The length of the body, for each kind of packet that has only one length."""
 
 
+def body_bytes(kind: int, lanes: int, count: int = 0) -> int:
+    """Returns how many bytes follow the header of a packet. count: the number of members in a
+    GRANT, or of updates in a LOG."""
+    return {
+        Kind.PUSH: PUSH.itemsize + VALUE_BYTES * lanes,
+        Kind.SUMMED: PUSH.itemsize + VALUE_BYTES * lanes,
+        Kind.STATE: PART.itemsize + VALUE_BYTES * lanes,
+        Kind.LOG: PART.itemsize + RECORD.itemsize * count,
+        Kind.GRANT: GRANT.itemsize + ENTRY.itemsize * count,
+        **BODY_BYTES,
+    }[kind]
+
+
 def records_max(lanes: int) -> int:
     """Returns the largest number of records in a LOG: as many as fit in the room of the values, and
     at least one."""

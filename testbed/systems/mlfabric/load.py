@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agglab.hosts import wire as base_wire
 from agglab.hosts.systems.mlfabric import wire
 from agglab.hosts.systems.mlfabric.wire import Kind
 from agglab.hosts.workloads import async_sgd
@@ -50,17 +49,9 @@ class Place:
     def scheduler(self) -> str:
         return self.servers[-1]
 
-    def body_bytes(self, kind: Kind, count: int = 0) -> int:
-        """Returns the bytes after the header of a packet of this kind. count: the number of
-        members in a GRANT, or of updates in a LOG."""
-        values = base_wire.VALUE_BYTES * self.lanes
-        if kind == Kind.GRANT:
-            return wire.GRANT.itemsize + count * wire.ENTRY.itemsize
-        if kind == Kind.LOG:
-            return wire.PART.itemsize + count * wire.RECORD.itemsize
-        if kind == Kind.STATE:
-            return wire.PART.itemsize + values
-        return wire.PUSH.itemsize + values if kind == Kind.PUSH else wire.BODY_BYTES[kind]
+    def frame_bytes(self, kind: Kind, count: int = 0) -> int:
+        """Returns the bytes of a frame of this kind. count: as in wire.body_bytes."""
+        return wire.frame_bytes(wire.HEADER_BYTES + wire.body_bytes(kind, self.lanes, count))
 
 
 def flows(at: Place) -> list[Flow]:
@@ -116,9 +107,8 @@ class _Sent:
         self._sums: Counter[tuple[str, str]] = Counter()
 
     def packets(self, source: str, target: str, kind: Kind, count: int = 1, of: int = 0) -> None:
-        """Adds packets that are acknowledged. of: as `count` of Place.body_bytes."""
-        size = wire.frame_bytes(wire.HEADER_BYTES + self._at.body_bytes(kind, of))
-        self._whole[source, target] += count * size
+        """Adds packets that are acknowledged. of: as `count` of Place.frame_bytes."""
+        self._whole[source, target] += count * self._at.frame_bytes(kind, of)
         self._whole[target, source] += count * wire.frame_bytes(wire.HEADER_BYTES)
 
     def extended(self, source: str, target: str, size: int) -> None:
@@ -127,7 +117,7 @@ class _Sent:
 
     def summed(self, sources: Sequence[str], server: str) -> None:
         """Adds one packet of each of several workers, which the server's switch sums up."""
-        size = wire.frame_bytes(wire.HEADER_BYTES + self._at.body_bytes(Kind.PUSH))
+        size = self._at.frame_bytes(Kind.PUSH)
         for source in sources:
             self._parts[source, server] += size
         self._sums[sources[0], server] += size
@@ -248,8 +238,7 @@ def extra_bytes(at: Place, counts: Mapping[str, int]) -> ByteRange:
     were sent again, acknowledgements of packets that came again or late, and values that a server
     asked for because their sum did not come."""
     acknowledged = wire.frame_bytes(wire.HEADER_BYTES)
-    pushed = wire.frame_bytes(wire.HEADER_BYTES + at.body_bytes(Kind.PUSH))
-    needed = wire.frame_bytes(wire.HEADER_BYTES + at.body_bytes(Kind.NEED))
+    pushed, needed = at.frame_bytes(Kind.PUSH), at.frame_bytes(Kind.NEED)
     most = counts["retransmitted"] * wire.frame_bytes(wire.longest_datagram_bytes(at.lanes))
     most += (counts["duplicates"] + counts["late"]) * acknowledged
     most += counts["repaired"] * (needed + acknowledged)
