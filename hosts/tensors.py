@@ -100,7 +100,8 @@ def make_tensor(
     # Of a single block, only what is asked for is made; an output of the generator has two values.
     begin = start // 2 * 2 if blocks == 1 else first * BLOCK
     end = start + elements if blocks == 1 else (first + blocks) * BLOCK
-    bits = _stream((seed, job, round, rank), begin // 2, -(-(end - begin) // 2))
+    source = generator(seed, job, rank, round)
+    bits = _outputs(source, begin // 2, -(-(end - begin) // 2))
     if dtype == np.float32:
         rows = bits.reshape(blocks, bits.size // max(1, blocks))
         _shape_floats(rows, seed, job, rank, round, first, dense=sparsity is not None)
@@ -115,14 +116,22 @@ def make_tensor(
 
 def generator(seed: int, job: int, rank: int, round: int) -> np.random.PCG64:
     """Returns the generator of the values of worker `rank`, before its first output."""
-    return np.random.PCG64(np.random.SeedSequence((seed, job, round, rank)))
+    return _generator((seed, job, round, rank))
+
+
+def _generator(key: tuple[int, ...]) -> np.random.PCG64:
+    return np.random.PCG64(np.random.SeedSequence(key))
 
 
 def _stream(key: tuple[int, ...], skip: int, count: int) -> NDArray[np.uint32]:
-    """Returns outputs of a 64-bit random generator with the seed `key`, as 32-bit numbers: `count`
-    outputs after the first `skip`."""
-    generator = np.random.PCG64(np.random.SeedSequence(key))
-    raw: NDArray[np.uint64] = generator.advance(skip).random_raw(count)
+    """Returns outputs of a 64-bit random generator with the seed `key` (_outputs)."""
+    return _outputs(_generator(key), skip, count)
+
+
+def _outputs(source: np.random.PCG64, skip: int, count: int) -> NDArray[np.uint32]:
+    """Returns outputs of a new generator, as 32-bit numbers: `count` outputs after the first
+    `skip`."""
+    raw: NDArray[np.uint64] = source.advance(skip).random_raw(count)
     return raw.astype("<u8", copy=False).view("<u4")
 
 
