@@ -25,6 +25,7 @@ from agglab.hosts.endpoint import Endpoint
 from agglab.hosts.errors import AllReduceError, ProgramFailed, RoundTimeout
 from agglab.hosts.own_worker import load_module
 from agglab.hosts.part import Part
+from agglab.hosts.presence import PRESENCE
 from agglab.hosts.workloads import Torch
 
 WAITING_MAX = 64
@@ -120,7 +121,7 @@ class AgentCore:
         """Who is in the sum of each chunk of the round (Worker.presence), by the name of that array
         for the testbed. It is empty if everybody is in each sum."""
         found = self.present
-        return {} if found is None else {"presence": found}
+        return {} if found is None else {PRESENCE: found}
 
     @property
     def present(self) -> NDArray[np.uint64] | None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ctypes
 
+PRESENCE = "presence"
+"""The name of the array that says who is in the sum of each chunk (uint64, a bit for each worker).
+Only some systems leave it."""
 COUNTERS = {
     "partial": ("chunks", "whose sum some worker was missing from, because of a deadline"),
     "absent": ("contributions", "that were missing from these sums"),

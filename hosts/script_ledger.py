@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agglab.hosts.bfloat16 import name_of
+from agglab.hosts.presence import PRESENCE
 from agglab.hosts.workloads import DTYPES
 
 DIGEST_BYTES = 16
@@ -38,8 +39,8 @@ ROWS, OUTCOME = "result", "outcome"
 each reduction, in order. `outcome` holds JSON with `began_ns`, `ended_ns`, `reports` (what the
 script has reported, each with `t_ns`) and `counts` (what the script's process group has
 counted)."""
-INPUT, RESULT, SUMS, PRESENCE = "input", "result", "sums", "presence"
-"""Names of the arrays that a sample holds of a reduction."""
+INPUT, RESULT, SUMS = "input", "result", "sums"
+"""Names of the arrays that a sample holds of a reduction, besides PRESENCE."""
 
 
 def sample_name(what: str, number: int) -> str:

@@ -12,11 +12,6 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 
-PRESENCE = "presence"
-"""The name in `Received.more` of an array that says, for each chunk, whose values are in its sum
-(uint64, a bit for each worker). Only some systems leave it."""
-
-
 class Values(Protocol):
     """An array, or what can be read like one part after the other."""
 

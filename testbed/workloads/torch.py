@@ -16,16 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from agglab.hosts.bfloat16 import dtype_of
-from agglab.hosts.script_ledger import (
-    INPUT,
-    OUTCOME,
-    REDUCTION,
-    RESULT,
-    SUMS,
-    sample_name,
-)
+from agglab.hosts.presence import PRESENCE
+from agglab.hosts.script_ledger import INPUT, OUTCOME, REDUCTION, RESULT, SUMS, sample_name
 from agglab.hosts.workloads import DTYPES, Dense, Torch, Work
-from agglab.testbed.received import PRESENCE, Received
+from agglab.testbed.received import Received
 from agglab.testbed.systems.base import ActiveJob, ResolvedScenario
 from agglab.testbed.verify import Verdict, WrongValue, combine, verify_sums
 from agglab.testbed.workloads import script_imports

@@ -15,9 +15,10 @@ import numpy.typing as npt
 
 from agglab.hosts import wire
 from agglab.hosts.presence import COUNTERS as PRESENCE_COUNTERS
+from agglab.hosts.presence import PRESENCE
 from agglab.hosts.slots import MAX_PRESENT
 from agglab.testbed.plan import Tree
-from agglab.testbed.received import PRESENCE, Received
+from agglab.testbed.received import Received
 from agglab.testbed.scenario import Scenario
 from agglab.testbed.scenario.graph import bare
 from agglab.testbed.scenario.job_list import hosts_of

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from system_runs import DISORDER, Run, is_clean, scenario_text
 
+from agglab.hosts.presence import PRESENCE
 from agglab.testbed.exit_codes import FAILED
 from agglab.testbed.paths import REPOSITORY
-from agglab.testbed.received import PRESENCE, Received
+from agglab.testbed.received import Received
 from agglab.testbed.scenario import ScenarioError, load
 from agglab.testbed.systems.base import ResolvedScenario
 from agglab.testbed.verify import Verdict, verify_sums
