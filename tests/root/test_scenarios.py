@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from shortened import MINUTES
 
 from agglab.testbed.fidelity import OF_THE_MACHINE
 from agglab.testbed.network import drop_numbers
@@ -18,8 +19,6 @@ from agglab.testbed.side_by_side import runs_of
 pytestmark = pytest.mark.root
 
 TIME = ("link_bound_ratio", "allreduce.time_s.median", "step_s.median", "fidelity.verdict")
-SMALLER = {"million-values": ("topology.pods=2", "topology.racks=3", "workload.elements=100_000")}
-"""What takes minutes runs with fewer workers."""
 ABOUT_TIME = re.compile(rf"expected (growth\.|ratio\.)?(\w+\.)*({'|'.join(TIME)}) ")
 SMALL = """
 name: small
@@ -44,7 +43,7 @@ def test_shipped_scenarios_hold(scenario, name: str) -> None:
     for point in load(find(name)).points:
         for what, _ in point.resolved.system.lacks(point.resolved):
             pytest.skip(what)
-    settings = [word for key in SMALLER.get(name, ()) for word in ("--set", key)]
+    settings = [word for key in MINUTES.get(name, ()) for word in ("--set", key)]
     ended = scenario.run(name, *settings)
     metrics = ended.metrics
     assert metrics["exact"] is True, ended.err

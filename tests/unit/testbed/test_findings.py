@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from shortened import MINUTES
 
 from agglab.hosts import worker
 from agglab.hosts.agent_core import AgentCore
@@ -281,7 +282,7 @@ SMALLER = {
     "mtu9000": ("workload.elements=200_000", "workload.rounds=1"),
     "thousand-workers": ("topology.racks=4", "workload.elements=20_000"),
     "ten-thousand-workers": ("topology.pods=2", "topology.racks=3"),
-    "million-values": ("topology.pods=2", "topology.racks=3", "workload.elements=100_000"),
+    **MINUTES,
 }
 """Those that would take long; the rest run as they are."""
 
