@@ -97,8 +97,8 @@ def build_library(
 
     If AGGLAB_SANITIZE is 1, the shared object has the address and undefined-behaviour sanitizers,
     and the process must have libasan preloaded; if it is `thread`, the thread sanitizer, and
-    libtsan. folders: where headers are searched. flags: flags
-    in addition to LIBRARY. texts: generated headers, by name.
+    libtsan. folders: where headers are searched. flags: flags in addition to LIBRARY. texts:
+    generated headers, by name.
     """
     files = [*sources, *(file for each in folders for file in sorted(each.glob("*.h")))]
     contents = [digest(texts or {}), *(digest(read([file])) for file in files)]

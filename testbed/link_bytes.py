@@ -1,8 +1,8 @@
 """Compares predicted and measured bytes on every link.
 
 The system predicts the bytes from the scenario, and from what agents decided in the run if it
-depends on that who sends how much. Bytes of retransmissions, which the sending
-agent or switch counts, are added to the prediction.
+depends on that who sends how much. Bytes of retransmissions, which the sending agent or switch
+counts, are added to the prediction.
 """
 
 from __future__ import annotations

@@ -103,7 +103,6 @@ header quad_t {
 #define EACH_QUAD(F) BLOCK_1024(F) BLOCK_512(F) BLOCK_256(F) BLOCK_128(F) BLOCK_64(F) BLOCK_32(F) BLOCK_16(F) \
     BLOCK_8(F) BLOCK_4(F) BLOCK_2(F) BLOCK_1(F)
 
-
 #define QUAD_CHECKED(b, d) , hdr.quads[QUADS / (2 * b) * (2 * b) + 0b##d].halves
 
 #endif
