@@ -10,6 +10,7 @@ from typing import Any
 
 from agglab.testbed.report.recorded_scenario import RecordedScenario
 from agglab.testbed.report.svg import Canvas
+from agglab.topologies.distances import distances
 
 Metrics = Mapping[str, Any]
 ALIKE_MAX = 8
@@ -103,7 +104,11 @@ def _middle(beside: Mapping[str, Sequence[tuple[str, str]]], switches: set[str])
     the one with most links. Without switches, all nodes are compared."""
     names = sorted(switches) or sorted(beside)
     neighbours = {name: _unlike(beside, name) for name in beside}
-    return min(names, key=lambda name: (_farthest(neighbours, name), -len(beside[name])))
+
+    def rank(name: str) -> tuple[int, int]:
+        return max(distances(neighbours, [name]).values()), -len(beside[name])
+
+    return min(names, key=rank)
 
 
 def _unlike(beside: Mapping[str, Sequence[tuple[str, str]]], name: str) -> list[str]:
@@ -111,17 +116,6 @@ def _unlike(beside: Mapping[str, Sequence[tuple[str, str]]], name: str) -> list[
     these are all equally far from every other node."""
     others = dict.fromkeys(other for other, _ in beside[name])
     return list({other if len(beside[other]) > 1 else "": other for other in others}.values())
-
-
-def _farthest(neighbours: Mapping[str, Sequence[str]], start: str) -> int:
-    depths, queue = {start: 0}, deque([start])
-    while queue:
-        name = queue.popleft()
-        for other in neighbours[name]:
-            if other not in depths:
-                depths[other] = depths[name] + 1
-                queue.append(other)
-    return max(depths.values())
 
 
 def _ways(ways: Mapping[str, Metrics], inner: str) -> tuple[DirectionTotals, ...]:

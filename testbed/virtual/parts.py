@@ -8,19 +8,20 @@ without them, such as a rack or a pod, is never cut.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable
 
 from agglab.topologies import Topology
+from agglab.topologies.distances import distances
 
 
 def cut(topology: Topology, count: int) -> dict[str, int]:
     """Returns the number of the part of every node, from 0 to count - 1."""
     neighbours = _neighbours(topology)
-    heights = _heights(topology, neighbours)
+    hosts = {host.name for host in topology.hosts}
+    heights = distances(neighbours, hosts)
     highest = max(heights.values(), default=0)
     top = {node for node, height in heights.items() if height == highest > 0}
-    hosts = {host.name for host in topology.hosts}
     parts: dict[str, int] = {}
     before = 0
     for piece in _pieces(topology, neighbours, top):
@@ -43,19 +44,6 @@ def _neighbours(topology: Topology) -> dict[str, list[str]]:
         found[link.a.node].append(link.b.node)
         found[link.b.node].append(link.a.node)
     return found
-
-
-def _heights(topology: Topology, neighbours: dict[str, list[str]]) -> dict[str, int]:
-    """Returns how many links each node is away from the nearest host."""
-    heights = {host.name: 0 for host in topology.hosts}
-    waiting = deque(heights)
-    while waiting:
-        node = waiting.popleft()
-        for neighbour in neighbours[node]:
-            if neighbour not in heights:
-                heights[neighbour] = heights[node] + 1
-                waiting.append(neighbour)
-    return heights
 
 
 def _pieces(
