@@ -1,7 +1,8 @@
 """Graphs of hosts, switches and links as passive data. Nothing here changes the machine.
 
 `graph` defines the classes Host, Switch, Link and Topology. `rack` and `fabrics` have functions
-that return a Topology. `mn.py` offers these graphs to Mininet, as a file for `mn --custom`.
+that return a Topology. `distances` counts the links between nodes. `mn.py` offers these graphs to
+Mininet, as a file for `mn --custom`.
 """
 
 from agglab.topologies.fabrics import (

@@ -247,7 +247,9 @@ def test_random_schedules_under_the_thread_sanitizer() -> None:
         [compiler(), "-print-file-name=libtsan.so"], capture_output=True, text=True, check=True
     )
     if not os.path.isabs(tsan.stdout.strip()):
-        pytest.skip("the compiler has no thread sanitizer")
+        pytest.skip(
+            "needs libtsan.so, the thread sanitizer of the C compiler: apt-get install libtsan2"
+        )
     environment = dict(os.environ, AGGLAB_SANITIZE="thread", LD_PRELOAD=tsan.stdout.strip())
     command = ["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", "random_schedules"]
     done = subprocess.run(
