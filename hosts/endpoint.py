@@ -15,7 +15,7 @@ Times are integers, nanoseconds of any monotonic clock. An endpoint uses neither
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -23,6 +23,11 @@ from numpy.typing import NDArray
 
 Address = tuple[str, int]
 """An IPv4 address and a UDP port."""
+Others = Callable[[bytes], list[tuple[int, int]]]
+"""A function that returns, for a datagram that carries packets of several chunks, the slot and the
+tag of each chunk but the one that the header names. An endpoint that sends such datagrams has a
+method `others` of this type. It takes any bytes, because it is also asked about forged datagrams.
+"""
 
 
 class Repeat(NamedTuple):

@@ -23,7 +23,8 @@ class Part:
     role. workers: the number of workers in the session. work: what a worker does in a round.
     settings: what the system has agreed on for this session, as JSON values; the system's package
     names the keys. worker: a class of the user's own as `module:Class`, or an empty text. hosts:
-    the IPv4 address of each member's host, by rank.
+    the IPv4 address of each member's host, by rank. first_timeout_s: how long to wait for a first
+    answer before packets are sent again; None if the link's rate decides.
     """
 
     job: int
@@ -37,6 +38,7 @@ class Part:
     settings: Mapping[str, Any]
     worker: str = ""
     hosts: Sequence[str] = ()
+    first_timeout_s: float | None = None
 
     @property
     def elements(self) -> int:

@@ -36,10 +36,15 @@ COUNTERS = {
 """The counters of every endpoint, each with its unit and meaning."""
 
 
+def first_timeout_of(part: Part, lanes: int, window: int) -> float:
+    """Returns the first timeout in seconds. If the part does not state it, it is computed from the
+    time that a window of packets takes on the link."""
+    return part.first_timeout_s or first_timeout_s(window, lanes, part.link_rate_bps)
+
+
 def timing_of(part: Part, lanes: int, window: int) -> Timing:
-    """Returns the timing of loss recovery that all systems use. The first timeout is computed from
-    the time that a window of packets takes on the link."""
-    first_s = first_timeout_s(window, lanes, part.link_rate_bps)
+    """Returns the timing of loss recovery that all systems use."""
+    first_s = first_timeout_of(part, lanes, window)
     return Timing(
         initial_rto_ns=round(first_s * NS_PER_S), give_up_ns=round(part.give_up_s * NS_PER_S)
     )

@@ -41,6 +41,7 @@ def _job(section: JobSection, number: int, hosts: tuple[str, ...], servers: tupl
         rounds=workload.rounds,
         worker=workload.worker,
         give_up_s=workload.give_up_s,
+        first_timeout_s=workload.first_timeout_s,
         on_failure=workload.on_failure,
         restarts_max=workload.restarts_max,
         servers=servers,

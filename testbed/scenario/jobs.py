@@ -18,8 +18,8 @@ class Job:
 
     number: its number on the wire. hosts: the hosts of its workers, by rank. servers: hosts of its
     servers, if the system has any. share: its weight where something is divided among jobs. work:
-    what each worker does in a round. rounds, warmup, worker, give_up_s, on_failure, restarts_max:
-    the values in its `workload`.
+    what each worker does in a round. rounds, warmup, worker, give_up_s, first_timeout_s,
+    on_failure, restarts_max: the values in its `workload`.
 
     The system chooses `window`, `first_slot` and `slots` (see `resolved.resolve`). Before that, and
     for systems that do not use them, they are 0. window: packets that a worker keeps in flight.
@@ -36,6 +36,7 @@ class Job:
     rounds: int
     worker: str
     give_up_s: float
+    first_timeout_s: float | None
     on_failure: str
     restarts_max: int
     window: int = 0

@@ -454,6 +454,17 @@ class Workload:
         "time without any received packet after which a worker ends the round and reports "
         "what is missing",
     )
+    first_timeout_s: float | None = key(
+        "first_timeout",
+        AutoOr(
+            duration("10us", "60s"),
+            "20 times as long as a window takes on the link, but at least 20 ms and at most 100 ms",
+        ),
+        None,
+        "time without any answer after which a worker sends packets again, as long as it has not "
+        "measured a round trip. A short time repairs early losses sooner; if it is shorter than a "
+        "round trip, or than workers start apart, packets are sent again for nothing",
+    )
     on_failure: str = key(
         "on_failure",
         Choice(("fail", "restart", "survivors")),

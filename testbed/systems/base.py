@@ -83,6 +83,7 @@ SHARED_KEYS = (
     "switch.partition",
     "workload.worker",
     "workload.window",
+    "workload.first_timeout",
     "jobs[].slots",
     "jobs[].first_slot",
     "jobs[].share",

@@ -59,7 +59,7 @@ from agglab.testbed.systems.frames import OVER_UDP
 from agglab.testbed.target_names import TARGETS
 from agglab.topologies import Topology
 
-KEYS = frozenset({"switch.lanes", "workload.window"})
+KEYS = frozenset({"switch.lanes", "workload.window", "workload.first_timeout"})
 NOTHING_SHARED = 0
 
 

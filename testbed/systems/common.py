@@ -49,6 +49,7 @@ def agent_configuration(
         "link_rate_bps": link.a_to_b.rate_bps,
         "seed": resolved.seed,
         "give_up_s": job.give_up_s,
+        "first_timeout_s": job.first_timeout_s,
         "worker": job.worker,
         "work": workloads.description(job.work),
         "hosts": _addresses(resolved, job),

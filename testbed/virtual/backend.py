@@ -202,7 +202,8 @@ class VirtualBackend:
             peers[:] = [Address(self._mac(known, ip), ip, port) for ip, port in agent.peers]
             pairs[:] = [frozenset((packed(own.ip), packed(peer.ip))) for peer in peers]
             host.open(own, peers, agent)
-            self._causes.agent(packed(own.ip), own.port, worker.job, agent.computing_ns)
+            of_job = worker.job, agent.computing_ns, agent.others
+            self._causes.agent(packed(own.ip), own.port, *of_job)
 
         self._forget_death(worker)
         report = self._events.append

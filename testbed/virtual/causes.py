@@ -32,7 +32,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from agglab.hosts import wire
-from agglab.hosts.endpoint import Repeat
+from agglab.hosts.endpoint import Others, Repeat
 from agglab.testbed.statistics import Repeats
 from agglab.testbed.virtual.clock import Clock
 
@@ -102,6 +102,7 @@ class Causes:
         self.clock = clock
         self._jobs: dict[tuple[bytes, bytes], int] = {}
         self._computing_ns: dict[int, int] = {}
+        self._others: dict[int, Others] = {}
         self._hit = HitChunks(clock)
         self._last_hit_ns: dict[int, int] = {}
         self._last_mended_ns: dict[int, ctypes.c_int64] = {}
@@ -112,12 +113,17 @@ class Causes:
         self._unexplained: Counter[tuple[int, str]] = Counter()
         self._examples: list[str] = []
 
-    def agent(self, ip: bytes, port: int, job: int, computing_ns: int = 0) -> None:
+    def agent(
+        self, ip: bytes, port: int, job: int, computing_ns: int = 0, others: Others | None = None
+    ) -> None:
         """Records that frames from and to this address belong to this job. This works for the
         packets of any system. computing_ns: how long the job's agents compute between two sums of a
-        round."""
+        round. others: the method of the agent's endpoint, if its datagrams may carry packets of
+        several chunks."""
         self._jobs[ip, port.to_bytes(2, "big")] = job
         self._computing_ns[job] = computing_ns
+        if others is not None:
+            self._others[job] = others
 
     def explained(self, job: int, host: str) -> Explained:
         """Returns where retransmissions of the job at this host are counted if they are
@@ -138,6 +144,9 @@ class Causes:
         header = np.frombuffer(frame, wire.HEADER, 1, wire.LOWER_HEADER_BYTES)[0]
         job = self._job_of(frame, int(header["job"]))
         self._hit.add((job, int(header["slot"]), int(header["tag"])))
+        if job in self._others:
+            for slot, tag in self._others[job](frame[wire.LOWER_HEADER_BYTES :]):
+                self._hit.add((job, slot, tag))
         self._last_hit_ns[job] = self.clock.now_ns
         between = frozenset((frame[SOURCE], frame[TARGET]))
         self._last_hit_between_ns[job, between] = self.clock.now_ns

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from agglab.hosts.agent_config import Config
 from agglab.hosts.agent_core import AgentCore
-from agglab.hosts.endpoint import Address, Endpoint, Inbox, Repeat
+from agglab.hosts.endpoint import Address, Endpoint, Inbox, Others, Repeat
 from agglab.hosts.errors import AllReduceError
 from agglab.hosts.iteration import endpoint_of
 from agglab.hosts.native_endpoint import HasNativeEndpoint, NativeEndpoint
@@ -251,6 +251,12 @@ class AgentNode:
         """How long the agent computes between two sums of a round."""
         work = self._config.work
         return work.compute_ns if isinstance(work, Sgd) else 0
+
+    @property
+    def others(self) -> Others | None:
+        """The endpoint's method `others` (hosts.endpoint.Others), if it has one."""
+        found: Others | None = getattr(self._session.endpoint, "others", None)
+        return found
 
     @property
     def unread(self) -> int:

@@ -182,6 +182,11 @@ class OmniReducer:
             raise self.failure(-count)
         return self._queue[:count]
 
+    def others(self, datagram: bytes) -> list[tuple[int, int]]:
+        """Returns the slot and the tag of each entry of a fused packet (hosts.endpoint.Others)."""
+        found = wire.entries(datagram, self.job.lanes)
+        return list(zip(found["slot"].tolist(), found["tag"].tolist(), strict=True))
+
     def failure(self, error: int) -> AllReduceError:
         """Returns the exception for an error number that the C code returned."""
         return self.rounds.failure(error, self.timing.give_up_ns)

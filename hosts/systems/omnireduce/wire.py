@@ -6,6 +6,7 @@ from __future__ import annotations
 import enum
 
 import numpy as np
+from numpy.typing import NDArray
 
 from agglab.hosts import formats, wire
 from agglab.hosts.wire import LOWER_HEADER_BYTES, RESULT, SHAPE_BYTES, VALUE_BYTES, VERSION
@@ -68,6 +69,18 @@ def entries_behind(longest_bytes: int, alone_bytes: int) -> int:
     """Returns how many entries fit behind a packet. alone_bytes: the length of its UDP payload
     without entries."""
     return min(ENTRIES_MAX, (longest_bytes - alone_bytes) // ENTRY_BYTES)
+
+
+def entries(datagram: bytes, lanes: int) -> NDArray[np.void]:
+    """Returns the complete entries of a fused packet, as an array of ENTRY. It is empty if the
+    packet is not fused or is shorter than its header says. lanes: as in the sender's job."""
+    is_whole = len(datagram) >= HEADER_BYTES
+    kind = int(np.frombuffer(datagram, HEADER, 1)["kind"][0]) if is_whole else 0
+    begin = HEADER_BYTES if kind & BARE else full_bytes(lanes)
+    if kind & ~FUSED == Kind.OPENING:
+        begin = OPENING_BYTES
+    count = max(0, len(datagram) - begin) // ENTRY_BYTES if kind & FUSED else 0
+    return np.frombuffer(datagram[begin:], ENTRY, count) if count else np.zeros(0, ENTRY)
 
 
 def c_header() -> str:

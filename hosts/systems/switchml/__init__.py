@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from agglab.hosts import own_worker, wire
 from agglab.hosts.all_reduce import Reducer
-from agglab.hosts.driver import default_window, first_timeout_s
+from agglab.hosts.driver import default_window
 from agglab.hosts.fixed_point import FixedPoint
 from agglab.hosts.part import Hooks, Part
-from agglab.hosts.worker import Job, Timing, Worker
+from agglab.hosts.systems import shared
+from agglab.hosts.worker import Job, Worker
 
-NS_PER_S = 1_000_000_000
 QUANTISES = True
 """Whether floats are summed as integers."""
 
@@ -24,12 +24,9 @@ QUANTISES = True
 def endpoint(part: Part) -> Worker:
     """Returns the endpoint of one worker, a state machine without a socket."""
     has, window = part.settings, _window(part)
-    first_s = first_timeout_s(window, has["lanes"], part.link_rate_bps)
-    timing = Timing(
-        initial_rto_ns=round(first_s * NS_PER_S), give_up_ns=round(part.give_up_s * NS_PER_S)
-    )
-    shared = part.job, part.workers, has["lanes"], has["slots"], window, has["first_tag"]
-    job = Job(*shared, has.get("wire_bits"), has.get("deadline_ns"), has.get("sets", 8))
+    timing = shared.timing_of(part, has["lanes"], window)
+    agreed = part.job, part.workers, has["lanes"], has["slots"], window, has["first_tag"]
+    job = Job(*agreed, has.get("wire_bits"), has.get("deadline_ns"), has.get("sets", 8))
     host, port = has["aggregator"]
     return Worker(job, timing, (host, port), FixedPoint(**has.get("fixed_point", {})))
 
@@ -55,7 +52,7 @@ def reducer(part: Part, hooks: Hooks) -> Reducer:
         part.give_up_s,
         on_progress=hooks.on_progress,
         on_batch=hooks.on_batch,
-        first_timeout_s=first_timeout_s(window, has["lanes"], part.link_rate_bps),
+        first_timeout_s=shared.first_timeout_of(part, has["lanes"], window),
     )
 
 

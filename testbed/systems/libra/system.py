@@ -75,7 +75,7 @@ class Libra(BetweenHosts):
     abilities = Abilities(
         workloads=("push_pull",),
         has_servers=True,
-        keys=frozenset({"switch.lanes", "workload.window"}),
+        keys=frozenset({"switch.lanes", "workload.window", "workload.first_timeout"}),
     )
     options = LibraKeys
     counters = COUNTERS

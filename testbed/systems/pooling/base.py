@@ -60,7 +60,7 @@ from agglab.testbed.systems.summing import attack
 from agglab.testbed.systems.summing.attack import AttackContext
 from agglab.topologies import Topology
 
-KEYS = frozenset({"switch.lanes", "switch.slots", "workload.window"})
+KEYS = frozenset({"switch.lanes", "switch.slots", "workload.window", "workload.first_timeout"})
 QUEUE_OF_BMV2 = 48
 """How many packets in flight fit into the queue of a BMv2 port (see
 testbed/systems/summing/keys.py)."""

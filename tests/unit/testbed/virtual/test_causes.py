@@ -47,6 +47,25 @@ def test_what_was_hit_and_when(hit: tuple[int, int, int], hit_ns: int, kind: str
     assert len(found.examples) == (kind == "unexplained")
 
 
+@pytest.mark.parametrize(("job", "kind"), [(1, "explained"), (2, "consequences")])
+def test_a_lost_datagram_may_carry_several_chunks(job: int, kind: str) -> None:
+    """Slot 5 follows the header in datagrams of job 1, but not in those of job 2."""
+    asked = []
+
+    def others(datagram: bytes) -> list[tuple[int, int]]:
+        asked.append(datagram)
+        return [(5, 9)]
+
+    clock = Clock()
+    causes = Causes(clock)
+    causes.agent(b"\x0a\0\0\1", 9, 1, 0, others)
+    lost = frame(job, 3, 7)
+    causes.hit(lost)
+    causes.retransmitted("h1", job, Repeat(5, 9, 0), HERE)
+    assert getattr(causes.repeats(), kind) == {(job, "h1"): 1}
+    assert asked == ([lost[LOWER_HEADER_BYTES:]] if job == 1 else [])
+
+
 @pytest.mark.parametrize(("tag", "kind"), [(7, "consequences"), (8, "unexplained")])
 def test_who_mends_a_loss_may_keep_others_waiting(tag: int, kind: str) -> None:
     """A chunk lost at 100 ns is sent again at 850, in vain once more or, as tag 8, for no reason;

@@ -233,6 +233,25 @@ def test_values_take_with_them_what_was_ready_before():
     assert worker.counters["blocks_fused"] == 5 and worker.counters["sent"] == 4
 
 
+def test_a_worker_says_which_chunks_a_datagram_carries_beside_its_own():
+    """Of OPENINGs, of packets with values and without, and of whatever arrives."""
+    worker, openings = opened([3], window=8)
+    rows = list(range(len(worker.outbox.lengths)))
+    seen = {worker.outbox.datagram(row) for row in rows}
+    answer(worker, MS, openings)
+    for now_ns in (MS, 2 * MS):
+        seen |= {worker.outbox.datagram(row) for row in worker.poll(now_ns).tolist()}
+    seen.discard(b"")
+    sizes = set()
+    for datagram in seen:
+        *others, _ = parse_all(datagram, worker.job.lanes)
+        assert worker.others(datagram) == [(p.slot, p.tag) for p in others]
+        assert worker.others(datagram[:-1]) == [(p.slot, p.tag) for p in others[:-1]]
+        assert worker.others(datagram[:11]) == []
+        sizes.add(len(others))
+    assert {0, 3} <= sizes
+
+
 def test_openings_never_wait():
     """Not in a later round either, when a round trip is known."""
     worker, openings = opened([], window=30, elements=60)
