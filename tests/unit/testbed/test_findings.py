@@ -14,9 +14,7 @@ from typing import Any
 import pytest
 from shortened import MINUTES
 
-from agglab.hosts import worker
 from agglab.hosts.agent_core import AgentCore
-from agglab.hosts.systems import switchml
 from agglab.testbed.exit_codes import FAILED, PASSED
 from agglab.testbed.findings import slow_rounds, unexpected, unexplained_repeats
 from agglab.testbed.paths import REPOSITORY
@@ -127,17 +125,12 @@ def test_what_rounds_wait_for_is_said(ran: Run, tmp_path: Path) -> None:
     assert metrics["totals"]["injected_drops"] == metrics["totals"]["other_drops"] == 0
 
 
-def test_timers_of_a_tenth_of_the_round_trip(ran: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_timers_of_a_tenth_of_the_round_trip(ran: Run) -> None:
     """Four times 0.5 ms of delay. Before the first round trip is measured, workers ask again after
     0.2 ms, 0.6 and 1.4: each silence doubles the next."""
-
-    def hasty(**given: int) -> worker.Timing:
-        return worker.Timing(**{**given, "initial_rto_ns": 200_000})
-
     slow, window = "links.delay=500us", "workload.window=128"
     assert ran(slow, window, "switch.slots=128")[1]["findings"] == []
-    monkeypatch.setattr(switchml, "Timing", hasty)
-    code, metrics = ran(slow, window, "switch.slots=128")
+    code, metrics = ran(slow, window, "switch.slots=128", "workload.first_timeout=200us")
     assert (code, metrics["exact"]) == (FAILED, True)
     assert kinds(metrics) >= {"sent-again"}
     (finding,) = (f for f in metrics["findings"] if f["kind"] == "sent-again")
