@@ -139,7 +139,9 @@ def _time(job: Metrics) -> str:
     if "reductions" in training:
         return f"{taken}; {_steps(training)}"
     if job["link_bound_ratio"] is None:
-        return f"{taken}; nothing crosses a link"
+        sends = any(worker["bytes_sent"] for worker in job["workers"].values())
+        unknown = "what crosses the links is decided in the round, so their time has no bound"
+        return f"{taken}; {unknown if sends else 'nothing crosses a link'}"
     return (
         f"{taken}; the links alone need {job['link_bound_s']:.4f} s: ratio "
         f"{job['link_bound_ratio']:.3f}"
@@ -163,7 +165,7 @@ def _row(run: OfSeveral) -> dict[str, str]:
     verdict."""
     metrics, median_s = run.metrics, lookup(run.metrics, "allreduce.time_s.median")
     timed, ended, carried = median_s is not None, "totals" in metrics, busiest(metrics)
-    bound_s = metrics["link_bound_s"] if timed else None
+    bound_s = (metrics["link_bound_s"] or None) if timed else None
     ratio = lookup(metrics, "link_bound_ratio")
     row = {"point": run.point} if run.point else {}
     row |= {"contender": run.contender} if run.contender else {}

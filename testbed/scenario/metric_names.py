@@ -37,7 +37,8 @@ _OF_JOB: dict[str, str] = {
     "send_rate_bps.p10": "the rate that nine of ten of these samples reach",
     "payload_bound_s": "tensor bytes / link rate, in seconds",
     "link_bound_s": "seconds that the bytes with all headers need on the busiest link, each "
-    "sent once: bytes / its rate",
+    "sent once: bytes / its rate; 0 if nothing crosses a link, or if what does is decided in the "
+    "round",
     "link_bound_ratio": "median time / link_bound_s",
     "lossy_bound_s": "the time that a run with these losses needs at least: the links' time, "
     "or a round trip for each chunk of a slot and each loss",

@@ -56,6 +56,18 @@ def test_a_missed_expectation_on_a_machine_too_small_has_a_remedy(
         assert remedy is None or remedy in lines[0]
 
 
+@pytest.mark.parametrize(("sent", "said"), [(9, "decided in the round"), (0, "nothing crosses")])
+def test_a_round_without_a_bound_says_whether_anything_was_sent(sent: int, said: str) -> None:
+    case = metrics(True, True, "network-bound")
+    unbounded = {"link_bound_s": 0.0, "link_bound_ratio": None}
+    workers = {"0": {"bytes_sent": 0}, "1": {"bytes_sent": sent}}
+    case = {**case, **unbounded, "jobs": {"job": {**case["jobs"]["job"], **unbounded}}}
+    case["jobs"]["job"]["workers"] = workers
+    (line,) = (t for t in summary("x", case, Path("r")).splitlines() if t.startswith("  time"))
+    assert said in line
+    assert "0.0000" not in summary("x", sweep(case), Path("r"))
+
+
 @pytest.mark.parametrize("ok", [True, False])
 def test_the_verdict_comes_first_and_a_failure_has_a_reason(ok: bool) -> None:
     case = metrics(ok, True, "network-bound")
