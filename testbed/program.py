@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,12 @@ class Program:
     source_sha256: str
     json_sha256: str
 
+    @cached_property
+    def description(self) -> dict[str, Any]:
+        """The contents of the BMv2 JSON file, read once for all switches that run the program."""
+        found: dict[str, Any] = json.loads(self.json.read_text())
+        return found
+
 
 Programs = Mapping[str, Program]
 """The P4 programs that the switches run."""
@@ -72,7 +79,7 @@ def compile_program(source: Path, compiler: str, parameters: Mapping[str, int]) 
 def register_bits(program: Program) -> int:
     """Returns the size of all registers of a program, in bits. Registers and counters are the state
     that it keeps between packets."""
-    arrays = json.loads(program.json.read_text())["register_arrays"]
+    arrays = program.description["register_arrays"]
     return sum(array["size"] * array["bitwidth"] for array in arrays)
 
 
@@ -90,7 +97,7 @@ def _lines_of_code(file: Path) -> int:
 def check_fits(program: Program, entries: Entries) -> None:
     """Raises CompileError, with a line for each problem, if the program lacks a table, action, key
     or parameter of these entries."""
-    description = json.loads(program.json.read_text())
+    description = program.description
     tables = [t for pipe in description["pipelines"] for t in pipe["tables"] if t["key"]]
     kinds = {
         (e.table, e.action, *sorted(e.match), *sorted(e.parameters)): e for e in entries.tables

@@ -98,11 +98,14 @@ def _latencies(folder: Path) -> Chart | None:
     agent; None if no answers were measured."""
     counts: dict[str, list[Point]] = {}
     for job, agent, _, to_ns, count in _rows(folder / latency.NAME, latency.COLUMNS):
+        name = f"{job} {agent}"
+        if name not in counts and len(counts) == LINES_MAX:
+            continue
         end, number = _number(to_ns), _number(count)
         if end is not None and number is not None and number > 0:
-            counts.setdefault(f"{job} {agent}", []).append((end / NS_PER_S, number))
+            counts.setdefault(name, []).append((end / NS_PER_S, number))
     lines = []
-    for name, bins in list(counts.items())[:LINES_MAX]:
+    for name, bins in counts.items():
         total, so_far = sum(number for _, number in bins), 0.0
         points = [(0.0, 0.0)]
         for end_s, number in sorted(bins):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from html import escape
 from typing import Any
 
@@ -21,10 +22,11 @@ def table(first: str, rows: Mapping[str, Metrics], escaped: bool = False) -> str
     columns = list(next(iter(rows.values()), {}))
     words = {c for c in columns if any(_is_text(row.get(c)) for row in rows.values())}
     marks = {c: " class='text'" if c in words else "" for c in [first, *columns]}
-    head = "".join(f"<th{marks[c]}>{escape(_heading(c))}</th>" for c in [first, *columns])
+    headings = {c: _heading(c) for c in [first, *columns]}
+    head = "".join(f"<th{marks[c]}>{escape(headings[c])}</th>" for c in [first, *columns])
     lines = [f"<tr class='head'>{head}</tr>"]
     for name, values in rows.items():
-        cells = "".join(cell(_heading(c), values.get(c)) for c in columns)
+        cells = "".join(cell(headings[c], values.get(c)) for c in columns)
         lines.append(f"<tr><td>{name if escaped else escape(name)}</td>{cells}</tr>")
     many = " many" if len(columns) > MANY_COLUMNS else ""
     text = f"<div class='wide{many}'><table>{''.join(lines)}</table></div>"
@@ -39,7 +41,12 @@ def cell(heading: str, value: Any) -> str:
     if _is_bad(heading, value):
         kinds.append("bad")
     marked = f" class='{' '.join(kinds)}'" if kinds else ""
-    return f"<td{marked} data-of='{escape(heading, quote=True)}'>{escape(shown(value))}</td>"
+    return f"<td{marked} data-of='{_attribute(heading)}'>{escape(shown(value))}</td>"
+
+
+@cache
+def _attribute(heading: str) -> str:
+    return escape(heading, quote=True)
 
 
 def _is_text(value: Any) -> bool:
