@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
-from agglab.testbed.scenario.errors import Problem, ScenarioError, Where
 from agglab.topologies import Topology
 
 VARIABLE = "AGGLAB_PROCESSORS"
 HOSTS_MIN = 256
 """The number of hosts from which several processors pay."""
 
+Given = TypeVar("Given")
+Returned = TypeVar("Returned")
+
 
 def allowed() -> int:
     """Returns how many processors a run may use: the value of the environment variable, or all that
-    this process may use. Raises ScenarioError if the value is not a number."""
+    this process may use. Raises ValueError if the value is not a number."""
     text = os.environ.get(VARIABLE)
     if not text:
         return len(os.sched_getaffinity(0))
     if not text.isdecimal() or not int(text):
-        what = f"{text!r} is not a whole number greater than 0"
-        raise ScenarioError([Problem(Where("environment"), VARIABLE, what)])
+        raise ValueError(f"{text!r} is not a whole number greater than 0")
     return int(text)
 
 
@@ -32,3 +36,19 @@ def for_network(topology: Topology) -> int:
 def leave_one() -> None:
     """Lets runs of this process use one processor only, because other processes run beside it."""
     os.environ[VARIABLE] = "1"
+
+
+def in_threads(
+    count: int, call: Callable[[Given], Returned], values: Iterable[Given]
+) -> list[Returned]:
+    """Returns what the function returns for each of the values, in their order. count: how many
+    threads call it. After an exception in one of them, or in the thread that waits here, no
+    further call begins, and the exception is raised when those under way have ended."""
+    if count == 1:
+        return [call(value) for value in values]
+    with ThreadPoolExecutor(count) as threads:
+        try:
+            return list(threads.map(call, values))
+        except BaseException:
+            threads.shutdown(wait=False, cancel_futures=True)
+            raise

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from agglab.hosts.bfloat16 import dtype_of, name_of, numbers
 from agglab.hosts.presence import PRESENCE
+from agglab.testbed import processors
 from agglab.testbed.received import Received, Values
 from agglab.testbed.systems.base import (
     ActiveJob,
@@ -116,24 +117,29 @@ def verify(
     step: int,
     with_sums: bool,
     inputs_held: bool = True,
+    threads: int = 1,
 ) -> Verdict:
-    """Verifies what the workers of one round received, one block at a time.
+    """Verifies what the workers of one round received, one block at a time in each thread.
 
     received: for each worker what it received; what is the same object for several workers is
     verified once. elements, dtype: those of every worker's tensor; the dtype is int32 or float32.
     step: blocks begin at multiples of this number. with_sums: whether workers have also left the
     integers that they received. inputs_held: whether `inputs` returns values of all workers, and
-    not a sequence that makes the values of a worker when they are read.
+    not a sequence that makes the values of a worker when they are read. threads: how many blocks
+    are verified at the same time, on which the verdict does not depend.
     """
     arrays, parts = _fitting(received, elements, dtype, with_sums)
     block_elements = BLOCK_ELEMENTS
     if inputs_held:
         block_elements = min(block_elements, BLOCK_ELEMENTS_OF_ALL // max(1, len(received)))
-    step = max(1, block_elements // step) * step
-    for start in range(0, elements, step):
+    step *= max(1, min(block_elements // step, -(-elements // (step * threads))))
+
+    def judge(start: int) -> Verdict:
         block = inputs(start, min(step, elements - start))
         cut = (one.block(start, step) for one in arrays)
-        parts.append(_shifted(_judge(cut, truth(start, block)), start))
+        return _shifted(_judge(cut, truth(start, block)), start)
+
+    parts += processors.in_threads(threads, judge, range(0, elements, step))
     return combine(parts)
 
 
@@ -147,6 +153,7 @@ def verify_sums(
     """Verifies the results of one all-reduce against what the scenario's system says that they must
     be."""
     system, declared = resolved.system, job.job
+    pieces = in_pieces(system, resolved.scenario, declared)
     try:
         truth = system.truth_of_received(resolved, job, combine, Results(received, inputs))
     except Unlike as error:
@@ -160,7 +167,8 @@ def verify_sums(
         declared.dtype,
         system.block(resolved),
         system.returns_sums(declared.dtype),
-        not in_pieces(system, resolved.scenario, declared),
+        inputs_held=not pieces,
+        threads=processors.for_network(resolved.graph) if pieces else 1,
     )
 
 

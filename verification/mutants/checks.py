@@ -49,7 +49,10 @@ def validity(workspace: Workspace, file: str) -> Found:
 BUILD_HOSTS = "from agglab.hosts.library import built; built()"
 BUILDS = {
     "switch": "from agglab.switch.io.build import loop_library; loop_library()",
-    "testbed": "from agglab.testbed.virtual.native import load; load()",
+    "testbed": (
+        "from agglab.testbed.systems.summing import native as sums;"
+        "from agglab.testbed.virtual import native; native.load(); sums.load()"
+    ),
 }
 """The code that compiles the C files below a top-level folder."""
 

@@ -1,7 +1,7 @@
 """Computes a round's correct sums and results, from nothing but the inputs and docs/protocol.md.
 
-It deliberately shares no code with hosts/quantise.py: two implementations of the same text check
-each other.
+It deliberately shares no code with hosts/quantise.py, nor does native/sums.c with the C code of
+workers and switches: two implementations of the same text check each other.
 """
 
 from __future__ import annotations
@@ -12,11 +12,14 @@ from math import ceil, log2
 import numpy as np
 
 from agglab.testbed.systems.base import Array, Combine, Truth, TruthOf
+from agglab.testbed.systems.summing.native import FloatSums
 
 FLOAT64_SLACK = 1 + 2.0**-21
 """A factor for the error of the float64 sum. The sum of n integers of 31 bits is off by at most n *
 2^-22 of a step, and n/2 steps are allowed."""
 FLOAT32_MAX = float(np.finfo(np.float32).max)
+SAMPLE = 16
+"""The number of workers from whose values the scales of all are guessed."""
 
 
 def truth_of(dtype: str, lanes: int, combine: Combine | None = None) -> TruthOf:
@@ -53,13 +56,14 @@ def _float_truth(inputs: Sequence[Array], lanes: int, combine: Combine | None) -
     own rounding."""
     workers = len(inputs)
     bits = quantise_bits(workers)
-    scale = np.repeat(chunk_scales(inputs, lanes, bits), lanes)[: inputs[0].size]
-    limit = 2.0**bits - 1
     if combine is None:
-        total, values = _sums(inputs, scale, limit)
-        rounding = workers * _step_error(workers) / scale
+        sums = _sums(inputs, lanes, bits)
+        total, values = sums.total, sums.values
+        rounding = workers * _step_error(workers) / sums.scale
     else:
+        scale = _of_elements(chunk_scales(inputs, lanes, bits), lanes, inputs[0].size)
         wide = [x.astype(np.float64) for x in inputs]
+        limit = _limit(bits)
         total = combine([np.clip(np.rint(x * scale), -limit, limit) for x in wide])
         values = combine(wide)
         rounding = np.abs(total / scale - values)
@@ -68,18 +72,22 @@ def _float_truth(inputs: Sequence[Array], lanes: int, combine: Combine | None) -
     return Truth(values, rounding * FLOAT64_SLACK + half_unit, total.astype(np.int32))
 
 
-def _sums(inputs: Sequence[Array], scale: Array, limit: float) -> tuple[Array, Array]:
-    """Returns the sums of the workers' integers and of their values, as float64. Workers are added
-    one after the other, so that memory does not grow with their number."""
-    total, values = np.zeros_like(scale), np.zeros_like(scale)
-    wide, integers = np.empty_like(scale), np.empty_like(scale)
-    for x in inputs:
-        wide[:] = x
-        values += wide
-        np.multiply(wide, scale, out=integers)
-        np.rint(integers, out=integers)
-        total += np.clip(integers, -limit, limit, out=integers)
-    return total, values
+def _sums(inputs: Sequence[Array], lanes: int, bits: int) -> FloatSums:
+    """Returns the sums of the workers' integers and of their values. The scales are guessed, so
+    that the inputs are mostly made once: they are added again if other scales were right."""
+    right = chunk_scales(inputs[:SAMPLE], lanes, bits)
+    while True:
+        scales = right
+        sums = FloatSums(_of_elements(scales, lanes, inputs[0].size), _limit(bits))
+        for x in inputs:
+            sums.add(x)
+        right = _scales(sums.largest, lanes, bits)
+        if np.array_equal(scales, right):
+            return sums
+
+
+def _limit(bits: int) -> float:
+    return 2.0**bits - 1
 
 
 def _step_error(workers: int) -> float:
@@ -97,7 +105,18 @@ def chunk_scales(inputs: Sequence[Array], lanes: int, bits: int) -> Array:
     for x in inputs:
         np.bitwise_and(x.view(np.uint32), 0x7FFFFFFF, out=bits_of_one)
         np.maximum(largest, bits_of_one, out=largest)
-    fields = np.zeros(-(-size // lanes) * lanes, np.int64)
-    fields[:size] = largest >> 23
+    return _scales(largest, lanes, bits)
+
+
+def _scales(largest: Array, lanes: int, bits: int) -> Array:
+    """Returns each chunk's scale. largest: the largest magnitude at each place, as the bits of a
+    float32."""
+    fields = np.zeros(-(-largest.size // lanes) * lanes, np.int64)
+    fields[: largest.size] = largest >> 23
     of_chunks = np.maximum(fields.reshape(-1, lanes).max(axis=1), 1)
     return np.ldexp(1.0, bits - (of_chunks - 126))
+
+
+def _of_elements(of_chunks: Array, lanes: int, size: int) -> Array:
+    """Returns for each of `size` elements the number that `of_chunks` has for its chunk."""
+    return np.repeat(of_chunks, lanes)[:size]

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from agglab.testbed import verify as checker
 from agglab.testbed.received import Received
-from agglab.testbed.systems.summing.truth import quantise_bits, truth_of
+from agglab.testbed.systems.summing.truth import SAMPLE, quantise_bits, truth_of
 from agglab.testbed.verify import BLOCK_ELEMENTS, Verdict, WrongValue, combine
 
 LANES = 4
 
 
-def judged(tensors, received, lanes=LANES, combine_values=None) -> Verdict:
+def judged(tensors, received, lanes=LANES, combine_values=None, threads=1) -> Verdict:
     """With whole tensors at hand."""
     dtype = str(tensors[0].dtype)
     return checker.verify(
@@ -27,6 +27,7 @@ def judged(tensors, received, lanes=LANES, combine_values=None) -> Verdict:
         dtype,
         lanes,
         with_sums=dtype == "float32",
+        threads=threads,
     )
 
 
@@ -271,6 +272,27 @@ def test_many_workers_lose_up_to_a_step_at_the_limit() -> None:
     sums = np.array(model_sums([x.tolist() for x in inputs], LANES), np.int32)
     assert int(sums[0]) == 1024 * (2**21 - 1)
     assert verify(inputs, [sums] * 1024, LANES).right
+
+
+def test_scales_follow_from_the_values_of_all_workers() -> None:
+    """The largest value of the second chunk is not at one of the first workers."""
+    inputs = [np.full(2 * LANES, 0.3, np.float32) for _ in range(SAMPLE + 1)]
+    inputs[-1][LANES + 1] = -5.0
+    sums = np.array(model_sums([x.tolist() for x in inputs], LANES), np.int32)
+    assert sums[0] != sums[LANES]
+    assert verify(inputs, [sums] * len(inputs), LANES).right
+
+
+@pytest.mark.parametrize("threads", [2, 3, 50])
+def test_a_verdict_does_not_depend_on_the_number_of_threads(threads: int) -> None:
+    inputs, good = gradient_round()
+    bad = Received(good.result.copy(), good.sums.copy())
+    for place in (3, 17, 36):
+        bad.sums[place] += 1
+        bad.result[place] = np.nan
+    verdict = judged(inputs, [good, bad, good])
+    assert (verdict.wrong_sums, verdict.wrong_results, verdict.first.index) == (3, 3, 3)
+    assert judged(inputs, [good, bad, good], threads=threads) == verdict
 
 
 def test_an_array_given_for_the_result_is_judged_too() -> None:
