@@ -15,8 +15,6 @@ from agglab.hosts import AllReduceError, AllReducer, NotFinite, RoundTimeout, Sh
 from agglab.hosts.driver import (
     MAX_BATCH,
     MIN_WINDOW,
-    PROGRESS_INTERVAL_NS,
-    ReceiveCoalescing,
     default_window,
     first_timeout_s,
 )

@@ -1,0 +1,44 @@
+"""Estimates how long to let results gather before they are received (native/coalescing.h). This
+module imports only the loader of the C library."""
+
+from __future__ import annotations
+
+import ctypes
+
+from agglab.hosts import library
+
+COALESCE_MAX_NS = 1_000_000
+"""The longest time for which results wait for other results. docs/hosts.md says what this gains."""
+
+
+class ReceiveCoalescing(ctypes.Structure):
+    """The ctypes equivalent of `struct coalescing`: an estimate of how long to let results gather
+    before the next receive call.
+
+    The estimate is the time in which a part of the packets in flight is answered, at the recent
+    rate. So some packets are always in flight while the worker waits. The part is a quarter, or a
+    sixteenth if the link carries several results as one buffer (docs/network.md), because then one
+    call receives many results in any case.
+    """
+
+    _fields_ = [
+        ("gap_ns", ctypes.c_double),
+        ("last_ns", ctypes.c_int64),
+        ("most_ns", ctypes.c_int64),
+        ("parts", ctypes.c_uint32),
+    ]
+
+    def __init__(self, in_buffers: bool = False) -> None:
+        super().__init__(most_ns=COALESCE_MAX_NS, parts=16 if in_buffers else 4)
+        self._native = library.load()
+        self.address = ctypes.addressof(self)
+
+    def results_arrived(self, now_ns: int, count: int) -> None:
+        """Notes that `count` results arrived at `now_ns`."""
+        self._native.coalescing_arrived(self.address, now_ns, count)
+
+    def wait_ns(self, in_flight: int) -> int:
+        """Returns how long to let results gather before the next receive call. in_flight: the
+        number of packets in flight."""
+        wait_ns: int = self._native.coalescing_wait_ns(self.address, in_flight)
+        return wait_ns

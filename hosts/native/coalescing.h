@@ -1,0 +1,20 @@
+/* How long results gather before the next receive call: docs/hosts.md, "Window and coalescing". Mirrored in
+ * hosts/coalescing.py. */
+#ifndef AGGLAB_COALESCING_H
+#define AGGLAB_COALESCING_H
+
+#include <stdint.h>
+
+struct coalescing {
+	double gap_ns; /* mean time from one result to the next */
+	int64_t last_ns;
+	int64_t most_ns;
+	uint32_t parts; /* results gather while one of so many parts of the packets in flight is answered */
+};
+
+/* Notes that `count` results arrived at now_ns. */
+void coalescing_arrived(struct coalescing *c, int64_t now_ns, uint32_t count);
+
+int64_t coalescing_wait_ns(const struct coalescing *c, uint32_t in_flight);
+
+#endif
