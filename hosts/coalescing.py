@@ -15,21 +15,25 @@ class ReceiveCoalescing(ctypes.Structure):
     """The ctypes equivalent of `struct coalescing`: an estimate of how long to let results gather
     before the next receive call.
 
-    The estimate is the time in which a part of the packets in flight is answered, at the recent
-    rate. So some packets are always in flight while the worker waits. The part is a quarter, or a
-    sixteenth if the link carries several results as one buffer (docs/network.md), because then one
-    call receives many results in any case.
+    The estimate is the time in which a quarter of the packets in flight is answered, at the recent
+    rate. So some packets are always in flight while the worker waits. If the link carries several
+    results as one buffer (docs/network.md), results gather for at most a full buffer, and only
+    after a batch that was smaller than that.
+
+    buffer_packets: the number of packets in a full buffer; 1 if each packet crosses the link by
+    itself.
     """
 
     _fields_ = [
         ("gap_ns", ctypes.c_double),
         ("last_ns", ctypes.c_int64),
         ("most_ns", ctypes.c_int64),
-        ("parts", ctypes.c_uint32),
+        ("buffer_packets", ctypes.c_uint32),
+        ("last_count", ctypes.c_uint32),
     ]
 
-    def __init__(self, in_buffers: bool = False) -> None:
-        super().__init__(most_ns=COALESCE_MAX_NS, parts=16 if in_buffers else 4)
+    def __init__(self, buffer_packets: int = 1) -> None:
+        super().__init__(most_ns=COALESCE_MAX_NS, buffer_packets=buffer_packets)
         self._native = library.load()
         self.address = ctypes.addressof(self)
 

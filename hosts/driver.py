@@ -1,5 +1,6 @@
-"""Moves the datagrams of an endpoint over a UDP socket, many in each system call (native/io.c). This
-module imports only other modules of `hosts`.
+"""Moves the datagrams of an endpoint over a UDP socket, many in each system call (native/io.c).
+
+This module imports only other modules of `hosts`.
 """
 
 from __future__ import annotations
@@ -96,9 +97,11 @@ class Link:
         return made
 
     @property
-    def in_buffers(self) -> bool:
-        """Whether the kernel may carry several datagrams of this socket as one buffer."""
-        return self._segments > 1
+    def buffer_packets(self) -> int:
+        """The number of the endpoint's longest datagrams that the kernel may carry as one
+        buffer."""
+        fitting = segments.BYTES_MAX // self._endpoint.longest_bytes
+        return max(1, min(self._segments, fitting))
 
     def send(self, rows: NDArray[np.uint32]) -> None:
         """Sends the datagrams in the given rows of the endpoint's outbox."""

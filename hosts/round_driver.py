@@ -29,7 +29,7 @@ class RoundDriver:
 
     def __init__(self, endpoint: Endpoint, link: Link, hooks: Hooks = NO_HOOKS) -> None:
         self._endpoint, self._link, self._hooks = endpoint, link, hooks
-        coalescing = ReceiveCoalescing(link.in_buffers)
+        coalescing = ReceiveCoalescing(link.buffer_packets)
         self._exchange: _NativeExchange | _Exchange
         if isinstance(endpoint, HasNativeEndpoint):
             self._exchange = _NativeExchange(endpoint, link, coalescing)

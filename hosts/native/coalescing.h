@@ -9,7 +9,8 @@ struct coalescing {
 	double gap_ns; /* mean time from one result to the next */
 	int64_t last_ns;
 	int64_t most_ns;
-	uint32_t parts; /* results gather while one of so many parts of the packets in flight is answered */
+	uint32_t buffer_packets; /* how many packets a full buffer holds; 1: each packet comes by itself */
+	uint32_t last_count;	 /* results in the last batch */
 };
 
 /* Notes that `count` results arrived at now_ns. */
