@@ -33,6 +33,7 @@ from agglab.hosts.recording import Recorder
 from agglab.hosts.script_round import ScriptRound
 from agglab.hosts.workloads import Torch
 
+NEVER_NS = 2**63 - 1
 NUMBERS = "biufc"
 """The kinds of NumPy's dtypes that are numbers."""
 
@@ -86,8 +87,8 @@ class Agent:
         """Runs round `number` to its end, and reports the outcome to the testbed."""
         if number != self._next:
             self._prepare(number)
-        cpu_s, start_ns = time.process_time(), time.monotonic_ns()
         self._record(at_once=True)
+        cpu_s, start_ns = time.process_time(), time.monotonic_ns()
         try:
             received = self._train(number) if self._is_training else self._reduce()
         except Aborted:
@@ -182,7 +183,7 @@ class Agent:
         self._record()
         self.core.after_answers()
 
-    def _after_batch(self) -> None:
+    def _after_batch(self) -> int | None:
         self._record()
         if self._script is not None:
             self._script.check()
@@ -190,6 +191,9 @@ class Agent:
             self.core.after_batch()
         if self.core.slow_s:
             time.sleep(self.core.slow_s)
+        if self._script is not None or self.core.marks or self.core.slow_s:
+            return None
+        return NEVER_NS if self._recorder is None else self._recorder.due_ns
 
     def _save(self, number: int, received: Mapping[str, Any]) -> None:
         """Writes the arrays of round `number` to files that the testbed reads. Values that are not

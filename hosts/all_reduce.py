@@ -13,10 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from agglab.common.contexts import Closing
 from agglab.hosts import wire
 from agglab.hosts.bfloat16 import name_of
-from agglab.hosts.driver import FIRST_TIMEOUT_MAX_S, Link, ReceiveCoalescing, run_round
+from agglab.hosts.driver import FIRST_TIMEOUT_MAX_S, Link
 from agglab.hosts.endpoint import Address, Endpoint
 from agglab.hosts.errors import AllReduceError
 from agglab.hosts.part import NO_HOOKS, Hooks
+from agglab.hosts.round_driver import RoundDriver
 from agglab.hosts.worker import Job, Timing, Worker
 
 DTYPES = (np.dtype(np.int32), np.dtype(np.float32))
@@ -35,7 +36,7 @@ class Reducer(Closing):
     def __init__(self, endpoint: Endpoint, bind: Address, hooks: Hooks = NO_HOOKS) -> None:
         self.endpoint = endpoint
         self._link = Link(endpoint, bind)
-        self._coalescing = ReceiveCoalescing(self._link.in_buffers)
+        self._driver = RoundDriver(endpoint, self._link, hooks)
         self._hooks = hooks
         self._broken = False
 
@@ -85,8 +86,7 @@ class Reducer(Closing):
             )
         self._broken = True
         self.endpoint.begin(time.monotonic_ns(), values, total, sums)
-        hooks = self._hooks
-        run_round(self.endpoint, self._link, self._coalescing, hooks.on_progress, hooks.on_batch)
+        self._driver.run()
         self._broken = False
         self.endpoint.finish()
 
@@ -163,7 +163,7 @@ class AllReducer(Reducer):
         first_tag: int = 1,
         give_up_s: float = 10.0,
         on_progress: Callable[[int], None] | None = None,
-        on_batch: Callable[[], None] | None = None,
+        on_batch: Callable[[], int | None] | None = None,
         first_timeout_s: float = FIRST_TIMEOUT_MAX_S,
         deadline_s: float | None = None,
     ) -> None:

@@ -1,7 +1,6 @@
 """Moves the datagrams of an endpoint over a UDP socket, many in each system call (native/io.c).
 
-Before each receive call, the driver waits for a moment in which several datagrams can arrive. This
-module imports only other modules of `hosts`.
+This module imports only other modules of `hosts`.
 """
 
 from __future__ import annotations
@@ -12,20 +11,16 @@ import os
 import socket
 import struct
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agglab.hosts import library, segments, wire
 from agglab.hosts.endpoint import Address, Endpoint, Inbox
-from agglab.hosts.errors import AllReduceError, RoundTimeout
+from agglab.hosts.errors import AllReduceError
 from agglab.hosts.native_endpoint import Rows
 
-COALESCE_MAX_NS = 1_000_000
-"""The longest time for which results wait for other results. docs/hosts.md says what this gains."""
-PROGRESS_INTERVAL_NS = 200_000_000
 IN_FLIGHT_TIME_S = 0.010
 MIN_WINDOW = 16
 FIRST_TIMEOUT_MIN_S, FIRST_TIMEOUT_MAX_S = 0.020, 0.100
@@ -102,9 +97,11 @@ class Link:
         return made
 
     @property
-    def in_buffers(self) -> bool:
-        """Whether the kernel may carry several datagrams of this socket as one buffer."""
-        return self._segments > 1
+    def buffer_packets(self) -> int:
+        """The number of the endpoint's longest datagrams that the kernel may carry as one
+        buffer."""
+        fitting = segments.BYTES_MAX // self._endpoint.longest_bytes
+        return max(1, min(self._segments, fitting))
 
     def send(self, rows: NDArray[np.uint32]) -> None:
         """Sends the datagrams in the given rows of the endpoint's outbox."""
@@ -114,16 +111,31 @@ class Link:
         address = ctypes.addressof(self._outbox)
         error = self._native.io_send(self._io, address, rows.ctypes.data, len(rows))
         if error:
-            raise AllReduceError(f"cannot send to {self.names()}: {os.strerror(-error)}")
+            raise self.cannot_send(-error)
 
     def receive(self, gather_ns: int, wait_ns: int) -> Inbox:
         """Waits for `gather_ns`, so that several datagrams can arrive, and returns those that came.
         If none came, waits for the first one for at most `wait_ns` more."""
         count = self._native.io_receive(self._io, gather_ns, wait_ns)
         if count < 0:
-            raise AllReduceError(f"cannot receive: {os.strerror(-count)}")
+            raise self.cannot_receive(-count)
         self.inbox.count = count
         return self.inbox
+
+    @property
+    def address(self) -> int:
+        """The address of the `struct io` (native/io.h) by which C code uses the socket. The link
+        must not be closed."""
+        assert self._io is not None
+        return self._io
+
+    def cannot_send(self, error: int) -> AllReduceError:
+        """Returns the exception for the errno of a datagram that could not be sent."""
+        return AllReduceError(f"cannot send to {self.names()}: {os.strerror(error)}")
+
+    def cannot_receive(self, error: int) -> AllReduceError:
+        """Returns the exception for the errno of a failed attempt to receive."""
+        return AllReduceError(f"cannot receive: {os.strerror(error)}")
 
     def names(self) -> str:
         """Returns the addresses of the peers as a text for messages."""
@@ -252,79 +264,3 @@ def _set_buffer(sock: socket.socket, forced: int, limited: int, size: int) -> No
         sock.setsockopt(socket.SOL_SOCKET, forced, size)
     except PermissionError:
         sock.setsockopt(socket.SOL_SOCKET, limited, size)
-
-
-class ReceiveCoalescing:
-    """An estimate of how long to let results gather before the next receive call.
-
-    The estimate is the time in which a part of the packets in flight is answered, at the recent
-    rate. So some packets are always in flight while the worker waits. The part is a quarter, or a
-    sixteenth if the link carries several results as one buffer (docs/network.md), because then one
-    call receives many results in any case.
-    """
-
-    def __init__(self, in_buffers: bool = False) -> None:
-        self._parts = 16 if in_buffers else 4
-        self._gap_ns = 0.0
-        self._last_ns = 0
-
-    def results_arrived(self, now_ns: int, count: int) -> None:
-        """Notes that `count` results arrived at `now_ns`."""
-        if count:
-            gap_ns = min((now_ns - self._last_ns) / count, COALESCE_MAX_NS)
-            self._gap_ns += (gap_ns - self._gap_ns) / 8
-            self._last_ns = now_ns
-
-    def wait_ns(self, in_flight: int) -> int:
-        """Returns how long to let results gather before the next receive call. in_flight: the
-        number of packets in flight."""
-        return min(COALESCE_MAX_NS, int(self._gap_ns * (in_flight // self._parts)))
-
-
-def run_round(
-    endpoint: Endpoint,
-    link: Link,
-    coalescing: ReceiveCoalescing,
-    on_progress: Callable[[int], None] | None = None,
-    on_batch: Callable[[], None] | None = None,
-) -> None:
-    """Drives the round that `endpoint` has begun until it is done. `on_progress(now_ns)` is called
-    five times a second, for the first time after 0.1 s. `on_batch()` is called after each wait for
-    packets.
-
-    Raises AllReduceError. After this error the slots of the job's workers are no longer in step,
-    and the worker cannot be used any more.
-    """
-    received = endpoint.counters["received"]
-    now_ns = time.monotonic_ns()
-    # Half an interval early: who looks at the end of an interval finds a report of every worker.
-    report_ns = now_ns + PROGRESS_INTERVAL_NS // 2
-    try:
-        while not endpoint.done:
-            link.send(endpoint.poll(now_ns))
-            if endpoint.done:  # what it had to send was the last of the round
-                return
-            wait_ns = max(0, min(endpoint.deadline_ns, report_ns) - time.monotonic_ns())
-            inbox = link.receive(min(wait_ns, coalescing.wait_ns(endpoint.in_flight)), wait_ns)
-            now_ns = time.monotonic_ns()
-            coalescing.results_arrived(now_ns, endpoint.on_datagrams(now_ns, inbox))
-            if on_batch:
-                on_batch()
-            if now_ns >= report_ns:
-                report_ns = now_ns + PROGRESS_INTERVAL_NS
-                if on_progress:
-                    on_progress(now_ns)
-    except RoundTimeout as error:
-        message = str(error) + _circumstances(endpoint, link, received)
-        raise RoundTimeout(message, error.missing) from None
-
-
-def _circumstances(endpoint: Endpoint, link: Link, received_before: int) -> str:
-    """Returns the end of the error message for a round that received no more results: whether no
-    packet came at all, and the network's last error."""
-    known = ""
-    if endpoint.counters["received"] == received_before:
-        known = f"; no packet at all came from {link.names()}"
-    if link.last_error:
-        known += f"; the network's last error was: {link.last_error}"
-    return known

@@ -59,12 +59,13 @@ class Part:
 @dataclass(frozen=True)
 class Hooks:
     """Functions that a reducer calls while it works. on_progress(now_ns) is called five times a
-    second within a round. on_batch() is called within a round after each wait for packets.
-    on_look() is called between rounds, when an agent that answers between rounds has taken the
-    packets that came and has answered them."""
+    second within a round. on_batch() is called within a round after each wait for packets; if it
+    returns a time of time.monotonic_ns, it need not be called before that time. on_look() is called
+    between rounds, when an agent that answers between rounds has taken the packets that came and
+    has answered them."""
 
     on_progress: Callable[[int], None] | None = None
-    on_batch: Callable[[], None] | None = None
+    on_batch: Callable[[], int | None] | None = None
     on_look: Callable[[], None] | None = None
 
 

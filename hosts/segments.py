@@ -15,6 +15,8 @@ import struct
 MOST = 64
 """The largest number of datagrams in a buffer. Before Linux 6.9, the kernel refuses more
 (UDP_MAX_SEGMENTS)."""
+BYTES_MAX = 65507
+"""The largest number of payload bytes in a buffer, as in an IPv4 datagram."""
 
 # linux/sockios.h, linux/ethtool.h
 SIOCGIFADDR, SIOCETHTOOL, ETHTOOL_GGSO = 0x8915, 0x8946, 0x23

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -204,7 +204,7 @@ class Shape:
 
     def emit(self) -> bytes:
         """Returns the bytes that encode the shape on the wire."""
-        return np.array([astuple(self)], SHAPE).tobytes()
+        return np.array([tuple(vars(self).values())], SHAPE).tobytes()
 
 
 @dataclass(frozen=True)

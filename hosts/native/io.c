@@ -40,6 +40,7 @@ struct io {
 	struct sockaddr_in *peers; /* NULL: the socket is connected */
 	uint32_t peer_count;
 	uint64_t unknown_senders;
+	uint32_t arrived; /* datagrams in rows, for io_next_rows */
 	struct sockaddr_in *sources;
 	struct mmsghdr *receive;
 	struct iovec *rows;
@@ -170,45 +171,65 @@ static void expect_sources(struct io *io)
 		io->receive[i].msg_hdr.msg_namelen = sizeof(struct sockaddr_in);
 }
 
+/* Copies a datagram into a row. One that is too long stays recognisable by its length. */
+static void put_into_row(struct io *io, uint32_t row, const uint8_t *data, uint32_t length)
+{
+	io->lengths[row] = length < io->row_bytes ? length : (uint32_t)io->row_bytes;
+	memcpy(io->row_memory + row * io->row_bytes, data, io->lengths[row]);
+}
+
+/* Takes the next datagrams of a known sender, `most` at the most. Returns 0 if there are none. */
+static int take_run(struct io *io, uint32_t most, struct run *run, uint32_t *peer)
+{
+	while (staging_take(io->staging, most, run)) {
+		*peer = io->peers ? peer_of(io, run->source) : 0;
+		if (*peer != NONE)
+			return 1;
+		io->unknown_senders += run->count;
+	}
+	return 0;
+}
+
 /* Moves datagrams into rows from number `row` on, while there is room. Returns the first row that is free. */
 static uint32_t take_datagrams(struct io *io, uint32_t row)
 {
-	struct datagram datagram;
+	struct run run;
+	uint32_t peer;
 
-	while (row < io->capacity && staging_take(io->staging, &datagram)) {
-		uint32_t peer = io->peers ? peer_of(io, datagram.source) : 0;
-
-		if (peer == NONE) {
-			io->unknown_senders++;
-			continue;
-		}
-		/* A datagram that is too long stays recognisable by its length. */
-		io->lengths[row] = datagram.length < io->row_bytes ? datagram.length : (uint32_t)io->row_bytes;
-		memcpy(io->row_memory + row * io->row_bytes, datagram.data, io->lengths[row]);
+	while (row < io->capacity && take_run(io, 1, &run, &peer)) {
+		put_into_row(io, row, run.data, run.last);
 		io->senders[row++] = peer;
 	}
 	return row;
 }
 
+/* Receives into the empty staging. Returns how many buffers, or a negative errno. */
+static int fill_staging(struct io *io)
+{
+	for (int errors = 0; errors < ERRORS_MAX; errors++) {
+		int count = staging_receive(io->staging);
+
+		if (count >= 0)
+			return count;
+		if (count == -EAGAIN || count == -EINTR)
+			return 0;
+		if (is_ours(-count))
+			return count;
+		note_error(io, -count);
+	}
+	return 0;
+}
+
 static int receive_buffers(struct io *io)
 {
 	uint32_t rows = take_datagrams(io, 0);
+	int count = staging_capacity();
 
-	for (int errors = 0; errors < ERRORS_MAX && rows < io->capacity;) {
-		int count = staging_receive(io->staging);
-
-		if (count >= 0) {
-			rows = take_datagrams(io, rows);
-			if (count < staging_capacity())
-				break;
-		} else if (count == -EAGAIN || count == -EINTR) {
-			break;
-		} else if (is_ours(-count)) {
+	while (rows < io->capacity && count == staging_capacity()) {
+		count = fill_staging(io);
+		if (count < 0)
 			return count;
-		} else {
-			note_error(io, -count);
-			errors++;
-		}
+		rows = take_datagrams(io, rows);
 	}
 	return (int)rows;
 }
@@ -232,14 +253,27 @@ static int receive_single(struct io *io)
 	return 0;
 }
 
+static int is_waiting(const struct io *io)
+{
+	return io->staging && !staging_empty(io->staging);
+}
+
+/* Receives into rows. Returns how many datagrams, or a negative errno. */
 static int receive_now(struct io *io)
 {
 	return io->staging ? receive_buffers(io) : receive_single(io);
 }
 
-static int is_waiting(const struct io *io)
+/* Receives datagrams for io_next_rows. Returns whether there are any, or a negative errno. */
+static int receive_for_rows(struct io *io)
 {
-	return io->staging && !staging_empty(io->staging);
+	int count;
+
+	if (is_waiting(io))
+		return 1;
+	count = io->staging ? fill_staging(io) : receive_single(io);
+	io->arrived = count > 0 && !io->staging ? (uint32_t)count : 0;
+	return count < 0 ? count : count > 0;
 }
 
 static struct timespec to_timespec(int64_t ns)
@@ -247,9 +281,9 @@ static struct timespec to_timespec(int64_t ns)
 	return (struct timespec){ .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
 }
 
-/* Lets results gather for gather_ns, then takes what is there; with nothing there, waits up to wait_ns more
- * for the first. Returns how many datagrams, or a negative errno. A signal ends the wait: 0. */
-int io_receive(struct io *io, int64_t gather_ns, int64_t wait_ns)
+/* Lets results gather for gather_ns, then takes what is there; with nothing there, waits up to wait_ns more for the
+ * first. Returns what `receive` returns. A signal ends the wait: 0. */
+static int wait_and(struct io *io, int (*receive)(struct io *), int64_t gather_ns, int64_t wait_ns)
 {
 	struct pollfd readable = { .fd = io->fd, .events = POLLIN };
 	struct timespec gather = to_timespec(gather_ns), wait = to_timespec(wait_ns);
@@ -257,12 +291,61 @@ int io_receive(struct io *io, int64_t gather_ns, int64_t wait_ns)
 
 	if (gather_ns > 0 && !is_waiting(io) && clock_nanosleep(CLOCK_MONOTONIC, 0, &gather, NULL) == EINTR)
 		return 0;
-	count = receive_now(io);
+	count = receive(io);
 	if (count || wait_ns <= 0)
 		return count;
 	if (ppoll(&readable, 1, &wait, NULL) <= 0)
 		return 0;
-	return receive_now(io);
+	return receive(io);
+}
+
+/* Lets results gather for gather_ns, then takes what is there into rows; with nothing there, waits up to wait_ns more
+ * for the first. Returns how many datagrams, or a negative errno. A signal ends the wait: 0. */
+int io_receive(struct io *io, int64_t gather_ns, int64_t wait_ns)
+{
+	return wait_and(io, receive_now, gather_ns, wait_ns);
+}
+
+int io_receive_rows(struct io *io, int64_t gather_ns, int64_t wait_ns)
+{
+	return wait_and(io, receive_for_rows, gather_ns, wait_ns);
+}
+
+/* Endpoints read numbers of four bytes in place. */
+static int is_aligned(const struct run *run)
+{
+	return run->size % sizeof(uint32_t) == 0 && (uintptr_t)run->data % sizeof(uint32_t) == 0;
+}
+
+static void give_run(struct io *io, const struct run *run, struct rows *rows)
+{
+	int in_place = is_aligned(run);
+
+	for (uint32_t i = 0; i < run->count; i++) {
+		io->lengths[i] = i + 1 < run->count ? run->size : run->last;
+		if (!in_place)
+			put_into_row(io, i, run->data + (uint64_t)i * run->size, io->lengths[i]);
+	}
+	rows->first = in_place ? run->data : io->row_memory;
+	rows->row_bytes = in_place ? run->size : io->row_bytes;
+	rows->lengths = io->lengths;
+	rows->count = run->count;
+}
+
+int io_next_rows(struct io *io, struct rows *rows)
+{
+	struct run run;
+	uint32_t peer;
+
+	if (io->staging) {
+		if (!take_run(io, io->capacity, &run, &peer))
+			return 0;
+		give_run(io, &run, rows);
+		return 1;
+	}
+	*rows = (struct rows){ io->row_memory, io->row_bytes, io->lengths, io->arrived };
+	io->arrived = 0;
+	return rows->count > 0;
 }
 
 static void count_unsent(struct io *io, uint32_t first, uint32_t end)
@@ -376,8 +459,6 @@ static uint32_t make_messages(struct io *io, const struct outbox *outbox, const 
 	return messages;
 }
 
-/* Sends count rows of the outbox. Returns 0 or a negative errno. What a full queue does not take, or the network
- * refuses, is counted as unsent and left to the endpoint's timers. */
 int io_send(struct io *io, const struct outbox *outbox, const uint32_t *queue, uint32_t count)
 {
 	while (count) {

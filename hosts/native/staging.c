@@ -15,6 +15,7 @@
 
 #define BUFFERS 32
 #define BUFFER_BYTES 65536
+#define BUFFER_STRIDE (BUFFER_BYTES + STAGING_SLACK)
 
 union segment_size {
 	char space[CMSG_SPACE(sizeof(int))];
@@ -40,13 +41,13 @@ struct staging *staging_new(int fd)
 	if (!staging)
 		return NULL;
 	staging->fd = fd;
-	staging->memory = malloc((size_t)BUFFERS * BUFFER_BYTES);
+	staging->memory = malloc((size_t)BUFFERS * BUFFER_STRIDE);
 	if (!staging->memory || setsockopt(fd, IPPROTO_UDP, UDP_GRO, &on, sizeof(on))) {
 		staging_free(staging);
 		return NULL;
 	}
 	for (uint32_t i = 0; i < BUFFERS; i++)
-		staging->buffers[i] = (struct iovec){ staging->memory + (size_t)i * BUFFER_BYTES, BUFFER_BYTES };
+		staging->buffers[i] = (struct iovec){ staging->memory + (size_t)i * BUFFER_STRIDE, BUFFER_BYTES };
 	return staging;
 }
 
@@ -98,21 +99,26 @@ int staging_empty(const struct staging *staging)
 	return staging->next == staging->count;
 }
 
-int staging_take(struct staging *staging, struct datagram *datagram)
+int staging_take(struct staging *staging, uint32_t most, struct run *run)
 {
 	struct mmsghdr *message = &staging->messages[staging->next];
-	uint32_t left, size;
+	uint32_t left, size, count, bytes;
 
 	if (staging_empty(staging))
 		return 0;
 	left = message->msg_len - staging->offset;
 	size = segment_bytes(message);
-	*datagram = (struct datagram){
+	count = left > size ? (left + size - 1) / size : 1;
+	count = count < most ? count : most;
+	bytes = (uint64_t)count * size < left ? count * size : left;
+	*run = (struct run){
 		.data = (uint8_t *)staging->buffers[staging->next].iov_base + staging->offset,
-		.length = size < left ? size : left,
+		.count = count,
+		.size = size,
+		.last = bytes - (count - 1) * size,
 		.source = &staging->sources[staging->next],
 	};
-	staging->offset += datagram->length;
+	staging->offset += bytes;
 	if (staging->offset == message->msg_len) {
 		staging->next++;
 		staging->offset = 0;

@@ -7,12 +7,17 @@
 
 struct staging;
 
-/* A datagram that came; valid until the next staging_receive. */
-struct datagram {
+/* Datagrams of one sender that came as one buffer, one behind the other; valid until the next staging_receive. An
+ * endpoint may read up to STAGING_SLACK bytes behind a short one. */
+struct run {
 	const uint8_t *data;
-	uint32_t length;
+	uint32_t count;
+	uint32_t size; /* length of each datagram but the last */
+	uint32_t last; /* length of the last */
 	const struct sockaddr_in *source;
 };
+
+#define STAGING_SLACK 64
 
 /* Prepares to receive from a socket. Returns NULL without memory, or if the kernel has no UDP_GRO. */
 struct staging *staging_new(int fd);
@@ -22,8 +27,8 @@ void staging_free(struct staging *staging);
 int staging_receive(struct staging *staging);
 /* The most that one staging_receive returns. */
 int staging_capacity(void);
-/* Gives the next datagram, in order of arrival. Returns 0 if there is none. */
-int staging_take(struct staging *staging, struct datagram *datagram);
+/* Gives the next datagrams, in order of arrival, `most` at the most. Returns 0 if there are none. */
+int staging_take(struct staging *staging, uint32_t most, struct run *run);
 int staging_empty(const struct staging *staging);
 
 #endif

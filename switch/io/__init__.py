@@ -162,7 +162,8 @@ class PacketLoop(Closing):
         program = None
         if pipeline is not None:
             functions = (
-                pipeline.function_address(f"pl_{n}") for n in ("lock", "unlock", "process")
+                pipeline.function_address(f"pl_{n}")
+                for n in ("lock", "unlock", "process", "know_sum")
             )
             program = native.LoopProgram(pipeline.handle, *functions)
         with self._swapping:

@@ -82,7 +82,7 @@ static void sink_commit(void *context, uint16_t number, uint32_t len)
 	port_commit(loop->by_number[number], len);
 }
 
-static void process(struct loop *loop, const uint8_t *data, uint32_t len)
+static void process(struct loop *loop, const uint8_t *data, uint32_t len, const struct known_sum *known)
 {
 	const struct loop_program *program = loop->current;
 
@@ -90,10 +90,12 @@ static void process(struct loop *loop, const uint8_t *data, uint32_t len)
 		loop->stats.no_program++;
 		return;
 	}
+	if (known)
+		program->know_sum(program->instance, known->bytes, known->len, known->sum);
 	program->process(program->instance, loop->receiving->number, data, len, loop->now_us, &loop->sink);
 }
 
-static void take_packet(void *context, uint8_t *data, uint32_t len)
+static void take_packet(void *context, uint8_t *data, uint32_t len, const struct known_sum *known)
 {
 	struct loop *loop = context;
 	struct port *port = loop->receiving;
@@ -104,7 +106,7 @@ static void take_packet(void *context, uint8_t *data, uint32_t len)
 		port->pcap_errors += pcap_write(port->pcap_in, loop->arrived_ns, data, len) != 0;
 		loop->dirty_captures = true;
 	}
-	process(loop, data, len);
+	process(loop, data, len, known);
 }
 
 /* Takes a frame that holds several packets. Returns how many. */
@@ -130,7 +132,7 @@ static uint32_t take_frame(struct loop *loop, struct port *port, struct frame *f
 		return take_run(loop, port, frame);
 	if (frame->flags & VIRTIO_NET_HDR_F_NEEDS_CSUM && !offload_complete_checksum(frame))
 		port->stats.rx_checksums++;
-	take_packet(loop, frame->data, frame->len);
+	take_packet(loop, frame->data, frame->len, NULL);
 	return 1;
 }
 

@@ -21,6 +21,7 @@ struct loop_program {
 	void (*unlock)(struct pipeline *);
 	void (*process)(struct pipeline *, uint16_t port, const uint8_t *frame, uint32_t len, uint64_t now_us,
 			const struct pl_sink *sink);
+	void (*know_sum)(struct pipeline *, const uint8_t *bytes, uint32_t len, uint32_t sum);
 };
 
 struct loop_options {

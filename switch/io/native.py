@@ -17,6 +17,7 @@ class LoopProgram(ctypes.Structure):
         ("lock", c_void_p),
         ("unlock", c_void_p),
         ("process", c_void_p),
+        ("know_sum", c_void_p),
     ]
 
 

@@ -122,12 +122,21 @@ static void finish_network_header(uint8_t *data, const struct layout *layout, ui
 	store16(header + 10, (uint16_t)~ones_sum(0, header, header_len));
 }
 
+/* Writes the checksum of a packet whose payload's sum is known. */
+static void write_checksum(uint8_t *data, const struct layout *layout, uint32_t len, const struct known_sum *payload)
+{
+	uint8_t *field = data + layout->l4 + (layout->tcp ? TCP_CHECKSUM_AT : UDP_CHECKSUM_AT);
+	uint16_t words = (uint16_t)payload->sum, sum;
+
+	store16(field, pseudo_header_sum(data, layout, len - layout->l4));
+	sum = (uint16_t)~ones_sum(load16((const uint8_t *)&words), data + layout->l4, layout->payload - layout->l4);
+	store16(field, sum || layout->tcp ? sum : 0xffff);
+}
+
 static void finish_transport_header(uint8_t *data, const struct layout *layout, uint32_t len, uint32_t offset,
 				    bool first, bool last)
 {
 	uint8_t *header = data + layout->l4;
-	uint16_t checksum_at = layout->tcp ? TCP_CHECKSUM_AT : UDP_CHECKSUM_AT;
-	struct frame part = {.data = data, .len = len, .csum_start = (uint16_t)layout->l4, .csum_offset = checksum_at};
 
 	if (layout->tcp) {
 		store32(header + 4, load32(header + 4) + offset);
@@ -138,11 +147,9 @@ static void finish_transport_header(uint8_t *data, const struct layout *layout, 
 	} else {
 		store16(header + 4, (uint16_t)(len - layout->l4));
 	}
-	store16(header + checksum_at, pseudo_header_sum(data, layout, len - layout->l4));
-	offload_complete_checksum(&part);
 }
 
-int offload_segment(struct frame *frame, void (*emit)(void *context, uint8_t *data, uint32_t len), void *context)
+int offload_segment(struct frame *frame, offload_emit *emit, void *context)
 {
 	uint8_t headers[HEADERS_MAX];
 	struct layout layout;
@@ -159,11 +166,14 @@ int offload_segment(struct frame *frame, void (*emit)(void *context, uint8_t *da
 		uint32_t part = payload - offset < frame->gso_size ? payload - offset : frame->gso_size;
 		uint32_t len = layout.payload + part;
 		uint8_t *packet = frame->data + offset;
+		struct known_sum known = {.bytes = packet + layout.payload, .len = part};
 
 		memcpy(packet, headers, layout.payload);
 		finish_network_header(packet, &layout, len, index);
 		finish_transport_header(packet, &layout, len, offset, !offset, offset + part == payload);
-		emit(context, packet, len);
+		known.sum = (uint32_t)csum_words(known.bytes, part);
+		write_checksum(packet, &layout, len, &known);
+		emit(context, packet, len, &known);
 		offset += part;
 		index++;
 	}

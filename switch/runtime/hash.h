@@ -22,9 +22,24 @@ struct csum {
 	bool odd; /* an odd number of bytes came before the run */
 	uint64_t sum; /* sum of the bytes before the run: congruent modulo 2^16 - 1, and 0 only if all bytes are */
 	struct csum_memo *memo;
+	const struct csum_memo *known; /* the last bytes of the frame (pl_know_sum) */
 	const uint8_t *own; /* own_len bytes that may change while the memo lasts */
 	uint32_t own_len;
 };
+
+/* Returns csum_words of the run if that follows from the sum of the known bytes, which end with it; otherwise 0. */
+static inline uint64_t csum_of_known(const struct csum *c)
+{
+	const struct csum_memo *known = c->known;
+	uintptr_t offset = (uintptr_t)c->run - (uintptr_t)known->run;
+	uint64_t sum;
+
+	if (offset >= known->run_len || offset > c->run_len || offset & 1 || c->run_len != known->run_len - offset)
+		return 0;
+	sum = known->sum + UINT16_MAX - csum_words(known->run, (uint32_t)offset);
+	sum = (sum & UINT16_MAX) + (sum >> 16);
+	return sum == UINT16_MAX ? 0 : sum; /* modulo 2^16 - 1 that is 0, which all bytes need not be */
+}
 
 /* Returns csum_words of the run. The sum is remembered if the run is long and nothing else changes it. */
 static inline uint64_t csum_run(struct csum *c)
@@ -36,7 +51,9 @@ static inline uint64_t csum_run(struct csum *c)
 		return csum_words(c->run, c->run_len);
 	if (c->run == memo->run && c->run_len == memo->run_len)
 		return memo->sum;
-	sum = csum_words(c->run, c->run_len);
+	sum = csum_of_known(c);
+	if (!sum)
+		sum = csum_words(c->run, c->run_len);
 	*memo = (struct csum_memo){c->run, c->run_len, (uint32_t)sum};
 	return sum;
 }

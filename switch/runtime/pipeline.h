@@ -35,6 +35,10 @@ void pl_set_limits(struct pipeline *p, uint16_t drop_port, uint32_t priority_que
 void pl_process(struct pipeline *p, uint16_t port, const uint8_t *frame, uint32_t len, uint64_t now_us,
 		const struct pl_sink *sink);
 
+/* Says what the last len bytes of the frame that pl_process is given next sum to (csum_words of csum_words.h), so that a
+ * checksum over them need not read them again. */
+void pl_know_sum(struct pipeline *p, const uint8_t *bytes, uint32_t len, uint32_t sum);
+
 /* Keys and arguments: each field big endian in (bits + 7) / 8 bytes, fields in the JSON's order. mask has key's
  * layout: all ones (exact), the prefix's ones (lpm), the mask (ternary), the upper end (range).
  * Larger priority wins; of equal ones the lower slot of the handle does. Returns 0 or a negative errno: -EEXIST,

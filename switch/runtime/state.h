@@ -84,6 +84,7 @@ struct pipeline {
 	struct replicas_page *sessions[SESSIONS / PAGE_LISTS];
 	uint64_t drops[DROP_REASONS];
 	struct csum_memo csum_memo; /* for a frame, or for the store of a level whose copies are being processed */
+	struct csum_memo known_sum; /* of the last bytes of the frame that is processed */
 	struct collected collected;
 	struct work kept; /* what a resubmitted packet carries into its next pass */
 	struct work work[LEVELS];
@@ -97,7 +98,12 @@ static inline struct csum csum_begin(struct pipeline *p, const struct packet *k)
 {
 	const struct work *w = (const struct work *)k;
 
-	return (struct csum){.memo = &p->csum_memo, .own = (const uint8_t *)&w->store, .own_len = sizeof(w->store)};
+	return (struct csum){
+		.memo = &p->csum_memo,
+		.known = &p->known_sum,
+		.own = (const uint8_t *)&w->store,
+		.own_len = sizeof(w->store),
+	};
 }
 
 static inline void csum_forget(struct pipeline *p)

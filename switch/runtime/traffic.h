@@ -257,8 +257,13 @@ static void run_ingress(struct pipeline *p, const uint8_t *frame, uint32_t len)
 	}
 }
 
-void pl_process(struct pipeline *p, uint16_t port, const uint8_t *frame, uint32_t len, uint64_t now_us,
-		const struct pl_sink *sink)
+void pl_know_sum(struct pipeline *p, const uint8_t *bytes, uint32_t len, uint32_t sum)
+{
+	p->known_sum = (struct csum_memo){bytes, len, sum};
+}
+
+static void process_frame(struct pipeline *p, uint16_t port, const uint8_t *frame, uint32_t len, uint64_t now_us,
+			  const struct pl_sink *sink)
 {
 	struct packet *k = &p->work[0].packet;
 
@@ -284,6 +289,13 @@ void pl_process(struct pipeline *p, uint16_t port, const uint8_t *frame, uint32_
 		p->pending_first = (p->pending_first + 1) % PENDING;
 		p->pending_count--;
 	}
+}
+
+void pl_process(struct pipeline *p, uint16_t port, const uint8_t *frame, uint32_t len, uint64_t now_us,
+		const struct pl_sink *sink)
+{
+	process_frame(p, port, frame, len, now_us, sink);
+	p->known_sum.run_len = 0;
 }
 
 #endif

@@ -7,8 +7,8 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from agglab.hosts.driver import PROGRESS_INTERVAL_NS
 from agglab.hosts.part import Hooks
+from agglab.hosts.round_driver import PROGRESS_INTERVAL_NS
 from agglab.hosts.systems.gloo.counts import OWN_COUNTERS, counted
 from agglab.hosts.systems.gloo.tcp import Connection, Info
 

@@ -12,14 +12,14 @@ from loopback import LoopbackSwitch, worker_bind
 from switch_model import JobEntry
 
 from agglab.hosts import AllReduceError, AllReducer, NotFinite, RoundTimeout, ShapeMismatch, driver
+from agglab.hosts.coalescing import ReceiveCoalescing
 from agglab.hosts.driver import (
     MAX_BATCH,
     MIN_WINDOW,
-    PROGRESS_INTERVAL_NS,
-    ReceiveCoalescing,
     default_window,
     first_timeout_s,
 )
+from agglab.hosts.round_driver import PROGRESS_INTERVAL_NS
 
 LANES, SLOTS = 16, 24
 SHARED = np.zeros(3, np.int32)
@@ -455,13 +455,15 @@ def test_results_gather_for_a_quarter_of_the_window_and_not_long():
     assert MAX_BATCH >= 64
 
 
-def test_results_that_come_as_one_buffer_gather_for_a_quarter_of_that_time():
-    single, buffered = ReceiveCoalescing(), ReceiveCoalescing(in_buffers=True)
+def test_results_that_come_in_buffers_gather_only_after_less_than_a_full_one():
+    single, buffered = ReceiveCoalescing(), ReceiveCoalescing(buffer_packets=7)
     for coalescing in (single, buffered):
-        coalescing.results_arrived(1_000_000_000, 8)
-    in_flight = 16  # with which neither time reaches the limit
-    assert 0 < single.wait_ns(in_flight) == 4 * buffered.wait_ns(in_flight)
-    assert buffered.wait_ns(15) == 0
+        coalescing.results_arrived(1_000_000_000, 6)
+    assert 0 < single.wait_ns(28) == buffered.wait_ns(28) < 1_000_000
+    assert buffered.wait_ns(28) == buffered.wait_ns(1000)
+    assert buffered.wait_ns(24) == 0  # the batch was a quarter of these
+    buffered.results_arrived(1_000_100_000, 7)
+    assert buffered.wait_ns(1000) == 0
 
 
 def test_without_privileges_the_buffers_are_as_large_as_the_machine_allows():

@@ -16,7 +16,7 @@ ROOT = HERE.parents[2]
 CHECKED = (
     *("test_wire.py", "test_quantise.py", "test_fixed_point.py", "test_worker.py"),
     *("test_worker_fuzz.py", "test_all_reduce.py", "test_narrow.py", "test_tensor_parts.py"),
-    "test_pieces.py",
+    *("test_pieces.py", "test_round_driver.py", "test_hosts_buffers.py"),
     *("systems/ring/test_ring.py", "systems/ps/test_ps.py"),
 )
 TOO_LONG = "part or refused_port or sums_fit"

@@ -11,9 +11,9 @@
 #include "../../../../switch/io/buffers.h"
 #include "../../../../switch/io/offload.h"
 
-static void print_packet(void *context, uint8_t *data, uint32_t len)
+static void print_packet(void *context, uint8_t *data, uint32_t len, const struct known_sum *known)
 {
-	(void)context;
+	(void)context, (void)known;
 	for (uint32_t i = 0; i < len; i++)
 		printf("%02x", data[i]);
 	putchar('\n');
@@ -52,7 +52,7 @@ static int cut(const struct buffers *buffers, uint32_t number)
 	if (frame.gso_type)
 		packets = offload_segment(&frame, print_packet, NULL);
 	else
-		print_packet(NULL, frame.data, frame.len);
+		print_packet(NULL, frame.data, frame.len, NULL);
 	free(frame.data);
 	return packets == (int)buffers->of[number].packets ? 0 : 1;
 }

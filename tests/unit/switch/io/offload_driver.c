@@ -8,9 +8,9 @@
 
 #include "../../../../switch/io/offload.h"
 
-static void print_packet(void *context, uint8_t *data, uint32_t len)
+static void print_packet(void *context, uint8_t *data, uint32_t len, const struct known_sum *known)
 {
-	(void)context;
+	(void)context, (void)known;
 	for (uint32_t i = 0; i < len; i++)
 		printf("%02x", data[i]);
 	putchar('\n');
@@ -25,7 +25,7 @@ static int run(struct frame *frame)
 	} else {
 		result = offload_complete_checksum(frame);
 		if (!result)
-			print_packet(NULL, frame->data, frame->len);
+			print_packet(NULL, frame->data, frame->len, NULL);
 	}
 	if (result < 0)
 		puts("refused");
