@@ -622,9 +622,8 @@ class System(ABC):
 
     @abstractmethod
     def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
-        """Returns what results must be. If workers hold no whole tensors (in_pieces), several
-        threads call the returned function at the same time. combine: the user's own function, if
-        the switch does not add; else None."""
+        """Returns what results must be; several threads may call the result at the same time.
+        combine: the user's own function, if the switch does not add; else None."""
 
     def truth_of_received(
         self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None, results: Results
