@@ -215,11 +215,14 @@ void agent_drive(struct agent *agent, const struct endpoint *endpoint, struct ho
 static void on_timer(struct clock *clock, void *subject, int64_t due_ns)
 {
 	struct agent *agent = subject;
+	const struct recovery *recovery = agent->endpoint.recovery;
 
 	if (due_ns != agent->state.timer_ns)
 		return;
 	agent->state.timer_ns = NEVER_NS;
-	if (agent->state.driven)
+	if (agent->state.driven && recovery->deadline_ns > clock->now_ns)
+		agent_wake(agent, recovery->deadline_ns);
+	else if (agent->state.driven)
 		agent_poll(agent);
 	else if (agent->state.alive && !agent->state.resting)
 		clock_ask(clock, TIMER, agent->object, 0, NULL, 0);
