@@ -10,6 +10,8 @@ from typing import TypeVar
 from agglab.topologies import Topology
 
 VARIABLE = "AGGLAB_PROCESSORS"
+DIGITS_MAX = 4
+"""The length of the longest number of processors, so that a long text is not taken for a number."""
 HOSTS_MIN = 256
 """The number of hosts from which several processors pay."""
 
@@ -23,9 +25,10 @@ def allowed() -> int:
     text = os.environ.get(VARIABLE)
     if not text:
         return len(os.sched_getaffinity(0))
-    if not text.isdecimal() or not int(text):
-        raise ValueError(f"{text!r} is not a whole number greater than 0")
-    return int(text)
+    number = int(text) if text.isdecimal() and len(text) <= DIGITS_MAX else 0
+    if not number:
+        raise ValueError(f"{text[:20]!r} is not a whole number from 1 to {10**DIGITS_MAX - 1:,}")
+    return number
 
 
 def for_network(topology: Topology) -> int:

@@ -195,7 +195,7 @@ def test_one_processor_for_small_networks(monkeypatch: pytest.MonkeyPatch) -> No
     assert processors.allowed() == len(os.sched_getaffinity(0))
 
 
-@pytest.mark.parametrize("value", ["0", "two", "-1", "1.5"])
+@pytest.mark.parametrize("value", ["0", "two", "-1", "1.5", "²", "99999"])
 def test_a_number_of_processors_that_is_none_is_refused(
     value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
