@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import mean
 from typing import TextIO
 
-from agglab.testbed import dask_points, processors
+from agglab.testbed import dask_points, processors, signals
 from agglab.testbed.exit_codes import INTERRUPTED, PASSED
 from agglab.testbed.group import Run, take_turns
 from agglab.testbed.kernel import die_with_parent
@@ -165,15 +165,18 @@ class _ProcessPool:
     def _begin(self, group: Group, scratch: Path) -> None:
         """Starts a process for the point by fork. Therefore no part of a point has to be pickled,
         which may be impossible for a user's own system."""
-        parent = os.getpid()
-        work = multiprocessing.get_context("fork").Process(
-            target=self._child, args=(group, scratch, parent)
-        )
-        work.start()
-        self._running[work.sentinel] = group, work, time.monotonic()
+        with signals.blocked() as before:
+            work = multiprocessing.get_context("fork").Process(
+                target=self._child, args=(group, scratch, os.getpid(), before)
+            )
+            work.start()
+            self._running[work.sentinel] = group, work, time.monotonic()
 
-    def _child(self, group: Group, scratch: Path, parent: int) -> None:
+    def _child(
+        self, group: Group, scratch: Path, parent: int, blocked: set[signal.Signals]
+    ) -> None:
         die_with_parent(parent)
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         if self._processes > 1:
             processors.leave_one()
         sys.exit(self._conduct(group, scratch, io.StringIO()))

@@ -30,12 +30,11 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from agglab.testbed import kernel
+from agglab.testbed import kernel, signals
 from agglab.testbed.scratch import scratch_folder
 
 INTERRUPTED = 130
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # make, timeout and the terminal may each deliver the same Ctrl-C; only a later one means "at once".
 PATIENCE_S = 1.0
 
@@ -63,14 +62,14 @@ def _supervise(child: Callable[[], NoReturn], orphans: bool = False) -> int:
     sys.stdout.flush()
     sys.stderr.flush()
     # Blocked until each side has its handlers, so that no signal falls between fork and handler.
-    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    signal.pthread_sigmask(signal.SIG_BLOCK, signals.ENDING)
     parent = os.getpid()
     pid = os.fork()
     if pid == 0:
         _child(child, parent)
     relay = _Relay(pid)
     previous = {number: signal.signal(number, relay) for number in _handled_signals()}
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, signals.ENDING)
     try:
         return _wait(pid, orphans)
     finally:
@@ -82,7 +81,7 @@ def _handled_signals() -> list[signal.Signals]:
     """Returns the signals to handle. SIGHUP is not handled if it is ignored (nohup). SIGINT is
     handled even if it was ignored, because shells ignore it for any `command &`."""
     hup_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    return [number for number in SIGNALS if not (number is signal.SIGHUP and hup_ignored)]
+    return [number for number in signals.ENDING if not (number is signal.SIGHUP and hup_ignored)]
 
 
 def _child(body: Callable[[], NoReturn], parent: int) -> NoReturn:
@@ -138,7 +137,7 @@ def _run(run: Callable[[Path], int], scratch: Path) -> NoReturn:
     interrupt = _InterruptOnce()
     for number in _handled_signals():
         signal.signal(number, interrupt)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, signals.ENDING)
     try:
         code = run(scratch)
     except KeyboardInterrupt:

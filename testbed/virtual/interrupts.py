@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+from agglab.testbed import signals
 
 
 @contextmanager
@@ -29,7 +29,7 @@ def interrupts_wait(tell: Callable[[], None]) -> Iterator[Sequence[int]]:
 
     handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
     if threading.current_thread() is threading.main_thread():  # others handle no signals
-        for each in SIGNALS:
+        for each in signals.ENDING:
             handler = signal.getsignal(each)
             if callable(handler):
                 handlers[each] = handler

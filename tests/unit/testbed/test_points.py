@@ -158,6 +158,22 @@ def test_a_killed_sweep_goes_on_where_it_was(tmp_path: Path, how: signal.Signals
     assert outcome(whole) == outcome(folder)
 
 
+INTERRUPTED_AT_A_FORK = """
+import os, signal, sys
+waiting = [signal.SIGTERM]
+os.register_at_fork(after_in_parent=lambda: waiting and signal.raise_signal(waiting.pop()))
+from agglab.testbed.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_an_interrupt_that_comes_during_a_fork_is_not_lost(scenario: Path, tmp_path: Path) -> None:
+    words = ["run", str(scenario), "--results", str(tmp_path), "--processes", "2"]
+    command = [sys.executable, "-c", INTERRUPTED_AT_A_FORK, *words]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, "Exception ignored" in done.stderr) == (130, False)
+
+
 def killed_midway(scenario: Path, results: Path, how: signal.Signals) -> Path:
     """The folder of a run that was killed when some of its points were finished; all its processes
     are gone."""
