@@ -264,10 +264,9 @@ def test_what_all_programs_share_is_compiled_once_and_before_them(
     }
     done = scenario.run(scenario.write(COLD), **surroundings)
     assert done.code == 0, done.err
-    asked: dict[str, list[str]] = {"io": [], "native": []}
+    asked: dict[str, list[str]] = {"switch/io": [], "hosts/native": [], "summing/native": []}
     for words in map(str.split, log.read_text().splitlines()):
-        for folder in {Path(word).parent.name for word in words if word.endswith(".c")} & set(
-            asked
-        ):
+        sources = [Path(word).parent for word in words if word.endswith(".c")]
+        for folder in {"/".join(source.parts[-2:]) for source in sources} & set(asked):
             asked[folder].append(words[words.index("-m") + 1])
-    assert asked == {"io": ["agglab.testbed"], "native": ["agglab.testbed"]}
+    assert asked == {folder: ["agglab.testbed"] for folder in asked}
