@@ -56,7 +56,7 @@ class RoundDriver:
         # worker.
         report_ns = time.monotonic_ns() + PROGRESS_INTERVAL_NS // 2
         batch_ns = 0 if hooks.on_batch else report_ns
-        while not endpoint.done and self._exchange(report_ns, batch_ns):
+        while not endpoint.done and self._exchange(report_ns, min(batch_ns, report_ns)):
             if hooks.on_batch:
                 batch_ns = hooks.on_batch() or 0
             now_ns = time.monotonic_ns()

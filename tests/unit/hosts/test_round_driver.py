@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import socket
 import struct
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -230,6 +231,31 @@ def test_the_hook_of_batches_says_when_it_is_needed_again(
         link.close()
     assert endpoint.taken == [b"next"] * 8
     assert len(called) == calls
+
+
+def test_an_endless_stream_of_packets_delays_no_progress(peers: list[socket.socket]) -> None:
+    """With each batch that is taken, another packet is there. A report of progress may find that
+    the round was aborted, and a signal is handled only when Python runs."""
+    endpoint: Any = InC(peers[:1], 1)
+    link = Link(endpoint, ("127.0.0.1", 0))
+    to = link.socket.getsockname()
+    end_ns = time.monotonic_ns() + 10 * PROGRESS_INTERVAL_NS
+
+    def take(_: object, now_ns: int, *__: object) -> int:
+        endpoint._recovery.in_flight = int(now_ns < end_ns)
+        return peers[0].sendto(b"more", to)
+
+    def on_progress(_: int) -> None:
+        if not endpoint.done:
+            raise AllReduceError("aborted")
+
+    endpoint._take = TAKE(take)
+    peers[0].sendto(b"more", to)
+    try:
+        with pytest.raises(AllReduceError, match="aborted"):
+            RoundDriver(endpoint, link, Hooks(on_progress, lambda: NEVER_NS)).run()
+    finally:
+        link.close()
 
 
 def test_errors_of_an_endpoint_in_c_are_its_own(peers: list[socket.socket]) -> None:
