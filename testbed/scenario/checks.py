@@ -51,7 +51,7 @@ def check(scenario: Scenario, reader: Reader) -> Topology | None:
         built = None  # what is meant may be another
     found += unbuildable
     found += _jobs(scenario, trust)
-    found += _warmup(scenario, trust)
+    found += [*_warmup(scenario, trust), *_first_timeouts(scenario, trust)]
     jobs = jobs_of(scenario, built, system)
     known = Known(scenario, built, jobs, system, trust, reader.comparison)
     found += [*_of_graph(known), *faults.problems(known), *expected_names.unknown_names(known)]
@@ -233,6 +233,17 @@ def _built(scenario: Scenario, trust: Trust) -> tuple[Topology | None, list[Find
         what = f"{len(built.hosts)} hosts are more than the backend {scenario.backend} can have"
         return None, [("topology", what, f"at most {most}")]
     return built if trust.whole("topology") else None, []
+
+
+def _first_timeouts(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
+    """Yields first timeouts that end only when workers have given up."""
+    for number, section in enumerate(stated(scenario)):
+        path = f"jobs[{number}].workload" if scenario.jobs else "workload"
+        first_s, give_up_s = section.workload.first_timeout_s, section.workload.give_up_s
+        keys = [f"{at}.{key}" for at in (path, "workload") for key in ("first_timeout", "give_up")]
+        if first_s is not None and first_s >= give_up_s and trust(*keys):
+            what = f"workers give up after {give_up_s:g} s, before they send a packet again"
+            yield f"{path}.first_timeout", what, "a shorter time than give_up"
 
 
 def _warmup(scenario: Scenario, trust: Trust) -> Iterator[Finding]:

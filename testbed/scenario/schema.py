@@ -457,7 +457,7 @@ class Workload:
     first_timeout_s: float | None = key(
         "first_timeout",
         AutoOr(
-            duration("10us", "60s"),
+            duration("10us", "1s"),
             "20 times as long as a window takes on the link, but at least 20 ms and at most 100 ms",
         ),
         None,

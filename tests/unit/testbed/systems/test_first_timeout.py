@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 from system_runs import run_in
 
 from agglab.testbed import systems
+from agglab.testbed.scenario import ScenarioError, load
+from agglab.testbed.scenario.key import key_of
+from agglab.testbed.scenario.kinds import AutoOr, Quantity
+from agglab.testbed.scenario.schema import Workload
 from agglab.testbed.system_names import built_in
 
 KEY = "workload.first_timeout"
@@ -49,3 +54,18 @@ def test_lost_first_packets_are_sent_again_after_the_first_timeout(
         round_s(system, timeout, tmp_path) for timeout in ("5ms", "auto", "400ms")
     )
     assert 0.005 <= short_s < 0.020 <= usual_s < 0.4 <= long_s
+
+
+def test_the_longest_first_timeout_is_waited_for(tmp_path: Path) -> None:
+    key = next(key_of(item) for item in fields(Workload) if item.name == "first_timeout_s")
+    assert key and isinstance(key.kind, AutoOr) and isinstance(key.kind.kind, Quantity)
+    longest_s = key.kind.kind.high
+    assert round_s("switchml", f"{longest_s:g}s", tmp_path) >= longest_s
+
+
+def test_a_first_timeout_is_shorter_than_the_patience_of_workers(tmp_path: Path) -> None:
+    scenario = tmp_path / "tried.yaml"
+    scenario.write_text(SCENARIO.format(system="switchml", kind="allreduce", timeout="400ms"))
+    load(scenario, ["workload.give_up=401ms"])
+    with pytest.raises(ScenarioError, match="first_timeout: workers give up after 0.4 s, before"):
+        load(scenario, ["workload.give_up=400ms"])
