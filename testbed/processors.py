@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import TypeVar
 
 from agglab.topologies import Topology
@@ -51,7 +51,8 @@ def in_threads(
         return [call(value) for value in values]
     with ThreadPoolExecutor(count) as threads:
         try:
-            return list(threads.map(call, values))
-        except BaseException:
+            calls = [threads.submit(call, value) for value in values]
+            wait(calls, return_when=FIRST_EXCEPTION)
+        finally:
             threads.shutdown(wait=False, cancel_futures=True)
-            raise
+        return [one.result() for one in calls]

@@ -1,15 +1,21 @@
 """The independent sums, against a model of docs/protocol.md in exact rational arithmetic."""
 
 import struct
+import threading
+from collections.abc import Sequence
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
+from agglab.testbed import processors
 from agglab.testbed import verify as checker
 from agglab.testbed.received import Received
+from agglab.testbed.scenario import load
 from agglab.testbed.systems.summing.truth import SAMPLE, quantise_bits, truth_of
 from agglab.testbed.verify import BLOCK_ELEMENTS, Verdict, WrongValue, combine
 
@@ -360,3 +366,36 @@ def test_what_several_workers_received_counts_for_each_of_them():
     verdict = judged(inputs, [one, nothing, nothing, one])
     assert (verdict.wrong_sums, verdict.wrong_results) == (20, 20)
     assert verdict.first == WrongValue("result", 1, None, "int32 of 10", "nothing")
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_a_function_of_the_users_own_is_called_in_one_thread(
+    own: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario = tmp_path / "large.yaml"
+    scenario.write_text(
+        "{name: large, backend: virtual, topology: {kind: rack, workers: 2}, "
+        "workload: {dtype: int32, elements: 1_000_000}}"
+    )
+    resolved = load(scenario).points[0].resolved
+    job = resolved.whole(resolved.jobs[0])
+    threads = set()
+
+    def combined(inputs: Sequence[NDArray]) -> NDArray:
+        threads.add(threading.current_thread())
+        return inputs[0] + inputs[1]
+
+    monkeypatch.setattr(processors, "HOSTS_MIN", 2)
+    monkeypatch.setenv(processors.VARIABLE, "2")
+    zeros = np.zeros(job.job.elements, np.int32)
+    asked = []
+
+    def inputs(start: int, count: int) -> list[NDArray]:
+        asked.append(threading.current_thread())
+        return [zeros[start : start + count]] * 2
+
+    received = [Received(zeros)] * 2
+    assert checker.verify_sums(resolved, job, inputs, received, combined if own else None).right
+    main = {threading.current_thread()}
+    assert threads == (main if own else set())
+    assert (set(asked) == main) == own
