@@ -67,5 +67,5 @@ def test_a_first_timeout_is_shorter_than_the_patience_of_workers(tmp_path: Path)
     scenario = tmp_path / "tried.yaml"
     scenario.write_text(SCENARIO.format(system="switchml", kind="allreduce", timeout="400ms"))
     load(scenario, ["workload.give_up=401ms"])
-    with pytest.raises(ScenarioError, match="first_timeout: workers give up after 0.4 s, before"):
+    with pytest.raises(ScenarioError, match=r"first_timeout: workers give up after 0\.4 s, before"):
         load(scenario, ["workload.give_up=400ms"])
