@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import TypeVar
 
+from agglab.testbed.scenario.errors import Problem, ScenarioError, Where
 from agglab.topologies import Topology
 
 VARIABLE = "AGGLAB_PROCESSORS"
@@ -21,13 +22,14 @@ Returned = TypeVar("Returned")
 
 def allowed() -> int:
     """Returns how many processors a run may use: the value of the environment variable, or all that
-    this process may use. Raises ValueError if the value is not a number."""
+    this process may use. Raises ScenarioError if the value is not a number."""
     text = os.environ.get(VARIABLE)
     if not text:
         return len(os.sched_getaffinity(0))
     number = int(text) if text.isdecimal() and len(text) <= DIGITS_MAX else 0
     if not number:
-        raise ValueError(f"{text[:20]!r} is not a whole number from 1 to {10**DIGITS_MAX - 1:,}")
+        what = f"{text[:20]!r} is not a whole number from 1 to {10**DIGITS_MAX - 1:,}"
+        raise ScenarioError([Problem(Where("environment"), VARIABLE, what)])
     return number
 
 

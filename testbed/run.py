@@ -27,8 +27,7 @@ from agglab.testbed.record import (
     new_run_folder,
     point_folder,
 )
-from agglab.testbed.scenario import ScenarioError, Suite, suite_to_yaml
-from agglab.testbed.scenario.errors import Problem, Where
+from agglab.testbed.scenario import Suite, suite_to_yaml
 from agglab.testbed.scratch import check_usable, scratch_folder
 from agglab.testbed.side_by_side import comparison, sweep
 from agglab.testbed.summary import summary
@@ -110,21 +109,13 @@ def _check_machine(suite: Suite) -> None:
         elif not (shutil.which("cc") or shutil.which("gcc")):
             raise lacks_program(*C_COMPILER)
         else:
-            _check_processors()
+            processors.allowed()
         need, free = sum(map(memory_needed_bytes, runs)), memory_available_bytes()
         if need > free:
             what = (
                 f"memory: the run needs {need / 2**30:.1f} GiB, and {free / 2**30:.1f} GiB are free"
             )
             raise MachineLacks(what, "use fewer elements, workers or slots")
-
-
-def _check_processors() -> None:
-    try:
-        processors.allowed()
-    except ValueError as error:
-        problem = Problem(Where("environment"), processors.VARIABLE, str(error))
-        raise ScenarioError([problem]) from None
 
 
 def _contained(suite: Suite, run: Callable[[Path], int], is_elsewhere: bool) -> int:

@@ -203,6 +203,8 @@ def test_a_number_of_processors_that_is_none_is_refused(
     with pytest.raises(ScenarioError, match=f"AGGLAB_PROCESSORS: '{value}' is not a whole number"):
         results_of("quickstart", [], tmp_path)
     assert not list(tmp_path.iterdir())
+    with pytest.raises(ScenarioError, match="is not a whole number"):
+        processors.allowed()  # by a point on another machine
 
 
 @pytest.mark.parametrize(
