@@ -20,9 +20,9 @@ from typing import Any
 from agglab.testbed import systems, terminal
 from agglab.testbed.errors import MachineLacks
 from agglab.testbed.exit_codes import FAILED, INVALID, LACKING, PASSED
+from agglab.testbed.problems import nearest, one_line, quote
 from agglab.testbed.program import CompileError
 from agglab.testbed.scenario import ScenarioError, Suite, find, load, names
-from agglab.testbed.scenario.errors import nearest, one_line, quote
 from agglab.testbed.terminal import plain
 
 EXIT_CODES = """exit codes:

@@ -19,9 +19,9 @@ from agglab.testbed.experiment import Experiment
 from agglab.testbed.measurements import Measurements
 from agglab.testbed.metrics import compute, failures, shortcomings
 from agglab.testbed.prepare import Prepared
+from agglab.testbed.problems import one_line
 from agglab.testbed.record import RunFolder
 from agglab.testbed.scenario import Point
-from agglab.testbed.scenario.errors import one_line
 from agglab.testbed.terminal import cannot_write, is_full, plain
 
 Turns = Generator[None, None, None]

@@ -19,7 +19,7 @@ from agglab.switch.model import Action, Key, Table
 from agglab.switch.program import Program
 from agglab.testbed.p4_names import is_called, matching
 from agglab.testbed.plan import CloneSession, Entries, Replica, TableEntry
-from agglab.testbed.scenario.errors import Problem, ScenarioError, Where, nearest
+from agglab.testbed.problems import Problem, ScenarioError, Where, nearest
 
 NOTHING = Entries((), {})
 OF_FILE = ("table_entries", "multicast_group_entries", "clone_session_entries")

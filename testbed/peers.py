@@ -14,8 +14,8 @@ from pathlib import Path
 from agglab.testbed import thrift_cli
 from agglab.testbed.errors import ControlError, CouldNotRun
 from agglab.testbed.paths import REPOSITORY
+from agglab.testbed.problems import one_line
 from agglab.testbed.program import compiler_command
-from agglab.testbed.scenario.errors import one_line
 from agglab.testbed.thrift_cli import ThriftCli
 
 P4C = "p4c-bm2-ss"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import TypeVar
 
-from agglab.testbed.scenario.errors import Problem, ScenarioError, Where
+from agglab.testbed.problems import Problem, ScenarioError, Where
 from agglab.topologies import Topology
 
 VARIABLE = "AGGLAB_PROCESSORS"

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agglab.testbed.paths import FIGURE_FOLDER
+from agglab.testbed.problems import Problem, Where, nearest, quote
 from agglab.testbed.scenario import ScenarioError, Suite, load
 from agglab.testbed.scenario.document import Mapping, Node, Scalar, changed, with_value, written
-from agglab.testbed.scenario.errors import Problem, Where, nearest, quote
 from agglab.testbed.scenario.metric_names import GROWTH, RATIO
 
 REAL, VIRTUAL = "mininet", "virtual"

@@ -15,10 +15,10 @@ from agglab.testbed.metrics import lookup
 from agglab.testbed.packing import archive
 from agglab.testbed.packing.named_files import CannotPack, OwnFiles, rewritten
 from agglab.testbed.paths import REPOSITORY
+from agglab.testbed.problems import ScenarioError
 from agglab.testbed.record import NOT_FINISHED
 from agglab.testbed.result_files import read_object
 from agglab.testbed.scenario.document import read_file, written
-from agglab.testbed.scenario.errors import ScenarioError
 from agglab.testbed.side_by_side import runs_of
 
 LEFT_OUT = ("pcap", "sums")

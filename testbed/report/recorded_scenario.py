@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from agglab.testbed.problems import ScenarioError, Where
 from agglab.testbed.scenario.document import Items, Mapping, Node, Scalar, parse
-from agglab.testbed.scenario.errors import ScenarioError, Where
 from agglab.testbed.scenario.expectations import FINDINGS, MAY, Expectation
 from agglab.testbed.scenario.kinds import InvalidText, Kind, Share, decimal, duration, rate, size
 from agglab.testbed.scenario.link_values import matches

@@ -1,6 +1,6 @@
 """Reads and checks a scenario file completely before a run begins (docs/scenarios.md)."""
 
-from agglab.testbed.scenario.errors import Problem, ScenarioError, Where
+from agglab.testbed.problems import Problem, ScenarioError, Where
 from agglab.testbed.scenario.load import Point, Suite, find, load, names
 from agglab.testbed.scenario.resolved import resolve
 from agglab.testbed.scenario.schema import Scenario

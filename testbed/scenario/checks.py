@@ -12,8 +12,8 @@ from agglab.hosts import wire
 from agglab.hosts.workloads import Layers, Sgd
 from agglab.testbed import workloads
 from agglab.testbed.paths import P4_FOLDER
+from agglab.testbed.problems import nearest, nearest_file
 from agglab.testbed.scenario import expected_names, faults, graph
-from agglab.testbed.scenario.errors import nearest, nearest_file
 from agglab.testbed.scenario.job_list import jobs_of
 from agglab.testbed.scenario.jobs import Finding, Job, stated
 from agglab.testbed.scenario.key import default_of, yaml_name

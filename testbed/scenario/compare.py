@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 
+from agglab.testbed.problems import Problem, Where, twice
 from agglab.testbed.scenario import document
 from agglab.testbed.scenario.document import Node, Scalar
-from agglab.testbed.scenario.errors import Problem, Where, twice
 from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.scenario.key import JOB_NAME, yaml_name
 from agglab.testbed.scenario.kinds import InvalidText

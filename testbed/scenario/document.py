@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 import yaml
 
-from agglab.testbed.scenario.errors import Problem, ScenarioError, Where, quote
+from agglab.testbed.problems import Problem, ScenarioError, Where, quote
 
 BYTES_MAX = 100_000
 NODES_MAX = 5_000

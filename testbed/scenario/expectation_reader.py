@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from agglab.testbed.problems import Problem, Where, nearest, quote
 from agglab.testbed.scenario.document import Items, Mapping, Node, Scalar
-from agglab.testbed.scenario.errors import Problem, Where, nearest, quote
 from agglab.testbed.scenario.expectations import (
     AT,
     FINDINGS,

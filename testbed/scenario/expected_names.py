@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from agglab.testbed.scenario.errors import nearest, quote
+from agglab.testbed.problems import nearest, quote
 from agglab.testbed.scenario.expectations import FINDINGS, Expectation
 from agglab.testbed.scenario.finding_kinds import FINDING_KINDS
 from agglab.testbed.scenario.jobs import Finding, Job

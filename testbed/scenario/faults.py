@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 
 from agglab.hosts.part import SERVER, WORKER
 from agglab.testbed import faults
+from agglab.testbed.problems import nearest
 from agglab.testbed.scenario.constant_impairments import doubled, is_constant
-from agglab.testbed.scenario.errors import nearest
 from agglab.testbed.scenario.fault_kinds import (
     KINDS,
     ChunkMark,

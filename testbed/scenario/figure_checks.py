@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from agglab.testbed.scenario.errors import nearest, quote
+from agglab.testbed.problems import nearest, quote
 from agglab.testbed.scenario.figure import Figure
 from agglab.testbed.scenario.metric_names import metrics, pattern_of, type_of
 from agglab.testbed.scenario.schema import Axis

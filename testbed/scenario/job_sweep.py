@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from agglab.testbed.problems import Problem
 from agglab.testbed.scenario.document import Items, Mapping, Node, Scalar, with_value
-from agglab.testbed.scenario.errors import Problem
 from agglab.testbed.scenario.kinds import InvalidText, Whole
 from agglab.testbed.scenario.schema import Axis
 

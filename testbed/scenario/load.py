@@ -16,6 +16,14 @@ from agglab.hosts.own_worker import WorkerError
 from agglab.hosts.workloads import Torch
 from agglab.testbed import systems
 from agglab.testbed.paths import SCENARIO_FOLDER
+from agglab.testbed.problems import (
+    Problem,
+    ScenarioError,
+    Where,
+    nearest,
+    nearest_file,
+    quote,
+)
 from agglab.testbed.scenario import (
     checks,
     chosen,
@@ -33,14 +41,6 @@ from agglab.testbed.scenario.document import (
     parse,
     read_file,
     with_value,
-)
-from agglab.testbed.scenario.errors import (
-    Problem,
-    ScenarioError,
-    Where,
-    nearest,
-    nearest_file,
-    quote,
 )
 from agglab.testbed.scenario.figure import Figure
 from agglab.testbed.scenario.jobs import inherited

@@ -8,9 +8,9 @@ from dataclasses import Field, fields
 from typing import Any, TypeVar
 
 from agglab.testbed import systems
+from agglab.testbed.problems import Problem, Where, nearest, quote, similar, twice
 from agglab.testbed.scenario import compare, sweep_range
 from agglab.testbed.scenario.document import Items, Mapping, Node, Scalar, nodes_at
-from agglab.testbed.scenario.errors import Problem, Where, nearest, quote, similar, twice
 from agglab.testbed.scenario.expectation_reader import Subject, read_expect
 from agglab.testbed.scenario.job_sweep import JOBS
 from agglab.testbed.scenario.key import default_of, key_of, yaml_name

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from agglab.testbed import systems
 from agglab.testbed.exit_codes import INTERRUPTED
+from agglab.testbed.problems import one_line
 from agglab.testbed.program import CompileError, source_lines
 from agglab.testbed.record import RunFolder
 from agglab.testbed.run import run
 from agglab.testbed.scenario import ScenarioError, Suite, load
 from agglab.testbed.scenario.document import Scalar, changed, nodes_at, parse, written
-from agglab.testbed.scenario.errors import one_line
 from agglab.testbed.scenario.load import with_settings
 from agglab.testbed.scenario.schema import Workload
 from agglab.testbed.survey.cases import LOSS, SCENARIO, Case

@@ -14,7 +14,7 @@ from pathlib import Path
 from agglab.testbed.errors import MachineLacks
 from agglab.testbed.exit_codes import FAILED, INVALID, LACKING, PASSED
 from agglab.testbed.paths import REPOSITORY
-from agglab.testbed.scenario.errors import nearest, quote
+from agglab.testbed.problems import nearest, quote
 from agglab.verification.conformance import packets, pairs, randomised, scenarios
 from agglab.verification.conformance.packets import Case, Found
 from agglab.verification.conformance.pairs import Pair

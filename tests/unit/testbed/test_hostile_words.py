@@ -13,10 +13,10 @@ from agglab.compiler.frontend import check_text
 from agglab.testbed.errors import NodeFailed
 from agglab.testbed.network.targets.thrift import ProgramNames
 from agglab.testbed.plan import TableEntry
+from agglab.testbed.problems import Where
 from agglab.testbed.report.svg import Canvas
 from agglab.testbed.scenario import ScenarioError, load
 from agglab.testbed.scenario.document import Scalar
-from agglab.testbed.scenario.errors import Where
 from agglab.testbed.scenario.schema import NAME
 from agglab.testbed.terminal import plain
 

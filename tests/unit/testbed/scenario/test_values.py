@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agglab.testbed.problems import Where
 from agglab.testbed.scenario import find, load, names, suite_to_yaml, to_yaml
 from agglab.testbed.scenario.document import Scalar
-from agglab.testbed.scenario.errors import Where
 from agglab.testbed.scenario.expectations import Expectation
 from agglab.testbed.scenario.kinds import Fraction, Whole, duration, rate, size
 from agglab.topologies import Drop
