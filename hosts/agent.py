@@ -26,6 +26,7 @@ from agglab.hosts.agent_core import AgentCore, one_line
 from agglab.hosts.all_reduce import Reducer
 from agglab.hosts.bfloat16 import BFLOAT16
 from agglab.hosts.control import Control, Stopped
+from agglab.hosts.endpoint import NEVER_NS
 from agglab.hosts.errors import AllReduceError
 from agglab.hosts.iteration import reducer_of
 from agglab.hosts.part import Hooks, Part
@@ -33,7 +34,6 @@ from agglab.hosts.recording import Recorder
 from agglab.hosts.script_round import ScriptRound
 from agglab.hosts.workloads import Torch
 
-NEVER_NS = 2**63 - 1
 NUMBERS = "biufc"
 """The kinds of NumPy's dtypes that are numbers."""
 

@@ -23,6 +23,8 @@ from numpy.typing import NDArray
 
 Address = tuple[str, int]
 """An IPv4 address and a UDP port."""
+NEVER_NS = 2**63 - 1
+"""The deadline of whoever waits for no time: the largest int64."""
 Others = Callable[[bytes], list[tuple[int, int]]]
 """A function that returns, for a datagram that carries packets of several chunks, the slot and the
 tag of each chunk but the one that the header names. An endpoint that sends such datagrams has a

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agglab.hosts.all_reduce import Reducer
-from agglab.hosts.endpoint import Address, Endpoint, Inbox, Outbox, Repeat
+from agglab.hosts.endpoint import NEVER_NS, Address, Endpoint, Inbox, Outbox, Repeat
 from agglab.hosts.errors import NotFinite, RoundTimeout
 from agglab.hosts.part import WORKER, Hooks, Part
 from agglab.hosts.recovery import Recovery
@@ -29,7 +29,6 @@ from agglab.hosts.training_steps import TrainingSteps
 from agglab.hosts.workloads import Iterated, Layers, Sgd
 from agglab.hosts.workloads.layers import Bucket
 
-NEVER_NS = 2**63 - 1
 LOOK_S = 0.02
 PROGRESS_S = 0.2
 NO_ROWS: NDArray[np.uint32] = np.zeros(0, np.uint32)

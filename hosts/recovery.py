@@ -36,10 +36,10 @@ class Timing:
 
     A packet is sent again after a timeout in which no answer came. The timeout is `initial_rto_ns`
     at first. Then it follows the measured round trip (RFC 6298), from `min_rto_ns` to `max_rto_ns`.
-    No timeout is longer than `max_rto_ns`.
-    It is always at least `slack_ns` longer than the mean round trip, to cover the time for which
-    drivers let results gather. A packet is sent again sooner if later packets were answered first,
-    but not before `min_gap_ns` (docs/hosts.md).
+    No timeout is longer than `max_rto_ns`, the first one included. A measured timeout is always at
+    least `slack_ns` longer than the mean round trip, to cover the time for which drivers let
+    results gather. A packet is sent again sooner if later packets were answered first, but not
+    before `min_gap_ns` (docs/hosts.md).
     """
 
     initial_rto_ns: int = 100_000_000

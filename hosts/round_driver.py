@@ -13,7 +13,7 @@ import time
 from agglab.hosts import library
 from agglab.hosts.coalescing import ReceiveCoalescing
 from agglab.hosts.driver import Link
-from agglab.hosts.endpoint import Endpoint
+from agglab.hosts.endpoint import NEVER_NS, Endpoint
 from agglab.hosts.errors import AllReduceError, RoundTimeout
 from agglab.hosts.native_endpoint import HasNativeEndpoint, NativeEndpoint
 from agglab.hosts.part import NO_HOOKS, Hooks
@@ -55,18 +55,18 @@ class RoundDriver:
         # Half an interval early: who looks at the end of an interval finds a report of every
         # worker.
         report_ns = time.monotonic_ns() + PROGRESS_INTERVAL_NS // 2
-        batch_ns = 0 if hooks.on_batch else report_ns
+        at_once_ns = 0 if hooks.on_batch else NEVER_NS
+        batch_ns = at_once_ns
         while not endpoint.done and self._exchange(report_ns, min(batch_ns, report_ns)):
             if hooks.on_batch:
-                batch_ns = hooks.on_batch() or 0
+                batch_ns = hooks.on_batch() or at_once_ns
             now_ns = time.monotonic_ns()
             if now_ns >= report_ns:
                 report_ns = now_ns + PROGRESS_INTERVAL_NS
                 if hooks.on_progress:
                     hooks.on_progress(now_ns)
-                batch_ns = 0  # a command of the testbed may have changed what on_batch does
-            if not hooks.on_batch:
-                batch_ns = report_ns
+                # A command of the testbed may have changed what on_batch does.
+                batch_ns = at_once_ns
 
     def _circumstances(self, received_before: int) -> str:
         """Returns the end of the error message for a round that received no more results: whether

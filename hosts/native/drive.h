@@ -1,4 +1,4 @@
-/* A round of one endpoint over one socket, without Python between its packets. Mirrored in hosts/native_drive.py. */
+/* A round of one endpoint over one socket, without Python between its packets. Mirrored in hosts/round_driver.py. */
 #ifndef AGGLAB_DRIVE_H
 #define AGGLAB_DRIVE_H
 

@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from agglab.testbed import kernel
+from agglab.testbed import kernel, signals
 from agglab.testbed.errors import C_COMPILER, MachineLacks
 from agglab.testbed.faults import Action, Fault, Impair, LinkDown, RateChange
 from agglab.testbed.network import impaired
@@ -151,7 +151,8 @@ def _probed_in_child(needs: Needs) -> list[Lack]:
     """Returns what a forked child, which tries everything once, cannot do in new namespaces. When
     the child ends, nothing is left."""
     reader, writer = os.pipe()
-    pid = os.fork()
+    with signals.blocked():
+        pid = os.fork()
     if pid == 0:
         try:
             os.write(writer, json.dumps(list(_kernel_lacks(needs))).encode())

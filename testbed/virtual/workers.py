@@ -36,7 +36,6 @@ from agglab.testbed.virtual.gathered import Gatherings, Share
 from agglab.testbed.worker_id import Event
 
 NS_PER_S = 1_000_000_000
-NEVER_NS = 2**63 - 1
 GATHERED_MAX = 128
 SIGKILL = 9
 REPEAT = struct.Struct("=qI4x")

@@ -15,7 +15,7 @@ import pytest
 
 from agglab.hosts import round_driver
 from agglab.hosts.driver import Link
-from agglab.hosts.endpoint import Inbox, Outbox
+from agglab.hosts.endpoint import NEVER_NS, Inbox, Outbox
 from agglab.hosts.errors import AllReduceError
 from agglab.hosts.native_endpoint import NativeEndpoint, Rows
 from agglab.hosts.part import Hooks
@@ -24,7 +24,6 @@ from agglab.hosts.round_driver import PROGRESS_INTERVAL_NS, RoundDriver
 
 UDP_SEGMENT = 103
 LONGEST = 1200
-NEVER_NS = 2**63 - 1
 
 
 class Clock:
