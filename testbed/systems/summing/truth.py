@@ -17,7 +17,8 @@ from agglab.testbed.systems.summing.native import FloatSums
 FLOAT64_SLACK = 1 + 2.0**-21
 """A factor for the error of the float64 sum. The sum of n integers of 31 bits is off by at most n *
 2^-22 of a step, and n/2 steps are allowed."""
-FLOAT32_MAX = float(np.finfo(np.float32).max)
+BELOW_MAX = np.nextafter(np.finfo(np.float32).max, np.float32(0))
+"""The second largest float32, up to which `numpy.spacing` is finite."""
 SAMPLE = 16
 """The number of workers from whose values the scales of all are guessed."""
 
@@ -67,9 +68,13 @@ def _float_truth(inputs: Sequence[Array], lanes: int, combine: Combine | None) -
         total = combine([np.clip(np.rint(x * scale), -limit, limit) for x in wide])
         values = combine(wide)
         rounding = np.abs(total / scale - values)
-    farthest = np.minimum(np.abs(values) + rounding, FLOAT32_MAX).astype(np.float32)
-    half_unit = np.spacing(farthest).astype(np.float64) / 2
-    return Truth(values, rounding * FLOAT64_SLACK + half_unit, total.astype(np.int32))
+    allowed = rounding * FLOAT64_SLACK + half_unit(np.abs(values) + rounding)
+    return Truth(values, allowed, total.astype(np.int32))
+
+
+def half_unit(farthest: Array) -> Array:
+    """Returns how much the rounding to float32 changes values of at most these magnitudes."""
+    return np.spacing(np.minimum(farthest, BELOW_MAX).astype(np.float32)).astype(np.float64) / 2
 
 
 def _sums(inputs: Sequence[Array], lanes: int, bits: int) -> FloatSums:

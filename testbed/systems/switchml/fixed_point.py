@@ -21,7 +21,12 @@ from agglab.testbed.scenario.key import key
 from agglab.testbed.scenario.kinds import AutoOr, Choice, OneOf, Whole, duration
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import ActiveJob, Array, Truth, TruthOf
-from agglab.testbed.systems.summing.truth import FLOAT64_SLACK, chunk_scales, quantise_bits
+from agglab.testbed.systems.summing.truth import (
+    FLOAT64_SLACK,
+    chunk_scales,
+    half_unit,
+    quantise_bits,
+)
 
 NAME = "switchml"
 DTYPE = "float32"
@@ -151,9 +156,8 @@ def _truth(
         beyond += np.maximum(np.abs(scaled) - limit, 0.0)
     step = 1.0 if any(keys) else 0.5
     rounding = (len(inputs) * step + beyond) / scale
-    farthest = np.abs(values) + rounding
-    half_unit = np.spacing(farthest.astype(np.float32)).astype(np.float64) / 2
-    return Truth(values, rounding * FLOAT64_SLACK + half_unit, total.astype(np.int32))
+    allowed = rounding * FLOAT64_SLACK + half_unit(np.abs(values) + rounding)
+    return Truth(values, allowed, total.astype(np.int32))
 
 
 def value_bits(own: SwitchmlKeys, workers: int) -> int:

@@ -399,3 +399,15 @@ def test_a_function_of_the_users_own_is_called_in_one_thread(
     main = {threading.current_thread()}
     assert threads == (main if own else set())
     assert (set(asked) == main) == own
+
+
+@pytest.mark.parametrize("largest", [np.finfo(np.float32).max, np.float32(2.0**127)])
+def test_results_near_the_largest_float_have_a_bound(largest: np.float32) -> None:
+    tensors = [np.full(LANES, largest, np.float32), np.zeros(LANES, np.float32)]
+    right = truth_of("float32", LANES)(0, tensors)
+    assert right.sums is not None and right.allowed is not None
+    sums = right.sums
+    exact = np.full(LANES, largest, np.float32)
+    assert judged(tensors, [Received(exact, sums)] * 2).right
+    assert judged(tensors, [Received(exact * np.float32(0.99), sums)] * 2).wrong_results
+    assert np.isfinite(right.allowed).all()
