@@ -3,6 +3,7 @@ and cannot be imported without PyYAML and NumPy."""
 
 from __future__ import annotations
 
+import os
 import sys
 
 from agglab.testbed import garbage
@@ -13,6 +14,7 @@ from agglab.testbed.paths import SETUP, module_remedy
 def run() -> int:
     """Runs the command line and returns its exit code. If a Python module is not installed, the
     message names it."""
+    _one_thread_for_numpy()
     try:
         from agglab.testbed.cli import main
 
@@ -29,6 +31,12 @@ def run() -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
+
+
+def _one_thread_for_numpy() -> None:
+    """Keeps NumPy from starting threads for linear algebra, which spin while they wait for work.
+    The testbed multiplies no large matrices. To be called before NumPy is imported."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 if __name__ == "__main__":
