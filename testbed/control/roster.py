@@ -29,6 +29,8 @@ class Roster:
         self._active = {
             job.number: resolved.whole(job, self._sessions.reserved(job)) for job in resolved.jobs
         }
+        self._agents: dict[int, Sequence[Agent]] = {}
+        """What `agents` has returned since the job's last change."""
 
     def active(self, job: Job) -> ActiveJob:
         """Returns the job with its current members and share."""
@@ -36,7 +38,9 @@ class Roster:
 
     def agents(self, job: Job) -> Sequence[Agent]:
         """Returns the agents of the members by rank, then the servers."""
-        return self._system.agents(self._resolved, self.active(job))
+        if job.number not in self._agents:
+            self._agents[job.number] = self._system.agents(self._resolved, self.active(job))
+        return self._agents[job.number]
 
     def everybody(self, job: int) -> Mapping[WorkerId, Agent]:
         """Returns all agents of the job with that number, including former members."""
@@ -91,4 +95,7 @@ class Roster:
         self._tell("job_end", of=job.name)
 
     def _change(self, job: Job, **changes: Any) -> None:
-        self._active[job.number] = replace(self.active(job), **changes)
+        before, now = self.active(job), replace(self.active(job), **changes)
+        self._active[job.number] = now
+        if now != before:
+            self._agents.pop(job.number, None)
