@@ -129,31 +129,52 @@ static int is_measured(const struct recovery *r, const struct pending *p)
 	return r->sampled && p->weight <= r->weight;
 }
 
+/* How long to wait for answers, by whether round trips of packets as large are known. The same for many packets, so it
+ * is computed once for all of them. */
+struct timeouts {
+	int64_t gap_ns[2];     /* of an overtaken packet, since it was sent */
+	int64_t silence_ns[2]; /* of any other packet, since the last answer */
+};
+
 /* How long an overtaken packet's answer may take: a round trip, and an allowance for queues and for paths that reorder,
  * as in RFC 8985, section 7. The allowance is at most another round trip: otherwise delays that losses cause would
  * count as deviation, and slow the repair of these losses down. The round trips of smaller packets say nothing about a
  * larger one. */
-static int64_t gap_ns(const struct recovery *r, const struct pending *p)
+static int64_t gap_ns(const struct recovery *r, int measured)
 {
 	int64_t margin = within(r->srtt_ns / 4, 4 * r->rttvar_ns, r->srtt_ns);
 
 	margin = within(margin, r->late_ns, r->srtt_ns);
-	return is_measured(r, p) ? within(r->min_gap_ns, r->srtt_ns + margin, r->max_rto_ns) : r->rto_ns;
+	return measured ? within(r->min_gap_ns, r->srtt_ns + margin, r->max_rto_ns) : r->rto_ns;
 }
 
 /* Answers come in the order of sending unless something was lost. So an overtaken packet has a timeout of its own. Any
  * other packet is due only after a silence. Only silences lengthen the timeout, because the path is not overloaded
  * while answers come. If no packet was ever lost, a silence means that another worker is late. */
-static int64_t due_ns(const struct recovery *r, const struct pending *p)
+static struct timeouts timeouts_of(const struct recovery *r)
 {
-	int64_t since = p->sent_ns, timeout = gap_ns(r, p);
+	struct timeouts timeouts;
 
-	if (!overtaken(r, p->order)) {
-		since = r->progress_ns > since ? r->progress_ns : since;
-		since = r->probe_ns > since ? r->probe_ns : since;
-		timeout = ((r->lossy ? timeout : r->rto_ns) + r->hold_ns) << r->backoff;
+	for (int measured = 0; measured < 2; measured++) {
+		int64_t gap = gap_ns(r, measured);
+		int64_t silence = ((r->lossy ? gap : r->rto_ns) + r->hold_ns) << r->backoff;
+
+		timeouts.gap_ns[measured] = gap < r->max_rto_ns ? gap : r->max_rto_ns;
+		timeouts.silence_ns[measured] = silence < r->max_rto_ns ? silence : r->max_rto_ns;
 	}
-	return since + (timeout < r->max_rto_ns ? timeout : r->max_rto_ns);
+	return timeouts;
+}
+
+static int64_t due_ns(const struct recovery *r, const struct timeouts *timeouts, const struct pending *p)
+{
+	int measured = is_measured(r, p);
+	int64_t since = p->sent_ns;
+
+	if (overtaken(r, p->order))
+		return since + timeouts->gap_ns[measured];
+	since = r->progress_ns > since ? r->progress_ns : since;
+	since = r->probe_ns > since ? r->probe_ns : since;
+	return since + timeouts->silence_ns[measured];
 }
 
 /* When to ask a peer that answers repeated requests after a time. It does not answer packets of weight 0 like this. */
@@ -229,9 +250,9 @@ static uint32_t send_loss_probe(struct recovery *r, struct pending *p, int64_t n
 }
 
 /* When the packet is sent again at the soonest, unless as a loss probe. */
-static int64_t soonest_ns(const struct recovery *r, const struct pending *p)
+static int64_t soonest_ns(const struct recovery *r, const struct timeouts *timeouts, const struct pending *p)
 {
-	int64_t due = due_ns(r, p), ask = ask_due_ns(r, p);
+	int64_t due = due_ns(r, timeouts, p), ask = ask_due_ns(r, p);
 
 	return due < ask ? due : ask;
 }
@@ -241,13 +262,14 @@ static int64_t soonest_ns(const struct recovery *r, const struct pending *p)
 static int64_t soonest_of_all(const struct recovery *r, struct pending *first, uint64_t stride, uint32_t count,
 			      int64_t now_ns)
 {
+	struct timeouts timeouts = timeouts_of(r);
 	int64_t soonest = INT64_MAX;
 
 	for (uint32_t index = 0; index < count; index++) {
 		const struct pending *p = at(first, stride, index);
 
 		if (p->waiting == SENT)
-			soonest = within(now_ns, soonest_ns(r, p), soonest);
+			soonest = within(now_ns, soonest_ns(r, &timeouts, p), soonest);
 	}
 	return soonest;
 }
@@ -256,6 +278,7 @@ uint32_t recovery_repeat(struct recovery *r, struct pending *first, uint64_t str
 			 uint32_t *queue)
 {
 	uint32_t queued = 0, probe = first_waiting(first, stride, count);
+	struct timeouts timeouts = timeouts_of(r);
 	int64_t soonest = INT64_MAX;
 	int probes = 0;
 
@@ -268,17 +291,19 @@ uint32_t recovery_repeat(struct recovery *r, struct pending *first, uint64_t str
 
 		if (p->waiting != SENT)
 			continue;
-		due = soonest_ns(r, p);
+		due = soonest_ns(r, &timeouts, p);
 		if (due > now_ns) {
 			soonest = due < soonest ? due : soonest;
 			continue;
 		}
-		if (ask_due_ns(r, p) <= now_ns)
+		if (ask_due_ns(r, p) <= now_ns) {
 			r->asked++;
-		else if (overtaken(r, p->order))
+		} else if (overtaken(r, p->order)) {
 			r->lossy = 1;
-		else if (probes++ >= PROBES)
+			timeouts = timeouts_of(r);
+		} else if (probes++ >= PROBES) {
 			continue;
+		}
 		retransmit(r, p, now_ns);
 		queue[queued++] = index;
 	}

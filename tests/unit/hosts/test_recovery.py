@@ -40,3 +40,14 @@ def test_what_the_first_gap_makes_due_is_due_now() -> None:
     assert recovery.deadline_ns == 5 * MS
     assert repeated(recovery, packets, 5 * MS) == [0]
     assert recovery.deadline_ns > 5 * MS
+
+
+def test_the_first_gap_makes_silences_shorter_at_once() -> None:
+    """Here the first packet was overtaken. The second one, looked at after it, waits for a short
+    silence only, and is sent again at the same time."""
+    recovery = Recovery.of(Timing())
+    recovery.rto_ns, recovery.srtt_ns, recovery.sampled = 10 * MS, MS // 10, 1
+    recovery.answered_order, recovery.in_flight = 5, 2
+    packets = np.zeros(2, np.dtype(PENDING))
+    packets["waiting"], packets["order"] = SENT, [1, 6]
+    assert repeated(recovery, packets, 5 * MS) == [0, 1]
