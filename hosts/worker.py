@@ -81,6 +81,7 @@ class _State(ctypes.Structure):
             (name, ctypes.c_uint32)
             for name in ("disagreed", "kind", "workers", "chunks", "chunks_done", "queued")
         ],
+        *[(name, ctypes.c_uint32) for name in ("openings", "shortest_bytes")],
         *[
             (name, ctypes.c_uint64)
             for name in COUNTERS

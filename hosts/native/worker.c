@@ -183,6 +183,11 @@ static uint32_t body_bytes(const struct worker *w, uint8_t kind)
 	return narrow_bits(kind) ? w->lanes * 2 : w->lanes * 4;
 }
 
+static uint32_t datagram_bytes(const struct worker *w, uint32_t kind)
+{
+	return w->header_bytes + body_bytes(w, (uint8_t)kind);
+}
+
 /* Lays out the slot's next packet and puts the slot on the queue. */
 static void prepare(struct worker *w, uint32_t index)
 {
@@ -199,7 +204,7 @@ static void prepare(struct worker *w, uint32_t index)
 
 	memcpy(frame, &header, sizeof(header));
 	memset(frame + WIRE_HEADER_BYTES, 0, w->header_bytes - WIRE_HEADER_BYTES);
-	slot->length = w->header_bytes + body_bytes(w, slot->kind);
+	slot->length = datagram_bytes(w, slot->kind);
 	if (slot->kind == WIRE_OPENING)
 		shapes_put(&w->shapes, frame + w->header_bytes);
 	else if (is_halves(slot->kind))
@@ -213,6 +218,14 @@ static void prepare(struct worker *w, uint32_t index)
 	w->queue[w->queued++] = index;
 }
 
+/* All OPENINGs are of one length, and so are all other packets of a round. */
+static void find_shortest(struct worker *w)
+{
+	uint32_t opening = datagram_bytes(w, WIRE_OPENING), other = datagram_bytes(w, w->kind);
+
+	w->shortest_bytes = w->openings && opening < other ? opening : other;
+}
+
 void worker_begin(struct worker *w, int64_t now_ns)
 {
 	uint32_t used = w->chunks < w->window ? w->chunks : w->window;
@@ -221,12 +234,15 @@ void worker_begin(struct worker *w, int64_t now_ns)
 		used = 1;
 	w->chunks_done = 0;
 	w->queued = 0;
+	w->openings = 0;
 	recovery_begin(&w->recovery, now_ns);
 	for (uint32_t index = 0; index < used; index++) {
 		w->slots[index].chunk = index;
 		w->slots[index].kind = is_scaled(w) || may_lack(w) || index == 0 ? WIRE_OPENING : (uint8_t)w->kind;
+		w->openings += w->slots[index].kind == WIRE_OPENING;
 		prepare(w, index);
 	}
+	find_shortest(w);
 }
 
 static void take_narrow(struct worker *w, const struct slot *slot, const uint8_t *payload)
@@ -285,6 +301,8 @@ static int advance(struct worker *w, struct slot *slot, uint8_t exponent)
 		if (!w->chunks)
 			return 0;
 		slot->kind = (uint8_t)w->kind;
+		w->openings--;
+		find_shortest(w);
 	} else if (w->chunks - slot->chunk > w->window) {
 		slot->chunk += w->window;
 	} else {
@@ -299,7 +317,7 @@ static int well_formed(const struct worker *w, const struct wire_header *header,
 	uint32_t kind = header->kind ^ WIRE_RESULT;
 
 	return header->version == w->version && (kind <= WIRE_HALF || kind == WIRE_BFLOAT) &&
-	       length == w->header_bytes + body_bytes(w, (uint8_t)kind) &&
+	       length == datagram_bytes(w, kind) &&
 	       be16toh(header->job) == w->job && be16toh(header->slot) < w->window;
 }
 

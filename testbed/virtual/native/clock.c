@@ -33,7 +33,8 @@ struct clock *clock_new(ask_function ask)
 	if (!all)
 		return NULL;
 	all->ask = ask;
-	all->lookahead_ns = NEVER_NS;
+	for (uint32_t class = 0; class < FRAME_CLASSES; class++)
+		all->lookahead_ns[class] = NEVER_NS;
 	first = clock_part(&start);
 	if (!first) {
 		free(all->clocks);
@@ -185,10 +186,12 @@ void clock_note(struct clock *clock, note_function note, void *subject, int64_t 
 		note(clock, subject, number, data, bytes);
 }
 
-void clock_look_ahead(struct clock *clock, int64_t least_ns)
+void clock_look_ahead(struct clock *clock, uint32_t class, int64_t least_ns)
 {
-	if (least_ns < clock->all->lookahead_ns)
-		clock->all->lookahead_ns = least_ns;
+	int64_t *lookahead_ns = &clock->all->lookahead_ns[class];
+
+	if (least_ns < *lookahead_ns)
+		*lookahead_ns = least_ns;
 }
 
 static void ask_for_action(struct clock *clock, void *subject, int64_t number)

@@ -74,7 +74,9 @@ struct clocks {
 	uint32_t count;
 	uint32_t watched;     /* Python is told of frames that arrive or are processed */
 	uint32_t corrupting;  /* directions that change frames, which then are Python's to take */
-	int64_t lookahead_ns; /* the least time after which an event has an effect on another part of the network */
+	/* The least time after which an event has an effect on another part of the network, by the class of the shortest
+	 * frame that there can be. */
+	int64_t lookahead_ns[FRAME_CLASSES];
 	struct pace pace;
 	struct windows *windows;
 };
@@ -101,8 +103,9 @@ void clock_ask(struct clock *clock, uint32_t question, uint64_t object, int64_t 
 void clock_note(struct clock *clock, note_function note, void *subject, int64_t number, const uint8_t *data,
 		uint32_t bytes);
 
-/* Notes that an event of one part can have an effect on another one after this time. */
-void clock_look_ahead(struct clock *clock, int64_t least_ns);
+/* Notes that an event of one part can have an effect on another one after this time, if no frame is of a smaller class.
+ */
+void clock_look_ahead(struct clock *clock, uint32_t class, int64_t least_ns);
 
 /* Runs until until_ns, for about `most` actions, or until `stop` is set or more than at_once_max actions are due at one
  * time. */

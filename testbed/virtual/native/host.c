@@ -1,9 +1,8 @@
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "host.h"
-
-#define WINDOW_DATAGRAMS 3 /* datagrams that come to an agent in a window; if more end its round, it is UNFORESEEN */
 
 struct host *host_new(struct clock *clock, uint64_t object)
 {
@@ -79,8 +78,23 @@ void host_send_datagram(struct host *host, const struct framing *framing, const 
 static void shorten_windows(const struct agent *agent)
 {
 	const struct link *link = agent->host->out;
+	int64_t sending_ns = link_sending_ns(link, agent->endpoint.inbox_bytes + LOWER_HEADER_BYTES);
 
-	clock_look_ahead(agent->clock, link_sending_ns(link, agent->endpoint.inbox_bytes + LOWER_HEADER_BYTES));
+	for (uint32_t class = 0; class < FRAME_CLASSES; class++)
+		clock_look_ahead(agent->clock, class, sending_ns);
+}
+
+/* Counts the shortest frame that the agent may send in a window as one in use, so that windows are short enough. */
+static void expect(struct agent *agent, uint32_t expects)
+{
+	const uint32_t *shortest_bytes = agent->endpoint.shortest_bytes;
+	int64_t *in_use = agent->clock->pool.in_use;
+	uint32_t class = expects && shortest_bytes ? frame_class(LOWER_HEADER_BYTES + *shortest_bytes) : 0;
+
+	in_use[agent->expected] -= agent->expects;
+	in_use[class] += expects;
+	agent->expects = expects;
+	agent->expected = class;
 }
 
 static void set_unfit(struct agent *agent, uint32_t unfit)
@@ -89,10 +103,11 @@ static void set_unfit(struct agent *agent, uint32_t unfit)
 	agent->state.unfit = unfit;
 }
 
-/* Returns whether the round of a driven agent may end in the next window. */
+/* Returns whether the round of a driven agent may end in the next window. If more datagrams come to it in one and end
+ * the round, that is UNFORESEEN. */
 static int is_near_end(const struct agent *agent)
 {
-	return agent->endpoint.recovery->in_flight <= WINDOW_DATAGRAMS;
+	return agent->endpoint.recovery->in_flight <= ENDPOINT_AHEAD;
 }
 
 void agent_weigh(struct agent *agent)
@@ -101,6 +116,7 @@ void agent_weigh(struct agent *agent)
 
 	if (state->driven)
 		shorten_windows(agent);
+	expect(agent, state->driven);
 	set_unfit(agent, state->alive && !state->resting && (!state->driven || is_near_end(agent)));
 }
 
@@ -117,8 +133,10 @@ static void take(struct agent *agent, const uint8_t *payload, uint32_t bytes)
 		return;
 	}
 	agent_poll(agent);
-	if (agent->state.driven)
+	if (agent->state.driven) {
+		expect(agent, 1);
 		set_unfit(agent, is_near_end(agent));
+	}
 }
 
 /* Gives a datagram to Python. A note_function. */
@@ -274,9 +292,11 @@ static void note_repeat(struct agent *agent, const struct endpoint *e, uint32_t 
 
 static void send_row(struct agent *agent, const struct endpoint *e, uint32_t row)
 {
+	uint32_t bytes = column_at(e->outbox.lengths, e->outbox.length_stride, row);
+
+	assert(!e->shortest_bytes || bytes >= *e->shortest_bytes);
 	note_repeat(agent, e, row);
-	host_send_datagram(agent->host, agent->framing, e->outbox.frames + row * e->outbox.frame_stride,
-			   column_at(e->outbox.lengths, e->outbox.length_stride, row));
+	host_send_datagram(agent->host, agent->framing, e->outbox.frames + row * e->outbox.frame_stride, bytes);
 }
 
 void agent_poll(struct agent *agent)

@@ -34,6 +34,8 @@ struct host;
 
 struct agent {
 	struct agent_state state;
+	uint32_t expects; /* whether a frame of class `expected` counts as in use, since the agent may send one */
+	uint32_t expected;
 	struct clock *clock;
 	uint64_t object;
 	struct endpoint endpoint;
@@ -79,7 +81,7 @@ void agent_free(struct agent *agent);
 void agent_drive(struct agent *agent, const struct endpoint *endpoint, struct host *host,
 		 const struct framing *framing, struct explained *explained);
 
-/* Reconsiders whether the agent is unfit, after a change of its state. */
+/* Reconsiders whether the agent is unfit and what it may send, after a change of its state. */
 void agent_weigh(struct agent *agent);
 
 /* Sets the event of the deadline to due_ns, unless it is earlier already. */

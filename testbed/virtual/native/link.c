@@ -40,11 +40,18 @@ static int is_between_parts(const struct link *link)
 	return link->clock != link->end;
 }
 
-/* Tells how soon a frame of one part can reach the other one. A shorter frame ends the run as UNFORESEEN. */
+/* Tells how soon a frame of each class can reach the other part. A frame that is shorter than LOWER_HEADER_BYTES ends
+ * the run as UNFORESEEN. */
 static void look_ahead(const struct link *link)
 {
-	if (is_between_parts(link))
-		clock_look_ahead(link->clock, link_sending_ns(link, LOWER_HEADER_BYTES) + (int64_t)link->settings.delay_ns);
+	if (!is_between_parts(link))
+		return;
+	for (uint32_t class = 0; class < FRAME_CLASSES; class++) {
+		uint32_t shortest = frame_class_shortest(class);
+		int64_t sending_ns = link_sending_ns(link, shortest < LOWER_HEADER_BYTES ? LOWER_HEADER_BYTES : shortest);
+
+		clock_look_ahead(link->clock, class, sending_ns + (int64_t)link->settings.delay_ns);
+	}
 }
 
 void link_to(struct link *link, struct clock *end, deliver_function deliver, void *node, uint16_t port)
@@ -180,10 +187,7 @@ static void set_off(struct link *link)
 /* Gives a frame to the pool of the receiver's clock in exchange for a free one, so that no pool runs dry. */
 static void exchange(struct link *link, const struct frame *frame)
 {
-	struct frame *other = pool_take(&link->end->pool, frame->class);
-
-	if (other)
-		frame_free(&link->clock->pool, other);
+	pool_lend(&link->end->pool, &link->clock->pool, frame->class);
 }
 
 /* Puts a frame in the ring. */

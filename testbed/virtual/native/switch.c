@@ -74,7 +74,7 @@ static void commit(void *context, uint16_t port, uint32_t len)
 	struct switch_node *node = context;
 	struct frame *frame = node->leaving;
 
-	frame->bytes = len;
+	frame_shorten(&node->clock->pool, frame, len);
 	if (node->watched)
 		clock_ask(node->clock, EMITTED, node->object, port, frame->data, len);
 	if (port >= node->port_count || !node->ports[port].out) {

@@ -155,7 +155,7 @@ static int are_possible(const struct clock *first, int64_t begin_ns)
 {
 	const struct clocks *all = first->all;
 
-	if (all->watched || all->corrupting || all->lookahead_ns < 1)
+	if (all->watched || all->corrupting || all->lookahead_ns[0] < 1)
 		return 0;
 	for (uint32_t i = 1; i < all->count; i++)
 		if (all->clocks[i]->unfit)
@@ -187,10 +187,24 @@ static int64_t earliest_ns(const struct windows *w)
 	return found_ns;
 }
 
+/* Returns the smallest class of the frames that are in use or expected. */
+static uint32_t smallest_class(const struct clocks *all)
+{
+	for (uint32_t class = 0; class < FRAME_CLASSES - 1; class++) {
+		int64_t in_use = 0;
+
+		for (uint32_t i = 0; i < all->count; i++)
+			in_use += all->clocks[i]->pool.in_use[class];
+		if (in_use)
+			return class;
+	}
+	return FRAME_CLASSES - 1;
+}
+
 /* Returns the end of a window: before an action of Python, and after the last event that may affect only its part. */
 static int64_t end_of_window(const struct clock *first, int64_t begin_ns, int64_t until_ns)
 {
-	int64_t lookahead_ns = first->all->lookahead_ns, end_ns = until_ns;
+	int64_t lookahead_ns = first->all->lookahead_ns[smallest_class(first->all)], end_ns = until_ns;
 
 	if (end_ns < NEVER_NS)
 		end_ns++;

@@ -85,14 +85,14 @@ def run(scenario: Scenario, compiled: CompiledProgram, parts: int) -> Seen:
         return Seen(results, clock.happened, clock.windows)
 
 
-def drawn(seed: int, system: str) -> Scenario:
+def drawn(seed: int, system: str, lanes: int = LANES) -> Scenario:
     """Returns one of explore's scenarios, with more packets in flight."""
-    small = schedule(seed, system)
-    jobs = tuple(replace(job, workload=_larger(job.workload)) for job in small.jobs)
-    switch = replace(small.switch, slots=SLOTS)
-    return replace(small, workload=_larger(small.workload), jobs=jobs, switch=switch)
+    small, times = schedule(seed, system), 8 * lanes // LANES
+    jobs = tuple(replace(job, workload=_larger(job.workload, times)) for job in small.jobs)
+    switch = replace(small.switch, lanes=lanes, slots=SLOTS)
+    return replace(small, workload=_larger(small.workload, times), jobs=jobs, switch=switch)
 
 
-def _larger(workload: Workload) -> Workload:
+def _larger(workload: Workload, times: int) -> Workload:
     window = None if workload.window is None else 4 * workload.window
-    return replace(workload, elements=8 * workload.elements, window=window)
+    return replace(workload, elements=times * workload.elements, window=window)
