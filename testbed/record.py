@@ -128,10 +128,17 @@ class EventLog:
 
 def new_run_folder(results: Path, scenario: str) -> RunFolder:
     """Returns a new folder that no other run has. The link `latest` now points to it."""
-    stamp = datetime.now(timezone.utc).strftime("%Y%m%d-%H%M%S")
-    folder = RunFolder(results / scenario / f"{stamp}-{secrets.token_hex(2)}")
+    folder = RunFolder(_new_path(results / scenario))
     _point_latest_to(folder.path)
     return folder
+
+
+def _new_path(runs: Path) -> Path:
+    """Returns a path with the time and a random number, which an earlier run of the same second may
+    have drawn too."""
+    stamp = datetime.now(timezone.utc).strftime("%Y%m%d-%H%M%S")
+    path = runs / f"{stamp}-{secrets.token_hex(2)}"
+    return _new_path(runs) if os.path.lexists(path) else path
 
 
 def _point_latest_to(path: Path) -> None:

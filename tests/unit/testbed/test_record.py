@@ -1,6 +1,7 @@
 """A result folder never looks better than its run was."""
 
 import json
+import secrets
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,16 @@ def test_each_run_has_a_folder_and_latest_is_the_last(tmp_path: Path) -> None:
     assert latest.resolve() == folders[-1].path.resolve()
     assert not latest.readlink().is_absolute()  # the results folder may be moved
     assert len(list(latest.parent.iterdir())) == 4
+
+
+def test_a_run_that_draws_the_name_of_another_one_draws_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was "File exists" once in 65,536 pairs of runs that began in the same second."""
+    drawn = iter([*["0000"] * 20, "0001"])
+    monkeypatch.setattr(secrets, "token_hex", lambda count: next(drawn))
+    names = {new_run_folder(tmp_path, "demo").path.name for _ in range(2)}
+    assert len(names) == 2
 
 
 def test_a_failure_gives_the_reason_and_keeps_what_is_known(tmp_path: Path) -> None:
