@@ -5,6 +5,7 @@ ignored, because a run that was killed may have left the last line incomplete.""
 from __future__ import annotations
 
 import csv
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite
@@ -47,14 +48,19 @@ def charts(folder: Path) -> list[Chart]:
 def read(folder: Path) -> dict[tuple[str, str], dict[str, list[Point]]]:
     """Returns by kind and metric the points (seconds, value) of each name; empty without
     series.csv."""
-    found: dict[tuple[str, str], dict[str, list[Point]]] = {}
+    found: defaultdict[tuple[str, str, str], list[Point]] = defaultdict(list)
     for time_ns, kind, name, metric, value in _rows(folder / rows.NAME, rows.COLUMNS):
-        point = _number(time_ns), _number(value)
-        if point[0] is None or point[1] is None or (kind, metric) not in UNITS:
+        try:
+            point = float(time_ns) / NS_PER_S, float(value)
+        except ValueError:
             continue
-        own = found.setdefault((kind, metric), {}).setdefault(name, [])
-        own.append((point[0] / NS_PER_S, point[1]))
-    return found
+        if isfinite(point[0]) and isfinite(point[1]):
+            found[kind, metric, name].append(point)
+    by_metric: dict[tuple[str, str], dict[str, list[Point]]] = {}
+    for (kind, metric, name), points in found.items():
+        if (kind, metric) in UNITS:
+            by_metric.setdefault((kind, metric), {})[name] = points
+    return by_metric
 
 
 def _rows(path: Path, columns: Sequence[str]) -> Iterator[list[str]]:
@@ -64,7 +70,8 @@ def _rows(path: Path, columns: Sequence[str]) -> Iterator[list[str]]:
         reader = csv.reader(file)
         if next(reader, None) != list(columns):
             return
-        yield from (row for row in reader if len(row) == len(columns))
+        count = len(columns)
+        yield from (row for row in reader if len(row) == count)
 
 
 def _number(text: str) -> float | None:

@@ -61,9 +61,9 @@ def lines(series: Iterable[Series]) -> Iterator[str]:
 
 
 def _since(series: Series, start_ns: int) -> Series:
-    kept = series.times_ns >= start_ns
-    times_ns = series.times_ns[kept] - start_ns
-    return series._replace(times_ns=times_ns, values=series.values[kept])
+    first = int(np.searchsorted(series.times_ns, start_ns))
+    times_ns = series.times_ns[first:] - start_ns
+    return series._replace(times_ns=times_ns, values=series.values[first:])
 
 
 def _rate(times_ns: Ints, counts: Ints, start_ns: int) -> Numbers:
@@ -115,6 +115,8 @@ def _of_agent(rows: Mapping[str, Ints], start_ns: int) -> dict[str, Numbers]:
 def _joined(runs: Sequence[Ints]) -> dict[str, Ints]:
     """Returns the rows of all runs of an agent's program, one after the other. A restarted program
     continues the counts of the run before."""
+    if len(runs) == 1:
+        return _columns(runs[0], AGENT)
     columns: dict[str, list[Ints]] = {name: [] for name in AGENT}
     before = dict.fromkeys(COUNTED, 0)
     for rows in runs:
