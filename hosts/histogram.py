@@ -7,6 +7,7 @@ a percentile is known with a relative error of at most 1/64.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ BYTES = 4 * BUCKETS
 """The size in bytes of `struct histogram`, whose counts are uint32."""
 
 
+@cache
 def bounds_ns(bucket: int) -> tuple[int, int]:
     """Returns the shortest and the longest duration that belong to a bucket, in nanoseconds."""
     assert 0 <= bucket < BUCKETS

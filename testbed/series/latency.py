@@ -29,10 +29,11 @@ def lines(latencies: Mapping[WorkerId, Counts], jobs: Mapping[int, str]) -> Iter
     bucket's inclusive ends."""
     yield ",".join(COLUMNS)
     for worker, counts in latencies.items():
-        for bucket in np.flatnonzero(counts).tolist():
+        head = f"{jobs[worker.job]},{agent_name(worker)}"
+        buckets = np.flatnonzero(counts)
+        for bucket, count in zip(buckets.tolist(), counts[buckets].tolist(), strict=True):
             low_ns, high_ns = histogram.bounds_ns(bucket)
-            head = f"{jobs[worker.job]},{agent_name(worker)}"
-            yield f"{head},{low_ns},{high_ns},{counts[bucket]}"
+            yield f"{head},{low_ns},{high_ns},{count}"
 
 
 def percentiles(latencies: Iterable[Counts]) -> dict[str, Any]:

@@ -46,8 +46,8 @@ def table(record: Record, graph: Topology, jobs: Mapping[int, str], start_ns: in
     which the scenario's times count; earlier samples are left out."""
     found = [*_workers(record, jobs, start_ns), *_links(record, start_ns)]
     found += _switches(record, graph, start_ns)
-    found += _jobs(record, jobs)
-    return [each for each in (_since(one, start_ns) for one in found) if len(each.times_ns)]
+    found += _jobs(record, jobs, start_ns)
+    return found
 
 
 def lines(series: Iterable[Series]) -> Iterator[str]:
@@ -60,10 +60,15 @@ def lines(series: Iterable[Series]) -> Iterator[str]:
                 yield f"{time_ns},{head},{value:.9g}"
 
 
-def _since(series: Series, start_ns: int) -> Series:
-    first = int(np.searchsorted(series.times_ns, start_ns))
-    times_ns = series.times_ns[first:] - start_ns
-    return series._replace(times_ns=times_ns, values=series.values[first:])
+def _since(
+    start_ns: int, kind: str, name: str, times_ns: Ints, metrics: Mapping[str, Numbers]
+) -> Iterator[Series]:
+    """Yields the series of one thing, from `start_ns` on."""
+    first = int(np.searchsorted(times_ns, start_ns))
+    since_ns = times_ns[first:] - start_ns
+    if len(since_ns):
+        for metric, values in metrics.items():
+            yield Series(kind, name, metric, since_ns, values[first:])
 
 
 def _rate(times_ns: Ints, counts: Ints, start_ns: int) -> Numbers:
@@ -83,15 +88,8 @@ def _between(counts: Ints) -> Numbers:
 
 def _workers(record: Record, jobs: Mapping[int, str], start_ns: int) -> Iterator[Series]:
     for worker, runs in record.workers.items():
-        rows = _joined(runs)
-        for metric, values in _of_agent(rows, start_ns).items():
-            yield Series(
-                "worker",
-                f"{jobs[worker.job]} {agent_name(worker)}",
-                metric,
-                rows["time_ns"],
-                values,
-            )
+        rows, name = _joined(runs), f"{jobs[worker.job]} {agent_name(worker)}"
+        yield from _since(start_ns, "worker", name, rows["time_ns"], _of_agent(rows, start_ns))
 
 
 def agent_name(worker: WorkerId) -> str:
@@ -134,8 +132,8 @@ def _columns(rows: Ints, names: Sequence[str]) -> dict[str, Ints]:
 
 def _links(record: Record, start_ns: int) -> Iterator[Series]:
     for direction, rows in record.links.items():
-        for metric, values in _of_link(_columns(rows, LINK), start_ns).items():
-            yield Series("link", direction, metric, rows[:, 0], values)
+        metrics = _of_link(_columns(rows, LINK), start_ns)
+        yield from _since(start_ns, "link", direction, rows[:, 0], metrics)
 
 
 def _of_link(rows: Mapping[str, Ints], start_ns: int) -> dict[str, Numbers]:
@@ -160,14 +158,15 @@ def _switches(record: Record, graph: Topology, start_ns: int) -> Iterator[Series
         if out:
             together = _columns(np.sum(out, axis=0), LINK)
             times_ns = out[0][:, 0]
-            rate = _rate(times_ns, together["bytes"], start_ns)
-            yield Series("switch", switch.name, "sent_rate", times_ns, rate)
-            queue = together["queue"].astype(np.float64)
-            yield Series("switch", switch.name, "queue", times_ns, queue)
+            metrics = {
+                "sent_rate": _rate(times_ns, together["bytes"], start_ns),
+                "queue": together["queue"].astype(np.float64),
+            }
+            yield from _since(start_ns, "switch", switch.name, times_ns, metrics)
         rows = record.switches.get(switch.name)
         if rows is not None and len(rows):
-            slots = _columns(rows, SWITCH)["slots_in_use"].astype(np.float64)
-            yield Series("switch", switch.name, "slots_in_use", rows[:, 0], slots)
+            slots = {"slots_in_use": _columns(rows, SWITCH)["slots_in_use"].astype(np.float64)}
+            yield from _since(start_ns, "switch", switch.name, rows[:, 0], slots)
 
 
 def sent_rates(record: Record, job: int) -> tuple[Ints, Numbers]:
@@ -199,7 +198,7 @@ def _sent_rates(agents: Sequence[Mapping[str, Ints]], moments: Ints, every_ns: i
     return np.asarray(BITS * np.diff(sent, prepend=np.nan) / every_ns * NS_PER_S)
 
 
-def _jobs(record: Record, jobs: Mapping[int, str]) -> Iterator[Series]:
+def _jobs(record: Record, jobs: Mapping[int, str], start_ns: int) -> Iterator[Series]:
     """Yields the jobs' series, at moments that are chosen for each job. A count between two samples
     of an agent is interpolated linearly. A value that is not a count is that of the agent's last
     sample."""
@@ -210,11 +209,13 @@ def _jobs(record: Record, jobs: Mapping[int, str]) -> Iterator[Series]:
         moments = _moments(agents, record.every_ns)
         again = sum(_counted(rows, "retransmitted", moments) for rows in agents)
         under_way = sum(_latest(rows, "in_flight", moments) for rows in agents)
-        rate = _sent_rates(agents, moments, record.every_ns)
-        yield Series("job", name, "sent_rate", moments, rate)
-        yield Series("job", name, "retransmitted", moments, np.diff(again, prepend=np.nan))
-        yield Series("job", name, "in_flight", moments, np.asarray(under_way))
-        yield Series("job", name, "round_trip", moments, _mean_trip(agents, moments))
+        metrics = {
+            "sent_rate": _sent_rates(agents, moments, record.every_ns),
+            "retransmitted": np.diff(again, prepend=np.nan),
+            "in_flight": np.asarray(under_way),
+            "round_trip": _mean_trip(agents, moments),
+        }
+        yield from _since(start_ns, "job", name, moments, metrics)
 
 
 def _counted(rows: Mapping[str, Ints], name: str, moments: Ints) -> Numbers:

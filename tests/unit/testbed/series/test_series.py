@@ -103,10 +103,11 @@ def test_slots_hold_what_waits_for_the_worker_that_is_far_away(tmp_path: Path, s
 
 
 def test_times_count_from_the_start_and_what_was_before_is_left_out() -> None:
-    made = rows.Series("link", "h1-s1", "rate", np.array([10, 20, 35]), np.array([1.0, 2.0, 3.0]))
-    found = rows._since(made, 20)
+    times_ns, values = np.array([10, 20, 35]), np.array([1.0, 2.0, 3.0])
+    (found,) = rows._since(20, "link", "h1-s1", times_ns, {"rate": values})
     assert found.times_ns.tolist() == [0, 15] and found.values.tolist() == [2.0, 3.0]
-    assert found[:3] == made[:3]
+    assert found[:3] == ("link", "h1-s1", "rate")
+    assert not list(rows._since(36, "link", "h1-s1", times_ns, {"rate": values}))
 
 
 def test_every_answer_is_in_the_histogram(run: Path) -> None:
