@@ -10,12 +10,14 @@ from agglab.testbed import garbage
 from agglab.testbed.exit_codes import INTERRUPTED, LACKING
 from agglab.testbed.paths import SETUP, module_remedy
 
+THREADS = "OPENBLAS_NUM_THREADS"
+
 
 def run() -> int:
     """Runs the command line and returns its exit code. If a Python module is not installed, the
     message names it."""
-    _one_thread_for_numpy()
     try:
+        _import_numpy()
         from agglab.testbed.cli import main
 
         code = main()
@@ -33,10 +35,17 @@ def run() -> int:
         return INTERRUPTED
 
 
-def _one_thread_for_numpy() -> None:
-    """Keeps NumPy from starting threads for linear algebra, which spin while they wait for work.
-    The testbed multiplies no large matrices. To be called before NumPy is imported."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+def _import_numpy() -> None:
+    """Keeps NumPy from starting threads for linear algebra here, which spin while they wait for
+    work: the testbed multiplies no large matrices. Agents and training scripts start theirs, unless
+    the user's environment says otherwise."""
+    if THREADS in os.environ:
+        return
+    os.environ[THREADS] = "1"
+    try:
+        import numpy  # noqa: F401
+    finally:
+        del os.environ[THREADS]
 
 
 if __name__ == "__main__":

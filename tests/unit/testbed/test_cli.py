@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from agglab.testbed import cli, group, prepare, run
+from agglab.testbed.__main__ import THREADS
 from agglab.testbed.network import MachineLacks, NodeFailed
 from agglab.testbed.paths import P4_FOLDER
 from agglab.testbed.program import CompileError, Program
@@ -380,3 +381,25 @@ def test_a_name_that_is_no_utf_8_is_no_obstacle(tmp_path: Path) -> None:
     words = ["run", str(scenario), "--set", "switch.program=switchml.p4", "--results"]
     assert cli.main([*words, str(tmp_path / "r")]) == 0
     assert (tmp_path / "r/s/latest/report.html").is_file()
+
+
+@pytest.mark.parametrize("given", [None, "2"])
+def test_the_command_line_starts_no_threads_and_leaves_those_of_others_alone(
+    given: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Agents and training scripts inherit the environment."""
+    monkeypatch.delenv(THREADS, raising=False)
+    if given:
+        monkeypatch.setenv(THREADS, given)
+    code = f"""
+import os, sys
+from agglab.testbed.__main__ import run
+sys.argv = ["agglab", "list"]
+assert run() == 0
+print(os.environ.get({THREADS!r}), len(os.listdir("/proc/self/task")) == 1)
+"""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    kept, alone = done.stdout.splitlines()[-1].split()
+    assert kept == str(given)
+    assert given or alone == "True"
