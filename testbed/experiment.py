@@ -26,6 +26,11 @@ from agglab.testbed.series.rows import table
 from agglab.testbed.series.tracks import Record
 from agglab.testbed.systems.base import Cells
 
+REPEATED = (
+    "several processors cannot simulate this run: it begins again with one "
+    f"(with {processors.VARIABLE}=1 it begins so)"
+)
+
 
 class Experiment:
     """One run of one scenario. `measure` does everything, and finally removes everything that it
@@ -75,6 +80,7 @@ class Experiment:
                 return (yield from self._in(backend, log))
         except MustRepeat:
             log.unlink()
+            self.progress.say(REPEATED)
         with self._backend(1) as backend:
             return (yield from self._in(backend, log))
 

@@ -60,11 +60,11 @@ class Verdict:
 
     wrong_sums: the number of integers that differ. wrong_results: the number of elements that
     callers received and that differ (int32) or are farther from the float64 sum than allowed
-    (float32). first: the first wrong position. max_abs: the largest distance of a float32 from the
-    float64 sum; inf if one is not a number. bound: the largest distance that is allowed anywhere.
-    Both are None for int32. measures: what the workload measured in a correct round, under its own
-    names. history: what the members decided in a correct round, if a system's prediction of bytes
-    depends on it (Deciding.decided_bytes).
+    (float32). first: the first wrong position, and the first worker that is wrong there. max_abs:
+    the largest distance of a float32 from the float64 sum; inf if one is not a number. bound: the
+    largest distance that is allowed anywhere. Both are None for int32. measures: what the workload
+    measured in a correct round, under its own names. history: what the members decided in a correct
+    round, if a system's prediction of bytes depends on it (Deciding.decided_bytes).
     """
 
     wrong_sums: int = 0
@@ -216,8 +216,9 @@ def _wrong(what: str, count: int, first: WrongValue, result_is_sum: bool) -> Ver
 
 
 def _judge(arrays: Iterable[Judged], truth: Truth) -> Verdict:
-    """Returns the verdict on these arrays. Workers usually receive the same bits. An array that
-    equals the previous worker's array is not compared again."""
+    """Returns the verdict on these arrays, with the first position that is wrong in any of them.
+    Workers usually receive the same bits. An array that equals the previous worker's array is not
+    compared again."""
     parts: list[Verdict] = []
     seen: dict[bool, tuple[Array, Verdict]] = {}
     for one in arrays:
@@ -228,7 +229,14 @@ def _judge(arrays: Iterable[Judged], truth: Truth) -> Verdict:
         if verdict.first:
             verdict = replace(verdict, first=replace(verdict.first, rank=one.rank, what=one.what))
         parts.append(_times(verdict, one.workers))
-    return combine(parts)
+    return combine(sorted(parts, key=_place))
+
+
+def _place(verdict: Verdict) -> float:
+    """Returns the first wrong position; inf if none is wrong."""
+    if verdict.first is None or verdict.first.index is None:
+        return inf
+    return verdict.first.index
 
 
 def _times(verdict: Verdict, workers: int) -> Verdict:

@@ -20,10 +20,10 @@ def diagnose(
     workers have, the waiting worker never received the answer.
     """
     found: dict[str, MissingChunks] = {}
-    waiters: dict[tuple[int, ...], set[str]] = {}
+    waiters: dict[tuple[int, ...], list[str]] = {}
     for host, entries in waiting.items():
         for entry in entries:
-            waiters.setdefault(tuple(entry), set()).add(host)
+            waiters.setdefault(tuple(entry), []).append(host)
     for (chunk, position, sequence), hosts in waiters.items():
         if position >= wire.POSITIONS:
             continue

@@ -31,19 +31,19 @@ def diagnose(
     ranks = {host: rank for rank, host in enumerate(job.hosts)}
     lacking = {tag: set(missing) for tag, *missing in unserved}
     found: dict[str, MissingChunks] = {}
-    waits: dict[tuple[int, int, int], set[str]] = {}
+    waits: dict[tuple[int, int, int], list[str]] = {}
     for host, entries in waiting.items():
         for chunk, slot, tag in entries:
-            waits.setdefault((chunk, slot, tag), set()).add(host)
+            waits.setdefault((chunk, slot, tag), []).append(host)
     held = _held(source, tree, job, list(waits))
     if held is None:
         return {}
     for (chunk, slot, tag), waiters in waits.items():
         missing = set(lacking.get(tag, range(len(job.hosts))))
         missing -= {rank for rank in missing if held[chunk, slot, tag] >> rank & 1}
-        owing = {host for host in job.hosts if ranks[host] in missing}
+        owing = [host for host in job.hosts if ranks[host] in missing]
         # Who waits has sent its values, though they did not arrive; who does not wait owes them.
-        silent = {host for host in owing if host not in waiting}
+        silent = [host for host in owing if host not in waiting]
         for host in silent or owing:
             found.setdefault(host, MissingChunks()).never_sent.add(chunk)
         if not owing:

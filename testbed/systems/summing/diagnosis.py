@@ -25,10 +25,10 @@ def diagnose(
     """Returns what each host or switch owes; the one that owes most comes first. waiting: what the
     workers on each host wait for."""
     found: dict[str, MissingChunks] = {}
-    hosts: dict[Waiting, set[str]] = {}
+    hosts: dict[Waiting, list[str]] = {}
     for host, entries in waiting.items():
         for entry in entries:
-            hosts.setdefault(entry, set()).add(host)
+            hosts.setdefault(entry, []).append(host)
     present = _present(source, tree, first_slot, list(hosts))
     if present is None:
         return {}

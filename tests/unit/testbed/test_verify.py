@@ -289,6 +289,16 @@ def test_scales_follow_from_the_values_of_all_workers() -> None:
     assert verify(inputs, [sums] * len(inputs), LANES).right
 
 
+@pytest.mark.parametrize("threads", [1, 2, 3, 50])
+def test_the_first_wrong_value_is_that_of_the_first_position(threads: int) -> None:
+    inputs = [np.zeros(100, np.int32)] * 3
+    later, sooner = np.zeros((2, 100), np.int32)
+    later[60:] = 1
+    sooner[40:] = 2
+    verdict = judged(inputs, [Received(x) for x in (later, sooner, sooner)], threads=threads)
+    assert verdict.first == WrongValue("result", 1, 40, 0, 2)
+
+
 @pytest.mark.parametrize("threads", [2, 3, 50])
 def test_a_verdict_does_not_depend_on_the_number_of_threads(threads: int) -> None:
     inputs, good = gradient_round()

@@ -12,7 +12,7 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pytest
 from windowed import LANES, SLOTS, drawn, run
@@ -83,8 +83,10 @@ def results_of(name: str, settings: list[str], folder: Path) -> dict[str, bytes]
     return files_of(suite, settings, folder)
 
 
-def files_of(suite: Suite, settings: list[str], folder: Path) -> dict[str, bytes]:
-    testbed_run.run(suite, folder, settings, io.StringIO())
+def files_of(
+    suite: Suite, settings: list[str], folder: Path, stream: TextIO | None = None
+) -> dict[str, bytes]:
+    testbed_run.run(suite, folder, settings, stream or io.StringIO())
     latest = folder / suite.name / "latest"
     manifest = json.loads((latest / "manifest.json").read_text())
     return {name: (latest / name).read_bytes() for name in FILES} | {
@@ -163,11 +165,14 @@ def test_a_run_in_which_python_must_act_in_a_window_is_repeated_with_one_clock(
     monkeypatch.setattr(virtual, "VirtualBackend", Recorded)
     monkeypatch.setattr(processors, "HOSTS_MIN", 2)
     (tmp_path / "gives-up.yaml").write_text(GIVES_UP)
-    found = []
+    found, told = [], []
     for count in ("1", "2"):
         monkeypatch.setenv(processors.VARIABLE, count)
-        found.append(files_of(load(tmp_path / "gives-up.yaml"), [], tmp_path / count))
+        stream = io.StringIO()
+        found.append(files_of(load(tmp_path / "gives-up.yaml"), [], tmp_path / count, stream))
+        told.append("begins again with one (with AGGLAB_PROCESSORS=1" in stream.getvalue())
     assert made == [1, 2, 1]
+    assert told == [False, True]
     assert found[0] == found[1]
     assert b"never heard the sum" in found[0]["metrics.json"]
 
