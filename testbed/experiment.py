@@ -27,8 +27,8 @@ from agglab.testbed.series.tracks import Record
 from agglab.testbed.systems.base import Cells
 
 REPEATED = (
-    "several processors cannot simulate this run: it begins again with one "
-    f"(with {processors.VARIABLE}=1 it begins so)"
+    "several processors cannot simulate this run, so it begins again with one; "
+    f"{processors.VARIABLE}=1 avoids the first attempt"
 )
 
 
