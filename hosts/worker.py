@@ -59,7 +59,7 @@ COUNTERS = (
 `timeouts` counts the retransmissions that follow a silence. The other retransmissions happen
 because results of later packets have come."""
 
-FROZEN = ("chunks_done", "in_flight", "disagreed")
+FROZEN = ("chunks_done", "in_flight", "disagreed", "openings", "shortest_bytes")
 
 
 class _State(ctypes.Structure):

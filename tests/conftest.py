@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,9 @@ STDERR = pytest.StashKey[int]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell starts a job in the background with Ctrl-C ignored. Tests send themselves Ctrl-C.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.stash[STDERR] = os.dup(2)  # as it is before tests' output is captured
 
 

@@ -9,7 +9,7 @@
 #include "io.h"
 #include "recovery.h"
 
-#define ENDPOINT_AHEAD 3
+#define ENDPOINT_AHEAD 3 /* datagrams that an endpoint may take in one window of virtual time */
 
 struct endpoint {
 	void *state;
