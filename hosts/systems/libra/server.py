@@ -13,14 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
+from agglab.hosts.endpoint import NEVER_NS, Address, Inbox, Outbox, Repeat
 from agglab.hosts.errors import check_range
 from agglab.hosts.systems import shared
 from agglab.hosts.systems.libra import layout, wire
 from agglab.hosts.systems.libra.job import Keys, LibraJob, hottest, lowest_key
 from agglab.hosts.systems.libra.memory import common_of, rows
 
-NEVER = 2**63 - 1
 OWN = ("answered_again", "bytes_again", "groups_whole", "sums", "singles", "cold_pairs")
 
 
@@ -56,7 +55,7 @@ class LibraServer:
 
     listens = True
     done = True
-    deadline_ns = NEVER
+    deadline_ns = NEVER_NS
     in_flight = 0
 
     def __init__(

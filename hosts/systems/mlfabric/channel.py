@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agglab.hosts import library
+from agglab.hosts.endpoint import NEVER_NS
 from agglab.hosts.library import I64, INT, U32, U64, P
 from agglab.hosts.recovery import PENDING, PENDING_BYTES, Recovery, Timing, check_layout
 
 WINDOW = 16
 """The largest number of packets in flight."""
-AT_ONCE_NS, NEVER_NS = 0, 2**63 - 1
+AT_ONCE_NS = 0
 
 SIGNATURES: library.Signatures = {
     "recovery_prepare": (None, [P, P]),

@@ -10,10 +10,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
+from agglab.hosts.endpoint import NEVER_NS, Address, Inbox, Outbox, Repeat
 from agglab.hosts.errors import RoundTimeout
 from agglab.hosts.recovery import Recovery
-from agglab.hosts.systems.mlfabric.channel import NEVER_NS
 from agglab.hosts.systems.mlfabric.transport import Message, Transport
 from agglab.hosts.systems.mlfabric.wire import Kind
 from agglab.hosts.systems.mlfabric.worker import Worker

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from agglab.hosts.systems.mlfabric.channel import NEVER_NS
+from agglab.hosts.endpoint import NEVER_NS
 from agglab.hosts.systems.mlfabric.group import Grant, Member
 from agglab.hosts.systems.mlfabric.policy import Policy, Waiting
 from agglab.hosts.systems.mlfabric.server import numbers

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from agglab.hosts.endpoint import NEVER_NS
 from agglab.hosts.systems.mlfabric import wire
-from agglab.hosts.systems.mlfabric.channel import NEVER_NS
 from agglab.hosts.systems.mlfabric.group import Grant, GroupSum, Member, bitmap_of
 from agglab.hosts.systems.mlfabric.store import Assembly, Store
 from agglab.hosts.systems.mlfabric.transport import Message, Transport

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
+from agglab.hosts.endpoint import NEVER_NS, Address, Inbox, Outbox, Repeat
 from agglab.hosts.recovery import Recovery, Timing
 from agglab.hosts.systems import shared
 from agglab.hosts.systems.mlfabric import wire
-from agglab.hosts.systems.mlfabric.channel import NEVER_NS, WINDOW, Channel
+from agglab.hosts.systems.mlfabric.channel import WINDOW, Channel
 from agglab.hosts.systems.mlfabric.wire import HEADER, HEADER_BYTES, Kind
 
 FIELDS = struct.Struct("!BBHIHBBII")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from agglab.hosts.systems.mlfabric.channel import NEVER_NS
+from agglab.hosts.endpoint import NEVER_NS
 from agglab.hosts.systems.mlfabric.group import Grant, Member, chunks_in
 from agglab.hosts.systems.mlfabric.store import Assembly, Store
 from agglab.hosts.systems.mlfabric.transport import Message, Transport

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from agglab.hosts.endpoint import Address, Inbox, Repeat
+from agglab.hosts.endpoint import NEVER_NS, Address, Inbox, Repeat
 from agglab.hosts.errors import AllReduceError, RoundTimeout, ShapeMismatch, check_range
 from agglab.hosts.recovery import Recovery, Timing
 from agglab.hosts.slots import Job as Slots
@@ -35,7 +35,6 @@ from agglab.hosts.systems.netrpc.server import POSITIONS as SERVER_POSITIONS
 from agglab.hosts.systems.netrpc.service import Application, Array, Service
 from agglab.hosts.systems.netrpc.stubs import Barrier, MapAccess, Pause, Reduce, Stubs
 
-NEVER = 2**63 - 1
 DIGESTS = 4
 WORKERS_MAX = 64
 SWITCH, SERVER = 0, 1
@@ -213,7 +212,7 @@ class NetRpcWorker:
     def deadline_ns(self) -> int:
         """See Endpoint.deadline_ns."""
         pause_ns = (
-            self._operation.until_ns if isinstance(self._operation, PauseOperation) else NEVER
+            self._operation.until_ns if isinstance(self._operation, PauseOperation) else NEVER_NS
         )
         return min(pause_ns, *(caller.deadline_ns for caller in self._callers))
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
+from agglab.hosts.endpoint import NEVER_NS, Address, Inbox, Outbox, Repeat
 from agglab.hosts.systems import shared
 from agglab.hosts.systems.netrpc import wire
 from agglab.hosts.systems.netrpc.key_places import UNUSED, PlaceAllocator
@@ -21,7 +21,6 @@ from agglab.hosts.wire import LOWER_HEADER_BYTES, RESULT, VERSION
 
 POSITIONS = 32
 """The number of positions in each worker's window of calls to the server."""
-NEVER = 2**63 - 1
 PAYLOAD_BYTES = wire.HEADER_BYTES + KEYS_BYTES
 
 OWN_COUNTERS = {
@@ -181,7 +180,7 @@ class NetRpcServer:
     @property
     def deadline_ns(self) -> int:
         """Always the largest int64, because a server only answers and has no timers."""
-        return NEVER
+        return NEVER_NS
 
     @property
     def done(self) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agglab.hosts import library
-from agglab.hosts.endpoint import Address, Inbox, Repeat
+from agglab.hosts.endpoint import NEVER_NS, Address, Inbox, Repeat
 from agglab.hosts.systems import shared
 from agglab.hosts.systems.pooling import wire
 from agglab.hosts.systems.pooling.job import (
@@ -23,8 +23,6 @@ from agglab.hosts.systems.pooling.job import (
     outbox_of,
 )
 from agglab.hosts.wire import AGGREGATOR
-
-NEVER = 2**63 - 1
 
 SERVER_COUNTERS = {
     "summed_ever": ("chunks", "chunks that a server completed and gave to all workers"),
@@ -81,7 +79,7 @@ class PoolingServer:
 
     listens = True
     done = True
-    deadline_ns = NEVER
+    deadline_ns = NEVER_NS
     in_flight = 0
     chunks = 0
     """0, because a server does not know how many chunks a round has."""

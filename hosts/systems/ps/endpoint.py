@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agglab.hosts import library
-from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
+from agglab.hosts.endpoint import NEVER_NS, Address, Inbox, Outbox, Repeat
 from agglab.hosts.errors import AllReduceError, RoundTimeout, ShapeMismatch, check_range
 from agglab.hosts.library import I64, INT, U32, U64, P
 from agglab.hosts.recovery import PENDING, Recovery, Timing, check_layout
@@ -24,7 +24,6 @@ from agglab.hosts.systems import shared
 from agglab.hosts.systems.ps import wire
 
 MAX_WORKERS = MAX_SERVERS = MAX_WINDOW = 65535
-NEVER = 2**63 - 1
 
 SIGNATURES: library.Signatures = {
     "ps_worker_begin": (None, [P, I64]),
@@ -387,7 +386,7 @@ class PsServer:
 
     listens = True
     done = True
-    deadline_ns = NEVER
+    deadline_ns = NEVER_NS
     in_flight = 0
 
     def __init__(self, job: ServerJob) -> None:
