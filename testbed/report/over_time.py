@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
@@ -45,22 +45,17 @@ def charts(folder: Path) -> list[Chart]:
     return [*(chart for chart in drawn if chart), *([latencies] if latencies else [])]
 
 
-def read(folder: Path) -> dict[tuple[str, str], dict[str, list[Point]]]:
+def read(folder: Path) -> Mapping[tuple[str, str], Mapping[str, list[Point]]]:
     """Returns by kind and metric the points (seconds, value) of each name; empty without
     series.csv."""
-    found: defaultdict[tuple[str, str, str], list[Point]] = defaultdict(list)
+    found: defaultdict[tuple[str, str], defaultdict[str, list[Point]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
     for time_ns, kind, name, metric, value in _rows(folder / rows.NAME, rows.COLUMNS):
-        try:
-            point = float(time_ns) / NS_PER_S, float(value)
-        except ValueError:
-            continue
-        if isfinite(point[0]) and isfinite(point[1]):
-            found[kind, metric, name].append(point)
-    by_metric: dict[tuple[str, str], dict[str, list[Point]]] = {}
-    for (kind, metric, name), points in found.items():
-        if (kind, metric) in UNITS:
-            by_metric.setdefault((kind, metric), {})[name] = points
-    return by_metric
+        point = _point(time_ns, value)
+        if point and (kind, metric) in UNITS:
+            found[kind, metric][name].append(point)
+    return found
 
 
 def _rows(path: Path, columns: Sequence[str]) -> Iterator[list[str]]:
@@ -74,15 +69,16 @@ def _rows(path: Path, columns: Sequence[str]) -> Iterator[list[str]]:
         yield from (row for row in reader if len(row) == count)
 
 
-def _number(text: str) -> float | None:
+def _point(time_ns: str, value: str) -> Point | None:
+    """Returns seconds and the value; None if one of them is no finite number."""
     try:
-        value = float(text)
+        point = float(time_ns) / NS_PER_S, float(value)
     except ValueError:
         return None
-    return value if isfinite(value) else None
+    return point if isfinite(point[0]) and isfinite(point[1]) else None
 
 
-def _chart(kind: str, metric: str, own: dict[str, list[Point]]) -> Chart | None:
+def _chart(kind: str, metric: str, own: Mapping[str, list[Point]]) -> Chart | None:
     """Returns a chart; None if all values are zero. If there are too many lines to distinguish,
     those with the largest sums are shown."""
     if not any(value for points in own.values() for _, value in points):
@@ -108,9 +104,9 @@ def _latencies(folder: Path) -> Chart | None:
         name = f"{job} {agent}"
         if name not in counts and len(counts) == LINES_MAX:
             continue
-        end, number = _number(to_ns), _number(count)
-        if end is not None and number is not None and number > 0:
-            counts.setdefault(name, []).append((end / NS_PER_S, number))
+        point = _point(to_ns, count)
+        if point and point[1] > 0:
+            counts.setdefault(name, []).append(point)
     lines = []
     for name, bins in counts.items():
         total, so_far = sum(number for _, number in bins), 0.0
