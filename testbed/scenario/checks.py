@@ -15,7 +15,7 @@ from agglab.testbed.paths import P4_FOLDER
 from agglab.testbed.problems import nearest, nearest_file
 from agglab.testbed.scenario import expected_names, faults, graph
 from agglab.testbed.scenario.job_list import jobs_of
-from agglab.testbed.scenario.jobs import Finding, Job, stated
+from agglab.testbed.scenario.jobs import Finding, Job, stated_workloads
 from agglab.testbed.scenario.key import default_of, yaml_name
 from agglab.testbed.scenario.known import Known
 from agglab.testbed.scenario.link_values import matches
@@ -237,9 +237,8 @@ def _built(scenario: Scenario, trust: Trust) -> tuple[Topology | None, list[Find
 
 def _first_timeouts(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
     """Yields first timeouts that end only when workers have given up."""
-    for number, section in enumerate(stated(scenario)):
-        path = f"jobs[{number}].workload" if scenario.jobs else "workload"
-        first_s, give_up_s = section.workload.first_timeout_s, section.workload.give_up_s
+    for path, own in stated_workloads(scenario):
+        first_s, give_up_s = own.first_timeout_s, own.give_up_s
         keys = [f"{at}.{key}" for at in (path, "workload") for key in ("first_timeout", "give_up")]
         if first_s is not None and first_s >= give_up_s and trust(*keys):
             what = f"workers give up after {give_up_s:g} s, before they send a packet again"
@@ -248,9 +247,7 @@ def _first_timeouts(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
 
 def _warmup(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
     """Yields a problem if warming up leaves no round to measure."""
-    for number, section in enumerate(stated(scenario)):
-        path = f"jobs[{number}].workload" if scenario.jobs else "workload"
-        own = section.workload
+    for path, own in stated_workloads(scenario):
         if own.warmup >= own.rounds and trust(
             f"{path}.warmup", f"{path}.rounds", "workload.warmup", "workload.rounds"
         ):

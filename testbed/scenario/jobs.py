@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from agglab.hosts.workloads import Iterated, Work
-from agglab.testbed.scenario.schema import JobSection, Scenario
+from agglab.testbed.scenario.schema import JobSection, Scenario, Workload
 
 Finding = tuple[str, str, str]
 """A problem: the path of the key, what is wrong, and what is allowed."""
@@ -72,6 +72,12 @@ class Job:
 def stated(scenario: Scenario) -> Sequence[JobSection]:
     """Returns the jobs that the scenario declares. If it declares none, returns its only job."""
     return scenario.jobs or (JobSection(workload=scenario.workload),)
+
+
+def stated_workloads(scenario: Scenario) -> Iterator[tuple[str, Workload]]:
+    """Yields the workload of each job that `stated` returns, after the path of its key."""
+    for number, job in enumerate(stated(scenario)):
+        yield f"jobs[{number}].workload" if scenario.jobs else "workload", job.workload
 
 
 def inherited(scenario: Scenario, given: Sequence[frozenset[str]]) -> Scenario:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agglab.testbed.scenario import Scenario
-from agglab.testbed.scenario.jobs import Finding, stated
+from agglab.testbed.scenario.jobs import Finding, stated_workloads
 from agglab.testbed.scenario.key import key
 from agglab.testbed.scenario.kinds import AutoOr, Choice, OneOf, Whole, duration
 from agglab.testbed.scenario.trust import Trust
@@ -98,12 +98,11 @@ def check(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
     or it has a worker class of the user's own."""
     if not has_own_numbers(keys_of(scenario)):
         return
-    for i, job in enumerate(stated(scenario)):
-        path = f"jobs[{i}].workload" if scenario.jobs else "workload"
-        if trust(f"{path}.dtype") and job.workload.dtype != DTYPE:
-            what = f"{job.workload.dtype} has no scaling factor, which `{NAME}` sets"
+    for path, work in stated_workloads(scenario):
+        if trust(f"{path}.dtype") and work.dtype != DTYPE:
+            what = f"{work.dtype} has no scaling factor, which `{NAME}` sets"
             yield f"{path}.dtype", what, f"float32, or a scenario without `{NAME}`"
-        if trust(f"{path}.worker") and job.workload.worker:
+        if trust(f"{path}.worker") and work.worker:
             what = f"a worker of your own does not know what `{NAME}` sets"
             yield f"{path}.worker", what, "leave it out"
 

@@ -16,7 +16,7 @@ from agglab.hosts.wire import VALUE_BYTES
 from agglab.switch.bmv2_json.arrays import MAX_CELLS
 from agglab.testbed.plan import Tree
 from agglab.testbed.scenario import Scenario
-from agglab.testbed.scenario.jobs import Finding, stated
+from agglab.testbed.scenario.jobs import Finding, stated, stated_workloads
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import ActiveJob, Array, Truth, TruthOf
 from agglab.testbed.systems.switchml.partial import PLAIN_SETS
@@ -69,10 +69,9 @@ def check(
     types = used(scenario)
     if not types:
         return
-    for i, job in enumerate(stated(scenario)):
-        path = f"jobs[{i}].workload" if scenario.jobs else "workload"
-        dtype = job.workload.dtype
-        if trust(f"{path}.worker") and job.workload.worker and dtype in PARAMETERS:
+    for path, work in stated_workloads(scenario):
+        dtype = work.dtype
+        if trust(f"{path}.worker") and work.worker and dtype in PARAMETERS:
             what = f"{dtype} is supported only by the worker that comes with Agglab"
             yield f"{path}.worker", what, "remove this key"
         if trust(f"{path}.dtype") and len(types) > 1 and dtype == types[-1]:

@@ -22,7 +22,8 @@ from agglab.testbed.received import Received
 from agglab.testbed.scenario import Scenario
 from agglab.testbed.scenario.graph import bare
 from agglab.testbed.scenario.job_list import hosts_of
-from agglab.testbed.scenario.jobs import Finding, stated
+from agglab.testbed.scenario.jobs import Finding, stated, stated_workloads
+from agglab.testbed.scenario.schema import Workload
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import (
     ActiveJob,
@@ -107,21 +108,21 @@ def check(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
     if trust("switch.slots") and scenario.switch.slots * own.sets > CELLS_MAX:
         what = f"{scenario.switch.slots} slots of {own.sets} sets are too many"
         yield "switchml.sets", what, f"at most {CELLS_MAX} sets in all"
-    for i, job in enumerate(stated(scenario)):
-        yield from _job(f"jobs[{i}].workload" if scenario.jobs else "workload", job, trust)
+    for path, work in stated_workloads(scenario):
+        yield from _workload(path, work, trust)
     if trust("topology", "jobs"):
         yield from _network(scenario)
 
 
-def _job(path: str, job: Any, trust: Trust) -> Iterator[Finding]:
-    kind, dtype = job.workload.kind, job.workload.dtype
+def _workload(path: str, work: Workload, trust: Trust) -> Iterator[Finding]:
+    kind, dtype = work.kind, work.dtype
     if trust(f"{path}.kind") and kind not in WORKLOADS:
         what = f"results of {kind} cannot be verified if workers may be missing from them"
         yield f"{path}.kind", what, f"{', '.join(WORKLOADS)}, or no deadline"
     if trust(f"{path}.dtype") and dtype not in DTYPES:
         what = f"{dtype} cannot be used with a deadline"
         yield f"{path}.dtype", what, f"{' or '.join(DTYPES)}, or no deadline"
-    if trust(f"{path}.worker") and job.workload.worker:
+    if trust(f"{path}.worker") and work.worker:
         what = "a worker of your own does not know what a deadline changes in packets"
         yield f"{path}.worker", what, "leave it out"
 
