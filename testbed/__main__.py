@@ -37,8 +37,8 @@ def run() -> int:
 
 def _import_numpy() -> None:
     """Keeps NumPy from starting threads for linear algebra here, which spin while they wait for
-    work: the testbed multiplies no large matrices. Agents and training scripts start theirs, unless
-    the user's environment says otherwise."""
+    work: the testbed multiplies no large matrices. Programs that this one starts find the
+    environment as it was."""
     if THREADS in os.environ:
         return
     os.environ[THREADS] = "1"

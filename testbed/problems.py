@@ -1,5 +1,5 @@
-"""Problems of a scenario, as the classes Problem and ScenarioError. Each problem prints as one
-line."""
+"""Problems of a scenario, and of the command line and environment with which it runs, as the
+classes Problem and ScenarioError. Each problem prints as one line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Where:
-    """A position in a file, or on the command line (without a line number)."""
+    """A position in a file, or on the command line or in the environment (without a line
+    number)."""
 
     source: str
     line: int | None = None

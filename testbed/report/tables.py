@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache, lru_cache
+from functools import cache
 from html import escape
 from typing import Any
 
@@ -37,20 +37,11 @@ def table(first: str, rows: Mapping[str, Metrics], escaped: bool = False) -> str
 
 def cell(heading: str, value: Any) -> str:
     """Returns a table cell. On a narrow page it also shows the heading."""
-    return _cell(heading, value) if isinstance(value, REPEATED) else _cell_of(heading, value)
-
-
-def _cell_of(heading: str, value: Any) -> str:
     kinds = ["text"] if _is_text(value) else []
     if _is_bad(heading, value):
         kinds.append("bad")
     marked = f" class='{' '.join(kinds)}'" if kinds else ""
     return f"<td{marked} data-of='{_attribute(heading)}'>{escape(shown(value))}</td>"
-
-
-REPEATED = (int, float, type(None))
-"""The types of values of which a long table has the same ones again and again."""
-_cell = lru_cache(4096, typed=True)(_cell_of)
 
 
 @cache

@@ -387,7 +387,7 @@ def test_a_name_that_is_no_utf_8_is_no_obstacle(tmp_path: Path) -> None:
 def test_the_command_line_starts_no_threads_and_leaves_those_of_others_alone(
     given: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Agents and training scripts inherit the environment."""
+    """Programs that it starts inherit the environment."""
     monkeypatch.delenv(THREADS, raising=False)
     if given:
         monkeypatch.setenv(THREADS, given)
