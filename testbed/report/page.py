@@ -17,6 +17,7 @@ from agglab.testbed.report.expected import Judged, judged
 from agglab.testbed.report.figures import TOPOLOGY, Figure, anything_again
 from agglab.testbed.report.losses import Loss, losses
 from agglab.testbed.report.recorded_scenario import RecordedScenario
+from agglab.testbed.report.spread import ROWS_MAX, counters
 from agglab.testbed.report.style import STYLE
 from agglab.testbed.report.tables import cell, shown, table
 from agglab.testbed.report.zoom import scripts
@@ -25,6 +26,8 @@ from agglab.testbed.side_by_side import OfSeveral, busiest, runs_of
 Metrics = Mapping[str, Any]
 GENERAL_COUNTS = frozenset((*WORKER_COUNTS, "cpu_s"))
 """The counters that the workers of every system have."""
+LISTED_MAX = 16
+"""Of a list in the manifest, the page shows at most this many values."""
 
 
 @dataclass(frozen=True)
@@ -129,9 +132,16 @@ def _lost(lost: Sequence[Loss]) -> list[str]:
             "share": f"{loss.packets / loss.of:.3%}" if loss.of else None,
             "why": loss.why,
         }
-        for number, loss in enumerate(lost, start=1)
+        for number, loss in enumerate(lost[:ROWS_MAX], start=1)
     }
-    return [_section("Where packets were lost, and why", table("where", rows))] if rows else []
+    rest = lost[ROWS_MAX:]
+    text = table("where", rows) + (f"<p>{_other_places(rest)}</p>" if rest else "")
+    return [_section("Where packets were lost, and why", text)] if rows else []
+
+
+def _other_places(lost: Sequence[Loss]) -> str:
+    packets = sum(loss.packets for loss in lost)
+    return f"{packets:,} further packets were lost at {len(lost):,} other places."
 
 
 def _predicted(metrics: Metrics) -> list[str]:
@@ -154,7 +164,7 @@ def _predicted(metrics: Metrics) -> list[str]:
     }.get(agree, f"The bytes were not compared: {metrics.get('links_unclear', '')}")
     return [
         _section(
-            "Bytes, predicted and measured", f"<p>{escape(said)}</p>{table('direction', rows)}"
+            "Bytes, predicted and measured", f"<p>{escape(said)}</p>{counters('direction', rows)}"
         )
     ]
 
@@ -166,8 +176,8 @@ def _counters(metrics: Metrics) -> list[str]:
     for job, own in metrics["jobs"].items():
         title = "Workers" if len(metrics["jobs"]) == 1 else f"Workers of {job}"
         body.append(_section(title, _workers(own["workers"])))
-    body.append(_section("Switches", table("switch", _flat_switches(metrics["switches"]))))
-    body.append(_section("Links", table("direction", _ways(metrics["links"]))))
+    body.append(_section("Switches", counters("switch", _flat_switches(metrics["switches"]))))
+    body.append(_section("Links", counters("direction", _ways(metrics["links"]))))
     return body
 
 
@@ -177,7 +187,7 @@ def _workers(workers: Mapping[str, Metrics]) -> str:
     general = {name: _only(counts, GENERAL_COUNTS) for name, counts in workers.items()}
     own = {name: _only(counts, counts.keys() - GENERAL_COUNTS) for name, counts in workers.items()}
     tables = [general, own] if any(any(counts.values()) for counts in own.values()) else [general]
-    return "".join(table("worker", rows) for rows in tables)
+    return "".join(counters("worker", rows) for rows in tables)
 
 
 def _only(counts: Metrics, names: Set[str]) -> Metrics:
@@ -382,8 +392,17 @@ def _manifest(manifest: Metrics) -> str:
 def _leaves(value: Any, path: str = "") -> list[tuple[str, Any]]:
     if isinstance(value, Mapping):
         pairs = value.items()
-    elif isinstance(value, list):
+    elif isinstance(value, list) and any(isinstance(each, (Mapping, list)) for each in value):
         pairs = dict(enumerate(value)).items()
+    elif isinstance(value, list):
+        return [(path, _listed(value))]
     else:
         return [(path, value)]
     return [leaf for k, v in pairs for leaf in _leaves(v, f"{path}.{k}" if path else str(k))]
+
+
+def _listed(values: Sequence[Any]) -> str:
+    """Returns values in one line, and of many only the first ones."""
+    shown_values = ", ".join(str(value) for value in values[:LISTED_MAX])
+    rest = len(values) - LISTED_MAX
+    return f"{shown_values}, and {rest:,} more" if rest > 0 else shown_values

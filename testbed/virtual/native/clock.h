@@ -46,6 +46,7 @@ struct event {
 	action_function act;
 	void *subject;
 	int64_t number;
+	const struct frame *frame; /* a frame that the action reads; NULL for none */
 };
 
 /* Threads share no cache line of it. */
@@ -90,6 +91,9 @@ void clock_free(struct clock *first);
 
 /* Calls act(clock, subject, number) at a time that is not past. */
 void clock_at(struct clock *clock, int64_t time_ns, action_function act, void *subject, int64_t number);
+/* The same for an action that reads a frame, which is brought into the cache before. */
+void clock_at_with(struct clock *clock, int64_t time_ns, action_function act, void *subject, int64_t number,
+		   const struct frame *frame);
 
 /* Asks Python at that time to carry out action `number`. */
 void clock_ask_at(struct clock *first, int64_t time_ns, int64_t number);

@@ -181,7 +181,9 @@ static void arrive(struct clock *clock, void *subject, int64_t schedule_number);
 
 static void set_off(struct link *link)
 {
-	clock_at(link->end, flight_at(link, 0)->arrive_ns, arrive, link, link->schedule);
+	const struct flight *first = flight_at(link, 0);
+
+	clock_at_with(link->end, first->arrive_ns, arrive, link, link->schedule, first->frame);
 }
 
 /* Gives a frame to the pool of the receiver's clock in exchange for a free one, so that no pool runs dry. */
@@ -369,7 +371,7 @@ static struct frame *take_in_window(struct link *link)
 	int is_next_due = ++link->arrived < link->counts.in_flight && next->arrive_ns < clock->journal->end_ns;
 
 	if (is_next_due)
-		clock_at(clock, next->arrive_ns, arrive, link, link->schedule);
+		clock_at_with(clock, next->arrive_ns, arrive, link, link->schedule, next->frame);
 	clock_note(clock, take_arrived, link, is_next_due, NULL, 0);
 	return frame;
 }

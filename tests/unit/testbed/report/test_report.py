@@ -394,14 +394,28 @@ def test_a_systems_own_counters_are_a_table_of_their_own_unless_all_are_zero(fol
             counts["ahead"] = 0
 
 
-def test_many_workers_are_a_figure_and_a_folded_table(folder: Path) -> None:
+def _row(text: str, counter: str) -> list[str]:
+    """Returns the cells of a counter's row in a table of spread counters."""
+    row = text.split(f"<tr><td>{counter}</td>")[1].split("</tr>")[0]
+    return re.findall(r">([^<]*)</td>", row)
+
+
+def test_many_workers_are_a_figure_and_the_spread_of_their_counters(folder: Path) -> None:
     metrics = json.loads(json.dumps(METRICS))
     worker = next(iter(metrics["jobs"]["job1"]["workers"].values()))
-    workers = {str(n): {**worker, "retransmitted": n} for n in range(200)}
+    workers = {str(n): {**worker, "retransmitted": 3 + n, "late": 0} for n in range(200)}
     metrics["workers"] = metrics["jobs"]["job1"]["workers"] = workers
     (folder / "metrics.json").write_text(json.dumps(metrics))
     text = report.write(folder).read_text()
-    assert "<summary>200 rows</summary>" in text
+    part = text.split("<h2>Workers</h2>")[1].split("<h2>")[0]
+    assert (
+        "The least, the median and the most of 200; metrics.json has the counters of every" in part
+    )
+    assert _row(part, "retransmitted") == ["3", "0", "102", "202", "199", "20,500"]
+    assert "late" in part.split("Zero everywhere: ")[1].split("</p>")[0].removesuffix(".").split(
+        ", "
+    )
+    assert "<td>late</td>" not in part
     root = ET.parse(folder / "workers.svg").getroot()
     labels = [t.text for t in root.iter(f"{SVG}text")]
     assert "Frames beyond the necessary ones (the 24 of 200 workers with the most)" in labels

@@ -1,0 +1,57 @@
+"""Writes the counters of many workers, switches or directions as one row per counter: how they are
+spread, and where the extremes are. A row for each of a thousand workers would be read by nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from statistics import median_low
+from typing import Any
+
+from agglab.testbed.report.tables import table
+
+Metrics = Mapping[str, Any]
+ROWS_MAX = 64
+"""Of more things than this, the page shows how their counters are spread."""
+
+
+def counters(thing: str, rows: Mapping[str, Metrics]) -> str:
+    """Returns counters as HTML. rows: the counters of each thing, by its name. thing: what has the
+    counters (`worker`)."""
+    return table(thing, rows) if len(rows) <= ROWS_MAX else _spread(thing, rows)
+
+
+def _spread(thing: str, rows: Mapping[str, Metrics]) -> str:
+    """Returns a table with a row for each counter that is not zero everywhere."""
+    columns = list(next(iter(rows.values())))
+    spread = {column: _of(column, thing, rows) for column in columns}
+    zero = [column for column, of in spread.items() if of and not any(_extremes(of))]
+    shown = {column: of for column, of in spread.items() if of and column not in zero}
+    text = (
+        f"The least, the median and the most of {len(rows):,}; "
+        f"metrics.json has the counters of every {thing}."
+    )
+    if zero:
+        text += f" Zero everywhere: {', '.join(zero)}."
+    return f"<p>{escape(text)}</p>" + (table("counter", shown) if shown else "")
+
+
+def _extremes(of: Metrics) -> tuple[float, float]:
+    return of["least"], of["most"]
+
+
+def _of(column: str, thing: str, rows: Mapping[str, Metrics]) -> dict[str, Any]:
+    """Returns how a counter is spread; nothing if it has no numbers."""
+    found = {name: row.get(column) for name, row in rows.items()}
+    numbers = {name: value for name, value in found.items() if isinstance(value, int | float)}
+    if not numbers:
+        return {}
+    least, most = min(numbers, key=numbers.__getitem__), max(numbers, key=numbers.__getitem__)
+    return {
+        "least": numbers[least],
+        f"{thing} with the least": least,
+        "median": median_low(numbers.values()),
+        "most": numbers[most],
+        f"{thing} with the most": most,
+        "sum": sum(numbers.values()),
+    }
