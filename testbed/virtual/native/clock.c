@@ -9,7 +9,7 @@
 #define CHILDREN 4 /* children of a node of the heap */
 /* How much is fetched ahead: a link, and the headers of a frame. */
 #define SUBJECT_BYTES 320
-#define FRAME_BYTES 192
+#define FRAME_BYTES 1536
 
 struct clock *clock_part(struct clock *first)
 {
