@@ -228,6 +228,14 @@ static struct pending *at(struct pending *first, uint64_t stride, uint32_t index
 	return (struct pending *)((uint8_t *)first + index * stride);
 }
 
+static void fetch_ahead(const struct pending *first, uint64_t stride, uint32_t count)
+{
+	const char *memory = (const char *)first;
+
+	for (uint64_t at = 0; at < count * stride; at += 64)
+		__builtin_prefetch(memory + at);
+}
+
 /* Returns the index of the first waiting packet; count if there is none. */
 static uint32_t first_waiting(struct pending *first, uint64_t stride, uint32_t count)
 {
@@ -277,6 +285,7 @@ static int64_t soonest_of_all(const struct recovery *r, struct pending *first, u
 uint32_t recovery_repeat(struct recovery *r, struct pending *first, uint64_t stride, uint32_t count, int64_t now_ns,
 			 uint32_t *queue)
 {
+	fetch_ahead(first, stride, count);
 	uint32_t queued = 0, probe = first_waiting(first, stride, count);
 	struct timeouts timeouts = timeouts_of(r);
 	int64_t soonest = INT64_MAX;
