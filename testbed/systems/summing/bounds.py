@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,8 +115,20 @@ def _trip_s(graph: Topology, tree: Tree, frame_bytes: Callable[[str], int]) -> f
 def _worst_losses(graph: Topology, tree: Tree) -> float:
     """Returns the mean number of losses that a chunk has on the way up from a worker and back down,
     for the worker with most losses."""
-    edges = dict(_edges(graph, tree))
+    edges = {
+        node: tuple(independent_loss(way) for way in ways.values())
+        for node, ways in _edges(graph, tree)
+    }
     counts = np.arange(COUNTED)
+
+    @cache
+    def at_most(below_link: bytes, losses: tuple[float, ...]) -> NDArray[np.float64]:
+        """Returns the probability of at most each number of losses on a link and below it. losses:
+        the shares that the link loses in each direction. Most links of a network are the same."""
+        chances = np.frombuffer(below_link)
+        for loss in losses:
+            chances = np.convolve(chances, loss**counts * (1 - loss))[:COUNTED]
+        return np.cumsum(chances)
 
     def below(node: str) -> NDArray[np.float64]:
         """Returns the probability of each number of losses between this node and the worker below
@@ -123,13 +136,9 @@ def _worst_losses(graph: Topology, tree: Tree) -> float:
         branch = tree.branches.get(node)
         if branch is None:
             return (counts == 0).astype(np.float64)
-        at_most = np.ones(COUNTED)
+        of_all = np.ones(COUNTED)
         for _, child in branch.children:
-            chances = below(child)
-            for way in edges[child].values():
-                repeats = independent_loss(way) ** counts * (1 - independent_loss(way))
-                chances = np.convolve(chances, repeats)[:COUNTED]
-            at_most *= np.cumsum(chances)
-        return np.diff(at_most, prepend=0.0)
+            of_all *= at_most(below(child).tobytes(), edges[child])
+        return np.diff(of_all, prepend=0.0)
 
     return float(below(tree.root) @ counts)
