@@ -9,8 +9,8 @@ times count.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,9 @@ BITS, NS_PER_S = 8, 1e9
 Numbers = NDArray[np.float64]
 Ints = NDArray[np.int64]
 NO_ROWS: Ints = np.zeros(0, np.int64)
+Thing = TypeVar("Thing")
+Compute = Callable[[Mapping[str, Ints]], Mapping[str, Numbers]]
+"""Computes metrics from columns. The last axis of each array are the moments."""
 
 
 class Series(NamedTuple):
@@ -71,6 +74,22 @@ def _since(
             yield Series(kind, name, metric, since_ns, values[first:])
 
 
+def _metrics(
+    rows: Mapping[Thing, Ints], columns: Sequence[str], compute: Compute
+) -> dict[Thing, dict[str, Numbers]]:
+    """Returns the metrics of each thing. Things that have equally many rows are computed together:
+    there may be thousands with a few rows each."""
+    alike: defaultdict[int, list[Thing]] = defaultdict(list)
+    for thing, own in rows.items():
+        alike[len(own)].append(thing)
+    found = {}
+    for things in alike.values():
+        together = compute(_columns(np.stack([rows[thing] for thing in things]), columns))
+        for place, thing in enumerate(things):
+            found[thing] = {metric: values[place] for metric, values in together.items()}
+    return found
+
+
 def _rate(times_ns: Ints, counts: Ints, start_ns: int) -> Numbers:
     """Returns for each row the bits per second since the previous row; NaN for the first row. If
     `start_ns` is later than the previous row, the time is counted from `start_ns`, because nothing
@@ -81,15 +100,17 @@ def _rate(times_ns: Ints, counts: Ints, start_ns: int) -> Numbers:
 
 def _between(counts: Ints) -> Numbers:
     """Returns for each row what was counted since the previous row; NaN for the first row."""
-    between = np.full(len(counts), np.nan)
-    np.subtract(counts[1:], counts[:-1], out=between[1:])
+    between = np.full(counts.shape, np.nan)
+    np.subtract(counts[..., 1:], counts[..., :-1], out=between[..., 1:])
     return between
 
 
 def _workers(record: Record, jobs: Mapping[int, str], start_ns: int) -> Iterator[Series]:
-    for worker, runs in record.workers.items():
-        rows, name = _joined(runs), f"{jobs[worker.job]} {agent_name(worker)}"
-        yield from _since(start_ns, "worker", name, rows["time_ns"], _of_agent(rows, start_ns))
+    joined = {worker: _joined(runs) for worker, runs in record.workers.items()}
+    metrics = _metrics(joined, AGENT, lambda columns: _of_agent(columns, start_ns))
+    for worker, rows in joined.items():
+        name = f"{jobs[worker.job]} {agent_name(worker)}"
+        yield from _since(start_ns, "worker", name, rows[:, 0], metrics[worker])
 
 
 def agent_name(worker: WorkerId) -> str:
@@ -110,30 +131,27 @@ def _of_agent(rows: Mapping[str, Ints], start_ns: int) -> dict[str, Numbers]:
     }
 
 
-def _joined(runs: Sequence[Ints]) -> dict[str, Ints]:
+def _joined(runs: Sequence[Ints]) -> Ints:
     """Returns the rows of all runs of an agent's program, one after the other. A restarted program
     continues the counts of the run before."""
-    if len(runs) == 1:
-        return _columns(runs[0], AGENT)
-    columns: dict[str, list[Ints]] = {name: [] for name in AGENT}
-    before = dict.fromkeys(COUNTED, 0)
+    counted = [name in COUNTED for name in AGENT]
+    before = np.zeros(len(AGENT), np.int64)
+    parts = [np.zeros((0, len(AGENT)), np.int64)]
     for rows in runs:
-        for place, name in enumerate(AGENT):
-            column = rows[:, place] + before.get(name, 0)
-            columns[name].append(column)
-            if name in before and len(column):
-                before[name] = int(column[-1])
-    return {name: np.concatenate([NO_ROWS, *parts]) for name, parts in columns.items()}
+        parts.append(rows + before)
+        if len(rows):
+            before = np.where(counted, parts[-1][-1], 0)
+    return np.concatenate(parts)
 
 
 def _columns(rows: Ints, names: Sequence[str]) -> dict[str, Ints]:
-    return {name: rows[:, place] for place, name in enumerate(names)}
+    return {name: rows[..., place] for place, name in enumerate(names)}
 
 
 def _links(record: Record, start_ns: int) -> Iterator[Series]:
+    metrics = _metrics(record.links, LINK, lambda columns: _of_link(columns, start_ns))
     for direction, rows in record.links.items():
-        metrics = _of_link(_columns(rows, LINK), start_ns)
-        yield from _since(start_ns, "link", direction, rows[:, 0], metrics)
+        yield from _since(start_ns, "link", direction, rows[:, 0], metrics[direction])
 
 
 def _of_link(rows: Mapping[str, Ints], start_ns: int) -> dict[str, Numbers]:
@@ -180,7 +198,7 @@ def sent_rates(record: Record, job: int) -> tuple[Ints, Numbers]:
 
 def _agents(record: Record, job: int) -> list[dict[str, Ints]]:
     agents = [_joined(runs) for who, runs in record.workers.items() if who.job == job]
-    return [rows for rows in agents if len(rows["time_ns"])]
+    return [_columns(rows, AGENT) for rows in agents if len(rows)]
 
 
 def _moments(agents: Sequence[Mapping[str, Ints]], every_ns: int) -> Ints:
