@@ -25,7 +25,7 @@ from agglab.testbed.report.over_time import Chart
 from agglab.testbed.report.recorded_scenario import RecordedScenario
 from agglab.testbed.report.topology import NARROW as NARROW_WIDTH
 from agglab.testbed.report.topology import WIDE as WIDTH
-from agglab.testbed.report.topology import topology
+from agglab.testbed.report.topology import topology, tree
 from agglab.testbed.report.tracks import tracks
 from agglab.testbed.side_by_side import OfSeveral, runs_of
 
@@ -59,7 +59,8 @@ def run_figures(metrics: Metrics, events: Events, recorded: RecordedScenario) ->
         return []
     figures = []
     if metrics["links"]:
-        wide, narrow = (topology(metrics, recorded, width) for width in (WIDTH, NARROW_WIDTH))
+        root = tree(metrics, recorded)
+        wide, narrow = (topology(root, width) for width in (WIDTH, NARROW_WIDTH))
         figures.append(Figure(TOPOLOGY, wide, narrow))
     if any(job["rounds"] for job in metrics["jobs"].values()):
         figures.append(_times(metrics))

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from agglab.testbed.problems import ScenarioError, Where
@@ -63,6 +63,7 @@ class RecordedScenario:
         return tuple(e for name, value in pairs for e in _expectations(name, value))
 
 
+@cache
 def number(text: str) -> float | None:
     """Returns the number of a scalar, which is plain or a quantity in bits per second, seconds,
     bytes or shares; None if it is none of these."""

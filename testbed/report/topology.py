@@ -46,11 +46,8 @@ class DrawnNode:
     below: list[DrawnNode] = field(default_factory=list)
 
 
-def topology(metrics: Metrics, recorded: RecordedScenario, width: int = WIDE) -> str:
-    """Returns SVG of the network; empty if no link was counted."""
-    if not metrics["links"]:
-        return ""
-    root = tree(metrics, recorded)
+def topology(root: DrawnNode, width: int) -> str:
+    """Returns SVG of the network whose tree has this root."""
     places = list(_places(root))
     depth = max(level for level, *_ in places)
     canvas = Canvas(width, TOP + ROW * len(places), "Topology")
