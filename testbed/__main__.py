@@ -17,10 +17,11 @@ def run() -> int:
     """Runs the command line and returns its exit code. If a Python module is not installed, the
     message names it."""
     try:
-        _import_numpy()
-        from agglab.testbed.cli import main
+        with garbage.seldom_collected():
+            _import_numpy()
+            from agglab.testbed.cli import main
 
-        code = main()
+            code = main()
         garbage.left_at_exit()
         return code
     except ModuleNotFoundError as error:
