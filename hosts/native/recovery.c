@@ -14,6 +14,7 @@
  * have learnt of the matter later than this host sent the packet. Each further wait is twice as long. */
 #define ASK_LATER 3
 #define ASK_BACKOFF_MAX 4
+#define CACHE_LINE 64
 
 static int64_t within(int64_t low, int64_t value, int64_t high)
 {
@@ -228,11 +229,13 @@ static struct pending *at(struct pending *first, uint64_t stride, uint32_t index
 	return (struct pending *)((uint8_t *)first + index * stride);
 }
 
+/* Brings all packets into the cache at once. The processor cannot guess which of them wait, and would otherwise stop at
+ * each one that is not there; in large networks few are. */
 static void fetch_ahead(const struct pending *first, uint64_t stride, uint32_t count)
 {
 	const char *memory = (const char *)first;
 
-	for (uint64_t at = 0; at < count * stride; at += 64)
+	for (uint64_t at = 0; at < count * stride; at += CACHE_LINE)
 		__builtin_prefetch(memory + at);
 }
 
@@ -285,12 +288,13 @@ static int64_t soonest_of_all(const struct recovery *r, struct pending *first, u
 uint32_t recovery_repeat(struct recovery *r, struct pending *first, uint64_t stride, uint32_t count, int64_t now_ns,
 			 uint32_t *queue)
 {
-	fetch_ahead(first, stride, count);
-	uint32_t queued = 0, probe = first_waiting(first, stride, count);
 	struct timeouts timeouts = timeouts_of(r);
+	uint32_t queued = 0, probe;
 	int64_t soonest = INT64_MAX;
 	int probes = 0;
 
+	fetch_ahead(first, stride, count);
+	probe = first_waiting(first, stride, count);
 	if (probe < count && send_loss_probe(r, at(first, stride, probe), now_ns))
 		queue[queued++] = probe;
 
