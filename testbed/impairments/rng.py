@@ -10,6 +10,7 @@ eBPF counterpart.
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 from hashlib import blake2b
 
 import numpy as np
@@ -32,6 +33,7 @@ def direction_key(seed: int, link: str, direction: str, part: str = "") -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")
 
 
+@lru_cache
 def threshold(probability: float) -> int:
     """Returns exactly floor(probability * 2^64). Probability 1 gives 2^64, which is greater than
     every draw."""
