@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from xml.sax.saxutils import escape as escape_xml
-from xml.sax.saxutils import quoteattr
+from html import escape as escape_html
 
 from agglab.switch.printable import printable
 
@@ -14,7 +13,7 @@ FONT = "font-family='system-ui, sans-serif'"
 def escape(text: str) -> str:
     """Returns text that may stand between tags. Control characters, which XML does not allow, are
     replaced as well."""
-    return escape_xml(printable(text))
+    return escape_html(printable(text), quote=False)
 
 
 class Canvas:
@@ -70,7 +69,7 @@ class Canvas:
         """Adds text. anchor: start, middle or end. turn: degrees clockwise around (x, y)."""
         turned = f" transform='rotate({turn} {x:.1f} {y:.1f})'" if turn else ""
         self._elements.append(
-            f"<text x='{x:.1f}' y='{y:.1f}' text-anchor={quoteattr(anchor)} font-size='{size}' "
+            f"<text x='{x:.1f}' y='{y:.1f}' text-anchor=\"{anchor}\" font-size='{size}' "
             f"fill='#222'{turned}>{escape(text)}</text>"
         )
 
