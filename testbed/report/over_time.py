@@ -98,12 +98,14 @@ def _chart(kind: str, metric: str, own: Mapping[str, list[Point]]) -> Chart | No
 
 def _latencies(folder: Path) -> Chart | None:
     """Returns a chart of the share of answers that took at most a given time, with a line for each
-    agent; None if no answers were measured."""
+    of the first agents; None if no answers were measured."""
     counts: dict[str, list[Point]] = {}
+    more = ""
     for job, agent, _, to_ns, count in _rows(folder / latency.NAME, latency.COLUMNS):
         name = f"{job} {agent}"
         if name not in counts and len(counts) == LINES_MAX:
-            continue
+            more = f" (the first {LINES_MAX} agents)"
+            break  # the rows of an agent follow one another
         point = _point(to_ns, count)
         if point and point[1] > 0:
             counts.setdefault(name, []).append(point)
@@ -117,5 +119,5 @@ def _latencies(folder: Path) -> Chart | None:
         lines.append(Track(name, (Piece(points),)))
     if not lines:
         return None
-    title = "Latency of answers: the share of answers that took at most this time"
+    title = f"Latency of answers: the share that took at most this time{more}"
     return Chart("latency.svg", title, "seconds", "share of the answers", "worker", tuple(lines))

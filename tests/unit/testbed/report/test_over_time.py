@@ -70,5 +70,14 @@ def test_latencies_are_shares(tmp_path: Path) -> None:
     assert line.pieces[0].points == [(0.0, 0.0), (1.0, 0.75), (2.0, 1.0)]
 
 
+@pytest.mark.parametrize("agents", [LINES_MAX, LINES_MAX + 1])
+def test_the_latencies_of_the_first_agents_are_drawn(tmp_path: Path, agents: int) -> None:
+    rows = [f"job1,h{n},{at},{at + 9},1" for n in range(agents) for at in (10, 20)]
+    (found,) = charts(written(tmp_path, *rows, name="latency.csv", head=LATENCIES))
+    assert [line.name for line in found.lines] == [f"job1 h{n}" for n in range(LINES_MAX)]
+    assert all(len(line.pieces[0].points) == 3 for line in found.lines)
+    assert ("(the first 16 agents)" in found.title) == (agents > LINES_MAX)
+
+
 def test_units_are_the_declared_ones() -> None:
     assert len(UNITS) == len(SERIES)
