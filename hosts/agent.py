@@ -126,6 +126,7 @@ class Agent:
         config = self._config
         self._script = ScriptRound(
             self.core.part,
+            config.scratch,
             f"{config.seed}/job{config.job}/round{number}",
             self._reducer,
             self._control.fileno(),

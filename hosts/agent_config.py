@@ -87,6 +87,11 @@ class Config:
         return cls(**{**given, "work": work})
 
     @property
+    def scratch(self) -> Path:
+        """The folder of the control socket. The testbed removes it when the run is over."""
+        return Path(self.control).parent
+
+    @property
     def identity(self) -> dict[str, Any]:
         """The fields that are part of every event that the agent sends: job, name, rank, and the
         role unless it is a worker."""

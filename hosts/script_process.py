@@ -12,7 +12,6 @@ import socket
 import struct
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -26,15 +25,19 @@ SIOCGIFADDR = 0x8915
 
 
 class Script:
-    """A running training script. environment: variables that are added to those of the agent. The
-    script's output goes to the same place as the agent's output."""
+    """A running training script. environment: variables that are added to those of the agent.
+    folder: an empty folder in which the script's outcome is written. The script's output goes to
+    the same place as the agent's output."""
 
     def __init__(
-        self, script: str, arguments: Sequence[str], environment: Mapping[str, str]
+        self,
+        script: str,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        folder: Path,
     ) -> None:
         self.name = Path(script).name
-        self._folder = tempfile.TemporaryDirectory(prefix="agglab-script-")
-        self._outcome = Path(self._folder.name) / "outcome.json"
+        self._outcome = folder / "outcome.json"
         command = [sys.executable, "-m", "agglab.hosts.script_run", str(self._outcome), script]
         told = {**os.environ, **environment, "AGGLAB_AGENT": str(os.getpid())}
         self._process = subprocess.Popen(
@@ -86,7 +89,6 @@ class Script:
         self._process.wait()
         os.close(self._pidfd)
         self._pidfd = -1
-        self._folder.cleanup()
 
 
 def environment(part: Part, run: str, agent: str) -> dict[str, str]:

@@ -37,6 +37,8 @@ class Reductions(Protocol):
 class ScriptRound:
     """One run of a training script.
 
+    scratch: a folder for the files of the round, which the testbed removes if this process is
+    killed.
     key: a name of the round, the same at all ranks. control: a file descriptor that becomes
     readable when the testbed has sent a command; `execute` then carries out the command. on_report:
     a function that is called with each report of the script. with_sums: whether the system converts
@@ -47,6 +49,7 @@ class ScriptRound:
     def __init__(
         self,
         part: Part,
+        scratch: Path,
         key: str,
         reducer: Reductions,
         control: int,
@@ -57,7 +60,7 @@ class ScriptRound:
     ) -> None:
         work = part.work
         assert isinstance(work, Torch)
-        self._part, self._key, self._work = part, key, work
+        self._part, self._scratch, self._key, self._work = part, scratch, key, work
         self._reducer, self._control, self._execute = reducer, control, execute
         self._on_report, self._presence = on_report, presence
         self._sums = np.full(work.elements, 1, np.int32) if with_sums else None
@@ -69,11 +72,12 @@ class ScriptRound:
         """Performs the round. Returns, by name, the arrays for the testbed. Raises ProgramFailed if
         the script failed, AllReduceError if a reduction failed, and the exceptions of `execute`."""
         began_ns = time.monotonic_ns()
-        with tempfile.TemporaryDirectory(prefix="agglab-training-") as folder:
-            path = str(Path(folder) / "agent.sock")
+        with tempfile.TemporaryDirectory(prefix="training-", dir=self._scratch) as name:
+            folder = Path(name)
+            path = str(folder / "agent.sock")
             service = Service(path, self._terms(), self._reduce, self._note)
             try:
-                self._script = self._start(path)
+                self._script = self._start(path, folder)
                 self._serve(service, self._script)
             finally:
                 if self._script:
@@ -102,9 +106,9 @@ class ScriptRound:
         taken = dict.fromkeys((*every, self._work.dtype))
         return Terms(part.rank, part.workers, self._work.elements, part.bind[0], tuple(taken))
 
-    def _start(self, path: str) -> Script:
+    def _start(self, path: str, folder: Path) -> Script:
         own = environment(self._part, self._key, path)
-        return Script(self._work.script, self._work.arguments, own)
+        return Script(self._work.script, self._work.arguments, own, folder)
 
     def _serve(self, service: Service, script: Script) -> None:
         """Carries out the script's requests and the testbed's commands until the script has

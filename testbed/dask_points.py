@@ -29,6 +29,7 @@ from agglab.testbed.errors import MachineLacks
 from agglab.testbed.exit_codes import FAILED, INTERRUPTED, PASSED
 from agglab.testbed.point_group import Group, progress_text
 from agglab.testbed.scenario import to_yaml
+from agglab.testbed.scratch import note_elsewhere, scratch_folder
 
 NO_DASK = MachineLacks("the Python package distributed", "pip install 'agglab[dask]'")
 CONNECT_S = 10
@@ -126,8 +127,8 @@ def _unpack(files: bytes, folder: Path) -> None:
 
 def work(point: str) -> tuple[int, str, bytes]:
     """Runs a point; returns the exit code, the last line of output, and the files of its folder."""
-    with tempfile.TemporaryDirectory(prefix="agglab-point-") as scratch:
-        told, folder = Path(scratch) / "point.json", Path(scratch) / "point"
+    with scratch_folder() as scratch, _noted_folder(scratch) as own:
+        told, folder = own / "point.json", own / "point"
         told.write_text(point)
         command = [sys.executable, "-m", "agglab.testbed.one_point"]
         done = subprocess.run(
@@ -138,6 +139,15 @@ def work(point: str) -> tuple[int, str, bytes]:
         )
         said = "; ".join(done.stderr.strip().splitlines()[-LINES_KEPT:])
         return done.returncode, said, _packed(folder)
+
+
+@contextmanager
+def _noted_folder(scratch: Path) -> Iterator[Path]:
+    """Yields a new folder for results, for which `scratch` may have no room. If this process is
+    killed, the next run removes it."""
+    with tempfile.TemporaryDirectory(prefix="agglab-point-") as folder:
+        note_elsewhere(scratch, Path(folder))
+        yield Path(folder)
 
 
 def _packed(folder: Path) -> bytes:

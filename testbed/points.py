@@ -122,12 +122,14 @@ def conduct(group: Group, scratch: Path, out: TextIO) -> int:
 
 def _runs(group: Group, own: RunFolder, scratch: Path, out: TextIO) -> list[Run]:
     runs = []
-    for point, prepared in group.runs:
-        place, name = own, f"p{group.number}"
+    for number, (point, prepared) in enumerate(group.runs):
+        place = own
         if point.contender:
-            place, name = own.contender(point.contender), f"{name}-{point.contender}"
+            place = own.contender(point.contender)
             place.write("scenario.yaml", to_yaml(point.resolved))
-        runs.append(Run(point, prepared, place, scratch / name, out))
+        # Not the contender's name: the path of a Unix socket has at most 107 bytes.
+        sockets = scratch / f"p{group.number}-{number}"
+        runs.append(Run(point, prepared, place, sockets, out))
     return runs
 
 

@@ -153,3 +153,16 @@ def test_a_reduction_that_fails_fails_the_script_and_the_round(trained, tmp_path
     assert failed["event"] == "failed" and failed["missing"] and "gone" not in failed
     assert (tmp_path / "said").read_text() == failed["error"]
     os.kill(second.process.pid, signal.SIGKILL)
+
+
+def test_a_killed_agent_leaves_files_only_beside_its_control_socket(trained, tmp_path, monkeypatch):
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    first, second = trained("report(step=0, epoch=0)\ntime.sleep(600)")
+    assert first.event()["event"] == "trained"
+    assert len(list(tmp_path.glob("training-*/agent.sock"))) == 2
+    for agent in (first, second):
+        os.kill(agent.process.pid, signal.SIGKILL)
+        agent.process.wait()
+    assert list(temporary.iterdir()) == []

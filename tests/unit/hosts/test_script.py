@@ -39,7 +39,7 @@ def script(tmp_path: Path, text: str) -> Path:
 
 def ended(path: Path, *arguments: str, **environment: str) -> str:
     """The error of a script that was run to its end."""
-    running = Script(str(path), arguments, environment)
+    running = Script(str(path), arguments, environment, path.parent)
     try:
         assert running.wait(PATIENCE_S)
         return running.error()
@@ -58,7 +58,7 @@ def is_running(pid: int) -> bool:
 def training_terms(present: np.ndarray | None) -> tuple[str, ...]:
     part = Part(1, WORKER, 0, 2, ("127.0.0.1", 1), None, Torch(100, "own.py"), 1.0, {})
     nothing: Any = None
-    made = ScriptRound(part, "1", nothing, 0, nothing, nothing, True, lambda: present)
+    made = ScriptRound(part, Path("."), "1", nothing, 0, nothing, nothing, True, lambda: present)
     return made._terms().dtypes
 
 
@@ -120,7 +120,7 @@ class TestScript:
             f"open({str(told)!r}, 'w').write(f'{{child.pid}}\\n')\n"
             "time.sleep(600)"
         )
-        running = Script(str(script(tmp_path, text)), (), {})
+        running = Script(str(script(tmp_path, text)), (), {}, tmp_path)
         try:
             until(lambda: told.exists() and told.read_text().endswith("\n"))
             child = int(told.read_text())
@@ -138,8 +138,9 @@ class TestScript:
             "time.sleep(600)",
         )
         text = (
-            "from agglab.hosts.script_process import Script\nimport time\n"
-            f"running = Script({str(path)!r}, (), {{}})\ntime.sleep(600)"
+            "import time\nfrom pathlib import Path\n"
+            "from agglab.hosts.script_process import Script\n"
+            f"running = Script({str(path)!r}, (), {{}}, Path({str(tmp_path)!r}))\ntime.sleep(600)"
         )
         agent = subprocess.Popen([sys.executable, "-c", text])
         try:

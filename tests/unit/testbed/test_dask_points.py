@@ -18,6 +18,7 @@ import pytest
 
 from agglab.testbed import cli, dask_points
 from agglab.testbed.point_group import DONE
+from agglab.testbed.scratch import remove_stale
 
 TEXT = """
 name: tiny
@@ -36,7 +37,8 @@ class Cluster:
     """A scheduler and two workers, each a process."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._folder, self.temporary = folder, folder / "temporary"
+        self.temporary.mkdir()
         self._started: list[subprocess.Popen[str]] = []
         self.address = f"tcp://127.0.0.1:{free_port()}"
         self._start("distributed.cli.dask_scheduler", "--host", self.address, "--no-dashboard")
@@ -56,6 +58,7 @@ class Cluster:
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
+            env={**os.environ, "TMPDIR": str(self.temporary)},
         )
         self._started.append(process)
         return process
@@ -110,6 +113,8 @@ def test_a_worker_that_is_killed_midway_loses_nothing(
     assert f"({POINTS} of {POINTS})" in out
     killer.join()
     assert cluster.workers[0].poll() == -signal.SIGKILL
+    remove_stale()  # as the next run does
+    assert list(cluster.temporary.glob("agglab-point-*")) == []
     for file in ("metrics.json", "events.jsonl", "series.csv", "scenario.yaml", DONE):
         ours, theirs = (
             {path.parent.name: path.read_bytes() for path in latest(folder).glob(f"point-*/{file}")}
