@@ -8,7 +8,7 @@ from html import escape
 from statistics import median_low
 from typing import Any
 
-from agglab.testbed.report.tables import table
+from agglab.testbed.report.tables import heading, table
 
 Metrics = Mapping[str, Any]
 ROWS_MAX = 64
@@ -24,12 +24,12 @@ def counters(thing: str, rows: Mapping[str, Metrics]) -> str:
 def _spread(thing: str, rows: Mapping[str, Metrics]) -> str:
     """Returns a table with a row for each counter that is not zero everywhere."""
     columns = list(next(iter(rows.values())))
-    spread = {column: _of(column, thing, rows) for column in columns}
+    spread = {heading(column): _of(column, thing, rows) for column in columns}
     zero = [column for column, of in spread.items() if of and not any(_extremes(of))]
     shown = {column: of for column, of in spread.items() if of and column not in zero}
     text = (
-        f"The least, the median and the most of {len(rows):,}; "
-        f"metrics.json has the counters of every {thing}."
+        "The table has the least, the median and the most of each counter, and where they are; "
+        f"metrics.json has the counters of all {len(rows):,}."
     )
     if zero:
         text += f" Zero everywhere: {', '.join(zero)}."

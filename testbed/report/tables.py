@@ -22,7 +22,7 @@ def table(first: str, rows: Mapping[str, Metrics], escaped: bool = False) -> str
     columns = list(next(iter(rows.values()), {}))
     words = {c for c in columns if any(_is_text(row.get(c)) for row in rows.values())}
     marks = {c: " class='text'" if c in words else "" for c in [first, *columns]}
-    headings = {c: _heading(c) for c in [first, *columns]}
+    headings = {c: heading(c) for c in [first, *columns]}
     head = "".join(f"<th{marks[c]}>{escape(headings[c])}</th>" for c in [first, *columns])
     lines = [f"<tr class='head'>{head}</tr>"]
     for name, values in rows.items():
@@ -64,7 +64,7 @@ def _is_bad(heading: str, value: Any) -> bool:
     return heading.startswith("wrong ") and bool(value)
 
 
-def _heading(column: str) -> str:
+def heading(column: str) -> str:
     """Returns the heading of a column: `cpu_s` becomes "cpu (s)"."""
     name = column.removesuffix("_s").replace("_", " ")
     return f"{name} (s)" if column.endswith("_s") else name

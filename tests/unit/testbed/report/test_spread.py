@@ -13,7 +13,7 @@ from agglab.testbed.report.spread import ROWS_MAX, counters
 
 def _rows(count: int) -> dict[str, dict[str, object]]:
     return {
-        f"s{n}": {"new": 10 - n % 7, "stale": 0, "note": "x y", "lag": None} for n in range(count)
+        f"s{n}": {"new": 10 - n % 7, "stale_s": 0, "note": "x y", "lag": None} for n in range(count)
     }
 
 
@@ -33,7 +33,7 @@ def test_many_things_have_a_row_for_each_counter_that_is_not_zero() -> None:
     assert head[:3] == ["counter", "least", "switch with the least"]
     total = sum(10 - n % 7 for n in range(ROWS_MAX + 1))
     assert rows == [["new", "4", "s6", "7", "10", "s0", str(total)]]
-    assert "Zero everywhere: stale." in text
+    assert "Zero everywhere: stale (s)." in text
 
 
 def test_a_counter_below_zero_is_not_zero() -> None:
