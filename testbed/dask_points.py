@@ -26,7 +26,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from agglab.testbed.errors import MachineLacks
-from agglab.testbed.exit_codes import FAILED, INTERRUPTED, PASSED
+from agglab.testbed.exit_codes import FAILED, INTERRUPTED, LACKING, PASSED
 from agglab.testbed.point_group import Group, progress_text
 from agglab.testbed.scenario import to_yaml
 from agglab.testbed.scratch import note_elsewhere, scratch_folder
@@ -127,18 +127,25 @@ def _unpack(files: bytes, folder: Path) -> None:
 
 def work(point: str) -> tuple[int, str, bytes]:
     """Runs a point; returns the exit code, the last line of output, and the files of its folder."""
-    with scratch_folder() as scratch, _noted_folder(scratch) as own:
-        told, folder = own / "point.json", own / "point"
-        told.write_text(point)
-        command = [sys.executable, "-m", "agglab.testbed.one_point"]
-        done = subprocess.run(
-            [*command, str(told), str(folder), str(os.getpid())],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-        )
-        said = "; ".join(done.stderr.strip().splitlines()[-LINES_KEPT:])
-        return done.returncode, said, _packed(folder)
+    try:
+        with scratch_folder() as scratch, _noted_folder(scratch) as own:
+            return _run_in(own, point)
+    except MachineLacks as error:
+        return LACKING, str(error), b""
+
+
+def _run_in(own: Path, point: str) -> tuple[int, str, bytes]:
+    told, folder = own / "point.json", own / "point"
+    told.write_text(point)
+    command = [sys.executable, "-m", "agglab.testbed.one_point"]
+    done = subprocess.run(
+        [*command, str(told), str(folder), str(os.getpid())],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+    said = "; ".join(done.stderr.strip().splitlines()[-LINES_KEPT:])
+    return done.returncode, said, _packed(folder)
 
 
 @contextmanager

@@ -61,9 +61,12 @@ def remove_stale() -> list[str]:
     with contextlib.suppress(MachineLacks), _guard() as state:
         for scratch in sorted(state.glob(f"{PREFIX}*")):
             if _is_folder(scratch) and not _is_locked(scratch / LOCK):
-                removed += [*_remove_elsewhere(scratch), str(scratch)]
                 # The last processes of a run just killed may still write there: then next time.
-                shutil.rmtree(scratch, ignore_errors=True)
+                gone, stay = _remove_elsewhere(scratch)
+                removed += gone
+                if not stay:
+                    removed.append(str(scratch))
+                    shutil.rmtree(scratch, ignore_errors=True)
     return removed
 
 
@@ -112,19 +115,19 @@ def _is_locked(path: Path) -> bool:
     return False
 
 
-def _remove_elsewhere(scratch: Path) -> list[str]:
-    """Removes the folders that the run noted and that still exist; returns their paths."""
+def _remove_elsewhere(scratch: Path) -> tuple[list[str], list[str]]:
+    """Removes the folders that the run noted and that still exist. Returns the paths of those that
+    are gone, and of those that could not be removed."""
     notes = scratch / ELSEWHERE
-    if not notes.is_file():
-        return []
-    removed = []
-    for line in notes.read_text().splitlines():
+    gone: list[str] = []
+    stay: list[str] = []
+    for line in notes.read_text().splitlines() if notes.is_file() else ():
         with contextlib.suppress(ValueError):  # the run was killed in the middle of the line
             path = Path(json.loads(line))
             if _is_folder(path):
                 shutil.rmtree(path, ignore_errors=True)
-                removed.append(str(path))
-    return removed
+                (stay if path.exists() else gone).append(str(path))
+    return gone, stay
 
 
 def _make() -> tuple[Path, int]:

@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from agglab.testbed import cli, dask_points
+from agglab.testbed import cli, dask_points, scratch
+from agglab.testbed.exit_codes import LACKING
 from agglab.testbed.point_group import DONE
 from agglab.testbed.scratch import remove_stale
 
@@ -186,3 +187,13 @@ def test_files_of_a_point_stay_in_its_folder(tmp_path: Path) -> None:
     assert [p.name for p in (tmp_path / "point").rglob("*")] == ["inside"]
     assert not (tmp_path / "outside").exists()
     assert not Path("/tmp/agglab-outside").exists()
+
+
+def test_a_worker_without_a_state_folder_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scratch, "state_folder", lambda: tmp_path / "file")
+    (tmp_path / "file").write_text("")
+    code, said, files = dask_points.work("{}")
+    assert (code, files) == (LACKING, b"")
+    assert "is not a folder" in said or "File exists" in said

@@ -61,6 +61,20 @@ def test_what_a_dead_run_noted_elsewhere_goes_with_it(state: Path, tmp_path: Pat
     assert foreign.exists() and not noted.exists()
 
 
+def test_what_cannot_be_removed_yet_is_remembered(
+    state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As while the last process of a killed run still writes there."""
+    noted, dead = tmp_path / "sums", state / "run-dead"
+    for folder in (noted, dead):
+        folder.mkdir(parents=True)
+    note_elsewhere(dead, noted)
+    with monkeypatch.context() as patched:
+        patched.setattr(scratch.shutil, "rmtree", lambda path, ignore_errors: None)
+        assert remove_stale() == []
+    assert remove_stale() == [str(noted), str(dead)]
+
+
 def test_a_link_among_them_is_not_followed(state: Path, tmp_path: Path) -> None:
     foreign = tmp_path / "foreign"
     for folder in (foreign, state):
