@@ -174,3 +174,19 @@ def test_counts_go_on_where_a_program_was_started_anew() -> None:
     job = found["job", "retransmitted"]
     assert np.nansum(job.values) == 3
     assert found["job", "in_flight"].values.tolist() == [0, 2, 2, 2, 0, 1]
+
+
+def test_things_with_unequally_many_samples_have_the_series_that_each_has_alone() -> None:
+    graph = rack(3)
+    grown = np.arange(7 * 4, dtype=np.int64).reshape(4, 7) ** 2 * MS
+    agents = {WorkerId(1, f"h{n}"): [grown[:n] * n] for n in (1, 2, 3, 4)}
+    agents[WorkerId(1, "h5")] = [grown[:2], grown[:0], grown[2:]]
+    links = {f"h{n}->s1": grown[:n, :5] * n for n in (1, 2, 3)}
+    together = rows.table(Record(agents, links, every_ns=MS), graph, {1: "job1"}, 0)
+    for kind, every in (("worker", agents), ("link", links)):
+        alone = []
+        for name, own in every.items():
+            record = Record(**{f"{kind}s": {name: own}}, every_ns=MS)
+            alone += rows.table(record, graph, {1: "job1"}, 0)
+        own_lines = list(rows.lines(each for each in alone if each.kind == kind))
+        assert list(rows.lines(each for each in together if each.kind == kind)) == own_lines
