@@ -72,9 +72,11 @@ class ScriptRound:
         """Performs the round. Returns, by name, the arrays for the testbed. Raises ProgramFailed if
         the script failed, AllReduceError if a reduction failed, and the exceptions of `execute`."""
         began_ns = time.monotonic_ns()
-        with tempfile.TemporaryDirectory(prefix="training-", dir=self._scratch) as name:
+        with tempfile.TemporaryDirectory(prefix="t", dir=self._scratch) as name:
             folder = Path(name)
-            path = str(folder / "agent.sock")
+            path = str(
+                folder / "a"
+            )  # a socket: its path is no longer than that of the control socket
             service = Service(path, self._terms(), self._reduce, self._note)
             try:
                 self._script = self._start(path, folder)

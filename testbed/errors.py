@@ -22,6 +22,9 @@ class MachineLacks(Exception):
         self.what = what
         self.remedy = remedy
 
+    def __reduce__(self) -> tuple[type[MachineLacks], tuple[str, str]]:
+        return MachineLacks, (self.what, self.remedy)
+
 
 C_COMPILER = ("cc", "apt-get install gcc libc6-dev")
 

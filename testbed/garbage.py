@@ -1,5 +1,4 @@
-"""Keeps Python from looking for garbage too often: while a command starts, in a large run, and at
-its end."""
+"""Keeps Python from looking for garbage too often while a command runs, and at its end."""
 
 from __future__ import annotations
 

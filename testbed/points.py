@@ -128,7 +128,7 @@ def _runs(group: Group, own: RunFolder, scratch: Path, out: TextIO) -> list[Run]
             place = own.contender(point.contender)
             place.write("scenario.yaml", to_yaml(point.resolved))
         # Not the contender's name: the path of a Unix socket has at most 107 bytes.
-        sockets = scratch / f"p{group.number}-{number}"
+        sockets = scratch / f"{group.number}-{number}"
         runs.append(Run(point, prepared, place, sockets, out))
     return runs
 

@@ -17,7 +17,7 @@ from agglab.testbed.report.expected import Judged, judged
 from agglab.testbed.report.figures import TOPOLOGY, Figure, anything_again
 from agglab.testbed.report.losses import Loss, losses
 from agglab.testbed.report.recorded_scenario import RecordedScenario
-from agglab.testbed.report.spread import ROWS_MAX, counters
+from agglab.testbed.report.spread import counters
 from agglab.testbed.report.style import STYLE
 from agglab.testbed.report.tables import cell, shown, table
 from agglab.testbed.report.zoom import scripts
@@ -26,6 +26,9 @@ from agglab.testbed.side_by_side import OfSeveral, busiest, runs_of
 Metrics = Mapping[str, Any]
 GENERAL_COUNTS = frozenset((*WORKER_COUNTS, "cpu_s"))
 """The counters that the workers of every system have."""
+PLURAL = {"switch": "switches"}
+PLACES_MAX = 16
+"""Of the places that lost packets, the page shows at most this many."""
 LISTED_MAX = 16
 """Of a list in the manifest, the page shows at most this many values."""
 
@@ -132,9 +135,9 @@ def _lost(lost: Sequence[Loss]) -> list[str]:
             "share": f"{loss.packets / loss.of:.3%}" if loss.of else None,
             "why": loss.why,
         }
-        for number, loss in enumerate(lost[:ROWS_MAX], start=1)
+        for number, loss in enumerate(lost[:PLACES_MAX], start=1)
     }
-    rest = lost[ROWS_MAX:]
+    rest = lost[PLACES_MAX:]
     text = table("where", rows) + (f"<p>{_other_places(rest)}</p>" if rest else "")
     return [_section("Where packets were lost, and why", text)] if rows else []
 
@@ -201,7 +204,8 @@ def _over_time(figures: Sequence[Figure], library: Library | None) -> list[str]:
     for kind in dict.fromkeys(figure.kind for figure in figures if figure.kind):
         own = "".join(_figure(figure, library) for figure in figures if figure.kind == kind)
         opened = " open" if kind == "job" else ""
-        parts.append(f"<details{opened}><summary>{kind.capitalize()}s</summary>{own}</details>")
+        title = PLURAL.get(kind, f"{kind}s").capitalize()
+        parts.append(f"<details{opened}><summary>{title}</summary>{own}</details>")
     return [_section("Over time", "".join(parts))] if parts else []
 
 

@@ -46,12 +46,18 @@ def _of(column: str, thing: str, rows: Mapping[str, Metrics]) -> dict[str, Any]:
     numbers = {name: value for name, value in found.items() if isinstance(value, int | float)}
     if not numbers:
         return {}
-    least, most = min(numbers, key=numbers.__getitem__), max(numbers, key=numbers.__getitem__)
+    least, most = min(numbers.values()), max(numbers.values())
     return {
-        "least": numbers[least],
-        f"{thing} with the least": least,
+        "least": least,
+        f"{thing} with the least": _with(least, numbers),
         "median": median_low(numbers.values()),
-        "most": numbers[most],
-        f"{thing} with the most": most,
+        "most": most,
+        f"{thing} with the most": _with(most, numbers),
         "sum": sum(numbers.values()),
     }
+
+
+def _with(value: float, numbers: Mapping[str, float]) -> str:
+    """Returns what has this value, or how many do."""
+    names = [name for name, number in numbers.items() if number == value]
+    return names[0] if len(names) == 1 else f"{len(names):,} of them"

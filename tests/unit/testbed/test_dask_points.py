@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import re
 import signal
 import socket
@@ -17,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from agglab.testbed import cli, dask_points, scratch
+from agglab.testbed.errors import MachineLacks
 from agglab.testbed.exit_codes import LACKING
 from agglab.testbed.point_group import DONE
 from agglab.testbed.scratch import remove_stale
@@ -197,3 +199,9 @@ def test_a_worker_without_a_state_folder_says_so(
     code, said, files = dask_points.work("{}")
     assert (code, files) == (LACKING, b"")
     assert "is not a folder" in said or "File exists" in said
+
+
+def test_what_a_machine_lacks_can_be_told_by_another_process() -> None:
+    found = pickle.loads(pickle.dumps(MachineLacks("a thing", "get it")))
+    assert str(found) == "this machine lacks a thing: get it"
+    assert (found.what, found.remedy) == ("a thing", "get it")

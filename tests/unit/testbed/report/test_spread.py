@@ -6,8 +6,9 @@ import re
 
 import pytest
 
+from agglab.testbed.report.figures import AGAIN
 from agglab.testbed.report.losses import Loss
-from agglab.testbed.report.page import LISTED_MAX, _leaves, _lost
+from agglab.testbed.report.page import LISTED_MAX, PLACES_MAX, _counters, _leaves, _lost, _predicted
 from agglab.testbed.report.spread import ROWS_MAX, counters
 
 
@@ -32,7 +33,7 @@ def test_many_things_have_a_row_for_each_counter_that_is_not_zero() -> None:
     head, *rows = _cells(text)
     assert head[:3] == ["counter", "least", "switch with the least"]
     total = sum(10 - n % 7 for n in range(ROWS_MAX + 1))
-    assert rows == [["new", "4", "s6", "7", "10", "s0", str(total)]]
+    assert rows == [["new", "4", "9 of them", "7", "10", "10 of them", str(total)]]
     assert "Zero everywhere: stale (s)." in text
 
 
@@ -53,12 +54,12 @@ def test_names_are_text() -> None:
     assert "<b>" not in counters("switch", rows)
 
 
-@pytest.mark.parametrize("places", [ROWS_MAX, ROWS_MAX + 3])
+@pytest.mark.parametrize("places", [PLACES_MAX, PLACES_MAX + 3])
 def test_most_losses_have_a_row_and_the_rest_a_sentence(places: int) -> None:
     text = "".join(_lost([Loss(f"h{n}->s1", 1000 - n, None, "why") for n in range(places)]))
-    assert len(_cells(text)) == ROWS_MAX + 1
-    told = "2,805 further packets were lost at 3 other places."
-    assert (told in text) == (places > ROWS_MAX)
+    assert len(_cells(text)) == PLACES_MAX + 1
+    told = "2,949 further packets were lost at 3 other places."
+    assert (told in text) == (places > PLACES_MAX)
 
 
 def test_long_lists_of_the_manifest_are_shortened() -> None:
@@ -68,3 +69,19 @@ def test_long_lists_of_the_manifest_are_shortened() -> None:
         ("few", "1, 2"),
     ]
     assert _leaves({"programs": [{"json": "a"}]}) == [("programs.0.json", "a")]
+
+
+def test_workers_switches_and_links_are_all_shown_like_this() -> None:
+    many = range(ROWS_MAX + 1)
+    way = {"seen": 9, "bytes": 100, "predicted_bytes": 90}
+    nothing_again = dict.fromkeys(AGAIN, 0)
+    metrics = {
+        "jobs": {"job1": {"workers": {str(n): {"sent": n, **nothing_again} for n in many}}},
+        "switches": {f"s{n}": {"packets": {"new": n}} for n in many},
+        "links": {f"h{n}-s1": {f"h{n}->s1": way} for n in many},
+        "links_as_predicted": True,
+    }
+    parts = [*_counters(metrics), *_predicted(metrics)]
+    spread = [part for part in parts if "metrics.json has the counters of all 65." in part]
+    titles = [re.findall("<h2>(.*)</h2>", part)[0] for part in spread]
+    assert titles == ["Workers", "Switches", "Links", "Bytes, predicted and measured"]
