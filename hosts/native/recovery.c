@@ -1,4 +1,5 @@
 /* When a packet is taken for lost: docs/hosts.md. */
+#include "prefetch.h"
 #include "recovery.h"
 
 #define MAX_BACKOFF 4
@@ -14,7 +15,6 @@
  * have learnt of the matter later than this host sent the packet. Each further wait is twice as long. */
 #define ASK_LATER 3
 #define ASK_BACKOFF_MAX 4
-#define CACHE_LINE 64
 
 static int64_t within(int64_t low, int64_t value, int64_t high)
 {
@@ -229,16 +229,6 @@ static struct pending *at(struct pending *first, uint64_t stride, uint32_t index
 	return (struct pending *)((uint8_t *)first + index * stride);
 }
 
-/* Brings all packets into the cache at once. The processor cannot guess which of them wait, and would otherwise stop at
- * each one that is not there; in large networks few are. */
-static void fetch_ahead(const struct pending *first, uint64_t stride, uint32_t count)
-{
-	const char *memory = (const char *)first;
-
-	for (uint64_t at = 0; at < count * stride; at += CACHE_LINE)
-		__builtin_prefetch(memory + at);
-}
-
 /* Returns the index of the first waiting packet; count if there is none. */
 static uint32_t first_waiting(struct pending *first, uint64_t stride, uint32_t count)
 {
@@ -293,7 +283,8 @@ uint32_t recovery_repeat(struct recovery *r, struct pending *first, uint64_t str
 	int64_t soonest = INT64_MAX;
 	int probes = 0;
 
-	fetch_ahead(first, stride, count);
+	/* The processor cannot guess which packets wait, and would stop at each one that is not in the cache. */
+	prefetch(first, count * stride);
 	probe = first_waiting(first, stride, count);
 	if (probe < count && send_loss_probe(r, at(first, stride, probe), now_ns))
 		queue[queued++] = probe;

@@ -4,6 +4,7 @@
 
 #include "clock.h"
 #include "journal.h"
+#include "prefetch.h"
 #include "windows.h"
 
 #define CHILDREN 4 /* children of a node of the heap */
@@ -128,18 +129,13 @@ static uint64_t earliest_child(const struct clock *clock, uint64_t at)
 	return found;
 }
 
-static void fetch(const void *memory, size_t bytes)
-{
-	for (size_t at = 0; memory && at < bytes; at += CACHE_LINE / 2)
-		__builtin_prefetch((const void *)((uintptr_t)memory + at));
-}
-
 /* Brings what the next action reads into the cache while the present one is carried out. With 1024 workers, the clock
  * takes 13 % less time. */
 static void fetch_ahead(const struct event *next)
 {
-	fetch(next->subject, SUBJECT_BYTES);
-	fetch(next->frame, FRAME_BYTES);
+	prefetch(next->subject, SUBJECT_BYTES);
+	if (next->frame)
+		prefetch(next->frame, FRAME_BYTES);
 }
 
 struct event clock_take_earliest(struct clock *clock)
