@@ -47,9 +47,10 @@ class Series(NamedTuple):
 def table(record: Record, graph: Topology, jobs: Mapping[int, str], start_ns: int) -> list[Series]:
     """Returns all series of a run. jobs: the names of jobs by number. start_ns: the moment from
     which the scenario's times count; earlier samples are left out."""
-    found = [*_workers(record, jobs, start_ns), *_links(record, start_ns)]
+    agents = {worker: _joined(runs) for worker, runs in record.workers.items()}
+    found = [*_workers(agents, jobs, start_ns), *_links(record, start_ns)]
     found += _switches(record, graph, start_ns)
-    found += _jobs(record, jobs, start_ns)
+    found += _jobs(agents, jobs, start_ns, record.every_ns)
     return found
 
 
@@ -105,10 +106,11 @@ def _between(counts: Ints) -> Numbers:
     return between
 
 
-def _workers(record: Record, jobs: Mapping[int, str], start_ns: int) -> Iterator[Series]:
-    joined = {worker: _joined(runs) for worker, runs in record.workers.items()}
-    metrics = _metrics(joined, AGENT, lambda columns: _of_agent(columns, start_ns))
-    for worker, rows in joined.items():
+def _workers(
+    agents: Mapping[WorkerId, Ints], jobs: Mapping[int, str], start_ns: int
+) -> Iterator[Series]:
+    metrics = _metrics(agents, AGENT, lambda columns: _of_agent(columns, start_ns))
+    for worker, rows in agents.items():
         name = f"{jobs[worker.job]} {agent_name(worker)}"
         yield from _since(start_ns, "worker", name, rows[:, 0], metrics[worker])
 
@@ -134,6 +136,8 @@ def _of_agent(rows: Mapping[str, Ints], start_ns: int) -> dict[str, Numbers]:
 def _joined(runs: Sequence[Ints]) -> Ints:
     """Returns the rows of all runs of an agent's program, one after the other. A restarted program
     continues the counts of the run before."""
+    if len(runs) == 1:
+        return runs[0]
     counted = [name in COUNTED for name in AGENT]
     before = np.zeros(len(AGENT), np.int64)
     parts = [np.zeros((0, len(AGENT)), np.int64)]
@@ -191,14 +195,15 @@ def sent_rates(record: Record, job: int) -> tuple[Ints, Numbers]:
     """Returns the moments at which a job is sampled, and for each the bits per second that all its
     agents sent in the interval before it. There is no rate for the first moment. Both are empty if
     nothing was recorded."""
-    agents = _agents(record, job)
+    own = {who: _joined(runs) for who, runs in record.workers.items() if who.job == job}
+    agents = _of_job(own, job)
     moments = _moments(agents, record.every_ns)
     return moments, _sent_rates(agents, moments, record.every_ns)
 
 
-def _agents(record: Record, job: int) -> list[dict[str, Ints]]:
-    agents = [_joined(runs) for who, runs in record.workers.items() if who.job == job]
-    return [_columns(rows, AGENT) for rows in agents if len(rows)]
+def _of_job(agents: Mapping[WorkerId, Ints], job: int) -> list[dict[str, Ints]]:
+    """Returns the columns of a job's agents that have any rows."""
+    return [_columns(rows, AGENT) for who, rows in agents.items() if who.job == job and len(rows)]
 
 
 def _moments(agents: Sequence[Mapping[str, Ints]], every_ns: int) -> Ints:
@@ -216,19 +221,21 @@ def _sent_rates(agents: Sequence[Mapping[str, Ints]], moments: Ints, every_ns: i
     return np.asarray(BITS * np.diff(sent, prepend=np.nan) / every_ns * NS_PER_S)
 
 
-def _jobs(record: Record, jobs: Mapping[int, str], start_ns: int) -> Iterator[Series]:
+def _jobs(
+    joined: Mapping[WorkerId, Ints], jobs: Mapping[int, str], start_ns: int, every_ns: int
+) -> Iterator[Series]:
     """Yields the jobs' series, at moments that are chosen for each job. A count between two samples
     of an agent is interpolated linearly. A value that is not a count is that of the agent's last
     sample."""
     for number, name in jobs.items():
-        agents = _agents(record, number)
+        agents = _of_job(joined, number)
         if not agents:
             continue
-        moments = _moments(agents, record.every_ns)
+        moments = _moments(agents, every_ns)
         again = sum(_counted(rows, "retransmitted", moments) for rows in agents)
         under_way = sum(_latest(rows, "in_flight", moments) for rows in agents)
         metrics = {
-            "sent_rate": _sent_rates(agents, moments, record.every_ns),
+            "sent_rate": _sent_rates(agents, moments, every_ns),
             "retransmitted": np.diff(again, prepend=np.nan),
             "in_flight": np.asarray(under_way),
             "round_trip": _mean_trip(agents, moments),
