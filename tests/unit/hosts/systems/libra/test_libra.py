@@ -198,9 +198,10 @@ def test_sums_are_exact_whatever_network_and_switches_do(
     fall_silent(network)
     assert all(node.endpoint.counters["malformed"] == 0 for node in [*nodes, *others])
     if mishaps.none and not forgetful:
-        # A worker with few cold pairs may wait so long for one with many that it asks again.
-        counts = [node.endpoint.counters for node in nodes]
-        assert all(own["retransmitted"] == own["timeouts"] for own in counts)
+        # If a round needs several windows, a worker with few cold pairs may wait so long for one
+        # with many that it asks again.
+        if lanes * window >= max(sizes):
+            assert all(node.endpoint.counters["retransmitted"] == 0 for node in nodes)
         assert sum(node.endpoint.counters["singles"] for node in others) == 0
 
 
