@@ -74,9 +74,8 @@ class ScriptRound:
         began_ns = time.monotonic_ns()
         with tempfile.TemporaryDirectory(prefix="t", dir=self._scratch) as name:
             folder = Path(name)
-            path = str(
-                folder / "a"
-            )  # a socket: its path is no longer than that of the control socket
+            # The path of a socket is short: this one is as long as that of the control socket.
+            path = str(folder / "a")
             service = Service(path, self._terms(), self._reduce, self._note)
             try:
                 self._script = self._start(path, folder)

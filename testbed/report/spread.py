@@ -8,17 +8,15 @@ from html import escape
 from statistics import median_low
 from typing import Any
 
-from agglab.testbed.report.tables import heading, table
+from agglab.testbed.report.tables import ROWS_OPEN, heading, table
 
 Metrics = Mapping[str, Any]
-ROWS_MAX = 64
-"""Of more things than this, the page shows how their counters are spread."""
 
 
 def counters(thing: str, rows: Mapping[str, Metrics]) -> str:
     """Returns counters as HTML. rows: the counters of each thing, by its name. thing: what has the
     counters (`worker`)."""
-    return table(thing, rows) if len(rows) <= ROWS_MAX else _spread(thing, rows)
+    return table(thing, rows) if len(rows) <= ROWS_OPEN else _spread(thing, rows)
 
 
 def _spread(thing: str, rows: Mapping[str, Metrics]) -> str:

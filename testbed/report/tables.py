@@ -13,7 +13,8 @@ from agglab.testbed.metrics import show
 Metrics = Mapping[str, Any]
 MANY_COLUMNS = 12
 ROWS_OPEN = 64
-"""A table with more rows than this is closed until the reader opens it."""
+"""A table with more rows than this is closed until the reader opens it. Of more things than this,
+the page shows how their counters are spread (spread.py)."""
 
 
 def table(first: str, rows: Mapping[str, Metrics], escaped: bool = False) -> str:
