@@ -40,7 +40,8 @@ Call = tuple[Any, ...]
 
 
 class Recorder:
-    """A backend that notes each call with the time in ms; workers end as soon as they are killed."""
+    """A backend that notes each call with the time in ms. Workers end as soon as they are
+    killed."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts

@@ -273,7 +273,9 @@ def test_fairness_is_relative_to_the_shares_that_jobs_were_promised(conduct) -> 
     """Jain's index by hand, of jobs whose shares, sizes and rates all differ."""
     ran = conduct(
         """
-jobs: [{name: a, workers: "h[12]", share: 3}, {name: b, workers: "h[34]", workload: {elements: 100}}]
+jobs:
+- {name: a, workers: "h[12]", share: 3}
+- {name: b, workers: "h[34]", workload: {elements: 100}}
 """,
         rounds=4,
     )
