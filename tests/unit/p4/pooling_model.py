@@ -220,7 +220,7 @@ class Switch:
                 return self._up(place, packet, "passed")
             if not both:
                 self._add(slot, packet)
-            self.reached["released with the sender's values" if both else "released and merged"] += 1
+            self.reached["released with its values" if both else "released and merged"] += 1
             self.reached["released after a take-over"] += slot.displaced is not None
             slot.spent = True
             return self._up(place, self._sum(slot, packet), "released")

@@ -49,7 +49,7 @@ RARE = frozenset(
         "claims a spent slot",
         "claims a slot of a chunk that is over",
         "released and merged",
-        "released with the sender's values",
+        "released with its values",
     }
 )
 PREEMPTING = frozenset(
