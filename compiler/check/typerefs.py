@@ -8,6 +8,8 @@ from agglab.compiler import ast, types
 from agglab.compiler.check.context import Context
 
 MAX_WIDTH_BITS = 2048
+# the longest field whose length fits the 32 bits that BMv2 computes with
+MAX_VARBIT_BITS = (1 << 31) - 1
 MAX_STACK_SIZE = 1 << 16
 # scalars in a struct, array or tuple
 MAX_LEAVES = 1 << 17
@@ -70,12 +72,11 @@ class TypeResolver:
         width = self.constant_integer(ref.width, f"the width of {ref.kind}<>")
         if width is None:
             return types.UNKNOWN
-        signed = ref.kind == "int"
-        if width < signed or width > MAX_WIDTH_BITS:
-            return self.context.error(
-                ref, f"width {width} is outside {int(signed)}..{MAX_WIDTH_BITS}"
-            )
-        return types.Varbit(width) if ref.kind == "varbit" else types.Bits(width, signed)
+        variable, signed = ref.kind == "varbit", ref.kind == "int"
+        widest = MAX_VARBIT_BITS if variable else MAX_WIDTH_BITS
+        if not signed <= width <= widest:
+            return self.context.error(ref, f"width {width} is outside {int(signed)}..{widest}")
+        return types.Varbit(width) if variable else types.Bits(width, signed)
 
     def constant_integer(self, expression: ast.Expression, what: str) -> int | None:
         """Returns the value of an expression that must be a number known at compile time, or None
