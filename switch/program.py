@@ -198,7 +198,9 @@ def check_memory(program: Program, root: Node) -> None:
         h.type.max_bits // 8 + FIELD_BYTES * len(h.type.fields) for h in program.headers.values()
     )
     if packet > MAX_HEADERS_BYTES:
-        raise root["headers"].error(f"the headers have more than {MAX_HEADERS_BYTES} bytes together")
+        raise root["headers"].error(
+            f"the headers have more than {MAX_HEADERS_BYTES} bytes together"
+        )
     cells = sum(r.size * max(r.bytes, 8) for r in program.registers.values())
     cells += sum(c.size for c in program.counters.values()) * COUNTER_BYTES
     cells += sum(m.size for m in program.meters.values()) * METER_BYTES

@@ -198,7 +198,9 @@ class Layout:
             with out.block(f"struct w_{name}", "};"):
                 for field in header_type.fields:
                     if field.wide:
-                        out.line(f"uint8_t {self.field(header_type, field)}[{max(field.bytes, 1)}];")
+                        out.line(
+                            f"uint8_t {self.field(header_type, field)}[{max(field.bytes, 1)}];"
+                        )
             out.line()
 
     def arrays(self) -> list[tuple[str, HeaderType, int]]:

@@ -147,7 +147,12 @@ class _Draw:
         lines = DECLARED.splitlines()
         for kind in (inner, nested, base, x, z, element, a, b, k, dump):
             lines += kind.declaration()
-        lines += ["header var_t {", "bit<8> len;", f"varbit<{LONG_VARBIT_BITS if self.long else 64}> data;", "}"]
+        lines += [
+            "header var_t {",
+            "bit<8> len;",
+            f"varbit<{LONG_VARBIT_BITS if self.long else 64}> data;",
+            "}",
+        ]
         lines += ["header_union u_t {", "a_t a;", "b_t b;", "}"]
         lines += self._metadata_text()
         lines += ["struct headers_t {", "h_t h;", "x_t x;", "x_t y;", "z_t z;", "k_t k;"]
