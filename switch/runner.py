@@ -133,6 +133,8 @@ def _run(options: Options, stack: contextlib.ExitStack) -> None:
     address = _address(options)
     server = _server(options, address, loop, device, links)
     cleanup.add(address.removeprefix("unix:"))
+    if server.address != address:
+        print(f"switch: P4Runtime on {server.address}", file=sys.stderr, flush=True)
     started = time.monotonic()
 
     def read() -> dict[str, Any]:
@@ -158,7 +160,7 @@ def _run(options: Options, stack: contextlib.ExitStack) -> None:
         "ready: device %d, %s, P4Runtime on %s",
         options.device_id,
         ", ".join(f"{port}@{name}" for port, name in options.interfaces.items()) or "no ports",
-        address,
+        server.address,
     )
     _tell_ready(options)
     number = signal.sigwait(STOP_SIGNALS)

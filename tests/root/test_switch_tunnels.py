@@ -1,4 +1,4 @@
-"""TCP through a tunnel whose packets cross the switch: the hosts leave the cutting to their cards."""
+"""TCP through a tunnel over the switch, with hosts that leave the cutting to their cards."""
 
 from __future__ import annotations
 
