@@ -210,7 +210,7 @@ class CallChecker:
         if isinstance(base, types.Stack) and name in STACK_METHODS and holds_headers(base):
             return self._stack_call(node, callee)
         self.arguments.check_loose(node.arguments)
-        hint = did_you_mean(name, HEADER_METHODS | STACK_METHODS | SIZE_METHODS | {"apply"})
+        hint = did_you_mean(name, {"apply", *HEADER_METHODS, *STACK_METHODS, *SIZE_METHODS})
         return self.context.error(callee.member_position, f"{base} has no method '{name}'", hint)
 
     def _no_arguments(self, node: ast.Call, name: str) -> None:

@@ -46,10 +46,7 @@ def of_operands(node: ast.Binary, left: types.Type, right: types.Type) -> str:
             return f"{single} binds more tightly than {node.operator}: {meant}parentheses"
     if isinstance(left, types.Header) or isinstance(right, types.Header):
         return "compare a field of the header; whether it is there, says isValid()"
-    both = isinstance(left, types.Bits) and isinstance(right, types.Bits)
-    if both and left.signed == right.signed:
+    if isinstance(left, types.Bits) and isinstance(right, types.Bits):
         wider = left if left.width > right.width else right
-        return f"convert one of them: ({wider})(...)"
-    if types.BOOLEAN in (left, right):
-        return "a bit becomes a truth value by `== 1`"
-    return ""
+        return f"convert one of them: ({wider})(...)" if left.signed == right.signed else ""
+    return "a bit becomes a truth value by `== 1`" if types.BOOLEAN in (left, right) else ""

@@ -39,7 +39,9 @@ class StatementParser:
     def block(self, annotations: tuple[ast.Annotation, ...] = ()) -> ast.Block:
         start = self.cursor.token.position
         with self.cursor.nested(), self.cursor.scope():
-            items = self.cursor.block(self.statement_or_declaration, IN_STATEMENTS)
+            items: tuple[Item, ...] = self.cursor.block(
+                self.statement_or_declaration, IN_STATEMENTS
+            )
         return ast.Block(start, items, annotations, self.cursor.previous.position)
 
     def statement_or_declaration(self) -> Item:
