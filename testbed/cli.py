@@ -4,26 +4,24 @@ code."""
 from __future__ import annotations
 
 import argparse
-import json
 import signal
 import sys
-import tempfile
-import traceback
-import webbrowser
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from agglab.testbed import systems, terminal
-from agglab.testbed.errors import MachineLacks
+from agglab.testbed import terminal
+from agglab.testbed.command_lines import launcher
+from agglab.testbed.errors import CompileError, MachineLacks
 from agglab.testbed.exit_codes import FAILED, INVALID, LACKING, PASSED
-from agglab.testbed.problems import nearest, one_line, quote
-from agglab.testbed.program import CompileError
-from agglab.testbed.scenario import ScenarioError, Suite, find, load, names
+from agglab.testbed.one_thread import import_numpy
+from agglab.testbed.problems import ScenarioError, nearest, one_line, quote
 from agglab.testbed.terminal import plain
+
+if TYPE_CHECKING:
+    from agglab.testbed.scenario import Suite
 
 EXIT_CODES = """exit codes:
   0  every expectation of the scenario holds
@@ -68,11 +66,18 @@ def _dispatch(words: list[str]) -> int:
     if name and name not in COMMANDS:
         parser.error(f"unknown command {quote(name)}{nearest(name, COMMANDS)}; {_known()}")
     if name and (main := COMMANDS[name].main):
+        _prepare(COMMANDS[name])
         return main(words[1:])
     options = parser.parse_args(words)
-    run = COMMANDS[options.command].run
-    assert run is not None
-    return run(options)
+    command = COMMANDS[options.command]
+    _prepare(command)
+    assert command.run is not None
+    return command.run(options)
+
+
+def _prepare(command: Command) -> None:
+    if command.computes:
+        import_numpy()
 
 
 def _known() -> str:
@@ -80,9 +85,16 @@ def _known() -> str:
 
 
 def _list(options: argparse.Namespace) -> int:
+    """Prints names and descriptions without checking the scenarios, which takes seconds."""
+    from agglab.testbed.shipped_scenarios import description, names
+
     width = max((len(name) for name in names()), default=0)
     for name in names():
-        print(plain(f"{name:<{width}}  {load(find(name)).description}"))
+        try:
+            about = description(name)
+        except ValueError:
+            about = f"(this file cannot be read; `{launcher()} check {name}` says why)"
+        print(plain(f"{name:<{width}}  {about}"))
     return PASSED
 
 
@@ -94,6 +106,7 @@ def _systems(options: argparse.Namespace) -> int:
 
         with _interruptible():
             return command.main(options.set, options.out)
+    from agglab.testbed import systems
     from agglab.testbed.scenario.describe import system_lines
 
     for name in systems.names():
@@ -106,7 +119,10 @@ def _systems(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> int:
     """Reads and compiles the user's files without running them."""
+    import json
+
     from agglab.testbed.prepare import compile_points
+    from agglab.testbed.scenario import find, load
 
     try:
         suite = load(find(options.scenario), options.set, options.folder)
@@ -163,8 +179,9 @@ def _problems(error: ScenarioError | CompileError) -> list[dict[str, Any]]:
 
 
 def _run(options: argparse.Namespace) -> int:
-    """Runs the scenario. The network's modules are imported only here, so `check` and `list` do not
-    need Mininet."""
+    """Runs the scenario."""
+    from agglab.testbed.scenario import find, load
+
     suite = load(find(options.scenario), options.set, options.folder)
     from agglab.testbed.dask_points import Unusable
     from agglab.testbed.record import ResultsError
@@ -213,6 +230,8 @@ def _clean(options: argparse.Namespace) -> int:
 
 
 def _report(options: argparse.Namespace) -> int:
+    import webbrowser
+
     from agglab.testbed import report
 
     try:
@@ -330,9 +349,7 @@ def _count(text: str) -> int:
 
 
 def _arguments_of_a_scenario(command: argparse.ArgumentParser, in_json: str) -> None:
-    command.add_argument(
-        "scenario", help="a name that `agglab list` prints, or the path of a .yaml file"
-    )
+    command.add_argument("scenario", help="a name that `list` prints, or the path of a .yaml file")
     _argument_of_settings(command)
     command.add_argument(
         "--folder",
@@ -376,17 +393,18 @@ class Command:
 
     A command has either `main` or `run`. `main` is called with the words after the command's name,
     and only then imports the module that does the work. `run` is called with the options that
-    `arguments` declares.
+    `arguments` declares. computes: whether it uses NumPy, directly or through what it imports.
     """
 
     help: str
     main: Callable[[list[str]], int] | None = None
     run: Callable[[argparse.Namespace], int] | None = None
     arguments: Callable[[argparse.ArgumentParser], None] | None = None
+    computes: bool = True
 
 
 COMMANDS: Mapping[str, Command] = {
-    "list": Command("list the scenarios, one per line", run=_list),
+    "list": Command("list the scenarios, one per line", run=_list, computes=False),
     "check": Command(
         "check that a scenario is valid, without running it",
         run=_check,
@@ -403,8 +421,8 @@ COMMANDS: Mapping[str, Command] = {
     "figures": Command("run the figures from the literature and draw them", main=_figures),
     "pack": Command("write results as one file with which others can repeat the runs", main=_pack),
     "repeat": Command("run such a file again, and say whether the results agree", main=_repeat),
-    "clean": Command("remove what killed runs have left behind", run=_clean),
-    "doctor": Command("show what this machine has and what it lacks", main=_doctor),
+    "clean": Command("remove what killed runs have left behind", run=_clean, computes=False),
+    "doctor": Command("show what this machine has and what it lacks", main=_doctor, computes=False),
     "calibrate": Command(
         "find the highest link rate that this machine can carry, and save it for `check`",
         main=_calibrate,
@@ -426,7 +444,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"agglab {_version()}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, command in COMMANDS.items():
         own = commands.add_parser(name, help=command.help, add_help=command.main is None)
@@ -435,7 +453,17 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+class _Version(argparse.Action):
+    """Looks the version up only when it is asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        print(f"agglab {_version()}")
+        parser.exit()
+
+
 def _version() -> str:
+    from importlib import metadata
+
     try:
         return metadata.version("agglab")
     except metadata.PackageNotFoundError:
@@ -448,6 +476,9 @@ def _fail(code: int, text: str) -> int:
 
 
 def _bug(error: Exception) -> str:
+    import tempfile
+    import traceback
+
     with tempfile.NamedTemporaryFile(
         "w", prefix="agglab-", suffix=".log", delete=False, encoding="utf-8"
     ) as log:

@@ -17,20 +17,19 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from typing import Any, TextIO
 
+from agglab.testbed.command_lines import peers
 from agglab.testbed.errors import C_COMPILER, MachineLacks, lacks_program
 from agglab.testbed.exit_codes import LACKING, PASSED
 from agglab.testbed.machine_facts import first_line, machine
 from agglab.testbed.network import lacks
 from agglab.testbed.network.machine import PROGRAMS
 from agglab.testbed.network.targets import bmv2
-from agglab.testbed.paths import IS_CHECKOUT
 from agglab.testbed.peers import bmv2_trouble, p4c_trouble
 from agglab.testbed.program import P4C_REMEDY
 from agglab.topologies import Corrupt, Direction, Duplicate, Topology, rack
 
 CORES_WANTED = 2
 MEMORY_WANTED_BYTES = 2 << 30
-PEERS = "run `./setup.sh --peers`" if IS_CHECKOUT else ""
 
 
 @dataclass(frozen=True)
@@ -106,13 +105,13 @@ TOOLS = (
         "p4-utils",
         ("p4run",),
         "running an exported p4app.json",
-        PEERS or "see github.com/nsg-ethz/p4-utils",
+        peers() or "see github.com/nsg-ethz/p4-utils",
     ),
     Tool(
         "tshark",
         ("tshark",),
         "reading pcap files on the terminal",
-        " or ".join(filter(None, (PEERS, "apt-get install tshark"))),
+        " or ".join(filter(None, (peers(), "apt-get install tshark"))),
     ),
 )
 

@@ -71,9 +71,7 @@ def main(words: Sequence[str]) -> int:
     """Runs `agglab export` and returns its exit code. Prints the folder of the files and what was
     not exported."""
     parser = argparse.ArgumentParser(prog="agglab export", description=DESCRIPTION)
-    parser.add_argument(
-        "scenario", help="a name that `agglab list` prints, or the path of a .yaml file"
-    )
+    parser.add_argument("scenario", help="a name that `list` prints, or the path of a .yaml file")
     parser.add_argument(
         "--to",
         choices=("p4app", "tutorial"),
@@ -381,7 +379,7 @@ def fill_main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="agglab fill",
         description="Fill the tables of a running switch over P4Runtime, with the entries that"
-        " `agglab export` wrote.",
+        " `export` wrote.",
     )
     parser.add_argument("address", help="the switch's P4Runtime address, such as 127.0.0.1:9559")
     parser.add_argument("device_id", type=int, help="the switch's P4Runtime device id")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TextIO
 
 from agglab.common.whole_files import whole_file
+from agglab.testbed.command_lines import extra
 from agglab.testbed.errors import MachineLacks
 from agglab.testbed.exit_codes import INVALID, PASSED
 from agglab.testbed.result_files import NoResults
@@ -23,7 +24,7 @@ COLUMNS = tuple(each.name for each in fields(Row) if each.name != "settings")
 """The columns that come before those of the swept keys."""
 KINDS = {"point": "int64", "seed": "int64", "index": "int64", "value": "float64"}
 """The Arrow types of the columns that are not text."""
-NO_PARQUET = MachineLacks("the Python package pyarrow", "pip install 'agglab[parquet]'")
+NO_PARQUET = MachineLacks("the Python package pyarrow", extra("parquet"))
 
 
 def main(words: Sequence[str]) -> int:

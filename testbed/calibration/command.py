@@ -110,7 +110,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="agglab calibrate",
         description="Find the highest link rate at which runs stay network-bound on this machine, "
-        "for each number of workers and packet size, and keep the table for `agglab check`.",
+        "for each number of workers and packet size, and keep the table for `check`.",
     )
     parser.add_argument(
         "--workers",

@@ -102,7 +102,7 @@ def _repeat_parser() -> argparse.ArgumentParser:
         epilog=REPEAT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("pack", metavar="PACK", help="a file that `agglab pack` wrote")
+    parser.add_argument("pack", metavar="PACK", help="a file that `pack` wrote")
     parser.add_argument(
         "--results", default="results", metavar="DIR", help="the folder for results"
     )
