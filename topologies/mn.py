@@ -30,7 +30,7 @@ from agglab.topologies.graph import PREFIX_LENGTH  # noqa: E402
 from agglab.topologies.kinds import KINDS  # noqa: E402
 
 
-class KernelBridge(Switch):  # type: ignore[misc]
+class KernelBridge(Switch):
     """A switch that is a bridge of Linux, made with `ip`. Mininet's own `lxbr` needs the package
     bridge-utils. stp: whether the bridges look for loops and block some links, for which they
     need ten seconds after the start."""
