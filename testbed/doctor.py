@@ -7,7 +7,6 @@ The requirements of a run come from `agglab.testbed.network.lacks`, so that `agg
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shutil
@@ -17,6 +16,7 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from typing import Any, TextIO
 
+from agglab.testbed import arguments
 from agglab.testbed.command_lines import peers
 from agglab.testbed.errors import C_COMPILER, MachineLacks, lacks_program
 from agglab.testbed.exit_codes import LACKING, PASSED
@@ -119,14 +119,7 @@ TOOLS = (
 def main(words: Sequence[str], out: TextIO | None = None) -> int:
     """Runs the command. Returns 0 if scenarios can run on this machine, and 3 if something
     necessary is missing."""
-    parser = argparse.ArgumentParser(
-        prog="agglab doctor",
-        description="Show what this machine has and what it lacks, and how to mend that.",
-    )
-    parser.add_argument(
-        "--json", action="store_true", help="print one JSON object instead of a table"
-    )
-    options = parser.parse_args(words)
+    options = arguments.parse("doctor", arguments.doctor, words)
     found = list(checks())
     code = LACKING if any(check.needed and not check.has for check in found) else PASSED
     show = as_json if options.json else as_text

@@ -27,7 +27,6 @@ again."""
 DRAWN = (".svg", ".html")
 """The suffixes of files that are not packed for single runs of a sweep, because `report`
 draws them again."""
-WITHIN = 0.1
 PATCH = "changes.patch"
 README = """A pack of Agglab: results, and what made them.
 
