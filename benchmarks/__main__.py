@@ -21,7 +21,7 @@ from benchmarks.row import Row
 
 BENCHMARKS = (
     *("hosts_protocol", "switch_forwarding", "targets", "switch_costs", "virtual_time"),
-    "simulators",
+    *("simulators", "start_up"),
 )
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "bench"
 
