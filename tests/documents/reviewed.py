@@ -236,6 +236,9 @@ TESTS = never_run(
         "pytest --agglab-results DIR": f"{PYTHON} -m pytest --help | grep -e --agglab-results",
         "AGGLAB_COLLECTIVES=3000 AGGLAB_SEED=1 .venv/bin/python -m pytest "
         "tests/unit/hosts/training/test_random.py": "ls tests/unit/hosts/training/test_random.py",
+        "AGGLAB_DOCUMENTS=long .venv/bin/python -m pytest tests/documents": (
+            f"{PYTHON} -m pytest tests/documents --collect-only -q"
+        ),
         "AGGLAB_MACHINE=1 make test TESTS=tests/machine": "make -n test TESTS=tests/machine",
     },
     "a test would run the tests within itself",
