@@ -190,9 +190,9 @@ LONG_RUNS |= {
     f"{AGGLAB} systems --measure": f"{AGGLAB} systems --help | grep -e --measure",
     f"{AGGLAB} systems --measure --out docs/systems/README.md": f"{AGGLAB} systems --help",
     f"{AGGLAB} calibrate": f"{AGGLAB} calibrate --help",
-    "make explore": "make explore SCHEDULES=5",
-    f"{VERIFICATION} explore": f"{VERIFICATION} explore --schedules 5",
-    "make explore SYSTEM=omnireduce": "make explore SYSTEM=omnireduce SCHEDULES=5",
+    "make explore": "make -n explore",
+    f"{VERIFICATION} explore": f"{VERIFICATION} explore --help",
+    "make explore SYSTEM=omnireduce": "make -n explore SYSTEM=omnireduce",
     "make random N=1000 SEED=1": "make -n random N=1000 SEED=1",
     f"{VERIFICATION} conformance --random 1000 --first-seed 1": (
         f"{VERIFICATION} conformance --random 2 --first-seed 1"
@@ -248,6 +248,7 @@ HOURS = never_run(
         "make figures": "make -n figures",
         "make figures LONG=1": "make -n figures LONG=1",
         "make mutants": "make -n mutants",
+        'make mutants ONLY="switch- verify-"': 'make -n mutants ONLY="switch- verify-"',
         "make mutants ONLY=<id>": "make -n mutants ONLY=switch-stale-unchecked",
         f"{PYTHON} tests/unit/p4/halves.py float16 every 0 65536": (
             f"{PYTHON} tests/unit/p4/halves.py float16 every 0 1"
