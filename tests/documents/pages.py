@@ -1,4 +1,5 @@
-"""Finds the command lines that README.md, CONTRIBUTING.md and docs/ show to their readers."""
+"""Finds the command lines that README.md, CONTRIBUTING.md, docs/ and the packet tests' README.md
+show to their readers."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")))
+TOP = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "tests/packets/README.md")
+PAGES = (*TOP, *sorted((ROOT / "docs").rglob("*.md")))
 PROGRAMS = frozenset(
     [
         "agglab",

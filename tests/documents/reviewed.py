@@ -82,6 +82,7 @@ QUICK = as_written(
         f"{AGGLAB}-switch --show c prog.json",
         f"{VERIFICATION} stf reflect.p4 reflect.stf",
         f"{VERIFICATION} stf program.p4 test.stf",
+        f"{VERIFICATION} stf tests/packets/slice_write.p4 tests/packets/slice_write.stf",
         "ip link",
     )
 )
