@@ -15,11 +15,13 @@ import os
 import sys
 from pathlib import Path
 
+from agglab.testbed import system_programs
+from agglab.testbed.command_lines import module
 from benchmarks.row import Row
 
 BENCHMARKS = (
     *("hosts_protocol", "switch_forwarding", "targets", "switch_costs", "virtual_time"),
-    "simulators",
+    *("simulators", "start_up"),
 )
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "bench"
 
@@ -27,10 +29,9 @@ RESULTS = Path(__file__).resolve().parents[1] / "results" / "bench"
 def main() -> int:
     """Runs the benchmarks that the command line names, or all. Returns the exit code: 0, or 1 if a
     benchmark could not run."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks", description=__doc__.split("\n")[0]
-    )
+    parser = argparse.ArgumentParser(prog=module("benchmarks"), description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(BENCHMARKS))
+    system_programs.add_to_path()
     names = parser.parse_args().names or BENCHMARKS
     for name in names:
         if name not in BENCHMARKS:

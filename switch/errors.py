@@ -1,6 +1,6 @@
 """Exceptions that the switch library raises, and whose messages are shown to the user."""
 
-from agglab.switch.printable import printable
+from agglab.common.printable import printable
 
 MAX_MESSAGE = 2000
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Any
 
+from agglab.common.printable import printable
 from agglab.common.private_folders import make_private, state_folder
 from agglab.switch import files
 from agglab.switch.cleanup import Cleanup
@@ -35,7 +36,6 @@ from agglab.switch.options import (
     Options,
 )
 from agglab.switch.pipeline import Pipeline
-from agglab.switch.printable import printable
 from agglab.switch.privileges import Account, PrivilegeError, account, drop, forbid_new_privileges
 from agglab.switch.program import Program
 

@@ -4,26 +4,24 @@ code."""
 from __future__ import annotations
 
 import argparse
-import json
 import signal
 import sys
-import tempfile
-import traceback
-import webbrowser
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from agglab.testbed import systems, terminal
-from agglab.testbed.errors import MachineLacks
+from agglab.testbed import arguments, terminal
+from agglab.testbed.command_lines import launcher
+from agglab.testbed.errors import CompileError, MachineLacks
 from agglab.testbed.exit_codes import FAILED, INVALID, LACKING, PASSED
-from agglab.testbed.problems import nearest, one_line, quote
-from agglab.testbed.program import CompileError
-from agglab.testbed.scenario import ScenarioError, Suite, find, load, names
+from agglab.testbed.one_thread import import_numpy
+from agglab.testbed.problems import ScenarioError, nearest, one_line, quote
 from agglab.testbed.terminal import plain
+
+if TYPE_CHECKING:
+    from agglab.testbed.scenario import Suite
 
 EXIT_CODES = """exit codes:
   0  every expectation of the scenario holds
@@ -67,12 +65,14 @@ def _dispatch(words: list[str]) -> int:
     name = words[0] if words and not words[0].startswith("-") else ""
     if name and name not in COMMANDS:
         parser.error(f"unknown command {quote(name)}{nearest(name, COMMANDS)}; {_known()}")
-    if name and (main := COMMANDS[name].main):
-        return main(words[1:])
     options = parser.parse_args(words)
-    run = COMMANDS[options.command].run
-    assert run is not None
-    return run(options)
+    command = COMMANDS[options.command]
+    if command.computes:
+        import_numpy()
+    if command.main:
+        return command.main(words[1:])
+    assert command.run is not None
+    return command.run(options)
 
 
 def _known() -> str:
@@ -80,9 +80,16 @@ def _known() -> str:
 
 
 def _list(options: argparse.Namespace) -> int:
+    """Prints names and descriptions without checking the scenarios, which takes seconds."""
+    from agglab.testbed.shipped_scenarios import description, names
+
     width = max((len(name) for name in names()), default=0)
     for name in names():
-        print(plain(f"{name:<{width}}  {load(find(name)).description}"))
+        try:
+            about = description(name)
+        except ValueError:
+            about = f"(this file cannot be read; `{launcher()} check {name}` says why)"
+        print(plain(f"{name:<{width}}  {about}"))
     return PASSED
 
 
@@ -94,6 +101,7 @@ def _systems(options: argparse.Namespace) -> int:
 
         with _interruptible():
             return command.main(options.set, options.out)
+    from agglab.testbed import systems
     from agglab.testbed.scenario.describe import system_lines
 
     for name in systems.names():
@@ -106,7 +114,10 @@ def _systems(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> int:
     """Reads and compiles the user's files without running them."""
+    import json
+
     from agglab.testbed.prepare import compile_points
+    from agglab.testbed.scenario import find, load
 
     try:
         suite = load(find(options.scenario), options.set, options.folder)
@@ -163,8 +174,9 @@ def _problems(error: ScenarioError | CompileError) -> list[dict[str, Any]]:
 
 
 def _run(options: argparse.Namespace) -> int:
-    """Runs the scenario. The network's modules are imported only here, so `check` and `list` do not
-    need Mininet."""
+    """Runs the scenario."""
+    from agglab.testbed.scenario import find, load
+
     suite = load(find(options.scenario), options.set, options.folder)
     from agglab.testbed.dask_points import Unusable
     from agglab.testbed.record import ResultsError
@@ -213,6 +225,8 @@ def _clean(options: argparse.Namespace) -> int:
 
 
 def _report(options: argparse.Namespace) -> int:
+    import webbrowser
+
     from agglab.testbed import report
 
     try:
@@ -286,136 +300,83 @@ def _doctor(words: list[str]) -> int:
     return doctor.main(words)
 
 
-def _arguments_of_report(command: argparse.ArgumentParser) -> None:
-    command.add_argument("folder", help="results/<scenario>/<run-id>")
-    command.add_argument("--open", action="store_true", help="also open the page in a browser")
-
-
-def _arguments_of_check(command: argparse.ArgumentParser) -> None:
-    _arguments_of_a_scenario(command, "print the problems as one JSON object on stdout")
-
-
-def _arguments_of_run(command: argparse.ArgumentParser) -> None:
-    _arguments_of_a_scenario(
-        command, "print metrics.json on stdout, and the summary for people on stderr"
-    )
-    command.add_argument(
-        "--results", default="results", metavar="DIR", help="the folder for results"
-    )
-    command.add_argument(
-        "--resume",
-        type=Path,
-        metavar="DIR",
-        help="continue the sweep in this result folder; finished points are kept",
-    )
-    command.add_argument(
-        "--processes",
-        type=_count,
-        metavar="N",
-        help="how many points of a sweep in virtual time to run at once (default: one per "
-        "processor)",
-    )
-
-    command.add_argument(
-        "--scheduler",
-        metavar="tcp://HOST:PORT",
-        help="let the workers of this Dask scheduler run the points of a sweep",
-    )
-
-
-def _count(text: str) -> int:
-    if not (text.isdecimal() and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number greater than 0")
-    return int(text)
-
-
-def _arguments_of_a_scenario(command: argparse.ArgumentParser, in_json: str) -> None:
-    command.add_argument(
-        "scenario", help="a name that `agglab list` prints, or the path of a .yaml file"
-    )
-    _argument_of_settings(command)
-    command.add_argument(
-        "--folder",
-        type=Path,
-        metavar="DIR",
-        help="the folder that relative paths in the scenario start from (default: the "
-        "scenario's own folder)",
-    )
-    command.add_argument("--json", action="store_true", help=in_json)
-
-
-def _arguments_of_systems(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--measure",
-        action="store_true",
-        help="run each system on every workload that it supports, in virtual time, and print "
-        "tables",
-    )
-    command.add_argument(
-        "--out",
-        type=Path,
-        metavar="FILE",
-        help="write the tables to this file, as in docs/systems/README.md",
-    )
-    _argument_of_settings(command)
-
-
-def _argument_of_settings(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="change one key, such as links.loss=1%% (can be given several times)",
-    )
+def _no_arguments(command: argparse.ArgumentParser) -> None:
+    pass
 
 
 @dataclass(frozen=True)
 class Command:
     """A command of `agglab`. help: the command's line in `agglab --help`.
 
-    A command has either `main` or `run`. `main` is called with the words after the command's name,
-    and only then imports the module that does the work. `run` is called with the options that
-    `arguments` declares.
+    arguments: a function that declares what the command takes. A command has either `main`, which
+    is called with the words after the command's name, or `run`, which is called with their options.
+    Both import the modules that do the work only when they are called. computes: whether the
+    command uses NumPy, directly or through what it imports.
     """
 
     help: str
     main: Callable[[list[str]], int] | None = None
     run: Callable[[argparse.Namespace], int] | None = None
-    arguments: Callable[[argparse.ArgumentParser], None] | None = None
+    arguments: arguments.Declare = _no_arguments
+    computes: bool = True
 
 
 COMMANDS: Mapping[str, Command] = {
-    "list": Command("list the scenarios, one per line", run=_list),
+    "list": Command("list the scenarios, one per line", run=_list, computes=False),
     "check": Command(
         "check that a scenario is valid, without running it",
         run=_check,
-        arguments=_arguments_of_check,
+        arguments=arguments.check,
     ),
-    "run": Command("run a scenario", run=_run, arguments=_arguments_of_run),
+    "run": Command("run a scenario", run=_run, arguments=arguments.run),
     "report": Command(
-        "write the report of a result folder again", run=_report, arguments=_arguments_of_report
+        "write the report of a result folder again", run=_report, arguments=arguments.report
     ),
     "compare": Command(
-        "show what differs between two results, and whether it is more than noise", main=_compare
+        "show what differs between two results, and whether it is more than noise",
+        main=_compare,
+        arguments=arguments.compare,
     ),
-    "results": Command("write the numbers of many runs as one table", main=_results),
-    "figures": Command("run the figures from the literature and draw them", main=_figures),
-    "pack": Command("write results as one file with which others can repeat the runs", main=_pack),
-    "repeat": Command("run such a file again, and say whether the results agree", main=_repeat),
-    "clean": Command("remove what killed runs have left behind", run=_clean),
-    "doctor": Command("show what this machine has and what it lacks", main=_doctor),
+    "results": Command(
+        "write the numbers of many runs as one table", main=_results, arguments=arguments.results
+    ),
+    "figures": Command(
+        "run the figures from the literature and draw them",
+        main=_figures,
+        arguments=arguments.figures,
+    ),
+    "pack": Command(
+        "write results as one file with which others can repeat the runs",
+        main=_pack,
+        arguments=arguments.pack,
+    ),
+    "repeat": Command(
+        "run such a file again, and say whether the results agree",
+        main=_repeat,
+        arguments=arguments.repeat,
+    ),
+    "clean": Command("remove what killed runs have left behind", run=_clean, computes=False),
+    "doctor": Command(
+        "show what this machine has and what it lacks", main=_doctor, arguments=arguments.doctor
+    ),
     "calibrate": Command(
         "find the highest link rate that this machine can carry, and save it for `check`",
         main=_calibrate,
+        arguments=arguments.calibrate,
     ),
     "systems": Command(
         "list the systems and what each supports; with --measure, compare them",
         run=_systems,
-        arguments=_arguments_of_systems,
+        arguments=arguments.systems,
     ),
-    "export": Command("export a scenario for p4-utils or for p4lang's tutorials", main=_export),
-    "fill": Command("fill a running switch's tables over P4Runtime", main=_fill),
+    "export": Command(
+        "export a scenario for p4-utils or for p4lang's tutorials",
+        main=_export,
+        arguments=arguments.export,
+    ),
+    "fill": Command(
+        "fill a running switch's tables over P4Runtime", main=_fill, arguments=arguments.fill
+    ),
 }
 
 
@@ -426,16 +387,24 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"agglab {_version()}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, command in COMMANDS.items():
-        own = commands.add_parser(name, help=command.help, add_help=command.main is None)
-        if command.arguments:
-            command.arguments(own)
+        command.arguments(commands.add_parser(name, help=command.help))
     return parser
 
 
+class _Version(argparse.Action):
+    """Looks the version up only when it is asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        print(f"agglab {_version()}")
+        parser.exit()
+
+
 def _version() -> str:
+    from importlib import metadata
+
     try:
         return metadata.version("agglab")
     except metadata.PackageNotFoundError:
@@ -448,6 +417,9 @@ def _fail(code: int, text: str) -> int:
 
 
 def _bug(error: Exception) -> str:
+    import tempfile
+    import traceback
+
     with tempfile.NamedTemporaryFile(
         "w", prefix="agglab-", suffix=".log", delete=False, encoding="utf-8"
     ) as log:

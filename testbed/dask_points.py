@@ -25,13 +25,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from agglab.testbed.command_lines import extra
 from agglab.testbed.errors import MachineLacks
 from agglab.testbed.exit_codes import FAILED, INTERRUPTED, LACKING, PASSED
 from agglab.testbed.point_group import Group, progress_text
 from agglab.testbed.scenario import to_yaml
 from agglab.testbed.scratch import note_elsewhere, scratch_folder
 
-NO_DASK = MachineLacks("the Python package distributed", "pip install 'agglab[dask]'")
+NO_DASK = MachineLacks("the Python package distributed", extra("dask"))
 CONNECT_S = 10
 LINES_KEPT = 5
 

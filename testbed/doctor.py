@@ -7,7 +7,6 @@ The requirements of a run come from `agglab.testbed.network.lacks`, so that `agg
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shutil
@@ -17,20 +16,20 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from typing import Any, TextIO
 
+from agglab.testbed import arguments
+from agglab.testbed.command_lines import peers
 from agglab.testbed.errors import C_COMPILER, MachineLacks, lacks_program
 from agglab.testbed.exit_codes import LACKING, PASSED
 from agglab.testbed.machine_facts import first_line, machine
 from agglab.testbed.network import lacks
 from agglab.testbed.network.machine import PROGRAMS
 from agglab.testbed.network.targets import bmv2
-from agglab.testbed.paths import IS_CHECKOUT
 from agglab.testbed.peers import bmv2_trouble, p4c_trouble
 from agglab.testbed.program import P4C_REMEDY
 from agglab.topologies import Corrupt, Direction, Duplicate, Topology, rack
 
 CORES_WANTED = 2
 MEMORY_WANTED_BYTES = 2 << 30
-PEERS = "run `./setup.sh --peers`" if IS_CHECKOUT else ""
 
 
 @dataclass(frozen=True)
@@ -106,13 +105,13 @@ TOOLS = (
         "p4-utils",
         ("p4run",),
         "running an exported p4app.json",
-        PEERS or "see github.com/nsg-ethz/p4-utils",
+        peers() or "see github.com/nsg-ethz/p4-utils",
     ),
     Tool(
         "tshark",
         ("tshark",),
         "reading pcap files on the terminal",
-        " or ".join(filter(None, (PEERS, "apt-get install tshark"))),
+        " or ".join(filter(None, (peers(), "apt-get install tshark"))),
     ),
 )
 
@@ -120,14 +119,7 @@ TOOLS = (
 def main(words: Sequence[str], out: TextIO | None = None) -> int:
     """Runs the command. Returns 0 if scenarios can run on this machine, and 3 if something
     necessary is missing."""
-    parser = argparse.ArgumentParser(
-        prog="agglab doctor",
-        description="Show what this machine has and what it lacks, and how to mend that.",
-    )
-    parser.add_argument(
-        "--json", action="store_true", help="print one JSON object instead of a table"
-    )
-    options = parser.parse_args(words)
+    options = arguments.parse("doctor", arguments.doctor, words)
     found = list(checks())
     code = LACKING if any(check.needed and not check.has for check in found) else PASSED
     show = as_json if options.json else as_text

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
-from agglab.testbed.paths import program_remedy
+from agglab.testbed.command_lines import program_remedy
 from agglab.testbed.terminal import plain
 
 LOG_LINES_SHOWN = 12
@@ -24,6 +24,10 @@ class MachineLacks(Exception):
 
     def __reduce__(self) -> tuple[type[MachineLacks], tuple[str, str]]:
         return MachineLacks, (self.what, self.remedy)
+
+
+class CompileError(Exception):
+    """Raised if the compiler refused a program. The text is the compiler's output."""
 
 
 C_COMPILER = ("cc", "apt-get install gcc libc6-dev")

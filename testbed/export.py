@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import shlex
 import shutil
@@ -16,9 +15,9 @@ from typing import Any
 
 from agglab.hosts import wire
 from agglab.switch.program import Program as Described
+from agglab.testbed import arguments
 from agglab.testbed.exit_codes import INVALID, PASSED
 from agglab.testbed.p4_names import full_name
-from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.plan import Entries, Replica, TableEntry
 from agglab.testbed.plan.forwarding import neighbours
 from agglab.testbed.prepare import all_entries, prepare
@@ -27,11 +26,6 @@ from agglab.testbed.scenario import find, load
 from agglab.topologies import Link, LinkEnd, Topology
 from agglab.topologies.graph import PREFIX_LENGTH
 
-DESCRIPTION = (
-    "Write a scenario's network for p4-utils or p4lang's tutorials. Their formats cannot express"
-    " everything that a scenario says; the command reports what it did not export."
-)
-OUR_SWITCH = REPOSITORY / "switch/bin/agglab-switch"
 GRPC_PORT = 9559
 MBIT = 10**6
 
@@ -67,40 +61,7 @@ class Exported:
 def main(words: Sequence[str]) -> int:
     """Runs `agglab export` and returns its exit code. Prints the folder of the files and what was
     not exported."""
-    parser = argparse.ArgumentParser(prog="agglab export", description=DESCRIPTION)
-    parser.add_argument(
-        "scenario", help="a name that `agglab list` prints, or the path of a .yaml file"
-    )
-    parser.add_argument(
-        "--to",
-        choices=("p4app", "tutorial"),
-        required=True,
-        help="the format: p4app for p4-utils, tutorial for p4lang's tutorials",
-    )
-    parser.add_argument(
-        "--out",
-        required=True,
-        metavar="DIR",
-        help="the folder to write to; it is created if it does not exist",
-    )
-    parser.add_argument(
-        "--switch",
-        default=str(OUR_SWITCH),
-        metavar="PROGRAM",
-        help="for p4app: the program that runs the switch; simple_switch is filled over Thrift "
-        "(default: Agglab's own)",
-    )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="change one key, such as links.loss=1%% (can be given several times)",
-    )
-    parser.add_argument(
-        "--contender", default="", metavar="NAME", help="export this contender of a comparison"
-    )
-    options = parser.parse_args(words)
+    options = arguments.parse("export", arguments.export, words)
     suite = load(find(options.scenario), options.set)
     point = next((p for p in suite.points if p.contender == options.contender), None)
     if point is None:

@@ -14,6 +14,7 @@ from typing import Any
 from agglab.switch.errors import PipelineError
 from agglab.switch.files import read_bytes
 from agglab.switch.program import Program
+from agglab.testbed import arguments
 from agglab.testbed.errors import ControlError
 from agglab.testbed.exit_codes import INVALID, PASSED
 from agglab.testbed.own_entries import load, read
@@ -22,12 +23,11 @@ from agglab.testbed.problems import Problem, ScenarioError, Where
 
 ANSWER_S = 10.0
 """How long to wait for a switch to answer."""
-DEVICE_ID_MAX = 2**64 - 1
 
 
 def main(words: Sequence[str]) -> int:
     """Runs `agglab fill ADDRESS DEVICE_ID RUNTIME.json`. Returns the exit code."""
-    options = _parser().parse_args(words)
+    options = arguments.parse("fill", arguments.fill, words)
     try:
         content = load(options.runtime)
         p4info, program = (_file(options.runtime, content, k) for k in ("p4info", "bmv2_json"))
@@ -40,26 +40,6 @@ def main(words: Sequence[str]) -> int:
         print(error, file=sys.stderr)
         return INVALID
     return PASSED
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="agglab fill",
-        description="Fill the tables of a running switch over P4Runtime, with the entries that"
-        " `agglab export` wrote, or with a runtime file of p4lang's tutorials.",
-    )
-    parser.add_argument("address", help="the switch's P4Runtime address, such as 127.0.0.1:9559")
-    parser.add_argument("device_id", type=_device_id, help="the switch's P4Runtime device id")
-    parser.add_argument(
-        "runtime", type=Path, help="the file with the switch's entries, such as s1-runtime.json"
-    )
-    return parser
-
-
-def _device_id(text: str) -> int:
-    if not (text.isascii() and text.isdecimal()) or int(text) > DEVICE_ID_MAX:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to 2^64 - 1")
-    return int(text)
 
 
 def _file(runtime: Path, content: Mapping[str, Any], key: str) -> Path:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from agglab.hosts import AllReducer, own_worker
 from agglab.hosts.own_worker import WorkerError
+from agglab.testbed.errors import CompileError
 from agglab.testbed.own_entries import Fill, filling
 from agglab.testbed.plan import Entries
-from agglab.testbed.program import CompileError, Program, Programs, check_fits, compile_program
+from agglab.testbed.program import Program, Programs, check_fits, compile_program
 from agglab.testbed.scenario import (
     Point,
     Problem,

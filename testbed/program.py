@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from agglab.common.c_build import cache_folder
-from agglab.testbed.errors import MachineLacks
+from agglab.testbed.command_lines import peer_remedy
+from agglab.testbed.errors import CompileError, MachineLacks
 from agglab.testbed.p4_names import is_called
-from agglab.testbed.paths import IS_CHECKOUT, P4_FOLDER, REPOSITORY, peer_remedy
+from agglab.testbed.paths import IS_CHECKOUT, P4_FOLDER, REPOSITORY
 from agglab.testbed.plan import Entries, TableEntry
 
 CACHE = REPOSITORY / "build" / "programs"
@@ -30,10 +31,6 @@ P4C_REMEDY = f"{peer_remedy('p4lang-p4c', 'p4c')}, or leave switch.compiler at a
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-
-
-class CompileError(Exception):
-    """Raised if the compiler refused a program. The text is the compiler's output."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import csv
 import importlib
 import sys
@@ -12,24 +11,25 @@ from pathlib import Path
 from typing import TextIO
 
 from agglab.common.whole_files import whole_file
+from agglab.testbed import arguments
+from agglab.testbed.command_lines import extra
 from agglab.testbed.errors import MachineLacks
 from agglab.testbed.exit_codes import INVALID, PASSED
 from agglab.testbed.result_files import NoResults
 from agglab.testbed.terminal import plain
 from agglab.testbed.tidy import Row, rows, swept_columns
 
-FORMATS = ("csv", "parquet")
 COLUMNS = tuple(each.name for each in fields(Row) if each.name != "settings")
 """The columns that come before those of the swept keys."""
 KINDS = {"point": "int64", "seed": "int64", "index": "int64", "value": "float64"}
 """The Arrow types of the columns that are not text."""
-NO_PARQUET = MachineLacks("the Python package pyarrow", "pip install 'agglab[parquet]'")
+NO_PARQUET = MachineLacks("the Python package pyarrow", extra("parquet"))
 
 
 def main(words: Sequence[str]) -> int:
     """Runs `agglab results`. Returns 0, or 2 if a folder has no results or the table cannot be
     written. Raises MachineLacks for Parquet without pyarrow."""
-    options = _parser().parse_args(words)
+    options = arguments.parse("results", arguments.results, words)
     to = options.to or _suffix(options.out)
     if to == "parquet" and options.out is None:
         print("agglab results: --to parquet needs --out FILE", file=sys.stderr)
@@ -88,21 +88,3 @@ def _parquet(table: Sequence[Row], out: Path) -> None:
     for key, values in swept_columns(table).items():
         columns[key] = pyarrow.array(values)
     parquet.write_table(pyarrow.table(columns), out)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="agglab results",
-        description="Write the numbers of all runs in these folders as one table with a row "
-        "for each number.",
-    )
-    parser.add_argument(
-        "folders", nargs="+", metavar="DIR", help="the results folder, or a folder in it"
-    )
-    parser.add_argument(
-        "--to", choices=FORMATS, help="the format (default: from FILE's name, else csv)"
-    )
-    parser.add_argument(
-        "--out", metavar="FILE", help="the file to write (default for csv: standard output)"
-    )
-    return parser

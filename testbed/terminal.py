@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO, TypeGuard, cast
 
-from agglab.switch.printable import printable
+from agglab.common.printable import printable
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 """Errors of a file system that is full."""

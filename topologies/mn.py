@@ -1,9 +1,9 @@
-"""Agglab's graphs for plain Mininet: `mn --custom topologies/mn.py --topo
-two_tier,racks=4,workers=4`.
+"""Agglab's graphs for plain Mininet, and a switch that needs no extra package:
 
-Names, addresses and ports are the same as in a run of Agglab. Without Open vSwitch, add `--switch
-lxbr --controller none`. All graphs except rack and two_tier have loops and need `--switch
-lxbr,stp=1`. For a rate, add `--link tc,bw=100`.
+    mn --custom topologies/mn.py --switch bridge --controller none --topo two_tier,racks=4,workers=4
+
+Names, addresses and ports are the same as in a run of Agglab. All graphs except rack and two_tier
+have loops and need `--switch bridge,stp=1`. For a rate, add `--link tc,bw=100`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
+from mininet.node import Switch
 from mininet.topo import Topo
 
 # `mn` executes this file's text: there is no __file__, and the repository is not in the path.
@@ -27,6 +28,28 @@ if "agglab" not in sys.modules:
 from agglab.topologies import Topology  # noqa: E402
 from agglab.topologies.graph import PREFIX_LENGTH  # noqa: E402
 from agglab.topologies.kinds import KINDS  # noqa: E402
+
+
+class KernelBridge(Switch):
+    """A switch that is a bridge of Linux, made with `ip`. Mininet's own `lxbr` needs the package
+    bridge-utils. stp: whether the bridges look for loops and block some links, for which they
+    need ten seconds after the start."""
+
+    def __init__(self, name: str, stp: bool = False, **words: object) -> None:
+        super().__init__(name, **words)
+        self._stp = stp
+
+    def start(self, controllers: object) -> None:
+        times = "stp_state 1 forward_delay 400 max_age 600" if self._stp else "forward_delay 0"
+        self.cmd(f"ip link add {self.name} type bridge {times}")
+        for interface in self.intfList():
+            if interface.name != "lo":
+                self.cmd(f"ip link set {interface.name} master {self.name} up")
+        self.cmd(f"ip link set {self.name} up")
+
+    def stop(self, deleteIntfs: bool = True) -> None:
+        self.cmd(f"ip link del {self.name}")
+        super().stop(deleteIntfs)
 
 
 def to_mininet(topology: Topology) -> Topo:
@@ -48,3 +71,4 @@ def named(kind: str) -> Callable[..., Topo]:
 
 
 topos = {kind: named(kind) for kind in KINDS}
+switches = {"bridge": KernelBridge}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from agglab.testbed import cli
+from agglab.testbed import cli, system_programs
+from agglab.testbed.command_lines import module
 from agglab.testbed.exit_codes import INTERRUPTED, INVALID, PASSED
 
-USAGE = """usage: python -m agglab.verification COMMAND ...
+USAGE = f"""usage: {module("agglab.verification")} COMMAND ...
 
   stf          run packet tests (.stf)
   explore      search for schedules of faults that break a protocol
@@ -19,6 +20,7 @@ USAGE = """usage: python -m agglab.verification COMMAND ...
 def main(words: list[str]) -> int:
     """Returns the exit code of a command. An exception of the command becomes one line on
     stderr."""
+    system_programs.add_to_path()
     return cli.guarded(_dispatch, words)
 
 

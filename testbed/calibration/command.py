@@ -3,7 +3,6 @@ stores it."""
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
 import json
@@ -11,13 +10,13 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from agglab.testbed import arguments
 from agglab.testbed.calibration import capacity
 from agglab.testbed.calibration.capacity import Row
 from agglab.testbed.calibration.search import highest
 from agglab.testbed.exit_codes import FAILED, INTERRUPTED, LACKING, PASSED
 from agglab.testbed.scenario import load
 
-WORKERS, PACKET_BYTES = (2, 4, 8), (576, 1500, 9000)
 BEGIN_BPS = 100_000_000
 ROUND_S, ROUNDS = 0.3, 3
 BUSY = "runs are not network-bound even at 5 Mbit/s: repeat the calibration on a quieter machine"
@@ -40,7 +39,7 @@ def main(words: Sequence[str], probe: Probe | None = None) -> int:
     """Runs `agglab calibrate`. Returns 0, 1 if nothing could be measured, or 3 if the machine lacks
     something. Rows of the table are printed as soon as they are found. They are stored even if the
     command is interrupted (exit code 130)."""
-    options = _parser().parse_args(words)
+    options = arguments.parse("calibrate", arguments.calibrate, words)
     rows: list[Row] = []
     code = PASSED
     try:
@@ -92,38 +91,3 @@ def measured(workers: int, packet_bytes: int, rate_bps: int) -> bool:
         (found,) = Path(folder).glob("calibration/2*/metrics.json")
         verdict = json.loads(found.read_text()).get("fidelity", {}).get("verdict")
     return bool(verdict == "network-bound")
-
-
-def _numbers(least: int, most: int) -> Callable[[str], tuple[int, ...]]:
-    def read(text: str) -> tuple[int, ...]:
-        words = text.split(",")
-        if not all(word.isdecimal() and least <= int(word) <= most for word in words):
-            raise argparse.ArgumentTypeError(
-                f"{text!r} is not a comma-separated list of whole numbers from {least} to {most}"
-            )
-        return tuple(int(word) for word in words)
-
-    return read
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="agglab calibrate",
-        description="Find the highest link rate at which runs stay network-bound on this machine, "
-        "for each number of workers and packet size, and keep the table for `agglab check`.",
-    )
-    parser.add_argument(
-        "--workers",
-        type=_numbers(1, 64),
-        default=WORKERS,
-        metavar="2,4,8",
-        help="the numbers of workers to measure, separated by commas",
-    )
-    parser.add_argument(
-        "--packet-bytes",
-        type=_numbers(576, 9000),
-        default=PACKET_BYTES,
-        metavar="576,1500,9000",
-        help="the packet sizes to measure, separated by commas",
-    )
-    return parser

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
 
-from agglab.testbed import terminal
+from agglab.testbed import arguments, terminal
 from agglab.testbed.errors import MachineLacks
 from agglab.testbed.exit_codes import FAILED, INTERRUPTED, LACKING, PASSED
 from agglab.testbed.figures.page import ShownFigure, page
-from agglab.testbed.figures.variants import CLOCKS, Variant, find, names, variant
+from agglab.testbed.figures.variants import Variant, find, names, variant
 from agglab.testbed.record import ResultsError
 from agglab.testbed.run import run
 from agglab.testbed.scenario import load
@@ -24,10 +23,10 @@ def main(words: Sequence[str]) -> int:
     """Runs `agglab figures`. Returns 0 if every relation that the figures expect holds, and 1 if
     one does not. Otherwise returns the exit code of the first run that did not pass, such as 3 if
     this machine cannot run it."""
-    options = _parser().parse_args(words)
+    options = arguments.parse("figures", arguments.figures, words)
     out = terminal.outlet(sys.stdout)
     files = [find(name) for name in options.names or names()]
-    clocks = CLOCKS if options.clock == "both" else (options.clock,)
+    clocks = arguments.CLOCKS if options.clock == "both" else (options.clock,)
     chosen = [variant(file, clock, options.long) for file in files for clock in clocks]
     root = Path(options.results)
     codes: dict[Variant, int] = {}
@@ -85,34 +84,3 @@ def _run(chosen: Variant, root: Path, out: TextIO) -> int:
     except (OSError, ResultsError) as error:
         print(terminal.plain(f"cannot write results: {error}"), file=sys.stderr)
         return FAILED
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="agglab figures",
-        description="Run the figures from the literature and write a page of what they show. "
-        "Each figure states a relation, and fails if the relation does not hold.",
-    )
-    parser.add_argument(
-        "names", nargs="*", metavar="FIGURE", help=f"one of {', '.join(names())} (default: all)"
-    )
-    clocks = "run on real links (mininet), in virtual time, or both (default: both)"
-    parser.add_argument("--clock", choices=(*CLOCKS, "both"), default="both", help=clocks)
-    parser.add_argument(
-        "--long",
-        action="store_true",
-        help="use larger tensors and more rounds, which can take a night",
-    )
-    parser.add_argument(
-        "--draw",
-        action="store_true",
-        help="run nothing: write the page again from the latest results",
-    )
-    folder = "results/figures"
-    parser.add_argument(
-        "--results",
-        default=folder,
-        metavar="DIR",
-        help=f"the folder for results (default: {folder})",
-    )
-    return parser

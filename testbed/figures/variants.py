@@ -6,14 +6,12 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+from agglab.testbed.arguments import VIRTUAL
 from agglab.testbed.paths import FIGURE_FOLDER
 from agglab.testbed.problems import Problem, Where, nearest, quote
 from agglab.testbed.scenario import ScenarioError, Suite, load
 from agglab.testbed.scenario.document import Mapping, Node, Scalar, changed, with_value, written
 from agglab.testbed.scenario.metric_names import GROWTH, RATIO
-
-REAL, VIRTUAL = "mininet", "virtual"
-CLOCKS = (REAL, VIRTUAL)
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from agglab.testbed import kernel, signals
+from agglab.testbed.command_lines import module_remedy, program_remedy
 from agglab.testbed.errors import C_COMPILER, MachineLacks
 from agglab.testbed.faults import Action, Fault, Impair, LinkDown, RateChange
 from agglab.testbed.network import impaired
 from agglab.testbed.network.impaired_code import EBPF_KINDS
 from agglab.testbed.network.links import DELAYS, delays
-from agglab.testbed.paths import module_remedy, program_remedy
 from agglab.topologies import (
     Direction,
     Drop,

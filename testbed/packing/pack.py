@@ -25,15 +25,15 @@ LEFT_OUT = ("pcap", "sums")
 """The folders of a run that are not packed. They are large, and repeating the run creates them
 again."""
 DRAWN = (".svg", ".html")
-"""The suffixes of files that are not packed for single runs of a sweep, because `agglab report`
+"""The suffixes of files that are not packed for single runs of a sweep, because `report`
 draws them again."""
-WITHIN = 0.1
 PATCH = "changes.patch"
 README = """A pack of Agglab: results, and what made them.
 
-    agglab repeat {name}
+    ./agglab repeat {name}
 
-runs each scenario again and says whether the results agree. Made with commit {commit}.
+in the folder of an Agglab checkout runs each scenario again and says whether the results agree.
+If Agglab was installed by pip, the command is `agglab repeat {name}`. Made with commit {commit}.
 pack.json lists all files with their hashes; runs/<n>/scenario.yaml is what was run,
 runs/<n>/metrics.json what was measured, runs/<n>/report.html the report.
 """

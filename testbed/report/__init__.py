@@ -7,12 +7,13 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+from agglab.testbed.command_lines import path_on_a_page
 from agglab.testbed.report import declared, dygraphs, interactive, over_time
 from agglab.testbed.report.figures import figures_of_several, figures_over_time, run_figures
 from agglab.testbed.report.page import Content, page
 from agglab.testbed.report.recorded_scenario import RecordedScenario
 from agglab.testbed.result_files import NoResults, read_object
-from agglab.testbed.scenario.load import names
+from agglab.testbed.shipped_scenarios import names
 from agglab.testbed.side_by_side import contenders_of
 
 __all__ = ["NoResults", "write"]
@@ -27,7 +28,6 @@ FILES = (
     "latency.csv",
 )
 LOGS_MAX = 200
-BESIDE = "scenario.yaml"
 WRONG_SHAPE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 """The exceptions that drawing raises if a file does not hold what it should."""
 
@@ -49,7 +49,8 @@ def _write(folder: Path, library: dygraphs.Library | None) -> Path:
     text = scenario.read_text(encoding="utf-8", errors="replace") if scenario.is_file() else ""
     recorded = RecordedScenario(text)
     name = str(manifest.get("scenario", folder.name))
-    command = _command(name, manifest) if whole == folder else BESIDE
+    beside = path_on_a_page(folder / "scenario.yaml")
+    command = _command(name, manifest, beside) if whole == folder else beside
     if whole != folder:
         name += f": {folder.relative_to(whole)}"
     try:
@@ -76,12 +77,13 @@ def _write(folder: Path, library: dygraphs.Library | None) -> Path:
     return folder / "report.html"
 
 
-def _command(name: str, manifest: dict[str, Any]) -> str:
+def _command(name: str, manifest: dict[str, Any], beside: str) -> str:
     """Returns the arguments with which `agglab run` repeats this run. They are the name and
-    settings of a scenario that comes with Agglab, or else the scenario file beside the report."""
+    settings of a scenario that comes with Agglab, or else `beside`, the scenario file beside the
+    report."""
     settings = manifest.get("settings", [])
     if name not in names() or Path(str(manifest.get("source", ""))).name != f"{name}.yaml":
-        return BESIDE
+        return beside
     return shlex.join([name, *(word for each in settings for word in ("--set", str(each)))])
 
 

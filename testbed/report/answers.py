@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agglab.testbed.command_lines import launcher_on_a_page
 from agglab.testbed.fidelity import OF_THE_MACHINE
 from agglab.testbed.metrics import lookup
 from agglab.testbed.report.expected import Judged
@@ -103,7 +104,7 @@ def where_lost(found: Sequence[Loss]) -> str:
 
 def next_runs(command: str, metrics: Metrics, recorded: RecordedScenario) -> list[Next]:
     """Returns at most three runs that would show more than this one, the most informative first."""
-    return list(_next(f"agglab run {command}", metrics, recorded))[:3]
+    return list(_next(f"{launcher_on_a_page()} run {command}", metrics, recorded))[:3]
 
 
 def _next(run: str, metrics: Metrics, recorded: RecordedScenario) -> Iterator[Next]:
@@ -141,7 +142,7 @@ def _next(run: str, metrics: Metrics, recorded: RecordedScenario) -> Iterator[Ne
     if rounds and rounds < FEW_ROUNDS:
         yield Next(
             f"{run} --set workload.rounds={MANY_ROUNDS}",
-            "with more rounds, `agglab compare` can tell a difference from noise",
+            f"with more rounds, `{launcher_on_a_page()} compare` can tell a difference from noise",
         )
     if virtual and verdict == "network-bound":
         yield Next(f"{run} --set backend=mininet", "this runs the same on this machine's links")

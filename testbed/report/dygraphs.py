@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from agglab.testbed.command_lines import pip_install
+
 DEBIAN = Path("/usr/share/javascript/dygraphs")
 """The folder in which Debian's package libjs-dygraphs installs it."""
 WHEEL = "dygraphs"
@@ -19,7 +21,7 @@ SCRIPT_BYTES_MAX = 1_000_000
 ENDS_TAG = re.compile(r"</(script|style)", re.IGNORECASE)
 SOURCE_MAP = re.compile(r"//# sourceMappingURL=\S*|/\*# sourceMappingURL=\S* \*/")
 """Comments that name files for which a browser would look beside the page."""
-INSTALL = "apt-get install libjs-dygraphs, or python -m pip install dygraphs"
+INSTALL = f"apt-get install libjs-dygraphs, or {pip_install('dygraphs')}"
 
 
 @dataclass(frozen=True)

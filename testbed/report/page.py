@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from agglab.testbed.fidelity import OF_THE_MACHINE
 from agglab.testbed.metrics import WORKER_COUNTS, lookup
+from agglab.testbed.paths import IS_CHECKOUT
 from agglab.testbed.report import answers
 from agglab.testbed.report.dygraphs import Library
 from agglab.testbed.report.expected import Judged, judged
@@ -26,6 +27,7 @@ from agglab.testbed.side_by_side import OfSeveral, busiest, runs_of
 Metrics = Mapping[str, Any]
 GENERAL_COUNTS = frozenset((*WORKER_COUNTS, "cpu_s"))
 """The counters that the workers of every system have."""
+WHERE = ", in the folder of Agglab" if IS_CHECKOUT else ""
 PLURAL = {"switch": "switches"}
 PLACES_MAX = 16
 """Of the places that lost packets, the page shows at most this many."""
@@ -100,7 +102,7 @@ def _of_one(content: Content, expected: Sequence[Judged]) -> list[str]:
         f"<li><code>{escape(each.command)}</code>: {escape(each.why)}</li>"
         for each in answers.next_runs(content.command, metrics, recorded)
     )
-    following = f"<dt>What to run next</dt><dd><ul>{runs}</ul></dd>" if runs else ""
+    following = f"<dt>What to run next{WHERE}</dt><dd><ul>{runs}</ul></dd>" if runs else ""
     topology = (figure for figure in content.figures if figure.file == TOPOLOGY)
     return [
         f"<dl class='answers'>{pairs}{following}</dl>",

@@ -80,5 +80,5 @@ class Figure:
     long: tuple[str, ...] = keys_list(
         "long",
         Text("key=value, as for --set", PATH, 1000),
-        "settings that `agglab figures --long` uses, for runs that may take a night",
+        "settings that `--long` and `LONG=1` use, for runs that may take a night",
     )

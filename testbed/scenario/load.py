@@ -15,7 +15,6 @@ from agglab.hosts import own_worker
 from agglab.hosts.own_worker import WorkerError
 from agglab.hosts.workloads import Torch
 from agglab.testbed import systems
-from agglab.testbed.paths import SCENARIO_FOLDER
 from agglab.testbed.problems import (
     Problem,
     ScenarioError,
@@ -118,27 +117,6 @@ def _at_nowhere(base: Scenario, place: Callable[[str], Where]) -> Iterator[Probl
                 yield Problem(place(path), path, what, ", ".join(values) or "a sweep")
 
 
-def find(name_or_path: str) -> Path:
-    """Returns the scenario file that a user means by a path, or by the name of a file in
-    scenarios/."""
-    path = Path(name_or_path)
-    is_path = "/" in name_or_path or path.suffix in (".yaml", ".yml")
-    name = path.stem if is_path else name_or_path
-    named = SCENARIO_FOLDER / f"{name}.yaml"
-    if not is_path and named.is_file():
-        return named
-    ours = path.parent.resolve() == SCENARIO_FOLDER
-    if not path.exists() and (ours or not is_path):
-        what = f"unknown scenario{nearest(name, names())}"
-        raise ScenarioError([Problem(Where(quote(name_or_path)), "", what, _known())])
-    return path
-
-
-def names() -> list[str]:
-    """Returns the scenarios that come with Agglab."""
-    return sorted(path.stem for path in SCENARIO_FOLDER.glob("*.yaml"))
-
-
 def load(path: Path, settings: Iterable[str] = (), folder: Path | None = None) -> Suite:
     """Reads and checks the scenario at `path` with `key=value` settings. Raises ScenarioError with
     all problems.
@@ -191,10 +169,6 @@ def name_of(path: Path) -> str:
     instead of characters that names cannot have."""
     plain = re.sub(r"[^A-Za-z0-9._-]", "-", path.stem).lstrip("._-")
     return plain[:NAME_MAX] or "scenario"
-
-
-def _known() -> str:
-    return f"{', '.join(names())}, or the path of a .yaml file"
 
 
 def _count(base: Scenario) -> int:

@@ -578,11 +578,11 @@ class Scenario:
         "",
         "name of the result folder; made from the file's name if absent",
     )
-    description: str = key("description", Text(), "", "one line for `agglab list` and the report")
+    description: str = key("description", Text(), "", "one line for lists and the report")
     seed: int = key("seed", Whole(0, 2**63 - 1), 1, "seed of all random choices of the run")
     system: str = key(
         "system",
-        Text("a name that `agglab systems` lists, or path/to/mine.py:Mine", r"[^\x00\n]+", 1000),
+        Text("the name of a system, or path/to/mine.py:Mine", r"[^\x00\n]+", 1000),
         system_names.default,
         "the way of aggregating; the path of a class of your own is relative to the scenario's "
         "folder or to the current folder",

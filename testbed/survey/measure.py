@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agglab.testbed import systems
+from agglab.testbed.errors import CompileError
 from agglab.testbed.exit_codes import INTERRUPTED
 from agglab.testbed.problems import one_line
-from agglab.testbed.program import CompileError, source_lines
+from agglab.testbed.program import source_lines
 from agglab.testbed.record import RunFolder
 from agglab.testbed.run import run
 from agglab.testbed.scenario import ScenarioError, Suite, load

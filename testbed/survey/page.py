@@ -91,7 +91,7 @@ def head(systems: Sequence[System], scenario: str) -> str:
             "A *system* is one way of aggregating: it says who sums, where, and what travels. "
             "This page helps you to choose among the systems that come with Agglab. Its "
             "numbers come from runs in virtual time, so the same code gives the same numbers "
-            "on any machine: `agglab systems --measure --out docs/systems/README.md` writes it "
+            "on any machine: `./agglab systems --measure --out docs/systems/README.md` writes it "
             "again. The command's option `--set` changes the scenario, as in `--set "
             "workload.elements=1_000_000` or `--set links.rate=1gbit`."
         ),

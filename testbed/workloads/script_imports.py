@@ -8,7 +8,7 @@ import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
 
-from agglab.testbed.paths import INSTALL_TORCH, PYTHON
+from agglab.testbed.command_lines import install_torch, pip_install
 
 PACKAGES = {"sklearn": "scikit-learn", "mlxtend": "mlxtend", "PIL": "pillow", "yaml": "PyYAML"}
 """The package that has a module, where the two names differ or the package needs options."""
@@ -22,10 +22,9 @@ def lacks(script: Path) -> Iterator[tuple[str, str]]:
         if _is_there(module, script.parent):
             continue
         if module == "torch":
-            yield "PyTorch, which `workload.kind: torch` needs", INSTALL_TORCH
+            yield "PyTorch, which `workload.kind: torch` needs", install_torch()
         else:
-            package = PACKAGES.get(module, module)
-            remedy = f"{PYTHON} -m pip install {package}"
+            remedy = pip_install(PACKAGES.get(module, module))
             yield f"the Python module {module}, which {script.name} imports", remedy
 
 

@@ -14,14 +14,13 @@ pytestmark = [
 ]
 
 ROOT = Path(__file__).resolve().parents[2]
-BRIDGE = Path(__file__).with_name("network_bridge.py")
 # mn makes its switches' interfaces in the namespace it runs in: give it one of its own.
 ALONE = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
 
 
 def mn(cwd: Path, *arguments: str) -> str:
-    custom = f"{ROOT / 'topologies' / 'mn.py'},{BRIDGE}"
-    command = [*ALONE, "mn", "--custom", custom, "--switch", "plain", "--controller", "none"]
+    custom = str(ROOT / "topologies" / "mn.py")
+    command = [*ALONE, "mn", "--custom", custom, "--switch", "bridge", "--controller", "none"]
     done = subprocess.run(
         [*command, *arguments], cwd=cwd, capture_output=True, text=True, timeout=60
     )

@@ -18,7 +18,7 @@ WORKFLOW = (ROOT / ".github/workflows/ci.yml").read_text()
 
 @pytest.mark.skipif(shutil.which("shellcheck") is None, reason="needs shellcheck")
 @pytest.mark.parametrize(
-    "script", ["setup.sh", "provision.sh", ".ci/run", "switch/bin/agglab-switch"]
+    "script", ["setup.sh", "provision.sh", ".ci/run", "agglab", "switch/bin/agglab-switch"]
 )
 def test_scripts_pass_shellcheck(script: str) -> None:
     done = subprocess.run(["shellcheck", ROOT / script], capture_output=True, text=True)

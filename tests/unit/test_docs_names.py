@@ -134,7 +134,7 @@ def unknown_commands(text: str) -> Iterator[str]:
         for target in re.findall(r"^(?:\$ |sudo )?make ([a-z][a-z-]*)", span):
             if target not in targets:
                 yield f"make {target}"
-        for command in re.findall(r"(?:^|bin/)agglab ([a-z]+)(?![\w=./-])", span):
+        for command in re.findall(r"(?:^|bin/|\./)agglab ([a-z]+)(?![\w=./-])", span):
             if command not in COMMANDS:
                 yield f"agglab {command}"
         for module in re.findall(r"-m (agglab\.[\w.]+)", span):

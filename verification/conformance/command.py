@@ -11,6 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
+from agglab.testbed.command_lines import module
 from agglab.testbed.errors import MachineLacks
 from agglab.testbed.exit_codes import FAILED, INVALID, LACKING, PASSED
 from agglab.testbed.paths import REPOSITORY
@@ -31,7 +32,7 @@ EXIT_CODES = """exit codes:
 
 def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m agglab.verification conformance",
+        prog=f"{module('agglab.verification')} conformance",
         description="Compare compilers and switches by programs, packet tests and scenarios.",
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

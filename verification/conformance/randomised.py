@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from agglab.testbed.command_lines import module
 from agglab.testbed.exit_codes import FAILED, LACKING, PASSED
 from agglab.verification.conformance.pairs import Pair
 from agglab.verification.conformance.random_case import Outcome, describe, groups, run_pairs
@@ -181,7 +182,7 @@ def _save(case: Case, outcomes: dict[Pair, Outcome], results: Path, shrink_s: fl
     (folder / "program.p4").write_text(program)
     (folder / "test.stf").write_text("\n".join([script, *expected, ""]))
     (folder / "differs.txt").write_text("\n".join([*describe(outcomes), "", "small:", *lines, ""]))
-    replay = f"python -m agglab.verification stf {folder}/program.p4 {folder}/test.stf"
+    replay = f"{module('agglab.verification')} stf {folder}/program.p4 {folder}/test.stf"
     return [*lines, f"  {len(program.splitlines())} lines: {replay}"]
 
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TextIO
 
 from agglab.testbed import systems
+from agglab.testbed.command_lines import module
+from agglab.testbed.errors import CompileError
 from agglab.testbed.exit_codes import FAILED, INVALID, PASSED
-from agglab.testbed.program import CompileError
 from agglab.verification import programs, proofs
 from agglab.verification.explore.search import Subject, explore, replay
 from agglab.verification.explore.walk import FaultFound
@@ -70,7 +71,7 @@ def _whole(text: str) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m agglab.verification explore",
+        prog=f"{module('agglab.verification')} explore",
         description="Look, in virtual time, for fault schedules that end in a hang, a wrong sum or "
         "a failure that no fault explains, or in which a switch or worker behaves differently "
         "from its model. Each schedule that is found is made smaller and written to a file.",

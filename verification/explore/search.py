@@ -18,6 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TextIO
 
+from agglab.testbed.command_lines import launcher, module
 from agglab.testbed.program import compile_program
 from agglab.testbed.scenario import Scenario, resolve, to_yaml
 from agglab.testbed.scenario.expectations import Expectation
@@ -223,11 +224,11 @@ def _show(found: Found, subject: Subject, folder: Path, out: TextIO) -> None:
         small_walk, finding = minimal_walk(found.seed, found.finding, subject)
         path = write_walk(small_walk, f"walk-{found.seed}", folder)
         chosen = f"--system {subject.system} --program {subject.program}"
-        command = f"python -m agglab.verification explore {chosen} --replay {path}"
+        command = f"{module('agglab.verification')} explore {chosen} --replay {path}"
     else:
         small, finding = minimal(found.seed, found.finding, subject)
         path = write(small, subject.program, folder)
-        command = f"agglab run {path}"
+        command = f"{launcher()} run {path}"
     print(f"seed {found.seed}: {finding}", file=out)
     print(f"  {command}", file=out)
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+from agglab.testbed.command_lines import module
 from agglab.testbed.exit_codes import FAILED, INVALID, PASSED
 from agglab.testbed.paths import REPOSITORY
 from agglab.verification.fuzz.foreign import RUNS, ForeignTarget
@@ -90,7 +91,7 @@ def main(words: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m agglab.verification fuzz",
+        prog=f"{module('agglab.verification')} fuzz",
         description="Try malformed inputs of each kind in several processes, and save findings with"
         " their seeds.",
     )

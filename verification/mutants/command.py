@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from agglab.testbed.command_lines import module
 from agglab.testbed.exit_codes import FAILED, INVALID, LACKING, PASSED
 from agglab.testbed.paths import REPOSITORY
 from agglab.verification.mutants import table
@@ -119,7 +120,7 @@ def _positive(text: str) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m agglab.verification mutants",
+        prog=f"{module('agglab.verification')} mutants",
         description="Apply each fault of the catalogue to a copy of the repository, and see which "
         "unit test, schedule and scenario catch it. Writes a table, build/mutants.md.",
     )

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from agglab import switch
 from agglab.switch.files import read_bytes
+from agglab.testbed.command_lines import module
 from agglab.testbed.terminal import plain
 from agglab.verification.stf.engine import Library
 from agglab.verification.stf.names import Binder
@@ -66,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m agglab.verification stf",
+        prog=f"{module('agglab.verification')} stf",
         description="Run one STF packet test on the switch library.",
     )
     parser.add_argument(

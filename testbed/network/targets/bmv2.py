@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
+from agglab.testbed.command_lines import peer_remedy
 from agglab.testbed.errors import MachineLacks
 from agglab.testbed.network.packet_sockets import take_drops
 from agglab.testbed.network.process import NodeProcess
@@ -19,7 +20,6 @@ from agglab.testbed.network.targets.base import (
     unix_path,
 )
 from agglab.testbed.network.targets.thrift import THRIFT_PORT, ThriftControl
-from agglab.testbed.paths import peer_remedy
 from agglab.testbed.statistics import SwitchStatistics
 from agglab.testbed.thrift_cli import PROGRAM as CLI
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agglab.testbed import command_lines
 from agglab.testbed.network.process import NodeProcess
 from agglab.testbed.network.targets.base import (
     Control,
@@ -17,16 +18,15 @@ from agglab.testbed.network.targets.base import (
     port_arguments,
     unix_path,
 )
-from agglab.testbed.paths import SETUP
 from agglab.testbed.statistics import SwitchStatistics
 
-REINSTALL = "python -m pip install --force-reinstall agglab"
+INSTALL = command_lines.setup() or command_lines.pip_install("--force-reinstall agglab")
 STATISTICS_TIMEOUT_S = 10.0
 LIKELY_CAUSES = {
     "No such device": "an interface of the switch does not exist",
     "Permission denied": "the run is not root, or a folder is not writable",
     "Operation not permitted": "the run is not root, or its container forbids packet sockets",
-    "ModuleNotFoundError": f"the virtual environment is incomplete: {SETUP or REINSTALL}",
+    "ModuleNotFoundError": f"the virtual environment is incomplete: {INSTALL}",
     "No space left on device": "the disk that holds the cache of compiled programs is full",
     "Address already in use": "another process serves at the switch's address",
 }

@@ -12,7 +12,7 @@ from random import Random
 from agglab.hosts import wire
 from agglab.hosts.part import WORKER
 from agglab.hosts.systems.gloo.counts import HEADER_BYTES, OWN_COUNTERS
-from agglab.testbed.paths import INSTALL_TORCH
+from agglab.testbed.command_lines import install_torch
 from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Finding, Job, stated
 from agglab.testbed.scenario.trust import Trust
@@ -64,7 +64,7 @@ class Gloo(BetweenHosts):
 
     def lacks(self, resolved: ResolvedScenario) -> Iterator[tuple[str, str]]:
         if importlib.util.find_spec("torch") is None:
-            yield "PyTorch, which `system: gloo` runs", INSTALL_TORCH
+            yield "PyTorch, which `system: gloo` runs", install_torch()
         wanted = keys_of(resolved.scenario).congestion_control
         if wanted not in CONTROLS.read_text().split():
             what = f"TCP's congestion control {wanted}, which gloo.congestion_control asks for"

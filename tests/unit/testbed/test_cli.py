@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from agglab.testbed import cli, group, prepare, run
-from agglab.testbed.__main__ import THREADS
+from agglab.testbed import cli, group, prepare, run, shipped_scenarios
+from agglab.testbed.errors import CompileError
 from agglab.testbed.network import MachineLacks, NodeFailed
+from agglab.testbed.one_thread import THREADS
 from agglab.testbed.paths import P4_FOLDER
-from agglab.testbed.program import CompileError, Program
+from agglab.testbed.program import Program
 from agglab.testbed.scenario import names
 
 
@@ -327,7 +328,7 @@ def test_a_bug_of_ours_is_one_line_and_a_log(capsys, fake, tmp_path: Path) -> No
 
 
 def test_a_bug_outside_a_run_is_one_line_and_a_log(capsys, monkeypatch) -> None:
-    monkeypatch.setattr(cli, "names", raising(RuntimeError("oops")))
+    monkeypatch.setattr(shipped_scenarios, "names", raising(RuntimeError("oops")))
     assert cli.main(["list"]) == 1
     shown = capsys.readouterr().err
     assert shown.startswith("internal error: RuntimeError('oops'); the traceback is in ")

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from agglab.testbed import program
+from agglab.testbed.errors import CompileError
 from agglab.testbed.network import MachineLacks
 from agglab.testbed.plan import Entries, TableEntry
-from agglab.testbed.program import CompileError, Program, check_fits, compile_program
+from agglab.testbed.program import Program, check_fits, compile_program
 
 FAKE_COMPILER = """
 import sys, pathlib

@@ -190,7 +190,8 @@ def test_parquet_without_its_package_is_one_line_and_exit_code_3(
     out = tmp_path / "numbers.parquet"
     assert cli.main(["results", str(run), "--out", str(out)]) == 3
     assert capsys.readouterr().err == (
-        "this machine lacks the Python package pyarrow: pip install 'agglab[parquet]'\n"
+        "this machine lacks the Python package pyarrow: "
+        ".venv/bin/python -m pip install --editable '.[parquet]'\n"
     )
     assert not out.exists() and not list(tmp_path.glob("*.part"))
 

@@ -7,7 +7,10 @@ import io
 import json
 import random
 import re
+import shlex
 import shutil
+import subprocess
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,7 @@ from agglab.testbed.report.zoom import POINTS_MAX, series, thinned
 from agglab.testbed.run import run
 from agglab.testbed.scenario import load
 
+ROOT = Path(__file__).resolve().parents[4]
 TEXT = """
 name: lossy
 backend: virtual
@@ -87,7 +91,19 @@ def test_five_answers(folder: Path) -> None:
     lost = answer(text, "Where were packets lost?", "What to run next")
     assert f"{metrics['totals']['injected_drops']} packets were lost in" in lost
     following = answer(text, "What to run next", "Expected and measured")
-    assert "agglab run scenario.yaml --set links.loss=0" in following
+    assert f"./agglab run {folder.resolve()}/scenario.yaml --set links.loss=0" in following
+
+
+def test_what_to_run_next_is_a_command_that_works(folder: Path) -> None:
+    """It is written for a reader in the folder of Agglab. `check` reads the same words as `run`."""
+    page = report.write(folder).read_text()
+    assert "What to run next, in the folder of Agglab" in page
+    commands = [unescape(each) for each in re.findall("<code>(./agglab run [^<]*)</code>", page)]
+    assert commands
+    for command in commands:
+        check = shlex.split(command.replace(" run ", " check ", 1))
+        done = subprocess.run(check, cwd=ROOT, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
 
 
 def test_a_run_that_holds_says_so(folder: Path) -> None:
