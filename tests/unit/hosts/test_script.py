@@ -101,6 +101,16 @@ class TestScript:
                 "own.py was killed by SIGKILL",
             ),
             ("import os\nos._exit(4)", "own.py ended with 4"),
+            ("import os\nos._exit(0)", ""),
+            ("import os, sys\nos.execv(sys.executable, [sys.executable, '-c', ''])", ""),
+            ("import sys\nsys.exit('no data')", "own.py: it called sys.exit('no data')"),
+            ("import threading\nthreading.Thread(target=input, daemon=True).start()", ""),
+            (
+                "import threading\n"
+                "threading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+                "raise OSError",
+                "own.py: OSError",
+            ),
         ],
     )
     def test_says_how_it_ended(self, tmp_path: Path, text: str, error: str) -> None:
