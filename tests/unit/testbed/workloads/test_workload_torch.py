@@ -88,6 +88,12 @@ def test_a_training_whose_ranks_agree_is_right(scenario) -> None:
     assert verdict.measures["sampled"] > 2
 
 
+def test_a_training_that_reduced_nothing_is_neither_exact_nor_wrong(scenario) -> None:
+    verdict = judged(scenario(), {rank: account(rank, steps=0) for rank in range(4)})
+    assert verdict.right and verdict.exact is None
+    assert (verdict.measures["sampled"], verdict.measures["reductions"]) == (0, 0)
+
+
 @pytest.mark.parametrize(
     "changes, what, index",
     [
