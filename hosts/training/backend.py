@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from itertools import count as count_from
 from typing import Any
 
 import torch
@@ -59,6 +60,10 @@ KEPT = (
 )
 """Methods that are not collectives and remain PyTorch's own. A test compares all names with those
 of the class."""
+
+
+_numbers = count_from(1)
+"""Numbers of the groups of all ranks, which all ranks make in the same order."""
 
 
 class ReducedWork(Work):
@@ -120,6 +125,7 @@ class ProcessGroup(distributed.ProcessGroup):
         super().__init__(rank, size)
         self._store, self._agent = store, agent
         self._is_whole = size == agent.terms.workers
+        self._number = next(_numbers) if self._is_whole else 0
         self._inner = distributed.ProcessGroup(rank, size)
         cpu, kind = torch.device("cpu"), distributed.ProcessGroup.BackendType.GLOO
         for group in (self._inner, self):
@@ -152,7 +158,7 @@ class ProcessGroup(distributed.ProcessGroup):
         if why := self._why_by_gloo(listed, op, is_average):
             return self._by_gloo(call, why)
         count(self._agent, call, SYSTEM)
-        return start(self._agent, listed, self.size() if is_average else 1)
+        return start(self._agent, listed, is_average, self._number)
 
     def _by_gloo(self, call: Call, why: str) -> Any:
         count(self._agent, call, why)
@@ -189,8 +195,10 @@ def count(agent: Client, call: Call, way: str) -> None:
     agent.count(f"{call.public_name}.{way}.bytes", call.size_bytes)
 
 
-def start(agent: Client, listed: Sequence[Any], divide_by: int) -> ReducedWork:
+def start(agent: Client, listed: Sequence[Any], is_average: bool, group: int = 0) -> ReducedWork:
     """Begins to sum tensors over all ranks, in place, with the priority of the current thread.
+    is_average: whether to divide the sums by the number of ranks. group: a number of the process
+    group, which all ranks have to agree on.
     Raises RuntimeError if elements of the tensors share memory, and for a priority if the ranks
     cannot vote."""
     if share_memory(listed):
@@ -202,9 +210,11 @@ def start(agent: Client, listed: Sequence[Any], divide_by: int) -> ReducedWork:
     if urgency is not None:
         _check_can_vote(agent)
         most = min(most, PIECE_ELEMENTS)
+    divide_by = agent.terms.workers if is_average else 1
     made = tensors.pieces(listed, most, divide_by, agent.terms.dtypes)
     if made:
-        agent.submit(Job(made, work.end, urgency))
+        agreement = tensors.agreement_of(listed, is_average, group)
+        agent.submit(Job(made, work.end, urgency, agreement))
     else:
         work.end(None)
     return work
@@ -277,7 +287,7 @@ def _keep(gloo: Any, group: ProcessGroup) -> None:
     _kept.append((weakref.ref(group), gloo))
 
 
-def _operation(arguments: Sequence[Any], named: dict[str, Any]) -> Any:
+def _operation(arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
     """Returns the operation of an all-reduce, such as SUM. It finds it in the arguments of any
     overload of c10d's function."""
     given = named.get("opts", named.get("op", arguments[0] if arguments else None))

@@ -177,7 +177,8 @@ class Client:
         piece.fill(self._place(slot, piece))
         self._pending.append((number, slot, piece, job))
         try:
-            self._send(protocol.Reduce(number, slot, piece.elements, piece.dtype))
+            agreed = job.agreement.operation, job.agreement.tensors
+            self._send(protocol.Reduce(number, slot, piece.elements, piece.dtype, *agreed))
         except TrainingError:
             self.forget()  # the thread that hears reads the agent's last message, which says why
             raise _BrokenOff from None

@@ -28,7 +28,7 @@ def all_reduce_hook(
     value; it is not used. Raises TrainingError if there is no agent."""
     agent, call = connect(), Call("allreduce", (bucket.buffer(),))
     count(agent, call, SYSTEM)
-    work = start(agent, call.written, agent.terms.workers)
+    work = start(agent, call.written, is_average=True)
     return work.get_future().then(lambda done: done.value()[0])
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from agglab.hosts.agreement import Agreement
 from agglab.hosts.part import WORKER, Part
 from agglab.hosts.script_ledger import (
     FIRST,
@@ -179,8 +180,10 @@ class TestLedger:
     def test_a_row_has_all_of_a_reduction(self) -> None:
         ledger = Ledger("1/job1/round0")
         ledger.add(None, np.array([1, 2], np.int32), None, 10, 12)
-        ledger.add(None, np.array([1, 2, 3], np.float32), None, 20, 25)
+        agreement = Agreement(1, 77)
+        ledger.add(None, np.array([1, 2, 3], np.float32), None, 20, 25, agreement=agreement)
         rows = ledger.rows
+        assert rows["operation"].tolist() == [0, 1] and rows["tensors"].tolist() == [0, 77]
         assert rows["elements"].tolist() == [2, 3] and rows["dtype"].tolist() == [0, 1]
         assert rows["begin_ns"].tolist() == [10, 20] and rows["end_ns"].tolist() == [12, 25]
         assert not np.array_equal(rows["digest"][0], rows["digest"][1])
