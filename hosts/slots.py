@@ -97,9 +97,8 @@ class Job:
     ) -> Shape:
         """Returns the shape of a round that reduces `elements` values of this type. rounds: the
         number of rounds that the session had before this one."""
-        sizes = elements, self.workers, self.lanes, self.window
-        kind, also = self.kind(dtype), (agreement.operation, agreement.tensors)
-        return Shape(*sizes, kind, rounds % 256, *also)
+        kind, sizes = self.kind(dtype), (elements, self.workers, self.lanes, self.window)
+        return Shape(*sizes, kind, rounds % 256, agreement.operation, agreement.tensors)
 
     def kind(self, dtype: np.dtype) -> Kind:
         """Returns the kind of the contributions that carry values of this dtype."""
