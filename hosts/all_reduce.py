@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from agglab.common.contexts import Closing
 from agglab.hosts import wire
+from agglab.hosts.agreement import Agreeing, Agreement
 from agglab.hosts.bfloat16 import name_of
 from agglab.hosts.driver import FIRST_TIMEOUT_MAX_S, Link
 from agglab.hosts.endpoint import Address, Endpoint
@@ -89,6 +90,12 @@ class Reducer(Closing):
         self._driver.run()
         self._broken = False
         self.endpoint.finish()
+
+    def agree_on(self, agreement: Agreement) -> None:
+        """Lets the workers compare this in the rounds that begin from now on, if their endpoints
+        compare anything. If they disagree, all of them raise ShapeMismatch."""
+        if isinstance(self.endpoint, Agreeing):
+            self.endpoint.agreement = agreement
 
     def _name(self) -> str:
         return type(self).__name__

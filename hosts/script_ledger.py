@@ -11,6 +11,7 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
+from agglab.hosts.agreement import PLAIN, Agreement
 from agglab.hosts.bfloat16 import name_of
 from agglab.hosts.presence import PRESENCE
 from agglab.hosts.workloads import DTYPES
@@ -20,13 +21,15 @@ REDUCTION = np.dtype(
     [
         ("elements", "i8"),
         ("dtype", "i8"),
+        ("operation", "i8"),
+        ("tensors", "i8"),
         ("begin_ns", "i8"),
         ("end_ns", "i8"),
         ("digest", "u1", (DIGEST_BYTES,)),
     ]
 )
 """One reduction. elements: the number of values. dtype: their type, as an index in
-`DTYPES`. digest: BLAKE2b of the result's bytes."""
+`DTYPES`. operation, tensors: the Agreement of the ranks. digest: BLAKE2b of the result's bytes."""
 FIRST = 2
 """The number of first reductions that are always in the sample."""
 ONE_IN = 8
@@ -55,7 +58,7 @@ class Ledger:
 
     def __init__(self, key: str) -> None:
         self._chance = Random(f"{key}/sample")
-        self._rows: list[tuple[int, int, int, int, bytes]] = []
+        self._rows: list[tuple[int, int, Agreement, int, int, bytes]] = []
         self._sample: dict[str, NDArray] = {}
         self._sampled_bytes = 0
         self._samples_next = True
@@ -69,9 +72,10 @@ class Ledger:
     def rows(self) -> NDArray[np.void]:
         """The reductions so far, as an array of dtype REDUCTION and shape (reductions,)."""
         rows = np.zeros(len(self._rows), REDUCTION)
-        for row, (elements, dtype, begin_ns, end_ns, digest) in zip(rows, self._rows, strict=True):
+        for row, (elements, dtype, agreement, *times, digest) in zip(rows, self._rows, strict=True):
             row["elements"], row["dtype"] = elements, dtype
-            row["begin_ns"], row["end_ns"] = begin_ns, end_ns
+            row["operation"], row["tensors"] = agreement.operation, agreement.tensors
+            row["begin_ns"], row["end_ns"] = times
             row["digest"] = np.frombuffer(digest, np.uint8)
         return rows
 
@@ -88,6 +92,7 @@ class Ledger:
         begin_ns: int,
         end_ns: int,
         presence: NDArray[np.uint64] | None = None,
+        agreement: Agreement = PLAIN,
     ) -> None:
         """Adds a reduction that has ended. values: the input, or None if the reduction is not in
         the sample. result: a flat array of one of the types in `DTYPES`. sums: the integers that
@@ -96,7 +101,7 @@ class Ledger:
         number = len(self._rows)
         digest = hashlib.blake2b(result.tobytes(), digest_size=DIGEST_BYTES).digest()
         dtype = DTYPES.index(name_of(result.dtype))
-        self._rows.append((result.size, dtype, begin_ns, end_ns, digest))
+        self._rows.append((result.size, dtype, agreement, begin_ns, end_ns, digest))
         if values is not None:
             given = {INPUT: values, RESULT: result, SUMS: sums, PRESENCE: presence}
             for what, array in given.items():

@@ -70,12 +70,14 @@ class Script:
 
     def error(self) -> str:
         """Returns in one line why a script that has ended failed, or an empty text if it did not
-        fail."""
+        fail. A process that ends by `os._exit` leaves only its exit status."""
         status = self._status()
         assert status is not None, "it has ended"
         try:
             told = json.loads(self._outcome.read_text())["error"]
         except (OSError, ValueError, KeyError):
+            if status == 0:
+                return ""
             how = f"was killed by {_signal(-status)}" if status < 0 else f"ended with {status}"
             return f"{self.name} {how}"
         return f"{self.name}: {told}" if told else ""

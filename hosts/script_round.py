@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from agglab.hosts.agreement import Agreement
 from agglab.hosts.errors import AllReduceError, ProgramFailed
 from agglab.hosts.part import Part
 from agglab.hosts.script_ledger import OUTCOME, ROWS, Ledger
@@ -28,6 +29,8 @@ LAST_WORDS_S = 1.0
 
 class Reductions(Protocol):
     """The interface of the object that makes the reductions (all_reduce.Reducer)."""
+
+    def agree_on(self, agreement: Agreement) -> None: ...
 
     def run(self, values: NDArray, total: NDArray, sums: NDArray[np.int32] | None) -> None: ...
 
@@ -130,17 +133,18 @@ class ScriptRound:
         while select.select([service], [], [], 0)[0]:  # its last words
             service.step()
 
-    def _reduce(self, values: NDArray, out: NDArray) -> None:
+    def _reduce(self, values: NDArray, out: NDArray, agreement: Agreement) -> None:
         """Performs one reduction and records it. `out` may be `values`. Raises the exceptions of
         Reducer.run."""
         given = values.copy() if self._ledger.samples_next else None
         sums = None
         if self._sums is not None and values.dtype == np.float32:
             sums = self._sums[: values.size]
+        self._reducer.agree_on(agreement)
         begin_ns = time.monotonic_ns()
         self._reducer.run(values, out, sums)
         end_ns = time.monotonic_ns()
-        self._ledger.add(given, out, sums, begin_ns, end_ns, self._presence())
+        self._ledger.add(given, out, sums, begin_ns, end_ns, self._presence(), agreement)
 
     def _note(self, report: Mapping[str, Any]) -> None:
         if len(self._reports) < REPORTS_MAX:

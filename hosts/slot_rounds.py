@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agglab.hosts import quantise
+from agglab.hosts.agreement import PLAIN, Agreement
 from agglab.hosts.errors import AllReduceError
 from agglab.hosts.slots import Job, check_finite, mismatch, timeout
 from agglab.hosts.tensor_parts import TensorParts
@@ -38,7 +39,13 @@ class SlotRounds:
         """The workers whose contributions are in the sum of each chunk, as bits, if the job has a
         deadline."""
 
-    def begin(self, values: NDArray, out: NDArray, sums: NDArray[np.int32] | None) -> int:
+    def begin(
+        self,
+        values: NDArray,
+        out: NDArray,
+        sums: NDArray[np.int32] | None,
+        agreement: Agreement = PLAIN,
+    ) -> int:
         """Begins the next round and returns its number of chunks. The arrays are those of
         Endpoint.begin."""
         assert out.dtype == values.dtype and out.shape == values.shape == (values.size,)
@@ -49,20 +56,21 @@ class SlotRounds:
         self.values, self.out, self.sums = values, out, sums
         state.values, state.out = values.ctypes.data, out.ctypes.data
         state.sums = None if sums is None else sums.ctypes.data
-        return self._begin(values.size, values.dtype)
+        return self._begin(values.size, values.dtype, agreement)
 
     def begin_in_pieces(self, inputs: TensorParts) -> int:
         """Begins the next round, which has no arrays, and returns its number of chunks."""
         self.values = self.out = np.zeros(0, inputs.dtype)
         self.sums = None
-        return self._begin(inputs.elements, inputs.dtype)
+        return self._begin(inputs.elements, inputs.dtype, PLAIN)
 
-    def _begin(self, elements: int, dtype: np.dtype) -> int:
+    def _begin(self, elements: int, dtype: np.dtype, agreement: Agreement) -> int:
         chunks = quantise.chunks_of(elements, self._job.values_per_chunk(dtype))
         self.exponents = np.zeros(chunks, np.uint8)
         self._state.elements = elements
         self._state.exponents = self.exponents.ctypes.data
-        self._state.shape[:] = self._job.shape(elements, dtype, self.begun).emit()
+        shape = self._job.shape(elements, dtype, self.begun, agreement)
+        self._state.shape[:] = shape.emit()
         self.begun += 1
         return chunks
 

@@ -1,5 +1,5 @@
 """The common part of workers whose switches sum in slots: the settings on which the workers of a
-job agree, and their error messages. This module imports only bfloat16.py, errors.py,
+job agree, and their error messages. This module imports only agreement.py, bfloat16.py, errors.py,
 quantise.py and wire.py."""
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agglab.hosts import quantise, wire
+from agglab.hosts.agreement import PLAIN, Agreement, operation_name
 from agglab.hosts.bfloat16 import BFLOAT16, name_of
 from agglab.hosts.errors import NotFinite, RoundTimeout, ShapeMismatch, check_range
 from agglab.hosts.wire import Kind, Shape
@@ -26,7 +27,12 @@ DTYPES: Mapping[int, str] = {
     **{kind: name_of(dtype) for dtype, kind in KINDS.items()},
     **{kind: f"float32 (as {bits} bits)" for bits, kind in wire.NARROW.items()},
 }
-DETAILS = {name: name for name in ("lanes", "window", "workers")} | {"round": "round (modulo 256)"}
+DETAILS = {
+    **{name: name for name in ("lanes", "window", "workers")},
+    "round": "round (modulo 256)",
+    "operation": "operation",
+    "tensors": "tensors of digest",
+}
 """The names, in errors about shapes, of the fields other than elements and dtype."""
 MAX_RANGES = 8
 MAX_PRESENT = 64
@@ -86,11 +92,13 @@ class Job:
             return tuple(KINDS)
         return tuple(dtype for dtype in KINDS if dtype.itemsize == wire.VALUE_BYTES)
 
-    def shape(self, elements: int, dtype: np.dtype, rounds: int) -> Shape:
+    def shape(
+        self, elements: int, dtype: np.dtype, rounds: int, agreement: Agreement = PLAIN
+    ) -> Shape:
         """Returns the shape of a round that reduces `elements` values of this type. rounds: the
         number of rounds that the session had before this one."""
-        kind = self.kind(dtype)
-        return Shape(elements, self.workers, self.lanes, self.window, kind, rounds % 256)
+        kind, sizes = self.kind(dtype), (elements, self.workers, self.lanes, self.window)
+        return Shape(*sizes, kind, rounds % 256, agreement.operation, agreement.tensors)
 
     def kind(self, dtype: np.dtype) -> Kind:
         """Returns the kind of the contributions that carry values of this dtype."""
@@ -175,7 +183,8 @@ def _check_sums_finite(job: Job, exponents: NDArray[np.uint8], out: NDArray) -> 
 def _words(shape: Shape, named: Sequence[str]) -> str:
     """Returns a shape in words: elements, dtype, and the fields in `named`."""
     dtype = DTYPES.get(shape.dtype, f"dtype {shape.dtype}")
-    details = ", ".join(f"{DETAILS[name]} {getattr(shape, name)}" for name in named)
+    shown = {**vars(shape), "operation": operation_name(shape.operation)}
+    details = ", ".join(f"{DETAILS[name]} {shown[name]}" for name in named)
     return f"{shape.elements} {dtype} elements{' with ' if named else ''}{details}"
 
 

@@ -75,8 +75,10 @@ SHAPE = np.dtype(
         ("round", "u1"),
     ]
 )
-"""The facts on which all workers must agree before a round. `dtype` is the `Kind` of the values.
-`round` counts modulo 256."""
+"""The facts on which all workers must agree before a round. The upper 16 bits of `elements` are
+the `tensors` of an Agreement, and the upper 4 bits of `dtype` are its `operation` (agreement.py).
+The other bits of `dtype` are the `Kind` of the values. `round` counts modulo 256."""
+ELEMENTS_BITS, DTYPE_BITS = 48, 4
 
 HEADER_BYTES = HEADER.itemsize
 SHAPE_BYTES = SHAPE.itemsize
@@ -188,7 +190,8 @@ class Batch(Inbox):
 
 @dataclass(frozen=True)
 class Shape:
-    """The shape of a worker's input and settings in a round. The fields are those of `SHAPE`."""
+    """The shape of a worker's input and settings in a round. The fields are those of `SHAPE`, with
+    those of an Agreement apart."""
 
     elements: int
     workers: int
@@ -196,15 +199,23 @@ class Shape:
     window: int
     dtype: int
     round: int
+    operation: int = 0
+    tensors: int = 0
 
     @classmethod
     def parse(cls, data: bytes) -> Shape:
         """Returns the Shape that `SHAPE_BYTES` bytes encode. All bytes are accepted."""
-        return cls(*np.frombuffer(data, SHAPE)[0].item())
+        elements, workers, lanes, window, dtype, rounds = np.frombuffer(data, SHAPE)[0].item()
+        tensors, elements = divmod(elements, 1 << ELEMENTS_BITS)
+        operation, dtype = divmod(dtype, 1 << DTYPE_BITS)
+        return cls(elements, workers, lanes, window, dtype, rounds, operation, tensors)
 
     def emit(self) -> bytes:
         """Returns the bytes that encode the shape on the wire."""
-        return np.array([tuple(vars(self).values())], SHAPE).tobytes()
+        elements = self.tensors << ELEMENTS_BITS | self.elements
+        dtype = self.operation << DTYPE_BITS | self.dtype
+        fields = (elements, self.workers, self.lanes, self.window, dtype, self.round)
+        return np.array([fields], SHAPE).tobytes()
 
 
 @dataclass(frozen=True)

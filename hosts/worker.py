@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agglab.hosts import fixed_point, library, presence, wire
+from agglab.hosts.agreement import PLAIN
 from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
 from agglab.hosts.errors import AllReduceError
 from agglab.hosts.fixed_point import BY_CHUNK, FixedPoint
@@ -148,6 +149,7 @@ class Worker:
         self.longest_bytes = longest_bytes
         self.rounds = SlotRounds(job, self._state, self.slots, "chunk")
         self._pieces: Pieces | None = None
+        self.agreement = PLAIN
 
     def begin(
         self,
@@ -164,7 +166,7 @@ class Worker:
         round is done.
         """
         assert self.done, "a round is under way"
-        self._state.chunks = self.rounds.begin(values, out, sums)
+        self._state.chunks = self.rounds.begin(values, out, sums, self.agreement)
         self._pieces, self._state.pieces = None, None
         self._begin(now_ns, values.dtype)
 

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from agglab.testbed.accounts import imbalances
+from agglab.testbed.collectives import NOT_AGGREGATED, not_aggregated
 from agglab.testbed.faults import Attack, Fault, Impair, SwitchReprogram, SwitchRestart
 from agglab.testbed.measurements import Measurements
 from agglab.testbed.queue_losses import Balance, balances
@@ -74,6 +75,7 @@ def find(case: Case) -> list[Finding]:
     found += _refused(case)
     found += slow_rounds(case)
     found += _small_windows(case)
+    found += [Finding(NOT_AGGREGATED, *each) for each in not_aggregated(case.jobs)]
     if case.virtual:
         found += [Finding("accounts", text) for text in imbalances(case.measured)]
     return found

@@ -25,7 +25,7 @@ from agglab.testbed.series.rows import sent_rates
 from agglab.testbed.series.tracks import Record
 from agglab.testbed.statistics import NetworkStatistics, SwitchStatistics
 from agglab.testbed.systems.base import System, tensor_bytes
-from agglab.testbed.verify import combine
+from agglab.testbed.verify import all_exact, combine
 from agglab.testbed.worker_id import Event
 from agglab.testbed.workloads import reductions
 
@@ -48,6 +48,7 @@ WORKER_COUNTS = (
 SWITCH_DROPS = ("ring_drops", "queue_drops", "port_errors")
 NOTHING_LOST = LostFrames(0, 0)
 BRIEF_WINDOWS = 4
+NOTHING_COMPARED = "no sum was compared with a right one"
 PORT_ERRORS = ("rx_truncated", "rx_gso_drops", "tx_oversize", "tx_errors")
 
 
@@ -72,7 +73,7 @@ def compute(resolved: ResolvedScenario, measured: Measurements) -> dict[str, Any
     )
     found = findings.find(case)
     return {
-        "exact": all(job["exact"] for job in jobs.values()),
+        "exact": all_exact(job["exact"] for job in jobs.values()),
         "wrong_sums": sum(job["wrong_sums"] for job in jobs.values()),
         "wrong_results": sum(job["wrong_results"] for job in jobs.values()),
         "first_wrong": next(filter(None, map(_first_wrong, results)), None),
@@ -113,7 +114,7 @@ def _job(resolved: ResolvedScenario, result: JobResult, record: Record) -> dict[
     middle = median(times) if times else None
     servers = _servers(system, result)
     return {
-        "exact": bool(result.verdicts) and verdict.exact,
+        "exact": verdict.exact if result.verdicts or verdict.wrong_sums else None,
         "wrong_sums": verdict.wrong_sums,
         "wrong_results": verdict.wrong_results,
         "error": {
@@ -358,12 +359,20 @@ def failures(metrics: Mapping[str, Any], expected: Sequence[Expectation]) -> lis
             continue  # a list of its own, judged by `shortcomings`
         value = lookup(metrics, expectation.metric)
         if not expectation.holds(value):
-            unclear = expectation.metric == "links_as_predicted" and value is None
-            why = f": {metrics['links_unclear']}" if unclear else ""
-            if expectation.metric == "fidelity.verdict" and value in fidelity.OF_THE_MACHINE:
-                why = ": the machine was too slow for this run"
+            why = _why_unknown(expectation.metric, value, metrics)
             missed.append(f"expected {expectation}, got {show(value)}{why}")
     return missed
+
+
+def _why_unknown(metric: str, value: Any, metrics: Mapping[str, Any]) -> str:
+    """Returns, after a colon, why a metric has no value or one that says nothing of the network."""
+    if metric == "links_as_predicted" and value is None:
+        return f": {metrics['links_unclear']}"
+    if metric.endswith("exact") and value is None:
+        return f": {NOTHING_COMPARED}"
+    if metric == "fidelity.verdict" and value in fidelity.OF_THE_MACHINE:
+        return ": the machine was too slow for this run"
+    return ""
 
 
 def show(value: Any) -> str:

@@ -14,6 +14,7 @@ from agglab.testbed.record import point_folder
 from agglab.testbed.scenario.expectations import Expectation
 from agglab.testbed.scenario.key import JOB_NAME
 from agglab.testbed.scenario.metric_names import GROWTH, ComparisonContext
+from agglab.testbed.verify import all_exact
 
 Metrics = Mapping[str, Any]
 CHIEF = (
@@ -45,7 +46,7 @@ def comparison(runs: Mapping[str, Metrics], expected: Sequence[Expectation]) -> 
     return {
         "ok": not missed,
         "reason": "; ".join(missed),
-        "exact": all(run.get("exact", False) for run in runs.values()),
+        "exact": all_exact(run.get("exact") for run in runs.values()),
         "contenders": dict(runs),
         "ratio": ratios,
     }
@@ -70,7 +71,7 @@ def sweep(
     return {
         "ok": not missed,
         "reason": "; ".join(missed),
-        "exact": all(point["metrics"].get("exact", False) for point in points),
+        "exact": all_exact(point["metrics"].get("exact") for point in points),
         "growth": growth,
         "points": list(points),
     }

@@ -3,11 +3,12 @@ metrics alone."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agglab.testbed.metrics import lookup, show
+from agglab.testbed.collectives import NOT_AGGREGATED, calls_of, sentence
+from agglab.testbed.metrics import NOTHING_COMPARED, lookup, show
 from agglab.testbed.side_by_side import OfSeveral, busiest, runs_of
 
 Metrics = Mapping[str, Any]
@@ -68,9 +69,11 @@ def _remedy(whole: Metrics, runs: Sequence[Metrics]) -> list[str]:
 def _facts(metrics: Metrics) -> list[tuple[str, str]]:
     totals, verdict = metrics["totals"], metrics["fidelity"]
     facts = [("sums", _sums(metrics))]
+    facts += _findings(metrics, lambda kind: kind == NOT_AGGREGATED)
     several = len(metrics["jobs"]) > 1
     for name, job in metrics["jobs"].items():
         facts.append((name[:9] if several else "time", _time(job)))
+        facts += [("calls", sentence(calls)) for calls in [calls_of(job)] if calls]
         facts += [("restarts", text) for text in _restarts(name if several else "", job)]
     if several and metrics["fairness"]["jain"] is not None:
         shares = metrics["fairness"]["shares"].items()
@@ -88,9 +91,15 @@ def _facts(metrics: Metrics) -> list[tuple[str, str]]:
     return [
         *facts,
         ("packets", packets),
-        *(("finding", f"{found['kind']}: {found['text']}") for found in metrics["findings"]),
+        *_findings(metrics, lambda kind: kind != NOT_AGGREGATED),
         ("fidelity", f"{verdict['verdict']}: {verdict['reasons'][0]}"),
     ]
+
+
+def _findings(metrics: Metrics, chosen: Callable[[str], bool]) -> list[tuple[str, str]]:
+    """Returns the findings of the chosen kinds."""
+    each = (found for found in metrics["findings"] if chosen(found["kind"]))
+    return [("finding", f"{found['kind']}: {found['text']}") for found in each]
 
 
 def _sums(metrics: Metrics) -> str:
@@ -103,6 +112,8 @@ def _sums(metrics: Metrics) -> str:
         return " and ".join(wrong if integers else wrong[-1:]) + " are WRONG"
     if not any(job["rounds"] for job in metrics["jobs"].values()):
         return "no round was completed"
+    if metrics["exact"] is None:
+        return NOTHING_COMPARED
     exact = [*(["integer sum"] if integers else []), *(["float received"] if added else [])]
     text = " and ".join(f"every {what}" for what in exact)
     text += f" {'are' if len(exact) > 1 else 'is'} right, bit for bit"
@@ -185,6 +196,8 @@ def _row(run: OfSeveral) -> dict[str, str]:
 
 
 def _exact(metrics: Metrics) -> str:
+    if metrics["exact"] is None and not metrics["wrong_results"]:
+        return "-"
     return "yes" if metrics["exact"] and not metrics["wrong_results"] else "NO"
 
 

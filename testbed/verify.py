@@ -64,7 +64,8 @@ class Verdict:
     the largest distance of a float32 from the float64 sum; inf if one is not a number. bound: the
     largest distance that is allowed anywhere. Both are None for int32. measures: what the workload
     measured in a correct round, under its own names. history: what the members decided in a correct
-    round, if a system's prediction of bytes depends on it (Deciding.decided_bytes).
+    round, if a system's prediction of bytes depends on it (Deciding.decided_bytes). compared: the
+    number of sums and results that were compared with right ones.
     """
 
     wrong_sums: int = 0
@@ -74,11 +75,14 @@ class Verdict:
     bound: float | None = None
     measures: Mapping[str, Any] = field(default_factory=dict)
     history: Any = None
+    compared: int = 0
 
     @property
-    def exact(self) -> bool:
-        """Whether all integer sums are right."""
-        return self.wrong_sums == 0
+    def exact(self) -> bool | None:
+        """Whether all integer sums are right. It is None if nothing was compared."""
+        if self.wrong_sums:
+            return False
+        return True if self.compared else None
 
     @property
     def right(self) -> bool:
@@ -181,7 +185,17 @@ def combine(parts: Sequence[Verdict]) -> Verdict:
         next((part.first for part in parts if part.first), None),
         max((part.max_abs for part in parts if part.max_abs is not None), default=None),
         max((part.bound for part in parts if part.bound is not None), default=None),
+        compared=sum(part.compared for part in parts),
     )
+
+
+def all_exact(parts: Iterable[bool | None]) -> bool | None:
+    """Returns whether several things are exact: False if one is not, and otherwise None if one was
+    not compared, or if there are none."""
+    known = set(parts)
+    if False in known:
+        return False
+    return True if known == {True} else None
 
 
 def _fitting(
@@ -245,6 +259,7 @@ def _times(verdict: Verdict, workers: int) -> Verdict:
         verdict,
         wrong_sums=workers * verdict.wrong_sums,
         wrong_results=workers * verdict.wrong_results,
+        compared=workers * verdict.compared,
     )
 
 
@@ -268,17 +283,18 @@ def _compare(one: Judged, truth: Truth) -> Verdict:
         assert wanted is not None, "a system whose workers leave sums says what these sums must be"
         places = np.flatnonzero(~_same(one.array, wanted))
         if not places.size:
-            return Verdict()
+            return Verdict(compared=one.array.size)
         at = int(places[0])
         expected, got = (numbers(a[at : at + 1])[0].item() for a in (wanted, one.array))
         first = WrongValue(one.what, one.rank, at, expected, got)
-        return _wrong(one.what, places.size, first, truth.allowed is None)
+        wrong = _wrong(one.what, places.size, first, truth.allowed is None)
+        return replace(wrong, compared=one.array.size)
     distance = np.abs(one.array.astype(np.float64) - truth.values)
     # Not `distance > allowed`, which no NaN is.
     places = np.flatnonzero(~(distance <= truth.allowed))
     largest = float(distance.max())
     verdict = Verdict(0, places.size, None, inf if isnan(largest) else largest)
-    verdict = replace(verdict, bound=float(truth.allowed.max()))
+    verdict = replace(verdict, bound=float(truth.allowed.max()), compared=one.array.size)
     if not places.size:
         return verdict
     at = int(places[0])

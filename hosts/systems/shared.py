@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agglab.hosts import quantise
+from agglab.hosts.agreement import PLAIN, Agreement
 from agglab.hosts.driver import first_timeout_s
 from agglab.hosts.endpoint import Address
 from agglab.hosts.errors import NotFinite
@@ -59,12 +60,19 @@ def check_count(name: str, addresses: Sequence[Address], count: int) -> None:
 
 
 def shape_digest(
-    elements: int, workers: int, lanes: int, window: int, is_float: bool, servers: int
+    elements: int,
+    workers: int,
+    lanes: int,
+    window: int,
+    is_float: bool,
+    servers: int,
+    agreement: Agreement = PLAIN,
 ) -> int:
     """Returns a digest of 32 bits of everything on which workers must agree before a round. It is a
     CRC: two shapes that differ in only one number, by less than 2^32, never have the same
     digest."""
-    shape = struct.pack("!QIIIII", elements, workers, lanes, window, is_float, servers)
+    values = agreement.number << 1 | is_float
+    shape = struct.pack("!QIIIII", elements, workers, lanes, window, values, servers)
     return zlib.crc32(shape)
 
 

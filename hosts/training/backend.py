@@ -1,6 +1,6 @@
 """The PyTorch backend "agglab". All-reduces in groups of all ranks go through the system, by way of
 the agent of the host. All other operations are passed to a process group of Gloo that each group
-contains. See docs/training.md.
+contains (by_gloo.py). See docs/training.md.
 
 The entry point (autoload.py) makes the name known, and so does an import of torch.py. The backend
 works with PyTorch 2.4 and later. If a release of PyTorch lacks a method that is named here, the
@@ -9,9 +9,11 @@ group lacks it too.
 
 from __future__ import annotations
 
+import contextlib
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from itertools import count as count_from
 from typing import Any
 
 import torch
@@ -19,9 +21,11 @@ from torch import distributed
 from torch._C._distributed_c10d import Work
 
 from agglab.hosts.training import client, tensors
+from agglab.hosts.training.by_gloo import Call, perform
 from agglab.hosts.training.client import Client, TrainingError
 from agglab.hosts.training.environment import BACKEND
 from agglab.hosts.training.jobs import Job
+from agglab.hosts.training.layout import share_memory
 from agglab.hosts.training.order import PIECE_ELEMENTS, VOTE_DTYPE, vote_elements
 from agglab.hosts.training.priorities import current
 
@@ -37,6 +41,8 @@ DELEGATED = (
 )
 """All collectives except all-reduce. C++ would also send those that are not named here to Gloo. But
 it would keep Python's lock meanwhile, so that a collective that waits would stop all threads."""
+SYSTEM, COLLECTIVE = "system", "collective"
+"""Ways of a call: through the system, and by Gloo because it is no all-reduce."""
 OWN = ("allreduce", "allreduce_coalesced", "abort", "shutdown", "set_timeout", "get_group_store")
 KEPT = (
     *("rank", "size", "name", "options", "group_name", "group_desc", "bound_device_id"),
@@ -54,6 +60,10 @@ KEPT = (
 )
 """Methods that are not collectives and remain PyTorch's own. A test compares all names with those
 of the class."""
+
+
+_numbers = count_from(1)
+"""Numbers of the groups of all ranks, which all ranks make in the same order."""
 
 
 class ReducedWork(Work):
@@ -115,6 +125,7 @@ class ProcessGroup(distributed.ProcessGroup):
         super().__init__(rank, size)
         self._store, self._agent = store, agent
         self._is_whole = size == agent.terms.workers
+        self._number = next(_numbers) if self._is_whole else 0
         self._inner = distributed.ProcessGroup(rank, size)
         cpu, kind = torch.device("cpu"), distributed.ProcessGroup.BackendType.GLOO
         for group in (self._inner, self):
@@ -135,21 +146,23 @@ class ProcessGroup(distributed.ProcessGroup):
     def allreduce(self, given: Any, *arguments: Any, **named: Any) -> Any:
         """Reduces one tensor or a list of tensors in place. Accepts options or `op=`, as the
         function of PyTorch's c10d does."""
-        return self._all_reduce("allreduce", given, arguments, named)
+        return self._all_reduce(Call("allreduce", (given, *arguments), named))
 
     def allreduce_coalesced(self, given: Any, *arguments: Any, **named: Any) -> Any:
         """Reduces a list of tensors, as `allreduce` does."""
-        return self._all_reduce("allreduce_coalesced", given, arguments, named)
+        return self._all_reduce(Call("allreduce_coalesced", (given, *arguments), named))
 
-    def _all_reduce(self, name: str, given: Any, arguments: Sequence[Any], named: Any) -> Any:
-        listed = [given] if isinstance(given, torch.Tensor) else list(given)
-        op = _operation(arguments, named)
+    def _all_reduce(self, call: Call) -> Any:
+        listed, op = call.written, _operation(call.arguments[1:], call.named)
         is_average = op == distributed.ReduceOp.AVG
-        why = self._why_by_gloo(listed, op, is_average)
-        self._count(f"{name}.{why or 'system'}", listed)
-        if why:
-            return getattr(self._inner, name)(given, *arguments, **named)
-        return start(self._agent, listed, self.size() if is_average else 1)
+        if why := self._why_by_gloo(listed, op, is_average):
+            return self._by_gloo(call, why)
+        count(self._agent, call, SYSTEM)
+        return start(self._agent, listed, is_average, self._number)
+
+    def _by_gloo(self, call: Call, why: str) -> Any:
+        count(self._agent, call, why)
+        return perform(self._inner, call)
 
     def _why_by_gloo(self, listed: Sequence[Any], op: Any, is_average: bool) -> str | None:
         """Returns a word that says why Gloo must perform an all-reduce, or None if it goes through
@@ -160,12 +173,6 @@ class ProcessGroup(distributed.ProcessGroup):
             return "op"
         return tensors.why_not(listed, is_average, self._agent.terms.dtypes) if listed else "empty"
 
-    def _count(self, name: str, listed: Sequence[Any]) -> None:
-        self._agent.count(name)
-        self._agent.count(
-            f"{name}.bytes", sum(each.numel() * each.element_size() for each in listed)
-        )
-
     def set_timeout(self, timeout: timedelta) -> None:
         """Sets the timeout of the operations that are passed to Gloo."""
         self._inner.set_timeout(timeout)
@@ -175,26 +182,39 @@ class ProcessGroup(distributed.ProcessGroup):
         self._inner.abort()
 
     def shutdown(self) -> None:
-        """Shuts the Gloo group down. The agent does not get the script's counts before the process
-        ends, because other groups may still be in use."""
+        """Shuts the Gloo group down. The agent gets the script's counts, but no goodbye, because
+        other groups may still be in use."""
         self._inner.shutdown()
+        with contextlib.suppress(TrainingError):  # an error that the script has had already
+            self._agent.tell_counts()
 
 
-def start(agent: Client, listed: Sequence[Any], divide_by: int) -> ReducedWork:
+def count(agent: Client, call: Call, way: str) -> None:
+    """Counts a collective and its bytes. way: SYSTEM, or a word that says why Gloo performs it."""
+    agent.count(f"{call.public_name}.{way}")
+    agent.count(f"{call.public_name}.{way}.bytes", call.size_bytes)
+
+
+def start(agent: Client, listed: Sequence[Any], is_average: bool, group: int = 0) -> ReducedWork:
     """Begins to sum tensors over all ranks, in place, with the priority of the current thread.
-    Raises RuntimeError for a tensor some of whose elements share memory, and for a priority if the
-    ranks cannot vote."""
-    for tensor in listed:
-        if torch._debug_has_internal_overlap(tensor) == 1:
-            raise RuntimeError("cannot reduce a tensor whose elements share memory (expand?)")
+    is_average: whether to divide the sums by the number of ranks. group: a number of the process
+    group, which all ranks have to agree on.
+    Raises RuntimeError if elements of the tensors share memory, and for a priority if the ranks
+    cannot vote."""
+    if share_memory(listed):
+        raise RuntimeError(
+            "cannot reduce tensors whose elements share memory (expand?): pass a clone()"
+        )
     work = ReducedWork(list(listed))
     urgency, most = current(), agent.terms.elements
     if urgency is not None:
         _check_can_vote(agent)
         most = min(most, PIECE_ELEMENTS)
+    divide_by = agent.terms.workers if is_average else 1
     made = tensors.pieces(listed, most, divide_by, agent.terms.dtypes)
     if made:
-        agent.submit(Job(made, work.end, urgency))
+        agreement = tensors.agreement_of(listed, is_average, group)
+        agent.submit(Job(made, work.end, urgency, agreement))
     else:
         work.end(None)
     return work
@@ -220,7 +240,7 @@ def create(store: Any, rank: int, size: int, timeout: timedelta) -> ProcessGroup
     terms = agent.terms
     if size == terms.workers and rank != terms.rank:
         raise TrainingError(f"the script's rank is {rank}; that of its agent is {terms.rank}")
-    gloo = _gloo(store, rank, size, timeout, terms.address)
+    gloo = _gloo(_fresh(store, rank), rank, size, timeout, terms.address)
     group = ProcessGroup(store, rank, size, gloo, agent)
     _keep(gloo, group)
     return group
@@ -235,6 +255,17 @@ def _gloo(store: Any, rank: int, size: int, timeout: timedelta, address: str) ->
     return made
 
 
+def _fresh(store: Any, rank: int) -> Any:
+    """Returns a part of a group's store that no earlier group of the same name has used. All
+    members get the same part, because each of them makes its groups of one name equally often.
+
+    PyTorch gives the default group the same name each time, so that its keys are the same, too, and
+    the store at rank 0 outlives a group (_keep). A second group would read the addresses of the
+    first one, at which nobody listens any more.
+    """
+    return distributed.PrefixStore(f"agglab{store.add(f'agglab/{rank}', 1)}", store)
+
+
 _kept: list[tuple[weakref.ref[ProcessGroup], Any]] = []
 
 
@@ -247,12 +278,16 @@ def _keep(gloo: Any, group: ProcessGroup) -> None:
     Gloo thread may need the lock at the end of its last operation. With PyTorch 2.4.1, processes
     were seen to hang at the end of destroy_process_group on a busy machine, which this would
     explain.
+
+    The backend also keeps the server of PyTorch's store. At rank 0, destroy_process_group would end
+    it. A rank that is ahead and makes its next group would then lose the connection that it has
+    just made. PyTorch's next store at the same port uses the same server.
     """
     _kept[:] = [(owner, each) for owner, each in _kept if owner() is not None]
     _kept.append((weakref.ref(group), gloo))
 
 
-def _operation(arguments: Sequence[Any], named: dict[str, Any]) -> Any:
+def _operation(arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
     """Returns the operation of an all-reduce, such as SUM. It finds it in the arguments of any
     overload of c10d's function."""
     given = named.get("opts", named.get("op", arguments[0] if arguments else None))
@@ -263,7 +298,7 @@ def _operation(arguments: Sequence[Any], named: dict[str, Any]) -> Any:
 
 def _delegate(name: str) -> Any:
     def delegated(self: ProcessGroup, *arguments: Any, **named: Any) -> Any:
-        return getattr(self._inner, name)(*arguments, **named)
+        return self._by_gloo(Call(name, arguments, named), COLLECTIVE)
 
     delegated.__name__ = name
     return delegated

@@ -83,15 +83,22 @@ class Client:
 
     def count(self, name: str, by: int = 1) -> None:
         """Adds `by` to the count `name`. The counts are sent to the agent with the next `report`,
-        or when the connection is closed."""
+        when a process group is destroyed, and when the connection is closed."""
         with self._lock:
             self._counts[name] = self._counts.get(name, 0) + by
+
+    def tell_counts(self) -> None:
+        """Sends the counts to the agent. Raises TrainingError if the agent has ended."""
+        with self._lock:
+            counts, self._counts = self._counts, {}
+        if counts:
+            self._send(protocol.Counts(counts))
 
     def report(self, values: Mapping[str, Any]) -> None:
         """Sends a report of the script's progress to the agent. Raises ProtocolError for a value
         that is neither a number nor a text, and TrainingError if the agent has ended."""
         self._send(protocol.Report(dict(values)))
-        self._tell_counts()
+        self.tell_counts()
 
     def close(self) -> None:
         """Ends the connection with a Goodbye message. Before that, waits for a moment in which
@@ -102,7 +109,7 @@ class Client:
         self._threads[0].join(END_S)
         if first:
             with contextlib.suppress(TrainingError):
-                self._tell_counts()
+                self.tell_counts()
                 self._send(protocol.Goodbye())
         self.forget()
         self._threads[1].join(END_S)
@@ -170,7 +177,8 @@ class Client:
         piece.fill(self._place(slot, piece))
         self._pending.append((number, slot, piece, job))
         try:
-            self._send(protocol.Reduce(number, slot, piece.elements, piece.dtype))
+            agreed = job.agreement.operation, job.agreement.tensors
+            self._send(protocol.Reduce(number, slot, piece.elements, piece.dtype, *agreed))
         except TrainingError:
             self.forget()  # the thread that hears reads the agent's last message, which says why
             raise _BrokenOff from None
@@ -248,12 +256,6 @@ class Client:
             mine = self._open.pop(id(job), None)
         if mine:
             self._pool.run(lambda: mine.ended(error))
-
-    def _tell_counts(self) -> None:
-        with self._lock:
-            counts, self._counts = self._counts, {}
-        if counts:
-            self._send(protocol.Counts(counts))
 
     def _send(self, message: protocol.Message) -> None:
         packet = protocol.pack(message)

@@ -15,7 +15,8 @@ backend, and only its gradients go through the system:
 import torch
 from torch import distributed
 
-from agglab.hosts.training.backend import start
+from agglab.hosts.training.backend import SYSTEM, count, start
+from agglab.hosts.training.by_gloo import Call
 from agglab.hosts.training.client import connect
 from agglab.hosts.training.priorities import priority
 
@@ -25,8 +26,9 @@ def all_reduce_hook(
 ) -> torch.futures.Future[torch.Tensor]:
     """Averages a bucket of gradients over all ranks. Returns a future with the averages. state: any
     value; it is not used. Raises TrainingError if there is no agent."""
-    agent = connect()
-    work = start(agent, [bucket.buffer()], agent.terms.workers)
+    agent, call = connect(), Call("allreduce", (bucket.buffer(),))
+    count(agent, call, SYSTEM)
+    work = start(agent, call.written, is_average=True)
     return work.get_future().then(lambda done: done.value()[0])
 
 

@@ -1,5 +1,5 @@
 """All-reduces as the script's end handles them, and the pieces into which they are cut. This module
-imports nothing of `hosts`."""
+imports only agreement.py of `hosts`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from numpy.typing import NDArray
+
+from agglab.hosts.agreement import PLAIN, Agreement
 
 
 @dataclass(frozen=True)
@@ -26,13 +28,14 @@ class Job:
 
     ended: a function that a separate thread calls when the all-reduce has ended. Its argument is
     None, or one line that says why there is no result. priority: None for an all-reduce that
-    neither overtakes nor is overtaken (order.py). asked: how many of the pieces were requested.
-    left: how many have no result yet.
+    neither overtakes nor is overtaken (order.py). agreement: what all ranks have to agree on.
+    asked: how many of the pieces were requested. left: how many have no result yet.
     """
 
     pieces: Sequence[Piece]
     ended: Callable[[str | None], None]
     priority: int | None = None
+    agreement: Agreement = PLAIN
     asked: int = 0
     left: int = 0
     error: str | None = None

@@ -85,7 +85,8 @@ class Vote:
     def _mark(self, job: Job) -> int:
         """Returns a number by which two jobs can be told apart. The sum over all ranks fits into 32
         bits, and equals `workers` times the mark at every rank only if all marks are equal."""
-        text = f"{job.priority} {job.asked} {[(each.elements, each.dtype) for each in job.pieces]}"
+        pieces = [(each.elements, each.dtype) for each in job.pieces]
+        text = f"{job.priority} {job.asked} {job.agreement.number} {pieces}"
         return crc32(text.encode()) % (SUM_MAX // self.workers + 1)
 
 

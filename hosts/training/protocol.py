@@ -9,7 +9,7 @@ comes with Welcome.
     script  Goodbye          when the script needs no more reductions
 
 Both sides check every field. A ProtocolError says in one line what is wrong. This module imports
-nothing of `hosts`.
+only agreement.py of `hosts`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, TypeVar
 
-VERSION = 1
+from agglab.hosts.agreement import OPERATIONS, TENSORS_BITS
+
+VERSION = 2
 MESSAGE_BYTES_MAX = 65536
 ITEM_BYTES = {"float32": 4, "int32": 4, "float16": 2, "bfloat16": 2}
 """The types of values that a service may reduce, with the bytes of a value."""
@@ -83,16 +85,22 @@ class Refused:
 @dataclass(frozen=True)
 class Reduce:
     """A request to sum `elements` values of type `dtype` over all ranks. The values are in a slot
-    of the shared memory, and the sums replace them there."""
+    of the shared memory, and the sums replace them there. operation, tensors: what all ranks have
+    to agree on besides (hosts/agreement.py)."""
 
     kind: ClassVar[str] = "reduce"
     number: int
     slot: int
     elements: int
     dtype: str
+    operation: int = 0
+    tensors: int = 0
 
     def check(self) -> None:
         _require(self.number >= 0, "number must be at least 0")
+        operations = len(OPERATIONS)
+        _require(0 <= self.operation < operations, f"operation must be below {operations}")
+        _require(0 <= self.tensors < 1 << TENSORS_BITS, f"tensors must have {TENSORS_BITS} bits")
         _require(0 <= self.slot < SLOTS_MAX, f"slot must be below {SLOTS_MAX}")
         _require(self.elements >= 1, "elements must be at least 1")
         _require(self.dtype in ITEM_BYTES, f"dtype must be one of {', '.join(ITEM_BYTES)}")

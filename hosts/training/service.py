@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from agglab.hosts.agreement import Agreement
 from agglab.hosts.bfloat16 import dtype_of
 from agglab.hosts.errors import AllReduceError, NotFinite
 from agglab.hosts.training import protocol
@@ -40,9 +41,10 @@ BACKLOG = 8
 
 DTYPES = ("float32", "int32")
 """The types that every system takes, unless its sums may lack workers."""
-ReduceCall = Callable[[NDArray, NDArray], object]
-"""A callable reduce(values, out). It puts the sum of `values`, a flat array, over all ranks into
-`out`, which is `values` itself. Raises AllReduceError."""
+ReduceCall = Callable[[NDArray, NDArray, Agreement], object]
+"""A callable reduce(values, out, agreement). It puts the sum of `values`, a flat array, over all
+ranks into `out`, which is `values` itself, if all ranks have an equal agreement. Raises
+AllReduceError."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +186,7 @@ class Service:
         values = self._values(asked)
         self._next += 1
         try:
-            self._reduce(values, values)
+            self._reduce(values, values, Agreement(asked.operation, asked.tensors))
         except AllReduceError as error:
             fatal = not isinstance(error, NotFinite)
             self._tell(protocol.Failed(asked.number, one_line(error), fatal))

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from agglab.hosts.agreement import OPERATIONS, TENSORS_BITS, Agreement
 from agglab.hosts.bfloat16 import BFLOAT16
 from agglab.hosts.training.jobs import Piece
 from agglab.hosts.training.order import VOTE_DTYPE, vote_elements
@@ -46,6 +48,14 @@ def why_not(tensors: Sequence[Any], is_average: bool, taken: Sequence[str]) -> s
     if first.dtype is torch.int32 and "int32" not in taken:
         return "dtype"
     return "op" if is_average and first.dtype is torch.int32 else None
+
+
+def agreement_of(tensors: Sequence[Any], is_average: bool, group: int) -> Agreement:
+    """Returns what all ranks have to agree on before these tensors are reduced: the operation, the
+    process group, and the dtypes and shapes of the tensors."""
+    listed = [(str(each.dtype), tuple(each.shape)) for each in tensors if each.numel()]
+    digest = crc32(f"{group} {listed}".encode()) % (1 << TENSORS_BITS)
+    return Agreement(OPERATIONS.index("AVG" if is_average else "SUM"), digest)
 
 
 def pieces(

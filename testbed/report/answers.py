@@ -10,7 +10,7 @@ from typing import Any
 
 from agglab.testbed.command_lines import launcher_on_a_page
 from agglab.testbed.fidelity import OF_THE_MACHINE
-from agglab.testbed.metrics import lookup
+from agglab.testbed.metrics import NOTHING_COMPARED, lookup
 from agglab.testbed.report.expected import Judged
 from agglab.testbed.report.losses import Loss
 from agglab.testbed.report.recorded_scenario import RecordedScenario, number
@@ -68,9 +68,9 @@ def did_it_hold(metrics: Metrics, expected: Sequence[Judged]) -> str:
             "Yes: the scenario has no expectations of its own, and nothing was found that no "
             "run may show."
         )
-    return (
-        f"Yes: {held} of {len(expected)} expectations hold, and there are no unexpected wrong sums."
-    )
+    nothing_compared = metrics.get("exact", True) is None
+    sums = NOTHING_COMPARED if nothing_compared else "there are no unexpected wrong sums"
+    return f"Yes: {held} of {len(expected)} expectations hold, and {sums}."
 
 
 def what_limited(metrics: Metrics) -> str:

@@ -9,6 +9,7 @@ from html import escape
 from typing import Any
 from urllib.parse import quote
 
+from agglab.testbed.collectives import NOT_AGGREGATED, WAYS, calls_of
 from agglab.testbed.fidelity import OF_THE_MACHINE
 from agglab.testbed.metrics import WORKER_COUNTS, lookup
 from agglab.testbed.paths import IS_CHECKOUT
@@ -111,6 +112,7 @@ def _of_one(content: Content, expected: Sequence[Judged]) -> list[str]:
         *_lost(lost),
         _section("Result", _facts(metrics)),
         *_several(metrics),
+        *_where_calls_went(metrics),
         *_predicted(metrics),
     ]
 
@@ -246,6 +248,11 @@ def _document(title: str, body: str) -> str:
 def _header(name: str, metrics: Metrics, manifest: Metrics) -> str:
     kind = "passed" if metrics["ok"] else "failed"
     reason = f"<p>{escape(metrics['reason'])}</p>" if metrics["reason"] else ""
+    reason += "".join(
+        f"<p>{escape(found['kind'])}: {escape(found['text'])}</p>"
+        for found in metrics.get("findings", ())
+        if found["kind"] == NOT_AGGREGATED
+    )
     started = escape(str(manifest.get("started", "")))
     badge = f"<span class='verdict {kind}'>{kind}</span>"
     for verdict in dict.fromkeys(_verdicts(metrics)):
@@ -331,6 +338,23 @@ def _runs(runs: Sequence[OfSeveral]) -> str:
         href = escape(f"{run.folder}/report.html", quote=True)
         rows[f"<a href='{href}'>{escape(label)}</a>"] = _run(run)
     return table("run", rows, escaped=True)
+
+
+def _where_calls_went(metrics: Metrics) -> list[str]:
+    """Returns a table of the collectives of each job with a training script."""
+    sections = []
+    for name, job in metrics["jobs"].items():
+        rows = {
+            f"{number}. {each.collective}": {
+                "way": WAYS[each.way],
+                "calls": each.calls,
+                "bytes": each.size_bytes,
+            }
+            for number, each in enumerate(calls_of(job), start=1)
+        }
+        if rows:
+            sections.append(_section(f"What went where ({name})", table("collective", rows)))
+    return sections
 
 
 def _run(run: OfSeveral) -> dict[str, Any]:

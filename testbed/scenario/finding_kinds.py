@@ -12,6 +12,8 @@ FINDING_KINDS = {
     "slow": "without a fault, a round took many times as long as links, losses and jobs require",
     "small-window": "the window limits the rate, not the links: it fills less than three "
     "quarters of the bandwidth-delay product",
+    "not-aggregated": "a training script's sums were not made by the system, or Gloo summed more "
+    "bytes than the system did",
     "accounts": "the counters of links, hosts and workers contradict each other",
 }
 """The meaning of each kind."""

@@ -72,7 +72,8 @@ level."""
 _METRICS: dict[str, str] = {
     "ok": "true if the run finished and every expectation holds",
     "reason": "why `ok` is false, in one line; empty if it is true",
-    "exact": "true if all integer sums of all workers and rounds are correct, bit for bit",
+    "exact": "true if all integer sums of all workers and rounds are correct, bit for bit; null if "
+    "nothing was compared with a right value",
     "wrong_sums": "integer sums that differ from an independent computation",
     "wrong_results": "elements of `all_reduce`'s results that are wrong: float32 outside its "
     "bound, int32 not equal; all elements of a result that is missing or has "

@@ -70,7 +70,7 @@ def figures(metrics: Metrics, jobs: Sequence[Job]) -> Figures:
         register_bits=max(switch["register_bits"] for switch in metrics["switches"].values()),
         sent=metrics["totals"]["sent"] / rounds,
         again=metrics["totals"]["retransmitted"] / rounds,
-        exact=metrics["exact"] and not metrics["wrong_results"],
+        exact=bool(metrics["exact"]) and not metrics["wrong_results"],
         error=_largest(ended, "error.max_abs"),
         broken="" if metrics["ok"] else metrics["reason"],
     )

@@ -188,7 +188,8 @@ def judge(
     of_server = {"training.taken": taken, "training.gap": gap / SCALE}
     accounts = [run["account"][: run["steps"]].copy() for run in told]
     decided = TrainingHistory(history.log.copy(), accounts, history.changed)
-    return Verdict(0, 0, None, measures={**measures, **of_server}, history=decided)
+    compared = len(history.log) * work.elements
+    return Verdict(measures={**measures, **of_server}, history=decided, compared=compared)
 
 
 def _opened(work: AsyncSgd, one: Received) -> NDArray[np.void] | None:

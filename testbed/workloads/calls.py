@@ -63,7 +63,8 @@ class CallsWorkload(Workload):
                 wrong.append(WrongValue("result", rank, None, f"int32 of {length}", described))
         judge = _counts if work.application == WORDCOUNT else _sections
         wrong += judge(work, keys, results)
-        return Verdict(len(wrong), len(wrong), wrong[0] if wrong else None)
+        compared = sum(result.size for result in results.values())
+        return Verdict(len(wrong), len(wrong), wrong[0] if wrong else None, compared=compared)
 
 
 def _fits(result: npt.NDArray[Any] | None, length: int) -> bool:

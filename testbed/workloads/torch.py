@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from agglab.hosts.agreement import operation_name
 from agglab.hosts.bfloat16 import dtype_of
 from agglab.hosts.presence import PRESENCE
 from agglab.hosts.script_ledger import INPUT, OUTCOME, REDUCTION, RESULT, SUMS, sample_name
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 NS_PER_S = 1e9
 CURVE_POINTS = 256
+COMPARED = ("elements", "dtype", "operation", "tensors", "digest")
+"""The fields of a REDUCTION that have to be equal at all ranks."""
 Array = npt.NDArray[Any]
 
 
@@ -168,14 +171,17 @@ def _unlike_results(trainings: Mapping[int, Training]) -> Iterator[WrongValue]:
         if len(theirs) != len(ours):
             yield WrongValue("reductions", rank, None, f"{len(ours)}", f"{len(theirs)}")
         for number, (a, b) in enumerate(zip(ours, theirs, strict=False)):
-            same = all(np.array_equal(a[n], b[n]) for n in ("elements", "dtype", "digest"))
+            same = all(np.array_equal(a[name], b[name]) for name in COMPARED)
             if not same:
                 yield WrongValue("reduction", rank, number, _described(a), _described(b))
 
 
 def _described(row: np.void) -> str:
-    dtype = DTYPES[row["dtype"]]
-    return f"{dtype} of {row['elements']} with hash {row['digest'].tobytes().hex()[:16]}"
+    dtype, operation = DTYPES[row["dtype"]], operation_name(int(row["operation"]))
+    return (
+        f"{operation} of {row['elements']} {dtype} (tensors of digest {row['tensors']}) with hash "
+        f"{row['digest'].tobytes().hex()[:16]}"
+    )
 
 
 def _unlike_parameters(trainings: Mapping[int, Training]) -> Iterator[WrongValue]:

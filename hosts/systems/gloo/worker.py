@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from agglab.hosts.agreement import Agreement
 from agglab.hosts.errors import AllReduceError, RoundTimeout
 from agglab.hosts.part import Hooks, Part
 from agglab.hosts.systems import shared
@@ -46,6 +47,9 @@ class GlooReducer:
         arrays must be flat and contiguous."""
         self.run(array, out, sums)
         return out
+
+    def agree_on(self, agreement: Agreement) -> None:
+        """Does nothing: Gloo compares nothing. The testbed compares what agents have recorded."""
 
     def run(self, values: NDArray, total: NDArray, sums: NDArray | None) -> None:
         """Performs one round: sums `values` over all workers into `total`. Both are flat, of int32

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from agglab.hosts.agreement import PLAIN, Agreement, operation_name
 from agglab.hosts.endpoint import NEVER_NS, Address, Inbox, Repeat
 from agglab.hosts.errors import AllReduceError, RoundTimeout, ShapeMismatch, check_range
 from agglab.hosts.recovery import Recovery, Timing
@@ -108,6 +109,7 @@ class NetRpcWorker:
         self._rounds = 0
         self._answered = 0
         self._done = True
+        self.agreement = PLAIN
 
     def begin(
         self, now_ns: int, values: NDArray, out: NDArray, sums: NDArray[np.int32] | None = None
@@ -119,7 +121,7 @@ class NetRpcWorker:
         self._inputs, self._out, self._sums = values, out, sums
         self._switch.begin(now_ns, 0)
         self._server.begin(now_ns, job.first_sequence + self._rounds)
-        digests = shape_digests(job, values.size, values.dtype, self._rounds)
+        digests = shape_digests(job, values.size, values.dtype, self._rounds, self.agreement)
         self._opening = OpeningOperation(self._switch, digests, job.workers, job.lanes)
         self._operation, self._done = self._opening, False
         self._application = self._service.run(self._stubs, values, out)
@@ -187,7 +189,9 @@ class NetRpcWorker:
         return ShapeMismatch(
             f"round {self._rounds - 1} of job {job.job}: this worker calls {job.service.__name__} "
             f"with {inputs.size} elements of {inputs.dtype}, workers {job.workers}, lanes "
-            f"{job.lanes}, window {job.window}, another something else; all of a job have to do "
+            f"{job.lanes}, window {job.window}, operation "
+            f"{operation_name(self.agreement.operation)}, another something else (such as another "
+            "size, type or operation); all of a job have to do "
             "alike"
         )
 
@@ -266,7 +270,9 @@ class NetRpcWorker:
             check_finite(named, self._switch.exponents, self._inputs, self._out)
 
 
-def shape_digests(job: Job, elements: int, dtype: np.dtype, rounds: int) -> NDArray[np.int64]:
+def shape_digests(
+    job: Job, elements: int, dtype: np.dtype, rounds: int, agreement: Agreement = PLAIN
+) -> NDArray[np.int64]:
     """Returns numbers below 2^24 by which workers check that they begin the same round: they are
     equal at workers that do. elements, dtype: the number and type of values in the worker's input.
     `elements` has no influence if the service has maps, because each worker may then have another
@@ -274,5 +280,6 @@ def shape_digests(job: Job, elements: int, dtype: np.dtype, rounds: int) -> NDAr
     size = 0 if job.service.maps() else elements
     methods = repr(job.service.methods).encode()
     shape = struct.pack("!QIIIQ", size, job.workers, job.lanes, job.window, rounds)
-    digest = hashlib.sha256(shape + str(dtype).encode() + methods).digest()
+    also = b"" if agreement == PLAIN else struct.pack("!I", agreement.number)
+    digest = hashlib.sha256(shape + str(dtype).encode() + methods + also).digest()
     return np.frombuffer(digest[: 4 * DIGESTS], ">u4").astype(np.int64) >> 8

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agglab.hosts import library, quantise
+from agglab.hosts.agreement import PLAIN
 from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
 from agglab.hosts.errors import AllReduceError, check_range
 from agglab.hosts.library import I64, INT, U32, U64, P
@@ -155,13 +156,14 @@ class OmniReducer:
         )
         self._address = ctypes.addressof(self._state)
         self.rounds = SlotRounds(job, self._state, self.columns, "block")
+        self.agreement = PLAIN
 
     def begin(
         self, now_ns: int, values: NDArray, out: NDArray, sums: NDArray[np.int32] | None = None
     ) -> None:
         """See Endpoint.begin."""
         assert self.done, "a round is under way"
-        self._state.blocks = self.rounds.begin(values, out, sums)
+        self._state.blocks = self.rounds.begin(values, out, sums, self.agreement)
         assert self._state.blocks < wire.NO_BLOCK
         is_float = values.dtype == np.float32
         self._state.kind = wire.Kind.SCALED if is_float else wire.Kind.INT32

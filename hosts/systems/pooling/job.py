@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agglab.hosts import library, quantise
+from agglab.hosts.agreement import PLAIN, Agreement
 from agglab.hosts.endpoint import Outbox
 from agglab.hosts.errors import check_range
 from agglab.hosts.library import I64, INT, U32, U64, P
@@ -78,11 +79,11 @@ class PoolingJob:
         all workers' integers fits int32."""
         return quantise.value_bits(self.workers)
 
-    def digest(self, elements: int, is_float: bool) -> int:
+    def digest(self, elements: int, is_float: bool, agreement: Agreement = PLAIN) -> int:
         """Returns a digest of everything on which workers must agree before a round."""
         scale = self.scale_log2 - SCALES[0] if is_float else 0
         return shared.shape_digest(
-            elements, self.workers, self.lanes, self.window, is_float, 1 + scale
+            elements, self.workers, self.lanes, self.window, is_float, 1 + scale, agreement
         )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agglab.hosts import library
+from agglab.hosts.agreement import PLAIN, Agreement, disagreement
 from agglab.hosts.endpoint import Address, Inbox, Repeat
 from agglab.hosts.errors import AllReduceError, RoundTimeout, ShapeMismatch, check_range
 from agglab.hosts.recovery import PENDING, Recovery, Timing, check_layout
@@ -103,6 +104,7 @@ class PoolingWorker:
         self._native = library.load_system(SIGNATURES)
         _check_layout(self._native)
         self._next_tag = self._rounds = 0
+        self.agreement = PLAIN
         self.outbox = outbox_of(job, job.window)
         self._positions: NDArray[np.void] = np.zeros(job.window, POSITION)
         self._queue: NDArray[np.uint32] = np.zeros(2 * job.window, np.uint32)
@@ -141,7 +143,7 @@ class PoolingWorker:
         state.sums = None if sums is None else sums.ctypes.data
         state.elements, state.chunks = values.size, chunks
         state.is_float = values.dtype == np.float32
-        state.digest = job.digest(values.size, bool(state.is_float))
+        state.digest = self._digest(self.agreement)
         state.first_tag = self._next_tag
         self._next_tag += chunks
         self._rounds += 1
@@ -235,14 +237,18 @@ class PoolingWorker:
         assert self.done
         shared.check_finite(self._out, self.job.job)
 
+    def _digest(self, agreement: Agreement) -> int:
+        return self.job.digest(self._state.elements, bool(self._state.is_float), agreement)
+
     def _failure(self, error: int) -> AllReduceError:
         job, state = self.job, self._state
         if error == errno.EPROTO:
+            also, another = disagreement(self.agreement, self._digest, state.other_digest)
             dtype = "float32" if state.is_float else "int32"
             return ShapeMismatch(
                 f"round {self._rounds - 1} of job {job.job}: this worker reduces {state.elements} "
                 f"{dtype} elements with workers {job.workers}, lanes {job.lanes}, window "
-                f"{job.window} (digest {state.digest:08x}), another something else (digest "
+                f"{job.window}{also} (digest {state.digest:08x}), another {another} (digest "
                 f"{state.other_digest:08x}); all of a job have to reduce alike"
             )
         assert error == errno.ETIMEDOUT

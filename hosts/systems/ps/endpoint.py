@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agglab.hosts import library
+from agglab.hosts.agreement import PLAIN, Agreement, disagreement
 from agglab.hosts.endpoint import NEVER_NS, Address, Inbox, Outbox, Repeat
 from agglab.hosts.errors import AllReduceError, RoundTimeout, ShapeMismatch, check_range
 from agglab.hosts.library import I64, INT, U32, U64, P
@@ -227,6 +228,7 @@ class PsWorker:
         self._native = library.load_system(SIGNATURES)
         _check_layout(self._native)
         self._rounds = 0
+        self.agreement = PLAIN
         window = job.slots * job.servers
         self.outbox = Outbox(
             _rows(job.lanes, window),
@@ -266,9 +268,7 @@ class PsWorker:
         state.values, state.out = values.ctypes.data, out.ctypes.data
         state.elements, state.chunks = values.size, chunks
         state.is_float = values.dtype == np.float32
-        state.digest = shared.shape_digest(
-            values.size, job.workers, job.lanes, state.window, bool(state.is_float), job.servers
-        )
+        state.digest = self._digest(self.agreement)
         state.round = self._rounds % 65536
         self._rounds += 1
         self._native.ps_worker_begin(self._address, now_ns)
@@ -358,15 +358,21 @@ class PsWorker:
         chunks: NDArray[np.uint32] = self._pushes["chunk"][self._pushes["waiting"] != 0]
         return sorted(chunks.tolist())
 
+    def _digest(self, agreement: Agreement) -> int:
+        job, state = self.job, self._state
+        sizes = state.elements, job.workers, job.lanes, state.window
+        return shared.shape_digest(*sizes, bool(state.is_float), job.servers, agreement)
+
     def _failure(self, error: int) -> AllReduceError:
         job, state = self.job, self._state
         if error == errno.EPROTO:
+            also, another = disagreement(self.agreement, self._digest, state.other_digest)
             dtype = "float32" if state.is_float else "int32"
             return ShapeMismatch(
                 f"round {self._rounds - 1} of job {job.job}: this worker reduces {state.elements} "
                 f"{dtype} elements with workers {job.workers}, servers {job.servers}, lanes "
-                f"{job.lanes}, window {state.window} (digest {state.digest:08x}), another "
-                f"or a server something else (digest {state.other_digest:08x}); all of a job have "
+                f"{job.lanes}, window {state.window}{also} (digest {state.digest:08x}), another "
+                f"or a server {another} (digest {state.other_digest:08x}); all of a job have "
                 "to reduce alike"
             )
         assert error == errno.ETIMEDOUT

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agglab.hosts import library
+from agglab.hosts.agreement import PLAIN, Agreement, disagreement
 from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
 from agglab.hosts.errors import AllReduceError, RoundTimeout, ShapeMismatch, check_range
 from agglab.hosts.library import I64, INT, U32, U64, P
@@ -162,6 +163,7 @@ class RingWorker:
         self._native = library.load_system(SIGNATURES)
         _check_layout(self._native)
         self._rounds = 0
+        self.agreement = PLAIN
         self.peers, following, preceding = _neighbours(job)
         self.longest_bytes = max(
             wire.datagram_bytes(job.lanes), wire.acknowledgement_bytes(job.window)
@@ -226,9 +228,7 @@ class RingWorker:
         state.elements, state.total = values.size, total
         state.is_float = values.dtype == np.float32
         state.chunks = chunks_of_segment(values.size, job.workers, job.lanes)
-        state.digest = shared.shape_digest(
-            values.size, job.workers, job.lanes, job.window, bool(state.is_float), 0
-        )
+        state.digest = self._digest(self.agreement)
         state.round = self._rounds % 65536
         self._rounds += 1
         if job.workers == 1:
@@ -346,13 +346,21 @@ class RingWorker:
         assert error == errno.ETIMEDOUT
         return self._timeout()
 
+    def _digest(self, agreement: Agreement) -> int:
+        job, state = self.job, self._state
+        is_float = bool(state.is_float)
+        return shared.shape_digest(
+            state.elements, job.workers, job.lanes, job.window, is_float, 0, agreement
+        )
+
     def _mismatch(self) -> ShapeMismatch:
         job, state = self.job, self._state
+        also, another = disagreement(self.agreement, self._digest, state.other_digest)
         dtype = "float32" if state.is_float else "int32"
         return ShapeMismatch(
             f"round {self._rounds - 1} of job {job.job}: this worker reduces {state.elements} "
-            f"{dtype} elements with workers {job.workers}, lanes {job.lanes}, window {job.window} "
-            f"(digest {state.digest:08x}), another something else (digest "
+            f"{dtype} elements with workers {job.workers}, lanes {job.lanes}, window {job.window}"
+            f"{also} (digest {state.digest:08x}), another {another} (digest "
             f"{state.other_digest:08x}); all "
             "workers of a job have to reduce alike"
         )

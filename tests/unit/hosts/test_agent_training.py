@@ -125,6 +125,15 @@ def test_a_script_that_fails_is_told_and_the_others_can_leave(trained, tmp_path,
     assert not running(str(tmp_path / "train.py"))
 
 
+@pytest.mark.parametrize("ending", ["os._exit(0)", "sys.exit(0)", "client.close()"])
+@pytest.mark.parametrize("steps", ["", "total(np.ones(9, np.float32))\n"])
+def test_a_script_that_ends_well_has_its_round_however_it_ends(trained, tmp_path, steps, ending):
+    both = trained(f"{steps}{ending}")
+    assert [ends(agent)["event"] for agent in both] == ["round", "round"]
+    rows = [arrays(tmp_path, rank, 0)["result"].view(REDUCTION) for rank in (0, 1)]
+    assert [len(each) for each in rows] == [bool(steps)] * 2
+
+
 def test_an_abort_and_a_stop_leave_nothing_of_a_script(trained, tmp_path):
     first, second = trained(
         f"open({str(tmp_path)!r} + f'/there{{rank}}', 'w').close()\n"

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from agglab.hosts.agreement import Agreement
 from agglab.hosts.part import WORKER, Part
 from agglab.hosts.script_ledger import (
     FIRST,
@@ -101,6 +102,16 @@ class TestScript:
                 "own.py was killed by SIGKILL",
             ),
             ("import os\nos._exit(4)", "own.py ended with 4"),
+            ("import os\nos._exit(0)", ""),
+            ("import os, sys\nos.execv(sys.executable, [sys.executable, '-c', ''])", ""),
+            ("import sys\nsys.exit('no data')", "own.py: it called sys.exit('no data')"),
+            ("import threading\nthreading.Thread(target=input, daemon=True).start()", ""),
+            (
+                "import threading\n"
+                "threading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+                "raise OSError",
+                "own.py: OSError",
+            ),
         ],
     )
     def test_says_how_it_ended(self, tmp_path: Path, text: str, error: str) -> None:
@@ -169,8 +180,10 @@ class TestLedger:
     def test_a_row_has_all_of_a_reduction(self) -> None:
         ledger = Ledger("1/job1/round0")
         ledger.add(None, np.array([1, 2], np.int32), None, 10, 12)
-        ledger.add(None, np.array([1, 2, 3], np.float32), None, 20, 25)
+        agreement = Agreement(1, 77)
+        ledger.add(None, np.array([1, 2, 3], np.float32), None, 20, 25, agreement=agreement)
         rows = ledger.rows
+        assert rows["operation"].tolist() == [0, 1] and rows["tensors"].tolist() == [0, 77]
         assert rows["elements"].tolist() == [2, 3] and rows["dtype"].tolist() == [0, 1]
         assert rows["begin_ns"].tolist() == [10, 20] and rows["end_ns"].tolist() == [12, 25]
         assert not np.array_equal(rows["digest"][0], rows["digest"][1])

@@ -6,6 +6,7 @@ import pytest
 from simulation import MS, TIMING
 from switch_model import Faults, JobEntry, Network, SwitchModel
 
+from agglab.hosts.agreement import OPERATIONS, PLAIN, Agreement
 from agglab.hosts.errors import ShapeMismatch
 from agglab.hosts.wire import Batch
 from agglab.hosts.worker import Job, Worker
@@ -26,6 +27,15 @@ OTHER = [
         "elements with round (modulo 256) 2, another 24 float32 elements with round (modulo 256) 3",
     ),
     (
+        {"agreement": Agreement(OPERATIONS.index("AVG"))},
+        "24 float32 elements with operation SUM, another 24 float32 elements with operation AVG",
+    ),
+    (
+        {"agreement": Agreement(tensors=2**16 - 1)},
+        "24 float32 elements with tensors of digest 0, another 24 float32 elements with tensors of "
+        "digest 65535",
+    ),
+    (
         {"elements": 7, "dtype": "int32", "lanes": 6, "window": 1},
         "24 float32 elements with lanes 5, window 3, another 7 int32 elements with lanes 6, "
         "window 1",
@@ -40,6 +50,7 @@ class Participant:
         job = Job(4, shape["workers"], shape["lanes"], 8, shape["window"], first_tag)
         self.worker = Worker(job, TIMING)
         self.worker.rounds.begun = shape["round"]
+        self.worker.agreement = shape.get("agreement", PLAIN)
         self.values = np.full(shape["elements"], 3, shape["dtype"])
         self.out = np.full(shape["elements"], 7, shape["dtype"])
         self.error = None

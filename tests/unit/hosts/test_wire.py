@@ -52,12 +52,14 @@ def test_what_is_emitted_parses_to_the_same(chunk):
 
 shapes = st.builds(
     Shape,
-    elements=st.integers(0, 2**64 - 1),
+    elements=st.integers(0, 2**48 - 1),
     workers=st.integers(0, 2**32 - 1),
     lanes=st.integers(0, 65535),
     window=st.integers(0, 65535),
-    dtype=st.integers(0, 255),
+    dtype=st.integers(0, 15),
     round=st.integers(0, 255),
+    operation=st.integers(0, 15),
+    tensors=st.integers(0, 65535),
 )
 
 

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from agglab.hosts.agreement import PLAIN, Agreement
 from agglab.hosts.bfloat16 import cast, name_of, numbers
 from agglab.hosts.errors import AllReduceError
 from agglab.hosts.training.environment import script_environment
@@ -35,16 +36,18 @@ class Together:
 
     def __init__(self, workers: int, give_up_s: float = PATIENCE_S) -> None:
         self._values: list[NDArray] = [np.empty(0)] * workers
+        self._agreements = [PLAIN] * workers
         self._barrier = threading.Barrier(workers)
         self._give_up_s = give_up_s
 
     def of(self, rank: int) -> ReduceCall:
         """The reduction of one rank."""
 
-        def reduce(values: NDArray, out: NDArray) -> None:
-            self._values[rank] = values
+        def reduce(values: NDArray, out: NDArray, agreement: Agreement) -> None:
+            self._values[rank], self._agreements[rank] = values, agreement
             self._meet()
-            if len({(each.size, each.dtype) for each in self._values}) != 1:
+            shapes = {(each.size, each.dtype) for each in self._values}
+            if len(shapes) != 1 or len(set(self._agreements)) != 1:
                 raise AllReduceError("the workers do not reduce alike")
             parts = [numbers(each) for each in self._values]
             total = cast(np.sum(parts, axis=0, dtype=parts[0].dtype), values.dtype)
@@ -67,9 +70,9 @@ class Noted:
         self._reduce, self._hash = reduce, hashlib.blake2b()
         self.dtypes: list[str] = []
 
-    def __call__(self, values: NDArray, out: NDArray) -> None:
+    def __call__(self, values: NDArray, out: NDArray, agreement: Agreement) -> None:
         self.dtypes.append(name_of(values.dtype))
-        self._reduce(values, out)
+        self._reduce(values, out, agreement)
         self._hash.update(f"{out.size} {name_of(out.dtype)} ".encode() + out.tobytes())
 
     @property

@@ -87,7 +87,7 @@ def measurements(s: ResolvedScenario) -> Measurements:
         Round(n, (0, 1), e, 0, 1, rested_ns=500_000_000 if n else 0)
         for n, e in enumerate(ended_rounds)
     ]
-    verdicts = [Verdict(max_abs=1e-9, bound=2e-9)] * 3
+    verdicts = [Verdict(max_abs=1e-9, bound=2e-9, compared=8)] * 3
     reports = [event for done in ended_rounds for event in done.values()]
     result = JobResult(job, rounds, verdicts, reports=reports, started_ns=900_000_000)
     used = Usage(2.4, {"s1": 0.5, "h1": 0.75}, {"s1": 0.0}, 1.5, 0.0)
@@ -358,15 +358,29 @@ def test_a_failed_job_and_a_fault_that_never_began_are_shortcomings_unless_expec
     assert failures(metrics, expected) == []
 
 
-def test_a_job_that_ended_no_round_is_not_exact_and_has_no_times(tmp_path: Path) -> None:
+def test_a_job_that_ended_no_round_is_not_exact_and_has_no_times(
+    tmp_path: Path,
+) -> None:
     s = scenario(tmp_path)
     measured = measurements(s)
     for whole in (result := measured.outcome.jobs[0]).rounds, result.verdicts, result.reports:
         whole.clear()
     metrics = compute(s, measured)
-    assert metrics["exact"] is False
+    assert metrics["exact"] is None
     assert metrics["completion_s"] is metrics["switch_share"] is None
     assert metrics["elements_per_s"] == 0
+
+
+def test_rounds_in_which_nothing_was_compared_are_not_exact(tmp_path: Path) -> None:
+    s = scenario(tmp_path)
+    measured = measurements(s)
+    measured.outcome.jobs[0].verdicts[:] = [Verdict()] * 3
+    metrics = compute(s, measured)
+    assert metrics["exact"] is metrics["jobs"]["job1"]["exact"] is None
+    (missed,) = failures(metrics, [Expectation("exact", equals=True)])
+    assert missed == "expected exact = true, got nothing: no sum was compared with a right one"
+    measured.outcome.jobs[0].verdicts[1] = Verdict(compared=1)
+    assert compute(s, measured)["exact"] is True
 
 
 def test_wrong_results_are_a_shortcoming_that_says_where(tmp_path: Path) -> None:

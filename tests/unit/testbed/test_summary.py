@@ -79,10 +79,11 @@ def test_the_verdict_comes_first_and_a_failure_has_a_reason(ok: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("exact", "wrong_results", "said"), [(True, 0, "yes"), (True, 2, "NO"), (False, 0, "NO")]
+    ("exact", "wrong_results", "said"),
+    [(True, 0, "yes"), (True, 2, "NO"), (False, 0, "NO"), (None, 0, "-"), (None, 2, "NO")],
 )
 def test_a_table_of_runs_says_whether_each_is_right(
-    exact: bool, wrong_results: int, said: str
+    exact: bool | None, wrong_results: int, said: str
 ) -> None:
     case = {**metrics(True, exact, "network-bound"), "wrong_results": wrong_results}
     _, head, *rows = summary("x", sweep(case), Path("r")).splitlines()
@@ -93,6 +94,28 @@ def test_a_table_of_runs_says_whether_each_is_right(
 def test_findings_are_shown() -> None:
     text = summary("x", metrics(True, True, "waiting"), Path("r"))
     assert "  finding   slow: a round took 2 s" in text.splitlines()
+
+
+def test_a_system_that_summed_nothing_is_named_in_the_first_lines() -> None:
+    case = metrics(True, True, "waiting")
+    counts = {"reduce_scatter_tensor_collective": 2, "reduce_scatter_tensor_collective_bytes": 5000}
+    training = {
+        "counts": counts,
+        "reductions": 0,
+        "reducing_s": 0.0,
+        "step_s": {"median": None},
+    }
+    job = {**case["jobs"]["job"], "error": INTEGERS, "training": training}
+    nothing = {"kind": "not-aggregated", "text": "the system summed nothing", "numbers": {}}
+    case = {**case, "exact": None, "jobs": {"job": job}, "findings": [nothing, *case["findings"]]}
+    lines = summary("x", case, Path("r")).splitlines()
+    assert lines[:3] == [
+        "PASSED  x",
+        "  sums      no sum was compared with a right one",
+        "  finding   not-aggregated: the system summed nothing",
+    ]
+    assert lines[4] == "  calls     by Gloo (no all-reduce): reduce_scatter_tensor 2 times, 5 kB"
+    assert lines.count(lines[2]) == 1 and "  finding   slow: a round took 2 s" in lines
 
 
 def sweep(failing: dict[str, Any]) -> dict[str, Any]:

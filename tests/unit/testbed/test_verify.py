@@ -17,7 +17,7 @@ from agglab.testbed import verify as checker
 from agglab.testbed.received import Received
 from agglab.testbed.scenario import load
 from agglab.testbed.systems.summing.truth import SAMPLE, quantise_bits, truth_of
-from agglab.testbed.verify import BLOCK_ELEMENTS, Verdict, WrongValue, combine
+from agglab.testbed.verify import BLOCK_ELEMENTS, Verdict, WrongValue, all_exact, combine
 
 LANES = 4
 
@@ -320,6 +320,26 @@ def test_an_array_given_for_the_result_is_judged_too() -> None:
     whole = [np.ones(4, np.int32)] * 2
     verdict = judged(whole, [Received(whole[0] * 2, out=whole[0]), Received(whole[0] * 2)])
     assert (verdict.wrong_sums, verdict.wrong_results) == (0, 4)
+
+
+def test_where_nothing_was_compared_nothing_is_exact() -> None:
+    empty = np.zeros(0, np.int32)
+    inputs = [np.arange(5, dtype=np.int32)] * 2
+    assert judged([empty, empty], [Received(empty)] * 2).exact is None
+    assert combine([]).exact is Verdict().exact is None
+    right = judged(inputs, [Received(inputs[0] * 2)] * 2)
+    assert (right.exact, right.compared) == (True, 10)
+    wrong = judged(inputs, [Received(inputs[0])] * 2)
+    assert (wrong.exact, wrong.compared) == (False, 10)
+    assert combine([right, Verdict()]).exact is True
+    assert combine([right, wrong]).exact is False
+    assert judged(inputs, [Received(None)] * 2).exact is False
+
+
+def test_of_several_things_one_that_was_not_compared_leaves_the_rest_open() -> None:
+    assert all_exact([True, True]) is True
+    assert all_exact([True, None]) is all_exact([]) is None
+    assert all_exact([True, None, False]) is False
 
 
 def test_rounds_are_combined() -> None:

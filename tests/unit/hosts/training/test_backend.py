@@ -459,11 +459,11 @@ def test_ddp_raises_where_a_round_fails() -> None:
     def of(rank: int) -> Any:
         reduce = together.of(rank)
 
-        def failing(values: Any, out: Any) -> None:
+        def failing(values: Any, out: Any, agreement: Any) -> None:
             counted[rank] += 1
             if counted[rank] == 2:
                 raise AllReduceError("no result came for 10 s")
-            reduce(values, out)
+            reduce(values, out, agreement)
 
         return failing
 
@@ -489,8 +489,8 @@ def test_after_inf_or_nan_the_next_one_works() -> None:
     def of(rank: int) -> Any:
         reduce = together.of(rank)
 
-        def careful(values: Any, out: Any) -> None:
-            reduce(values, out)
+        def careful(values: Any, out: Any, agreement: Any) -> None:
+            reduce(values, out, agreement)
             if not np.isfinite(out).all():
                 raise NotFinite("Inf or NaN in chunk 0")
 

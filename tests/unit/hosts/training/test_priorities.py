@@ -20,6 +20,7 @@ from torch import nn  # noqa: E402
 from torch.nn.parallel import DistributedDataParallel as DDP  # noqa: E402
 from training_ranks import Rank, Together, run_ranks  # noqa: E402
 
+from agglab.hosts.agreement import Agreement  # noqa: E402
 from agglab.hosts.training import priority, report  # noqa: E402
 from agglab.hosts.training.jobs import Job  # noqa: E402
 from agglab.hosts.training.order import AHEAD, PIECE_ELEMENTS, Order  # noqa: E402
@@ -43,11 +44,11 @@ class Gated:
     def of(self, rank: int) -> Callable[[NDArray, NDArray], None]:
         reduce = self._together.of(rank)
 
-        def gated(values: NDArray, out: NDArray) -> None:
+        def gated(values: NDArray, out: NDArray, agreement: Agreement) -> None:
             if not self.sizes[rank]:
                 self.pipes[rank].read_text()  # until the script has closed its end
             self.sizes[rank].append(values.size)
-            reduce(values, out)
+            reduce(values, out, agreement)
 
         return gated
 

@@ -20,6 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from agglab.hosts.agreement import Agreement
 from agglab.hosts.errors import NotFinite, RoundTimeout
 from agglab.hosts.training import client, protocol, reporting
 from agglab.hosts.training.client import Client, TrainingError
@@ -28,9 +29,9 @@ from agglab.hosts.training.protocol import ProtocolError
 from agglab.hosts.training.service import Service, Terms
 
 MESSAGES: list[protocol.Message] = [
-    protocol.Welcome(1, 0, 2, 100, 2, ["float32"], "127.0.0.1"),
+    protocol.Welcome(protocol.VERSION, 0, 2, 100, 2, ["float32"], "127.0.0.1"),
     protocol.Refused("no"),
-    protocol.Reduce(0, 1, 5, "float32"),
+    protocol.Reduce(0, 1, 5, "float32", operation=1, tensors=2**16 - 1),
     protocol.Done(7),
     protocol.Failed(7, "a worker is missing", True),
     protocol.Report({"loss": 0.5, "epoch": 3, "parameters": "ab"}),
@@ -56,7 +57,12 @@ def test_a_message_arrives_as_it_was(message: protocol.Message) -> None:
         ({"elements": 0}, "elements must be at least 1"),
         ({"dtype": "float64"}, "dtype must be one of"),
         ({"dtype": None}, "dtype must be of type str"),
-        ({"more": 1}, "its fields must be number, slot, elements, dtype"),
+        ({"operation": 2}, "operation must be below 2"),
+        ({"operation": -1}, "operation must be below 2"),
+        ({"tensors": 2**16}, "tensors must have 16 bits"),
+        ({"tensors": -1}, "tensors must have 16 bits"),
+        ({"tensors": "1"}, "tensors must be of type int"),
+        ({"more": 1}, "its fields must be number, slot, elements, dtype, operation, tensors"),
         ({"kind": "done"}, "its fields must be number"),
         ({"kind": "welcome"}, "a message of kind 'welcome'; expected"),
         ({"kind": []}, "a message of kind []; expected"),
@@ -64,6 +70,7 @@ def test_a_message_arrives_as_it_was(message: protocol.Message) -> None:
 )
 def test_a_wrong_field_is_named(changed: dict[str, Any], says: str) -> None:
     fields = {"kind": "reduce", "number": 0, "slot": 0, "elements": 1, "dtype": "float32"}
+    fields |= {"operation": 0, "tensors": 0}
     packet = json.dumps({**fields, **changed}).encode()
     allowed = tuple(each for each in ALL if each is not protocol.Welcome)
     with pytest.raises(ProtocolError) as caught:
@@ -118,7 +125,7 @@ class World:
         terms = Terms(0, 2, 100, "127.0.0.1")
         self.service = Service(self.path, terms, self._double, self.reports.append)
 
-    def _double(self, values: NDArray, out: NDArray) -> None:
+    def _double(self, values: NDArray, out: NDArray, agreement: Agreement) -> None:
         failure, self.failure = self.failure, None
         if failure:
             raise failure

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import random
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -17,10 +17,12 @@ torch = pytest.importorskip("torch")
 from torch import distributed as dist  # noqa: E402
 from training_ranks import run_ranks  # noqa: E402
 
+from agglab.hosts.agreement import Agreement  # noqa: E402
 from agglab.hosts.all_reduce import Reducer  # noqa: E402
 from agglab.hosts.part import WORKER, Part  # noqa: E402
 from agglab.hosts.systems import ring  # noqa: E402
 from agglab.hosts.training import priority  # noqa: E402
+from agglab.hosts.training.service import ReduceCall  # noqa: E402
 from agglab.hosts.workloads import Dense  # noqa: E402
 
 COUNT = int(os.environ.get("AGGLAB_COLLECTIVES", "80"))
@@ -133,13 +135,23 @@ def ring_of(workers: int) -> Iterator[list[Reducer]]:
             reducer.close()
 
 
+def reduction_of(reducer: Reducer) -> ReduceCall:
+    """As an agent makes it (hosts/script_round.py)."""
+
+    def reduce(values: Any, out: Any, agreement: Agreement) -> None:
+        reducer.agree_on(agreement)
+        reducer.all_reduce(values, out=out)
+
+    return reduce
+
+
 @pytest.mark.timeout(60 + COUNT)
 def test_random_collectives_over_a_ring() -> None:
     with ring_of(3) as reducers:
         ranks = run_ranks(
             collectives,
             workers=3,
-            reduces=lambda rank: lambda values, out: reducers[rank].all_reduce(values, out=out),
+            reduces=lambda rank: reduction_of(reducers[rank]),
             elements=ELEMENTS,
             environment={"SEED": str(SEED), "COUNT": str(COUNT)},
             serves=lambda rank: reducers[rank].serve,
@@ -153,3 +165,41 @@ def test_random_collectives_over_a_ring() -> None:
     overtakes = {rank.counts.get("priority.overtakes", 0) for rank in ranks}
     assert len(votes) == len(overtakes) == 1 and max(votes) > COUNT // 8
     assert COUNT < 1000 or max(overtakes) > COUNT // 100
+
+
+def unlike(rank: int, workers: int) -> str:
+    """The last rank reduces something else than the others, of as many values."""
+    dist.init_process_group("agglab")
+    x, is_odd, kind = torch.ones(6), rank == workers - 1, os.environ["KIND"]
+    dist.all_reduce(x)
+    other = dist.new_group(list(range(workers)))
+    cut = 4 if is_odd else 2
+    average = dist.ReduceOp.AVG if is_odd else dist.ReduceOp.SUM
+    attempts: dict[str, Callable[[], Any]] = {
+        "operation": lambda: dist.all_reduce(x, average),
+        "shape": lambda: dist.all_reduce(x.view(3, 2) if is_odd else x.view(2, 3)),
+        "dtype": lambda: dist.all_reduce(x.half() if is_odd else x),
+        "coalesced": lambda: dist.group.WORLD.allreduce_coalesced([x[:cut], x[cut:]]).wait(),
+        "group": lambda: dist.all_reduce(x, group=other if is_odd else None),
+    }
+    with pytest.raises(RuntimeError) as caught:
+        attempts[kind]()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["operation", "shape", "dtype", "coalesced", "group"])
+def test_all_ranks_hear_that_one_reduces_something_else(kind: str) -> None:
+    with ring_of(3) as reducers:
+        ranks = run_ranks(
+            unlike,
+            workers=3,
+            reduces=lambda rank: reduction_of(reducers[rank]),
+            elements=ELEMENTS,
+            environment={"KIND": kind},
+            serves=lambda rank: reducers[rank].serve,
+        )
+    assert [rank.error for rank in ranks] == [""] * 3
+    for rank in ranks:
+        assert "all workers of a job have to reduce alike" in rank.result
+        names_both = "operation SUM" in rank.result and "operation AVG" in rank.result
+        assert names_both == (kind == "operation")

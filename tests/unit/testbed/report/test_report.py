@@ -157,6 +157,28 @@ def test_its_head_says_how_the_run_ended(folder: Path, ok: bool, said: str) -> N
     assert f"<p>{reason}</p>" in text or ok
 
 
+def test_a_system_that_summed_nothing_is_named_in_its_head_and_the_calls_in_a_table(
+    folder: Path,
+) -> None:
+    counts = {"all_gather_collective": 3, "all_gather_collective_bytes": 4500}
+    job = {**JOB, "training": {"counts": counts}}
+    finding = {"kind": "not-aggregated", "text": "the system summed <nothing>", "numbers": {}}
+    changed = {"exact": None, "jobs": {"job1": job}, "findings": [finding]}
+    (folder / "metrics.json").write_text(json.dumps({**METRICS, **changed}))
+    text = report.write(folder).read_text()
+    head = text.partition("<h1>")[2].partition("<dl")[0]
+    assert "<p>not-aggregated: the system summed &lt;nothing&gt;</p>" in head
+    table = text.partition("<h2>What went where (job1)</h2>")[2].partition("</table>")[0]
+    for cell in ("1. all_gather", "by Gloo (no all-reduce)", "3", "4,500"):
+        assert f">{cell}<" in table
+    assert "What went where" not in report.write(without_calls(folder)).read_text()
+
+
+def without_calls(folder: Path) -> Path:
+    (folder / "metrics.json").write_text(json.dumps(METRICS))
+    return folder
+
+
 def test_the_same_folder_gives_the_same_bytes(folder: Path) -> None:
     def drawn() -> dict[str, bytes]:
         report.write(folder)

@@ -28,6 +28,8 @@ def test_the_verdict_is_the_runs_own(verdict: str) -> None:
 def test_expectations_that_hold_are_counted() -> None:
     expected = [Judged("exact", "= true", "true", True), Judged("rounds", "= 3", "2", False)]
     assert did_it_hold({"ok": True}, expected).startswith("Yes: 1 of 2 expectations hold")
+    nothing_compared = did_it_hold({"ok": True, "exact": None}, expected)
+    assert nothing_compared.endswith("hold, and no sum was compared with a right one.")
     assert did_it_hold({"ok": False, "reason": "it broke"}, expected) == "No: it broke."
 
 

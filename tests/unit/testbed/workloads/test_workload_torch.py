@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from agglab.hosts.agreement import OPERATIONS, Agreement
 from agglab.hosts.bfloat16 import cast, dtype_of
 from agglab.hosts.script_ledger import INPUT, OUTCOME, Ledger, sample_name
 from agglab.testbed import run as running
@@ -58,9 +59,10 @@ def account(rank: int, ranks: int = 4, type: str = "int32", **changes: Any) -> R
         total, given = cast(total, dtype), cast(given, dtype) if ledger.samples_next else None
         named = np.full(changes.get("chunks", 0), changes.get("named", present), np.uint64)
         begin_ns = number * SECOND
-        ledger.add(
-            given, total, None, begin_ns, begin_ns + SECOND // 2, named if len(named) else None
-        )
+        operation = OPERATIONS.index("AVG" if number == changes.get("average_of") else "SUM")
+        presence = named if len(named) else None
+        times_ns = begin_ns, begin_ns + SECOND // 2
+        ledger.add(given, total, None, *times_ns, presence, Agreement(operation))
     reports = [
         {"step": step, "loss": 2.0 - step, "t_ns": (10 + 2 * step) * SECOND} for step in range(3)
     ]
@@ -88,10 +90,17 @@ def test_a_training_whose_ranks_agree_is_right(scenario) -> None:
     assert verdict.measures["sampled"] > 2
 
 
+def test_a_training_that_reduced_nothing_is_neither_exact_nor_wrong(scenario) -> None:
+    verdict = judged(scenario(), {rank: account(rank, steps=0) for rank in range(4)})
+    assert verdict.right and verdict.exact is None
+    assert (verdict.measures["sampled"], verdict.measures["reductions"]) == (0, 0)
+
+
 @pytest.mark.parametrize(
     "changes, what, index",
     [
         ({"result_of": 17}, "reduction", 17),
+        ({"average_of": 17}, "reduction", 17),
         ({"parameters": "other"}, "parameters", None),
         ({"input_of": 1}, "result of reduction 1", 9),
         ({"steps": STEPS - 1}, "reductions", None),
@@ -103,6 +112,13 @@ def test_what_is_wrong_at_one_rank_is_found(scenario, changes, what, index) -> N
     assert (verdict.first.what, verdict.first.index) == (what, index)
     # A sum that does not fit an input is wrong at all ranks, the first one's first.
     assert verdict.first.rank == (0 if "input_of" in changes else 2)
+
+
+def test_ranks_that_make_something_else_of_a_sum_are_both_named(scenario) -> None:
+    """As may happen with `system: gloo`, which compares nothing before it sums."""
+    first = judged(scenario(), accounts(average_of=17)).first
+    assert first.expected.startswith("SUM of 300 int32 ")
+    assert first.got.startswith("AVG of 300 int32 ")
 
 
 def test_a_sum_that_is_wrong_everywhere_alike_is_found(scenario) -> None:

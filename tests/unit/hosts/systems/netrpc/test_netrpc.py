@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from mishaps import SLOW_NS, Mishaps, any_mishaps, fall_silent, refuse_all
 from switch_model import Faults
 
+from agglab.hosts.agreement import OPERATIONS, Agreement
 from agglab.hosts.endpoint import Outbox
 from agglab.hosts.errors import AllReduceError, NotFinite, RoundTimeout, ShapeMismatch
 from agglab.hosts.systems.netrpc import wire
@@ -284,11 +285,13 @@ def test_without_loss_an_all_reduce_sends_an_open_and_its_chunks(elements, chunk
         assert all(counters[name] == 0 for name in (*OWN_COUNTERS, "retransmitted", "late"))
 
 
-@pytest.mark.parametrize("other", [{"lanes": 3}, {"window": 5}, {"workers": 2}])
+@pytest.mark.parametrize("other", [{"lanes": 3}, {"window": 5}, {"workers": 2}, {"average": 1}])
 def test_workers_that_do_not_call_alike_are_all_told(other):
     network, nodes, _ = rack("allreduce", tensors_of(1, 3, [9], "int32"), 4, 4)
     if "lanes" in other:
         nodes[1].tensors[0] = nodes[1].tensors[0][:8]
+    elif "average" in other:
+        nodes[1].endpoint.agreement = Agreement(OPERATIONS.index("AVG"))
     else:
         job = replace(nodes[1].endpoint.job, **other)
         nodes[1].endpoint = NetRpcWorker(job, TIMING, [AGGREGATOR])

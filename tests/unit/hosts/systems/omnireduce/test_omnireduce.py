@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from mishaps import SLOW_NS, any_mishaps
 from switch_model import Faults
 
+from agglab.hosts.agreement import OPERATIONS, Agreement
 from agglab.hosts.endpoint import Outbox
 from agglab.hosts.errors import NotFinite, RoundTimeout, ShapeMismatch
 from agglab.hosts.slots import Job
@@ -424,6 +425,15 @@ def test_workers_that_reduce_unlike_all_say_so(what):
     for node in nodes:
         assert isinstance(node.error, ShapeMismatch)
         assert "all workers of a job have to reduce alike" in str(node.error)
+
+
+def test_workers_with_another_operation_all_name_both():
+    network, nodes = rack([[np.arange(30, dtype=np.int32)] for _ in range(3)], lanes=2, window=4)
+    nodes[1].endpoint.agreement = Agreement(OPERATIONS.index("AVG"))
+    network.run()
+    for node in nodes:
+        assert isinstance(node.error, ShapeMismatch)
+        assert "operation SUM" in str(node.error) and "operation AVG" in str(node.error)
 
 
 def test_workers_with_other_windows_all_say_so():

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from agglab.hosts import library
+from agglab.hosts.agreement import OPERATIONS, Agreement
 from agglab.hosts.aimd import AimdWindow
 from agglab.hosts.endpoint import Inbox
+from agglab.hosts.errors import ShapeMismatch
 from agglab.hosts.systems.pooling import wire
 from agglab.hosts.systems.pooling.hashed_slots import hashed_slots
 from agglab.hosts.systems.pooling.job import SIGNATURES, PoolingJob
@@ -147,6 +149,20 @@ def test_another_length_is_malformed(part, cut):
     server = PoolingServer(JOB)
     assert deliver(server, 0, part(1, 10)[:cut]) == 0
     assert server.counters["malformed"] == 1
+
+
+def test_workers_with_another_operation_name_both(part):
+    server, worker = PoolingServer(JOB), PoolingWorker(JOB, 1)
+    tensor, average = np.arange(LANES * 20, dtype=np.int32), Agreement(OPERATIONS.index("AVG"))
+    deliver(server, 0, part(1, 10), part(2, 10, digest=JOB.digest(tensor.size, False, average)))
+    (told,) = sent(server, 0)
+    worker.begin(0, tensor, tensor.copy())
+    sent(worker, 0)
+    deliver(worker, 1, told)
+    with pytest.raises(ShapeMismatch) as caught:
+        worker.poll(2)
+    assert "operation SUM" in str(caught.value)
+    assert "another the same with operation AVG" in str(caught.value)
 
 
 def test_workers_of_different_shapes_are_told(part):

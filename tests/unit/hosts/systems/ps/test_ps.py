@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from mishaps import SLOW_NS, any_mishaps, count_losses, fall_silent, forge_start, refuse_all
 from switch_model import Faults
 
+from agglab.hosts.agreement import OPERATIONS, Agreement
 from agglab.hosts.driver import default_window
 from agglab.hosts.errors import NotFinite, RoundTimeout, ShapeMismatch
 from agglab.hosts.systems.ps import wire
@@ -284,6 +285,18 @@ def test_all_workers_hear_that_shapes_differ(workers, servers, other, loss):
     assert f"{words} {elements} {dtype} elements" in str(odd.error)
     assert all(node.error is None for node in others)
     fall_silent(network)
+
+
+@pytest.mark.parametrize("servers", [1, 3])
+@pytest.mark.parametrize("loss", [0, 0.3])
+def test_all_workers_hear_of_another_operation_and_name_both(servers, loss):
+    tensors = [[np.ones(8, np.int32)] for _ in range(3)]
+    network, nodes, _ = star(tensors, servers, 2, 4, Faults(loss, delay_ns=MS), servers)
+    nodes[1].endpoint.agreement = Agreement(OPERATIONS.index("AVG"))
+    network.run()
+    assert [type(node.error) for node in nodes] == [ShapeMismatch] * 3
+    for node in nodes:
+        assert "operation SUM" in str(node.error) and "operation AVG" in str(node.error)
 
 
 @pytest.mark.parametrize("servers", [1, 3])

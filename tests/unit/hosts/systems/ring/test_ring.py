@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from mishaps import SLOW_NS, any_mishaps, count_losses, fall_silent, forge_start, refuse_all
 from switch_model import Faults
 
+from agglab.hosts.agreement import OPERATIONS, Agreement
 from agglab.hosts.driver import default_window
 from agglab.hosts.errors import NotFinite, RoundTimeout, ShapeMismatch
 from agglab.hosts.systems.ring import wire
@@ -237,6 +238,18 @@ def test_all_workers_hear_that_shapes_differ(workers, other, loss):
     )
     assert f"this worker reduces {elements} {dtype} elements" in str(nodes[-1].error)
     fall_silent(network)
+
+
+@pytest.mark.parametrize("loss", [0, 0.3])
+def test_all_workers_hear_of_another_operation_and_name_both(loss):
+    peers = addresses(3)
+    jobs = [RingJob(7, rank, 3, 2, 4, 3, peers, TIMING) for rank in range(3)]
+    nodes = [Node(peers[job.rank], RingWorker(job), [np.ones(8, np.int32)]) for job in jobs]
+    nodes[1].endpoint.agreement = Agreement(OPERATIONS.index("AVG"))
+    FlowNetwork(nodes, Faults(loss, delay_ns=MS), seed=3).run()
+    assert [type(node.error) for node in nodes] == [ShapeMismatch] * 3
+    for node in nodes:
+        assert "operation SUM" in str(node.error) and "operation AVG" in str(node.error)
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 3e38])
