@@ -16,7 +16,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import needs
 import pytest
+
+from agglab.testbed.exit_codes import LACKING
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(Path(__file__).parent))
@@ -37,7 +40,8 @@ def lab() -> Iterator[Lab]:
 
 
 class Runs:
-    """`run` waits for the end; `start` does not."""
+    """`run` waits for the end; `start` does not. `run` skips the test if the machine lacks what the
+    run needs; `run_with_programs` does not."""
 
     def __init__(self, results: Path) -> None:
         self.results = results
@@ -60,7 +64,17 @@ class Runs:
         return process
 
     def run(self, *words: str, **environment: str) -> Ended:
-        process = self.start(*words, **environment)
+        ended = self._end(self.start(*words, **environment))
+        if ended.code == LACKING:
+            what, _, remedy = ended.err.removeprefix("this machine lacks ").partition(": ")
+            needs.skip_lacking(what, remedy.strip())
+        return ended
+
+    def run_with_programs(self, folder: Path, *words: str) -> Ended:
+        """A run that has only the programs of this folder."""
+        return self._end(self.start(*words, PATH=str(folder)))
+
+    def _end(self, process: subprocess.Popen[str]) -> Ended:
         out, err = process.communicate(timeout=PATIENCE_S)
         return Ended(process.returncode, out, err, self.results)
 

@@ -8,7 +8,6 @@ import os
 import pty
 import re
 import select
-import shutil
 import signal
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import needs
 import pytest
 
 from agglab.testbed.network import isolation
@@ -195,7 +195,7 @@ def test_ctrl_c_reaches_the_whole_group(start: Any, name: str, arguments: dict[s
     run.assert_nothing_left()
 
 
-@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+@needs.mark("make")
 def test_ctrl_c_at_a_terminal_under_make(tmp_path: Path) -> None:
     """The terminal sends SIGINT to make and to every process of the run at once."""
     case = f'{sys.executable} {CASES} stand_still \'{{"at": "built"}}\' {tmp_path / "result"}'

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
+import needs
 import pytest
 
 pytestmark = [
     pytest.mark.root,
-    pytest.mark.skipif(shutil.which("mn") is None, reason="needs mn, of the package mininet"),
+    needs.mark("mn"),
 ]
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -185,7 +185,7 @@ def test_a_missing_program_is_named_with_its_package(scenario, tmp_path: Path) -
     for name in ("ip", "mnexec", "cc", "gcc", "ld", "as"):
         found = subprocess.run(["which", name], capture_output=True, text=True).stdout.strip()
         (tmp_path / name).symlink_to(found)
-    ended = scenario.run("quickstart", PATH=str(tmp_path))
+    ended = scenario.run_with_programs(tmp_path, "quickstart")
     assert ended.code == 3
     assert ended.err.startswith("this machine lacks the program tc: ")
     assert "iproute2" in ended.err

@@ -131,7 +131,7 @@ def test_a_missing_switch_is_said_before_anything_starts(scenario, tmp_path: Pat
             link.unlink(missing_ok=True)
             if not program.name.startswith("simple_switch"):
                 link.symlink_to(program)
-    ended = scenario.run(scenario.write(SMALL), PATH=str(folder))
+    ended = scenario.run_with_programs(folder, scenario.write(SMALL))
     assert ended.code == 3
     assert ended.err.startswith("this machine lacks BMv2 (simple_switch_grpc or simple_switch)")
     assert ended.folder is None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
+import needs
 import pytest
 import yaml
 
@@ -16,7 +16,7 @@ VAGRANTFILE = (ROOT / "Vagrantfile").read_text()
 WORKFLOW = (ROOT / ".github/workflows/ci.yml").read_text()
 
 
-@pytest.mark.skipif(shutil.which("shellcheck") is None, reason="needs shellcheck")
+@needs.mark("shellcheck")
 @pytest.mark.parametrize(
     "script", ["setup.sh", "provision.sh", ".ci/run", "switch/bin/agglab-switch"]
 )
@@ -25,7 +25,7 @@ def test_scripts_pass_shellcheck(script: str) -> None:
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.skipif(shutil.which("vagrant") is None, reason="needs vagrant")
+@needs.mark("vagrant")
 def test_vagrant_finds_the_machine_valid(tmp_path: Path) -> None:
     done = subprocess.run(
         ["vagrant", "validate", "--ignore-provider"],
@@ -62,7 +62,7 @@ load ARGV[1]
 """
 
 
-@pytest.mark.skipif(shutil.which("ruby") is None, reason="needs ruby")
+@needs.mark("ruby")
 def test_libvirt_gets_a_machine_of_its_own_architecture() -> None:
     """What vagrant-libvirt chooses by itself is refused on ARM64: ACPI requires UEFI there."""
     said = {}

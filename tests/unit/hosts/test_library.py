@@ -1,11 +1,11 @@
 """Building and caching the C helper; its tests once more under the sanitizers."""
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import needs
 import pytest
 
 from agglab.common.c_build import BuildError
@@ -75,9 +75,8 @@ def test_it_is_built_once_and_again_for_other_flags(tmp_path, monkeypatch):
     assert {path.suffix for path in first.parent.iterdir()} == {".so"}
 
 
+@needs.mark("clang")
 def test_clang_builds_it_without_a_warning_too(tmp_path, monkeypatch):
-    if shutil.which("clang") is None:
-        pytest.skip("clang is not installed")
     monkeypatch.setenv("AGGLAB_CACHE", str(tmp_path))
     monkeypatch.setenv("CC", "clang")
     assert library.built().exists()

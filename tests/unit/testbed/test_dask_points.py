@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import needs
 import pytest
 
 from agglab.testbed import cli, dask_points, scratch
@@ -82,7 +83,7 @@ def free_port() -> int:
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    pytest.importorskip("distributed", reason="agglab[dask] is not installed")
+    needs.require("Dask")
     made = Cluster(tmp_path)
     yield made
     made.stop()

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import needs
 import pytest
 
 from agglab.common import private_folders
@@ -99,8 +100,7 @@ def writable(state: Path, target: Path) -> None:
 
 
 def of_another(state: Path, target: Path) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("needs root, to give a folder away")
+    needs.require("root")  # to give a folder away
     (state / "run-x").mkdir(parents=True)
     os.chown(state, OTHER_USER, OTHER_USER)
 

@@ -9,11 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import needs
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
+needs.require("PyTorch")
 
+import torch  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 from torch import distributed as dist  # noqa: E402
 from torch import nn  # noqa: E402

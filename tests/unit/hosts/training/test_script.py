@@ -10,14 +10,15 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import needs
 import pytest
 
-pytest.importorskip("torch")
+needs.require("PyTorch")
 
-from training_ranks import Together, free_port
+from training_ranks import Together, free_port  # noqa: E402
 
-from agglab.hosts.training.environment import script_environment
-from agglab.hosts.training.service import Service, Terms
+from agglab.hosts.training.environment import script_environment  # noqa: E402
+from agglab.hosts.training.service import Service, Terms  # noqa: E402
 
 WORKERS = 2
 SCRIPT = """

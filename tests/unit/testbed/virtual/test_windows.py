@@ -14,6 +14,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, TextIO
 
+import needs
 import pytest
 from windowed import LANES, SLOTS, drawn, run
 
@@ -248,9 +249,7 @@ def test_random_schedules_under_the_thread_sanitizer() -> None:
         [compiler(), "-print-file-name=libtsan.so"], capture_output=True, text=True, check=True
     )
     if not os.path.isabs(tsan.stdout.strip()):
-        pytest.skip(
-            "needs libtsan.so, the thread sanitizer of the C compiler: apt-get install libtsan2"
-        )
+        needs.skip_lacking("the C compiler's thread sanitizer", "apt-get install libtsan2")
     environment = dict(os.environ, AGGLAB_SANITIZE="thread", LD_PRELOAD=tsan.stdout.strip())
     command = ["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", "random_schedules"]
     done = subprocess.run(
