@@ -167,6 +167,12 @@ def need_and_remedy(reason: str) -> tuple[str, str]:
     return parsed["name"], NO_PACKAGE if is_unpackaged else parsed["remedy"]
 
 
+def is_still_missing(reason: str) -> bool:
+    """Whether a test that was skipped for this reason would be again, as far as one can look."""
+    need = NEEDS.get(need_and_remedy(reason)[0])
+    return need is not None and not need.is_met()
+
+
 def is_met_in_ci(reason: str) -> bool:
     """Whether CI has what this skipped test needs: CI is root, may make namespaces, and installs
     the test tools. A reason that names no need is no excuse."""

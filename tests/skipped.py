@@ -3,8 +3,9 @@ they need, and runs these tests alone another time.
 
 `--skipped-to FILE` records every skipped test with its reason. `--skipped-table` then prints the
 table, which covers what other runs of pytest have recorded in the same folder. `--skipped-from
-FILE` runs only the tests that a record names; without such a file it runs all. `--skipped-fail`
-makes a skip a failure if CI has what the test needs (needs.py).
+FILE` runs only the tests that a record names, and skips those at once whose need is still not met;
+without such a file it runs all. `--skipped-fail` makes a skip a failure if CI has what the test
+needs (needs.py).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from tests.needs import is_met_in_ci, need_and_remedy
+from tests.needs import is_met_in_ci, is_still_missing, need_and_remedy
 
 FOLDERS_SHOWN = 2
 NO_TESTS = pytest.ExitCode.NO_TESTS_COLLECTED
@@ -47,14 +48,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if record is None or not record.is_file():
         return
     skips = read(record)
-    chosen = {item: is_in(item.nodeid, skips) for item in items}
-    config.hook.pytest_deselected(items=[item for item in items if not chosen[item]])
-    items[:] = [item for item in items if chosen[item]]
+    reasons = {item: reason_for(item.nodeid, skips) for item in items}
+    config.hook.pytest_deselected(items=[item for item in items if reasons[item] is None])
+    items[:] = [item for item in items if reasons[item] is not None]
+    lacking = {reason for reason in {*reasons.values()} if reason and is_still_missing(reason)}
+    for item in items:
+        reason = reasons[item]
+        if reason in lacking:
+            item.add_marker(pytest.mark.skip(reason=reason))
 
 
-def is_in(test: str, skips: Skips) -> bool:
-    """Whether the skips hold this test, or the whole file that it is in."""
-    return test in skips or test.partition("::")[0] in skips
+def reason_for(test: str, skips: Skips) -> str | None:
+    """Why this test, or the whole file that it is in, was skipped; None if it was not."""
+    return skips.get(test, skips.get(test.partition("::")[0]))
 
 
 def read(record: Path) -> Skips:

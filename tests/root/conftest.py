@@ -10,14 +10,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import needs
 import pytest
+from waiting import until
 
 from agglab.testbed.exit_codes import LACKING
 
@@ -26,7 +26,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from switch_lab import FIXTURES, Lab  # noqa: E402
 
-PATIENCE_S = 120.0
 MARKER = "AGGLAB_TEST_SCENARIO"
 PYTEST_ONLY = "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION"  # set by tests/conftest.py
 
@@ -75,7 +74,7 @@ class Runs:
         return self._end(self.start(*words, PATH=str(folder)))
 
     def _end(self, process: subprocess.Popen[str]) -> Ended:
-        out, err = process.communicate(timeout=PATIENCE_S)
+        out, err = process.communicate()
         return Ended(process.returncode, out, err, self.results)
 
     def write(self, text: str) -> str:
@@ -134,24 +133,11 @@ class Ended:
         return [event for event in map(json.loads, lines) if event["event"] == kind]
 
 
-def until(condition: Callable[[], bool], what: str) -> None:
-    """Poll a condition; fail, naming it, when it does not come true."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, f"waited in vain: {what}"
-        time.sleep(0.02)
-
-
 @pytest.fixture
 def scenario(tmp_path: Path) -> Iterator[Runs]:
     runs = Runs(tmp_path / "results")
     yield runs
     runs.stop()
-
-
-@pytest.fixture
-def wait_until() -> Callable[[Callable[[], bool], str], None]:
-    return until
 
 
 @pytest.fixture(scope="session")

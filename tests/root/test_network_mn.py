@@ -22,9 +22,7 @@ ALONE = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mo
 def mn(cwd: Path, *arguments: str) -> str:
     custom = f"{ROOT / 'topologies' / 'mn.py'},{BRIDGE}"
     command = [*ALONE, "mn", "--custom", custom, "--switch", "plain", "--controller", "none"]
-    done = subprocess.run(
-        [*command, *arguments], cwd=cwd, capture_output=True, text=True, timeout=60
-    )
+    done = subprocess.run([*command, *arguments], cwd=cwd, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
 

@@ -37,7 +37,6 @@ def started(
         },
         capture_output=True,
         text=True,
-        timeout=120,
         user=user,
         group=user,
         extra_groups=None if user is None else [],

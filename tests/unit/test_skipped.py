@@ -16,14 +16,15 @@ import pytest
 
 TESTS = Path(__file__).resolve().parents[1]
 ROOT = TESTS.parent
-TOOL, PEER, OTHER = needs.NEEDS["vagrant"], needs.NEEDS["BMv2"], "needs a tail, long: grow one"
+TOOL, OTHER = f"needs a hammer: {needs.TEST_TOOLS}", "needs a tail, long: grow one"
+PEER = needs.NEEDS["BMv2"]
 FILES = {
     "one/test_a.py": f"""
 import pytest
 @pytest.mark.parametrize("word", ["a b", "c::d[e]", "plain"])
 def test_many(word):
     if word != "plain":
-        pytest.skip({TOOL.reason!r})
+        pytest.skip({TOOL!r})
 @pytest.fixture
 def absent():
     pytest.skip({PEER.reason!r})
@@ -34,14 +35,14 @@ def test_wrong(): assert False
 """,
     "two/test_b.py": f"""
 import pytest
-pytest.skip({TOOL.reason!r}, allow_module_level=True)
+pytest.skip({TOOL!r}, allow_module_level=True)
 def test_never(): pass
 """,
     "two/test_c.py": "def test_fine(): pass\n",
 }
 TABLE = """\
 skipped     need          how to get it            folders
-2 + 1 file  vagrant       ./setup.sh --test-tools  one, two
+2 + 1 file  a hammer      ./setup.sh --test-tools  one, two
 1           BMv2          ./setup.sh --peers       one
 1           a tail, long  grow one                 one
 """
@@ -58,11 +59,12 @@ class Folder:
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_text(text)
 
-    def run(self, *options: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *options: str, path: str = "/none") -> subprocess.CompletedProcess[str]:
+        """path: where programs are, such as BMv2's."""
         command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "tests.skipped"]
         command += [f"--rootdir={self.folder}", f"--skipped-to={self.record}", "--skipped-table"]
         words = [*command, *self._options, *options, str(self.folder)]
-        return subprocess.run(words, capture_output=True, text=True, cwd=ROOT)
+        return subprocess.run(words, capture_output=True, text=True, cwd=ROOT, env={"PATH": path})
 
     def change(self, name: str, old: str, new: str) -> None:
         text = (self.folder / name).read_text()
@@ -113,6 +115,21 @@ def test_what_was_skipped_and_nothing_else_is_run_again(folder: Folder) -> None:
     assert len(json.loads(folder.record.read_text())) == 3
 
 
+def test_a_test_is_run_again_only_if_its_need_is_met(folder: Folder) -> None:
+    (folder.folder / "two/test_b.py").unlink()
+    folder.run("-k", "fixture")
+    kept = folder.record.rename(folder.folder / "before.json")
+    assert json.loads(kept.read_text()) == {"one/test_a.py::test_fixture": PEER.reason}
+    folder.change("one/test_a.py", f"pytest.skip({PEER.reason!r})", "pass")
+    assert closing_line(folder.run(f"--skipped-from={kept}")) == "1 skipped"
+    assert folder.record.read_text() == kept.read_text()
+    programs = folder.folder / "bin"
+    programs.mkdir()
+    for name in ("simple_switch", "simple_switch_CLI", "simple_switch_grpc"):
+        (programs / name).touch(0o755)
+    assert closing_line(folder.run(f"--skipped-from={kept}", path=str(programs))) == "1 passed"
+
+
 def test_without_a_record_everything_is_run(folder: Folder) -> None:
     done = folder.run(f"--skipped-from={folder.folder / 'none.json'}")
     assert closing_line(done) == "2 passed, 5 skipped, 1 xfailed"
@@ -131,7 +148,7 @@ def test_a_skip_fails_where_ci_has_what_it_needs(folder: Folder) -> None:
     done = folder.run("--skipped-fail", "--ignore", str(folder.folder / "two/test_b.py"))
     assert done.returncode == 1
     assert closing_line(done) == "2 failed, 2 passed, 2 skipped, 1 xfailed"
-    assert f"skipped, although CI has what it needs: {TOOL.reason}" in done.stdout
+    assert f"skipped, although CI has what it needs: {TOOL}" in done.stdout
     assert "1 error" in closing_line(folder.run("--skipped-fail"))
 
 
@@ -158,8 +175,9 @@ def test_what_the_system_has_no_package_of_is_no_failure(
 ) -> None:
     monkeypatch.setattr(needs, "UNPACKAGED", tmp_path / "unpackaged")
     needs.UNPACKAGED.write_text("ruby\nvagrant\n")
-    assert needs.need_and_remedy(TOOL.reason) == ("vagrant", needs.NO_PACKAGE)
-    assert not needs.is_met_in_ci(TOOL.reason)
+    vagrant = needs.NEEDS["vagrant"].reason
+    assert needs.need_and_remedy(vagrant) == ("vagrant", needs.NO_PACKAGE)
+    assert not needs.is_met_in_ci(vagrant)
     assert needs.is_met_in_ci(needs.NEEDS["clang"].reason)
 
 
@@ -207,6 +225,7 @@ def test_tests_skip_by_the_name_of_a_need_alone() -> None:
         str(file.relative_to(TESTS)): ast.unparse(reason)
         for file in sorted(TESTS.rglob("*.py"))
         for reason in skips(ast.parse(file.read_text()))
-        if file.name != "needs.py" and ast.unparse(reason).strip("'") not in OTHER_SKIPS
+        if file.name not in ("needs.py", "skipped.py")
+        and ast.unparse(reason).strip("'") not in OTHER_SKIPS
     }
     assert others == {}

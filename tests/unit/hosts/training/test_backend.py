@@ -431,8 +431,8 @@ def dies(rank: int, workers: int) -> Any:
 
 
 def test_the_others_hear_of_a_rank_that_died() -> None:
-    together = Together(2, give_up_s=0.3)
-    ranks = run_ranks(dies, reduces=together.of)
+    together = Together(2)
+    ranks = run_ranks(dies, reduces=together.of, on_death=together.miss_a_worker)
     assert ranks[0].result == ranks[0].agent_error == "a worker is missing"
     assert ranks[1].exit_code == 3 and not ranks[1].goodbye
 

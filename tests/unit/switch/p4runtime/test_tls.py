@@ -87,7 +87,7 @@ def answer(channel: grpc.Channel) -> str:
     with channel:
         stub = p4runtime_pb2_grpc.P4RuntimeStub(channel)
         try:
-            stub.Capabilities(p4runtime_pb2.CapabilitiesRequest(), timeout=30)
+            stub.Capabilities(p4runtime_pb2.CapabilitiesRequest())
         except grpc.RpcError as error:
             return str(error.code().name)
     return "OK"

@@ -9,13 +9,13 @@ import os
 import re
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any, TextIO
 
 import needs
 import pytest
+from waiting import until
 from windowed import LANES, SLOTS, drawn, run
 
 from agglab.common.c_build import compiler
@@ -181,9 +181,8 @@ def test_a_run_in_which_python_must_act_in_a_window_is_repeated_with_one_clock(
 def test_threads_end_with_the_network(switchml: CompiledProgram) -> None:
     before = set(os.listdir("/proc/self/task"))
     assert run(drawn(1, "switchml"), switchml, 3).windows > (0, 0)
-    deadline_s = time.monotonic() + 60
-    while set(os.listdir("/proc/self/task")) - before:  # the kernel lists a thread a little longer
-        assert time.monotonic() < deadline_s
+    # The kernel lists a thread a little longer.
+    until(lambda: not set(os.listdir("/proc/self/task")) - before, "the threads have ended")
 
 
 def test_one_processor_for_small_networks(monkeypatch: pytest.MonkeyPatch) -> None:
