@@ -14,6 +14,7 @@ from agglab.compiler.diagnostics import Diagnostics
 from agglab.compiler.preprocess import Options, preprocess
 from agglab.compiler.source import NOWHERE
 from agglab.compiler.syntax.lexer import Token, tokenize
+from agglab.compiler.syntax.libraries import check_includes
 from agglab.compiler.syntax.parser import parse
 from agglab.compiler.typed import TypedProgram
 
@@ -44,6 +45,9 @@ def compile_file(path: str, options: Options, diagnostics: Diagnostics) -> Typed
 
 def _parse_text(text: str, file: str, diagnostics: Diagnostics) -> ast.Program | None:
     tokens: list[Token] = tokenize(text, file, diagnostics)
+    check_includes(tokens, diagnostics)
+    if diagnostics.failed:
+        return None
     tree = parse(tokens, diagnostics)
     return None if diagnostics.failed else tree
 

@@ -12,6 +12,7 @@ from agglab.compiler.diagnostics import MAX_ERRORS, Diagnostics
 from agglab.compiler.preprocess import Options
 
 VERSION = "0.1.0"
+MAX_ERROR_COUNT = 1_000_000
 WARNING_KINDS = (
     "deprecated",
     "duplicate-priorities",
@@ -95,6 +96,13 @@ class _Parser(argparse.ArgumentParser):
         """Ends the program with one line, without the list of flags that argparse writes before
         it."""
         self.exit(2, f"{self.prog}: error: {message} (--help lists the flags)\n")
+
+
+def _error_count(text: str) -> int:
+    if not (text.isascii() and text.isdecimal()) or not 1 <= int(text) <= MAX_ERROR_COUNT:
+        problem = f"{text!r} is not a number of errors: allowed is 1 to {MAX_ERROR_COUNT}"
+        raise argparse.ArgumentTypeError(problem)
+    return int(text)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -226,7 +234,7 @@ def _add_warnings(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(name, metavar="KIND", action="append", default=[], help=help_)
     parser.add_argument(
         "--maxErrorCount",
-        type=int,
+        type=_error_count,
         default=MAX_ERRORS,
         metavar="N",
         dest="max_errors",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from string import hexdigits
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from agglab.switch.io import Loss
+from agglab.switch.p4runtime.address import check as check_address
 
 VERSION = "0.1.0"
 JSON_VERSION = "2.24"
@@ -19,6 +20,12 @@ MAX_PORT = 511
 MAX_QUEUES = 8
 """The highest number of queues; v1model's priority is 3 bits wide."""
 MAX_RING_FRAMES = 1 << 16
+MAX_COALESCE_US = 999_999
+MAX_WORD = (1 << 64) - 1
+"""The largest device id and the largest seed."""
+MAX_DESCRIPTOR = (1 << 31) - 1
+MAX_TCP_PORT = 65535
+MAX_DIGITS = 20
 LOG_LEVELS = ("trace", "debug", "info", "warn", "error", "off")
 
 EXIT_USAGE = 2
@@ -35,20 +42,22 @@ used; 6 the gRPC address or a socket's path cannot be used"""
 # Options of BMv2 that change nothing here: there is no Thrift server, no queue limit to set, and
 # one log file. They are accepted so that scripts written for simple_switch_grpc run.
 IGNORED_GENERAL = {
-    "--thrift-port": "there is no Thrift server; use P4Runtime",
     "--nanolog": "there is no nanomsg log",
     "--notifications-addr": "there are no nanomsg notifications",
+}
+IGNORED_GENERAL_NUMBERS = {
     "--log-file-max-size": "the log is not rotated",
     "--log-file-max-files": "the log is not rotated",
     "--dump-packet-data": "use --pcap",
     "--max-port-count": "ports are 0 to 511",
 }
-IGNORED_TARGET = {
-    "--dp-grpc-server-addr": "there is no data-plane gRPC server",
+IGNORED_TARGET = {"--dp-grpc-server-addr": "there is no data-plane gRPC server"}
+IGNORED_TARGET_NUMBERS = {
     "--max-mc-groups": "multicast groups are not limited",
     "--max-l1-entries": "multicast replicas are not limited",
     "--max-l2-entries": "multicast replicas are not limited",
 }
+THRIFT = {"--thrift-port": "there is no Thrift server; use P4Runtime"}
 IGNORED_FLAGS = {
     "--enable-swap": "a program can always be swapped",
     "--disable-swap": "a program can always be swapped",
@@ -107,15 +116,40 @@ class _Parser(argparse.ArgumentParser):
 
 def _interface(text: str) -> tuple[int, str]:
     port, separator, name = text.partition("@")
-    if not separator or not port.isdecimal() or not name:
+    if not separator or whole_number(port) is None or not name:
         raise argparse.ArgumentTypeError(f"{text!r} is not PORT@INTERFACE, such as 1@s1-eth1")
     return _port(port), name
 
 
-def _port(text: str) -> int:
-    if not text.isdecimal() or int(text) > MAX_PORT:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port: allowed is 0 to {MAX_PORT}")
-    return int(text)
+def whole_number(text: str) -> int | None:
+    """Returns the number that decimal digits and nothing else make, or None."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS else None
+
+
+def _from_to(least: int, most: int, unit: str = "a whole number") -> Callable[[str], int]:
+    """Returns a function that reads a whole number between two limits."""
+
+    def read(text: str) -> int:
+        number = whole_number(text)
+        if number is None or not least <= number <= most:
+            problem = f"{text!r} is not {unit}: allowed is {least} to {most}"
+            raise argparse.ArgumentTypeError(problem)
+        return number
+
+    return read
+
+
+_port = _from_to(0, MAX_PORT, "a port")
+tcp_port = _from_to(1, MAX_TCP_PORT, "a TCP port")
+_word = _from_to(0, MAX_WORD)
+
+
+def _address(text: str) -> str:
+    try:
+        check_address(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
 
 
 def _loss(text: str) -> Loss:
@@ -134,30 +168,16 @@ def _hexadecimal(text: str) -> int | None:
     return int(text, 16) if text and set(text) <= set(hexdigits) else None
 
 
-def _natural(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 0 or more")
-    return int(text)
-
-
-def _ring_frames(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= MAX_RING_FRAMES:
-        raise argparse.ArgumentTypeError(f"{text!r}: allowed is 1 to {MAX_RING_FRAMES}")
-    return int(text)
-
-
-def _queues(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= MAX_QUEUES:
-        raise argparse.ArgumentTypeError(f"{text!r}: allowed is 1 to {MAX_QUEUES} queues")
-    return int(text)
-
-
-def _ignored(parser: argparse.ArgumentParser, options: dict[str, str], takes_value: bool) -> None:
+def _ignored(
+    parser: argparse.ArgumentParser, options: dict[str, str], value: Callable[[str], Any] = str
+) -> None:
     for name in options:
-        if takes_value:
-            parser.add_argument(name, help=argparse.SUPPRESS)
-        else:
-            parser.add_argument(name, action="store_true", help=argparse.SUPPRESS)
+        parser.add_argument(name, type=value, help=argparse.SUPPRESS)
+
+
+def _ignored_flags(parser: argparse.ArgumentParser, options: dict[str, str]) -> None:
+    for name in options:
+        parser.add_argument(name, action="store_true", help=argparse.SUPPRESS)
 
 
 def _general_parser() -> _Parser:
@@ -186,7 +206,7 @@ def _general_parser() -> _Parser:
     add("--p4info", type=Path, metavar="FILE", help="P4Info of prog.json, text or binary")
     add(
         "--device-id",
-        type=_natural,
+        type=_word,
         default=0,
         metavar="N",
         help="P4Runtime device id (default: 0)",
@@ -216,7 +236,7 @@ def _general_parser() -> _Parser:
     add("--log-flush", action="store_true", help=argparse.SUPPRESS)
     add(
         "--ready-fd",
-        type=_natural,
+        type=_from_to(0, MAX_DESCRIPTOR),
         metavar="N",
         help="write one byte to this descriptor when the switch forwards",
     )
@@ -234,19 +254,19 @@ def _general_parser() -> _Parser:
     )
     add(
         "--ring-frames",
-        type=_ring_frames,
+        type=_from_to(1, MAX_RING_FRAMES, "a number of slots"),
         metavar="N",
         help="number of slots in the receive ring of each port",
     )
     add(
         "--coalesce-us",
-        type=_natural,
+        type=_from_to(0, MAX_COALESCE_US),
         metavar="N",
         help="how long to wait for more frames after a small batch (default: 50); 0: not at all",
     )
     add(
         "--seed",
-        type=_natural,
+        type=_word,
         default=0,
         metavar="N",
         help="seed of the program's random() (default: 0)",
@@ -260,13 +280,15 @@ def _general_parser() -> _Parser:
     add("--show", choices=("c",), help="print the generated C, with P4 lines as comments, and exit")
     add("-v", "--version", action="version", version=f"agglab switch {VERSION}")
     add("--json-version", action="version", version=JSON_VERSION)
-    _ignored(parser, IGNORED_GENERAL, takes_value=True)
+    _ignored(parser, IGNORED_GENERAL)
+    _ignored(parser, IGNORED_GENERAL_NUMBERS, _word)
+    _ignored(parser, THRIFT, tcp_port)
     return parser
 
 
 def _target_parser() -> _Parser:
     parser = _Parser(prog="target options", add_help=False, allow_abbrev=False)
-    parser.add_argument("--grpc-server-addr")
+    parser.add_argument("--grpc-server-addr", type=_address)
     parser.add_argument("--grpc-server-ssl", action="store_true")
     parser.add_argument("--grpc-server-cert", type=Path)
     parser.add_argument("--grpc-server-key", type=Path)
@@ -274,9 +296,12 @@ def _target_parser() -> _Parser:
     parser.add_argument("--grpc-server-with-client-auth", action="store_true")
     parser.add_argument("--cpu-port", type=_port)
     parser.add_argument("--drop-port", type=_port, default=DROP_PORT)
-    parser.add_argument("--priority-queues", type=_queues, default=1)
-    _ignored(parser, IGNORED_TARGET, takes_value=True)
-    _ignored(parser, IGNORED_FLAGS, takes_value=False)
+    parser.add_argument(
+        "--priority-queues", type=_from_to(1, MAX_QUEUES, "a number of queues"), default=1
+    )
+    _ignored(parser, IGNORED_TARGET)
+    _ignored(parser, IGNORED_TARGET_NUMBERS, _word)
+    _ignored_flags(parser, IGNORED_FLAGS)
     return parser
 
 
@@ -311,7 +336,10 @@ def parse(arguments: Sequence[str]) -> Options:
         show=given.show,
         user=given.user,
         losses=tuple(given.drop),
-        notes=_notes(given, IGNORED_GENERAL) + _notes(wanted, IGNORED_TARGET | IGNORED_FLAGS),
+        notes=(
+            *_notes(given, THRIFT | IGNORED_GENERAL | IGNORED_GENERAL_NUMBERS),
+            *_notes(wanted, IGNORED_TARGET | IGNORED_TARGET_NUMBERS | IGNORED_FLAGS),
+        ),
     )
 
 

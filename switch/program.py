@@ -10,7 +10,7 @@ from agglab.switch import files
 from agglab.switch.bmv2_json.actions import read_actions
 from agglab.switch.bmv2_json.arrays import read_arrays, read_learn_lists, read_value_sets
 from agglab.switch.bmv2_json.calculations import read_calculations
-from agglab.switch.bmv2_json.headers import read_errors, read_headers
+from agglab.switch.bmv2_json.headers import MAX_HEADERS_BYTES, read_errors, read_headers
 from agglab.switch.bmv2_json.parsers import (
     read_checksums,
     read_deparser,
@@ -40,7 +40,6 @@ from agglab.switch.storage import Field, Header, HeaderType, Register, Stack, Un
 
 VERSION = (2, 24)
 MAX_STATE_BYTES = 4 << 30
-MAX_PACKET_BYTES = 1 << 20
 FIELD_BYTES, COUNTER_BYTES, METER_BYTES = 16, 16, 72
 """The largest number of bytes in an instance for each field, counter and meter."""
 REQUIRED_FIELDS = ("ingress_port", "packet_length", "instance_type", "egress_spec", "egress_port")
@@ -198,8 +197,10 @@ def check_memory(program: Program, root: Node) -> None:
     packet = sum(
         h.type.max_bits // 8 + FIELD_BYTES * len(h.type.fields) for h in program.headers.values()
     )
-    if packet > MAX_PACKET_BYTES:
-        raise root["headers"].error(f"the headers have more than {MAX_PACKET_BYTES} bytes together")
+    if packet > MAX_HEADERS_BYTES:
+        raise root["headers"].error(
+            f"the headers have more than {MAX_HEADERS_BYTES} bytes together"
+        )
     cells = sum(r.size * max(r.bytes, 8) for r in program.registers.values())
     cells += sum(c.size for c in program.counters.values()) * COUNTER_BYTES
     cells += sum(m.size for m in program.meters.values()) * METER_BYTES

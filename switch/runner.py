@@ -22,6 +22,7 @@ from agglab.common.private_folders import make_private, state_folder
 from agglab.switch import files
 from agglab.switch.cleanup import Cleanup
 from agglab.switch.detail import Detail
+from agglab.switch.drop_log import DropLog
 from agglab.switch.errors import PipelineError
 from agglab.switch.io import DEFAULT_COALESCE_US, DEFAULT_RING_FRAMES, PacketLoop, PacketLoopError
 from agglab.switch.io.stats_socket import StatsSocket
@@ -127,11 +128,13 @@ def _run(options: Options, stack: contextlib.ExitStack) -> None:
     cleanup = stack.enter_context(Cleanup(apart=account is not None))
     loop = stack.enter_context(_open_ports(options))
     messages = MessageLog(loop.set_pipeline, LOG.debug)
-    links = _links(options)
+    links = _links(options, loop)
     device = _device(options, messages.set_pipeline, links)
     address = _address(options)
     server = _server(options, address, loop, device, links)
     cleanup.add(address.removeprefix("unix:"))
+    if server.address != address:
+        print(f"switch: P4Runtime on {server.address}", file=sys.stderr, flush=True)
     started = time.monotonic()
 
     def read() -> dict[str, Any]:
@@ -150,12 +153,14 @@ def _run(options: Options, stack: contextlib.ExitStack) -> None:
     if detail(options) is not Detail.NOTHING:
         stack.callback(messages.start().stop)
     _start(loop)
+    drops = DropLog(loop.stats, LOG.warning).start()
+    stack.callback(drops.stop)
     server.start()
     LOG.info(
         "ready: device %d, %s, P4Runtime on %s",
         options.device_id,
         ", ".join(f"{port}@{name}" for port, name in options.interfaces.items()) or "no ports",
-        address,
+        server.address,
     )
     _tell_ready(options)
     number = signal.sigwait(STOP_SIGNALS)
@@ -266,10 +271,13 @@ def _open_ports(options: Options) -> PacketLoop:
         raise StartError(EXIT_MACHINE, str(error)) from None
 
 
-def _links(options: Options) -> Any:
+def _links(options: Options, loop: PacketLoop) -> Any:
+    from agglab.switch.link_log import LinkLog
     from agglab.switch.p4runtime.links import Links
 
-    return Links(options.interfaces, () if options.cpu_port is None else (options.cpu_port,))
+    always = () if options.cpu_port is None else (options.cpu_port,)
+    log = LinkLog(options.interfaces, loop.attach, LOG.warning)
+    return Links(options.interfaces, always, log.changed)
 
 
 def _device(options: Options, set_pipeline: Callable[[Pipeline | None], None], links: Any) -> Any:

@@ -13,19 +13,21 @@ import threading
 from collections.abc import Sequence
 
 from agglab.switch.cli import main
+from agglab.switch.options import MAX_TCP_PORT, whole_number
 
 ADDRESS_TAKEN = 6
 
 
 def thrift_port(words: Sequence[str]) -> int | None:
-    """Returns the port in `--thrift-port N` or `--thrift-port=N`, or None."""
+    """Returns the port in `--thrift-port N` or `--thrift-port=N`. Returns None without the option,
+    and for what is no port, which the switch refuses."""
     port = None
     for i, word in enumerate(words):
         name, equals, value = word.partition("=")
         if name == "--thrift-port":
             value = value if equals else "".join(words[i + 1 : i + 2])
-            port = int(value) if value.isdecimal() else None
-    return port
+            port = whole_number(value)
+    return port if port and port <= MAX_TCP_PORT else None
 
 
 def listen(port: int) -> None:
@@ -47,7 +49,7 @@ def run(words: list[str]) -> int:
     if port is not None:
         try:
             listen(port)
-        except (OSError, OverflowError) as error:
+        except OSError as error:
             print(f"agglab-switch: Thrift port {port}: {error}", file=sys.stderr)
             return ADDRESS_TAKEN
     return main(words)

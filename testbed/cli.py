@@ -232,9 +232,9 @@ def _export(words: list[str]) -> int:
 
 
 def _fill(words: list[str]) -> int:
-    from agglab.testbed import export
+    from agglab.testbed import fill
 
-    return export.fill_main(words)
+    return fill.main(words)
 
 
 def _results(words: list[str]) -> int:

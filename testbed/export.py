@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from agglab.hosts import wire
-from agglab.switch.files import read_bytes, read_text
 from agglab.switch.program import Program as Described
 from agglab.testbed.exit_codes import INVALID, PASSED
 from agglab.testbed.p4_names import full_name
@@ -24,7 +23,7 @@ from agglab.testbed.plan import Entries, Replica, TableEntry
 from agglab.testbed.plan.forwarding import neighbours
 from agglab.testbed.prepare import all_entries, prepare
 from agglab.testbed.program import Program, Programs
-from agglab.testbed.scenario import ScenarioError, find, load
+from agglab.testbed.scenario import find, load
 from agglab.topologies import Link, LinkEnd, Topology
 from agglab.topologies.graph import PREFIX_LENGTH
 
@@ -32,8 +31,6 @@ DESCRIPTION = (
     "Write a scenario's network for p4-utils or p4lang's tutorials. Their formats cannot express"
     " everything that a scenario says; the command reports what it did not export."
 )
-ANSWER_S = 10.0
-"""How long `fill` waits for a switch to answer."""
 OUR_SWITCH = REPOSITORY / "switch/bin/agglab-switch"
 GRPC_PORT = 9559
 MBIT = 10**6
@@ -369,49 +366,6 @@ def _neighbours(graph: Topology, name: str) -> list[tuple[str, str]]:
     """Returns the IPv4 and MAC addresses that a host knows: of all other hosts, and of the
     aggregator."""
     return [*neighbours(graph, name), (wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_MAC)]
-
-
-def fill_main(words: Sequence[str]) -> int:
-    """Runs `agglab fill ADDRESS DEVICE_ID RUNTIME.json`: loads the program and fills the switch
-    over P4Runtime. Returns the exit code."""
-    from agglab.testbed.errors import ControlError
-    from agglab.testbed.network.p4runtime import P4RuntimeClient
-    from agglab.testbed.own_entries import FILE_MAX_BYTES, read
-
-    parser = argparse.ArgumentParser(
-        prog="agglab fill",
-        description="Fill the tables of a running switch over P4Runtime, with the entries that"
-        " `agglab export` wrote.",
-    )
-    parser.add_argument("address", help="the switch's P4Runtime address, such as 127.0.0.1:9559")
-    parser.add_argument("device_id", type=int, help="the switch's P4Runtime device id")
-    parser.add_argument(
-        "runtime", type=Path, help="the file with the switch's entries, such as s1-runtime.json"
-    )
-    options = parser.parse_args(words)
-    try:
-        content = json.loads(read_text(options.runtime, FILE_MAX_BYTES))
-        p4info, program = (options.runtime.parent / content[k] for k in ("p4info", "bmv2_json"))
-        entries = read(options.runtime, Described.read(program))
-        client = P4RuntimeClient(options.address, options.device_id, p4info)
-        try:
-            if not client.answers(ANSWER_S):
-                raise ControlError(f"no switch answers P4Runtime at {options.address}")
-            client.become_primary()
-            client.set_pipeline(read_bytes(program))
-            client.insert(entries)
-        finally:
-            client.close()
-    except OSError as error:
-        print(f"{error.filename}: {error.strerror}", file=sys.stderr)
-        return INVALID
-    except KeyError as error:
-        print(f"{options.runtime}: lacks {error}", file=sys.stderr)
-        return INVALID
-    except (ValueError, ControlError, ScenarioError) as error:
-        print(f"{options.runtime}: {error}", file=sys.stderr)
-        return INVALID
-    return PASSED
 
 
 def _write(path: Path, content: Any) -> None:

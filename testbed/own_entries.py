@@ -6,17 +6,16 @@ It uses `table_entries`, `multicast_group_entries` and `clone_session_entries` o
 
 from __future__ import annotations
 
-import ipaddress
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from agglab.switch.files import read_text
-from agglab.switch.model import Action, Key, Table
+from agglab.switch.model import Action, Table
 from agglab.switch.program import Program
+from agglab.testbed.entry_values import Wrong, matches, number
 from agglab.testbed.p4_names import is_called, matching
 from agglab.testbed.plan import CloneSession, Entries, Replica, TableEntry
 from agglab.testbed.problems import Problem, ScenarioError, Where, nearest
@@ -24,6 +23,8 @@ from agglab.testbed.problems import Problem, ScenarioError, Where, nearest
 NOTHING = Entries((), {})
 OF_FILE = ("table_entries", "multicast_group_entries", "clone_session_entries")
 IGNORED = ("target", "p4info", "bmv2_json")
+COMMENTS = ("_", "#", "//", "comment")
+"""How a key begins that is a remark for people."""
 OF_ENTRY = ("table", "match", "action_name", "action_params", "priority", "default_action")
 WITH_PRIORITY = ("ternary", "range")
 FILE_MAX_BYTES = 16 << 20
@@ -34,13 +35,6 @@ INSTANCE_MAX = 65535
 BYTES_MAX = 65535
 PORT_MAX = 511
 PRIORITY_MAX = 2**31 - 1
-MAC = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}")
-PAIRS = {
-    "lpm": "[value, prefix length]",
-    "ternary": "[value, mask], or a value",
-    "range": "[low, high]",
-}
-
 Fill = Callable[[str, Entries], Entries]
 """A function that takes a switch and its planned entries, and returns the entries that are written
 to the switch."""
@@ -77,9 +71,9 @@ def filling(path: str, programs: Mapping[str, Path], target: str = "native") -> 
 
 def _check_whole(read_from: Iterable[tuple[Path, Entries]]) -> None:
     for file, entries in read_from:
-        for number, session in entries.sessions.items():
+        for session_id, session in entries.sessions.items():
             if session.max_bytes:
-                where = f"clone_session_entries.{number}.packet_length_bytes"
+                where = f"clone_session_entries.{session_id}.packet_length_bytes"
                 problem = "BMv2 cannot cut copies"
                 raise ScenarioError([Problem(Where(str(file)), where, problem, "0, or native")])
 
@@ -120,25 +114,28 @@ def _replaces(own: TableEntry, planned: TableEntry) -> bool:
     return same and not own.default and is_called(own.table, planned.table)
 
 
-def read(path: Path, program: Program) -> Entries:
-    """Reads a file's entries and replaces their names by the program's full names. Raises
-    ScenarioError."""
+def load(path: Path) -> dict[str, Any]:
+    """Returns the content of a file with entries. Raises ScenarioError if it is no JSON object."""
     where = Where(str(path))
     try:
         content = json.loads(read_text(path, FILE_MAX_BYTES))
+        _check_keys("", content, (*OF_FILE, *IGNORED))
     except (OSError, ValueError, RecursionError) as error:
-        what = getattr(error, "strerror", None) or error
-        raise ScenarioError([Problem(where, "", f"cannot be read: {what}")]) from None
-    reader = _Reader(where, program)
-    entries = reader.file(content)
+        reason = getattr(error, "strerror", None) or error
+        raise ScenarioError([Problem(where, "", f"cannot be read: {reason}")]) from None
+    except Wrong as wrong:
+        raise ScenarioError([Problem(where, *wrong.args)]) from None
+    return cast(dict[str, Any], content)
+
+
+def read(path: Path, program: Program) -> Entries:
+    """Reads a file's entries and replaces their names by the program's full names. Raises
+    ScenarioError."""
+    reader = _Reader(Where(str(path)), program)
+    entries = reader.file(load(path))
     if reader.problems:
         raise ScenarioError(reader.problems)
     return entries
-
-
-class _Wrong(Exception):
-    """Raised for a mistake in a file. Its arguments are the path of the key, what is wrong and what
-    is allowed."""
 
 
 class _Reader:
@@ -146,13 +143,12 @@ class _Reader:
         self.problems: list[Problem] = []
         self._where, self._program = where, program
 
-    def file(self, content: Any) -> Entries:
+    def file(self, content: Mapping[str, Any]) -> Entries:
         try:
-            _check_keys("", content, (*OF_FILE, *IGNORED))
             tables = _list("table_entries", content.get("table_entries", []))
             groups = _list("multicast_group_entries", content.get("multicast_group_entries", []))
             sessions = _list("clone_session_entries", content.get("clone_session_entries", []))
-        except _Wrong as wrong:
+        except Wrong as wrong:
             self._note(wrong)
             return NOTHING
         read = [self._tried(self._entry, f"table_entries[{i}]", x) for i, x in enumerate(tables)]
@@ -168,13 +164,13 @@ class _Reader:
             dict(session for session in clones if session),
         )
 
-    def _note(self, wrong: _Wrong) -> None:
+    def _note(self, wrong: Wrong) -> None:
         self.problems.append(Problem(self._where, *wrong.args))
 
     def _tried(self, reading: Callable[[str, Any], Any], path: str, content: Any) -> Any:
         try:
             return reading(path, content)
-        except _Wrong as wrong:
+        except Wrong as wrong:
             self._note(wrong)
             return None
 
@@ -182,18 +178,13 @@ class _Reader:
         _check_keys(path, content, OF_ENTRY)
         table = self._table(f"{path}.table", content.get("table"))
         default = content.get("default_action", False)
-        if not isinstance(default, bool):
-            raise _Wrong(
-                f"{path}.default_action", f"{default!r} is not a truth value", "true or false"
-            )
         match = content.get("match") or {}
-        if default and match:
-            raise _Wrong(f"{path}.match", "a default action has no match keys", "no `match`")
+        _check_default(path, table, default, match)
         _check_keys(f"{path}.match", match, [key.name for key in table.keys])
         action = _action(f"{path}.action_name", content.get("action_name"), table)
         return TableEntry(
             table.name,
-            {} if default else dict(_matches(f"{path}.match", match, table)),
+            {} if default else dict(matches(f"{path}.match", match, table)),
             action.name,
             dict(_parameters(f"{path}.action_params", content.get("action_params", {}), action)),
             _priority(f"{path}.priority", content.get("priority", 0), table, default),
@@ -201,15 +192,34 @@ class _Reader:
         )
 
     def _table(self, path: str, name: Any) -> Table:
-        own = {each: table for each, table in self._program.tables.items() if table.keys}
-        return own[_full_name(path, name, own)]
+        tables = {e: t for e, t in self._program.tables.items() if not _is_hidden(t)}
+        return tables[_full_name(path, name, tables)]
+
+
+def _is_hidden(table: Table) -> bool:
+    """Returns whether the compiler made the table, for statements outside the program's tables."""
+    return not table.keys and table.const_default and "." not in table.name
+
+
+def _check_default(path: str, table: Table, default: Any, match: Any) -> None:
+    if not isinstance(default, bool):
+        place = f"{path}.default_action"
+        raise Wrong(place, f"{default!r} is not a truth value", "true or false")
+    if default and match:
+        raise Wrong(f"{path}.match", "a default action has no match keys", "no `match`")
+    if default and table.const_default:
+        problem = f"the program makes the default action of {table.name} constant"
+        raise Wrong(f"{path}.default_action", problem, "false")
+    if not default and not table.keys:
+        problem = f"{table.name} has no key, so it takes a default action only"
+        raise Wrong(path, problem, "`default_action: true`")
 
 
 def _full_name(path: str, name: Any, known: Mapping[str, Any]) -> str:
     found = matching(known, name) if isinstance(name, str) else []
     if len(found) != 1:
         problem = "is ambiguous" if found else f"does not exist{nearest(str(name), known)}"
-        raise _Wrong(path, f"{name!r} {problem}", ", ".join(known))
+        raise Wrong(path, f"{name!r} {problem}", ", ".join(known))
     return found[0]
 
 
@@ -218,52 +228,14 @@ def _action(path: str, name: Any, table: Table) -> Action:
     return actions[_full_name(path, name, actions)]
 
 
-def _matches(
-    path: str, match: Mapping[str, Any], table: Table
-) -> Iterator[tuple[str, int | tuple[int, int]]]:
-    for key in table.keys:
-        if key.name in match:
-            value = _match(f"{path}.{key.name}", match[key.name], key)
-            if not _is_anything(value, key):
-                yield key.name, value
-        elif key.kind not in PAIRS:
-            raise _Wrong(path, f"lacks {key.name!r}", f"a value for each {key.kind} key")
-
-
-def _match(path: str, value: Any, key: Key) -> int | tuple[int, int]:
-    if key.kind == "ternary" and not isinstance(value, list):
-        return _number(path, value, key.bits), (1 << key.bits) - 1
-    if key.kind not in PAIRS:
-        return _number(path, value, key.bits)
-    if not isinstance(value, list) or len(value) != 2:
-        raise _Wrong(path, f"{value!r} is not a value of an {key.kind} key", PAIRS[key.kind])
-    first = _number(f"{path}[0]", value[0], key.bits)
-    if key.kind == "lpm":
-        if type(value[1]) is not int or not 0 <= value[1] <= key.bits:
-            raise _Wrong(f"{path}[1]", f"{value[1]!r} is not a prefix length", f"0 to {key.bits}")
-        shift = key.bits - value[1]
-        return first >> shift << shift, value[1]
-    second = _number(f"{path}[1]", value[1], key.bits)
-    if key.kind == "range" and second < first:
-        raise _Wrong(path, f"{second} is less than {first}", PAIRS["range"])
-    return (first & second if key.kind == "ternary" else first), second
-
-
-def _is_anything(value: int | tuple[int, int], key: Key) -> bool:
-    """Returns whether the match accepts any value; P4Runtime requires that such a match is
-    omitted."""
-    everything = {"lpm": (0, 0), "ternary": (0, 0), "range": (0, (1 << key.bits) - 1)}
-    return value == everything.get(key.kind)
-
-
 def _parameters(path: str, given: Any, action: Action) -> Iterator[tuple[str, int]]:
     names = [parameter.name for parameter in action.params]
     _check_keys(path, given, names)
     for parameter in action.params:
         if parameter.name not in given:
-            raise _Wrong(path, f"lacks {parameter.name!r}", ", ".join(names))
+            raise Wrong(path, f"lacks {parameter.name!r}", ", ".join(names))
         value = given[parameter.name]
-        yield parameter.name, _number(f"{path}.{parameter.name}", value, parameter.bits)
+        yield parameter.name, number(f"{path}.{parameter.name}", value, parameter.bits)
 
 
 def _priority(path: str, value: Any, table: Table, default: bool) -> int:
@@ -275,21 +247,21 @@ def _priority(path: str, value: Any, table: Table, default: bool) -> int:
             if least
             else (f"no priority, because no key of {table.name} needs one")
         )
-        raise _Wrong(path, f"{value!r} is not a valid priority", allowed)
+        raise Wrong(path, f"{value!r} is not a valid priority", allowed)
     return value
 
 
 def _group(path: str, content: Any) -> tuple[int, tuple[Replica, ...]]:
     _check_keys(path, content, ("multicast_group_id", "replicas"))
-    number = _integer(path, content, "multicast_group_id", (1, NUMBER_MAX))
-    return number, _replicas(f"{path}.replicas", content.get("replicas"))
+    group_id = _integer(path, content, "multicast_group_id", (1, NUMBER_MAX))
+    return group_id, _replicas(f"{path}.replicas", content.get("replicas"))
 
 
 def _session(path: str, content: Any) -> tuple[int, CloneSession]:
     _check_keys(path, content, ("clone_session_id", "replicas", "packet_length_bytes"))
-    number = _integer(path, content, "clone_session_id", (1, NUMBER_MAX))
+    session_id = _integer(path, content, "clone_session_id", (1, NUMBER_MAX))
     length = _integer(path, content, "packet_length_bytes", (0, BYTES_MAX), default=0)
-    return number, CloneSession(_replicas(f"{path}.replicas", content.get("replicas")), length)
+    return session_id, CloneSession(_replicas(f"{path}.replicas", content.get("replicas")), length)
 
 
 def _replicas(path: str, content: Any) -> tuple[Replica, ...]:
@@ -303,7 +275,7 @@ def _replicas(path: str, content: Any) -> tuple[Replica, ...]:
         )
         if replica in replicas:
             what = f"port {replica.port} with instance {replica.instance} is listed twice"
-            raise _Wrong(place, what, "each pair of port and instance once")
+            raise Wrong(place, what, "each pair of port and instance once")
         replicas.append(replica)
     return tuple(replicas)
 
@@ -314,41 +286,20 @@ def _integer(
     value = content.get(key, default)
     least, most = bounds
     if type(value) is not int or not least <= value <= most:
-        raise _Wrong(f"{path}.{key}", f"{value!r} is out of range", f"{least} to {most}")
+        raise Wrong(f"{path}.{key}", f"{value!r} is out of range", f"{least} to {most}")
     return value
-
-
-def _number(path: str, value: Any, bits: int) -> int:
-    """Returns the value as an integer. The value may be an integer or text: decimal, 0x..., a MAC
-    address or an IPv4 address."""
-    number = value if type(value) is int else _from_text(value)
-    if number is None or not 0 <= number < 1 << bits:
-        allowed = f"0 to {(1 << bits) - 1}, a MAC or an IPv4 address, of {bits} bits"
-        raise _Wrong(path, f"{value!r} does not fit into the key or parameter", allowed)
-    return number
-
-
-def _from_text(value: Any) -> int | None:
-    if not isinstance(value, str):
-        return None
-    if MAC.fullmatch(value):
-        return int(value.replace(":", ""), 16)
-    try:
-        return int(ipaddress.IPv4Address(value)) if "." in value else int(value, 0)
-    except ValueError:
-        return None
 
 
 def _check_keys(path: str, content: Any, known: Sequence[str]) -> None:
     if not isinstance(content, dict):
-        raise _Wrong(path, f"{type(content).__name__} is not a JSON object", "{...}")
+        raise Wrong(path, f"{type(content).__name__} is not a JSON object", "{...}")
     for name in content:
-        if name not in known:
+        if name not in known and not name.startswith(COMMENTS):
             what = f"unknown key {name!r}{nearest(name, known)}"
-            raise _Wrong(path, what, ", ".join(known) or "none")
+            raise Wrong(path, what, ", ".join(known) or "none")
 
 
 def _list(path: str, content: Any) -> list[Any]:
     if not isinstance(content, list):
-        raise _Wrong(path, f"{type(content).__name__} is not a JSON list", "[...]")
+        raise Wrong(path, f"{type(content).__name__} is not a JSON list", "[...]")
     return content

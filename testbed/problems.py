@@ -86,10 +86,13 @@ def similar(word: str, known: Iterable[str]) -> str:
 
 def nearest_file(given: str, folders: Iterable[Path], pattern: str = "*") -> str:
     """Returns the same hint as `nearest`, for a path. The known words are the files that match
-    `pattern` in the folder of `given`, which may start from any of `folders`."""
+    `pattern` in the folder of `given`, which may start from any of `folders`. Only names without
+    their suffixes are compared, because a common suffix makes short names similar."""
     parent = Path(given).parent
     try:
         found = [path for folder in folders for path in (folder / parent).glob(pattern)]
     except (OSError, ValueError):  # a name that no file can have
         return ""
-    return nearest(given, sorted({str(parent / path.name) for path in found}))
+    by_stem = {path.stem: path.name for path in sorted(found)}
+    stem = similar(Path(given).stem, by_stem)
+    return f", did you mean {quote(str(parent / by_stem[stem]))}?" if stem else ""

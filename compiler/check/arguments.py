@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from agglab.compiler import ast, types
 from agglab.compiler.check.coerce import Coercion
 from agglab.compiler.check.context import Context
+from agglab.compiler.check.hints import of_call
 from agglab.compiler.check.members import MemberChecker
 from agglab.compiler.check.unify import Unifier, block_difference
 from agglab.compiler.typed import BoundArgument
@@ -33,9 +34,11 @@ class ArgumentChecker:
         name: str,
         candidates: Sequence[types.Function],
         arguments: tuple[ast.Argument, ...],
+        receiver: str = "",
     ) -> tuple[types.Function, Pairing] | None:
         """Returns the function that takes these arguments, by their number and names (P4_16 6.8.3)
-        and then by their types. Returns None after reporting an error."""
+        and then by their types. Returns None after reporting an error. receiver: the text in front
+        of the name, such as "tags."."""
         problems: list[str] = []
         fitting: list[tuple[types.Function, Pairing]] = []
         for candidate in candidates:
@@ -52,7 +55,8 @@ class ArgumentChecker:
         if not fitting:
             self.check_loose(arguments)
             if len(candidates) == 1:
-                self.context.error(where, f"'{name}': {problems[0]}")
+                hint = of_call(receiver, name, candidates[0].parameters, arguments)
+                self.context.error(where, f"'{name}': {problems[0]}", hint)
             else:
                 forms = "; ".join(str(c) for c in candidates)
                 self.context.error(where, f"no '{name}' takes these arguments", f"there is {forms}")

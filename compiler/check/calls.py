@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from agglab.compiler import ast, types
 from agglab.compiler.check.arguments import ArgumentChecker, Pairing, pair
-from agglab.compiler.check.context import Context
+from agglab.compiler.check.context import Context, did_you_mean
+from agglab.compiler.check.hints import of_call
 from agglab.compiler.check.members import (
     HEADER_METHODS,
     SIZE_METHODS,
@@ -69,7 +70,8 @@ class CallChecker:
         paired = pair(target.parameters, node.arguments)
         if isinstance(paired, str):
             self.arguments.check_loose(node.arguments)
-            return self.context.error(node, f"'{callee.name}': {paired}")
+            hint = of_call("", callee.name, target.parameters, node.arguments)
+            return self.context.error(node, f"'{callee.name}': {paired}", hint)
         self.match_plain(paired)
         bound = self.arguments.bind_arguments(paired, {}, constant=False)
         self._record(node, CallKind.ACTION, callee.name, target.declaration, None, bound)
@@ -208,7 +210,8 @@ class CallChecker:
         if isinstance(base, types.Stack) and name in STACK_METHODS and holds_headers(base):
             return self._stack_call(node, callee)
         self.arguments.check_loose(node.arguments)
-        return self.context.error(callee.member_position, f"{base} has no method '{name}'")
+        hint = did_you_mean(name, {"apply", *HEADER_METHODS, *STACK_METHODS, *SIZE_METHODS})
+        return self.context.error(callee.member_position, f"{base} has no method '{name}'", hint)
 
     def _no_arguments(self, node: ast.Call, name: str) -> None:
         if node.arguments or node.type_arguments:
@@ -276,10 +279,11 @@ class CallChecker:
         methods = [m for m in self.methods_of(base) if _name_of(m) == callee.member]
         if not methods:
             self.arguments.check_loose(node.arguments)
-            return self.context.error(
-                callee.member_position, f"{base} has no method '{callee.member}'"
-            )
-        chosen = self.arguments.choose(node, callee.member, methods, node.arguments)
+            hint = did_you_mean(callee.member, {_name_of(m) for m in self.methods_of(base)})
+            problem = f"{base} has no method '{callee.member}'"
+            return self.context.error(callee.member_position, problem, hint)
+        receiver = f"{callee.base.name}." if isinstance(callee.base, ast.NameExpression) else ""
+        chosen = self.arguments.choose(node, callee.member, methods, node.arguments, receiver)
         if chosen is None:
             return types.UNKNOWN
         declaration = chosen[0].declaration

@@ -62,6 +62,8 @@ class Coercion:
         hint = ""
         if _castable(source, target):
             hint = f"convert it: ({target})(...)"
+        elif target == types.BOOLEAN and isinstance(source, types.Bits):
+            hint = "compare it: ... == 1"
         elif isinstance(source, types.Block) and isinstance(target, types.Block):
             hint = block_difference(target, source)
         self.context.error(expression, f"{what} has type {target}, but this is {source}", hint)

@@ -180,12 +180,30 @@ class Context:
     def suggest(self, name: str) -> str:
         """Returns a hint with the declared name that is closest to `name`, or an empty string if
         none is close."""
-        names: set[str] = set()
+        return did_you_mean(name, set(self._visible()))
+
+    def suggest_value(self, name: str) -> str:
+        """Returns the same hint for a name that must be that of a value. If the closest name is
+        that of a type, the hint has the values of this type."""
+        visible = self._visible()
+        values = {n for n, entry in visible.items() if not isinstance(entry, _NO_VALUES)}
+        close = get_close_matches(name, sorted(visible), 1)
+        of_type = [n for n in sorted(values) if close and self._type_name(visible[n]) == close[0]]
+        if not of_type:
+            return did_you_mean(name, values)
+        return f"did you mean {' or '.join(map(repr, of_type[:3]))}, of type {close[0]}?"
+
+    def _visible(self) -> dict[str, Entry]:
+        found: dict[str, Entry] = {}
         scope: Scope | None = self.scope
         while scope is not None:
-            names.update(scope.names)
+            found = {**scope.names, **found}
             scope = scope.parent
-        return did_you_mean(name, names)
+        return found
+
+    def _type_name(self, entry: Entry) -> str:
+        type_ = None if isinstance(entry, list) else self.program.type_of_declaration.get(entry)
+        return getattr(type_, "name", "")
 
     def record(self, declaration: ast.Declaration, type_: types.Type) -> None:
         self.program.type_of_declaration[declaration] = type_
@@ -219,10 +237,21 @@ class Context:
         return isinstance(declaration, (ast.Instantiation, ast.Constant))
 
 
+_NO_VALUES = (
+    ast.StructDeclaration,
+    ast.ExternDeclaration,
+    ast.PackageDeclaration,
+    ast.ParserTypeDeclaration,
+    ast.ControlTypeDeclaration,
+)
+"""Declarations of types that no expression can begin with."""
+
+
 def did_you_mean(name: str, names: set[str]) -> str:
     """Returns a hint with the one of `names` that is closest to `name`, or an empty string if none
     is close."""
-    close = get_close_matches(name, sorted(names), 1)
+    same = [each for each in sorted(names) if each.lower() == name.lower()]
+    close = same or get_close_matches(name, sorted(names), 1)
     return f"did you mean '{close[0]}'?" if close else ""
 
 

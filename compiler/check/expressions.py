@@ -11,6 +11,7 @@ from agglab.compiler.check.arguments import ArgumentChecker
 from agglab.compiler.check.calls import CallChecker
 from agglab.compiler.check.coerce import Coercion
 from agglab.compiler.check.context import Context
+from agglab.compiler.check.hints import FOREIGN_NAMES
 from agglab.compiler.check.members import MemberChecker
 from agglab.compiler.check.operators import OperatorChecker
 from agglab.compiler.check.typerefs import MAX_WIDTH_BITS, TypeResolver, type_parameters
@@ -84,9 +85,8 @@ class ExpressionChecker:
                 node, f"'{node.name}' means the table itself here", "rename one of them"
             )
         if entry is None:
-            return self.context.error(
-                node, f"'{node.name}' is not declared", self.context.suggest(node.name)
-            )
+            hint = FOREIGN_NAMES.get(node.name) or self.context.suggest_value(node.name)
+            return self.context.error(node, f"'{node.name}' is not declared", hint)
         if isinstance(entry, list):
             found = tuple(
                 t
@@ -206,7 +206,8 @@ class ExpressionChecker:
             self.arguments.check_loose(arguments)
             if isinstance(base, types.Unknown):
                 return base
-            return self.context.error(ref, f"{base} has no constructor")
+            hint = "a width is written bit<8>" if isinstance(base, types.Bits) else ""
+            return self.context.error(ref, f"{base} has no constructor", hint)
         chosen = self.arguments.choose(node, str(base), constructors, arguments)
         if chosen is None:
             return types.UNKNOWN

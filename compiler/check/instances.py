@@ -33,8 +33,11 @@ class InstanceChecker:
             type_ = self.expressions.construct(node, node.type_ref, node.arguments)
         is_main = node.name == "main" and self.context.frame.kind == "program"
         if is_main and not isinstance(type_, (types.Package, types.Unknown)):
-            self.context.error(node, f"main must be a package, not {type_}")
-        problem = self._misplaced(type_)
+            hint = (
+                "v1model's package takes six blocks: V1Switch(P(), V(), I(), E(), C(), D()) main;"
+            )
+            self.context.error(node, f"main must be a package, not {type_}", hint)
+        problem = "" if is_main else self._misplaced(type_)
         if problem:
             self.context.error(node, f"an instance of {type_} {problem}")
         self.context.record(node, type_)

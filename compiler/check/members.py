@@ -9,6 +9,7 @@ from agglab.compiler.check.operators import OperatorChecker
 
 STACK_METHODS = frozenset({"push_front", "pop_front"})
 HEADER_METHODS = frozenset({"isValid", "setValid", "setInvalid"})
+APPLY_RESULTS = frozenset({"hit", "miss", "action_run"})
 SIZE_METHODS = frozenset({"minSizeInBits", "minSizeInBytes", "maxSizeInBits", "maxSizeInBytes"})
 
 
@@ -44,9 +45,14 @@ class MemberChecker:
     def _no_member(self, node: ast.Member, base: types.Type, names: set[str]) -> types.Type:
         methods = STACK_METHODS | HEADER_METHODS | SIZE_METHODS | {"apply"}
         if node.member in methods or isinstance(base, (types.Extern, types.Block, types.Table)):
-            place = node.member_position
-            return self.context.error(place, f"'{node.member}' of {base} is not a value: call it")
-        hint = did_you_mean(node.member, names)
+            problem = f"'{node.member}' of {base} is not a value: call it"
+            is_result = isinstance(base, types.Table) and node.member in APPLY_RESULTS
+            hint = f"write .apply().{node.member}" if is_result else ""
+            return self.context.error(node.member_position, problem, hint)
+        if isinstance(base, types.Header) and node.member.lower() == "valid":
+            hint = "write isValid()"
+        else:
+            hint = did_you_mean(node.member, names)
         return self.context.error(
             node.member_position, f"{base} has no member '{node.member}'", hint
         )
@@ -102,7 +108,7 @@ class MemberChecker:
             return types.BOOLEAN
         if node.member == "action_run":
             return types.ActionRun(base.table)
-        return self._no_member(node, base, {"hit", "miss", "action_run"})
+        return self._no_member(node, base, set(APPLY_RESULTS))
 
     # ---- indices
 
@@ -125,7 +131,10 @@ class MemberChecker:
             return self._checked_index(node, base.elements)
         if isinstance(base, types.List):
             return base.element
-        return self.context.error(node, f"{base} has no elements to index")
+        hint = "write .read(result, index) and .write(index, value)"
+        is_register = isinstance(base, types.Extern) and base.name == "register"
+        problem = f"{base} has no elements to index"
+        return self.context.error(node, problem, hint if is_register else "")
 
     def _checked_index(self, node: ast.Index, elements: tuple[types.Type, ...]) -> types.Type:
         index = self.context.program.const_value.get(node.index)

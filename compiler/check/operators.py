@@ -6,6 +6,7 @@ from __future__ import annotations
 from agglab.compiler import ast, types
 from agglab.compiler.check.coerce import Coercion
 from agglab.compiler.check.context import Context
+from agglab.compiler.check.hints import of_operands
 from agglab.compiler.check.typerefs import TypeResolver
 from agglab.compiler.fold import FoldError, binary, cast, slice_bits, unary
 from agglab.compiler.typed import Value
@@ -182,7 +183,7 @@ class OperatorChecker:
             self.context.program.type_of[node.right],
         )
         if left != right and not self._unify_operands(node, left, right):
-            return types.BOOLEAN
+            return types.UNKNOWN
         common = self.context.program.type_of[node.left]
         problem = _not_comparable(common)
         if problem:
@@ -202,18 +203,16 @@ class OperatorChecker:
             return self._unify_operands(node, left, right)
         if isinstance(left, types.Tuple) and isinstance(right, types.Tuple):
             return self._unify_lists(node, left, right)
-        self.context.error(
-            node, f"operator {node.operator} needs operands of one type, not {left} and {right}"
-        )
+        problem = f"operator {node.operator} needs operands of one type, not {left} and {right}"
+        self.context.error(node, problem, of_operands(node, left, right))
         return False
 
     def _unify_lists(self, node: ast.Binary, left: types.Tuple, right: types.Tuple) -> bool:
         for expression, other in ((node.left, right), (node.right, left)):
             if isinstance(expression, ast.ListExpression):
                 return self.coercion.coerce(expression, other, "the other operand")
-        self.context.error(
-            node, f"operator {node.operator} needs operands of one type, not {left} and {right}"
-        )
+        problem = f"operator {node.operator} needs operands of one type, not {left} and {right}"
+        self.context.error(node, problem, of_operands(node, left, right))
         return False
 
     def _arithmetic(self, node: ast.Binary) -> types.Type:
@@ -230,7 +229,7 @@ class OperatorChecker:
                     problem = f"operator {operator} is not defined on negative numbers"
                     return self.context.error(operand, problem)
         if left != right and not self._unify_operands(node, left, right):
-            return types.BOOLEAN if operator in _ORDER else types.UNKNOWN
+            return types.UNKNOWN
         common = self.context.program.type_of[node.left]
         if isinstance(common, types.SerializableEnum):
             common = common.underlying

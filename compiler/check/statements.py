@@ -247,7 +247,8 @@ class StatementChecker:
             subject = self.context.error(node.subject, "switch needs a value with a width")
         on_action = isinstance(subject, types.ActionRun)
         if not on_action and not isinstance(subject, (*_SWITCHABLE, types.Unknown)):
-            subject = self.context.error(node.subject, f"switch cannot decide on {subject}")
+            hint = "write .apply().action_run" if isinstance(subject, types.ApplyResult) else ""
+            subject = self.context.error(node.subject, f"switch cannot decide on {subject}", hint)
         seen: dict[object, ast.SwitchCase] = {}
         for index, case in enumerate(node.cases):
             self._switch_label(node, case, subject, seen, last=index == len(node.cases) - 1)

@@ -10,6 +10,7 @@ from agglab.compiler.check.coerce import Coercion
 from agglab.compiler.check.context import Context, Frame, did_you_mean
 from agglab.compiler.check.entries import check_order
 from agglab.compiler.check.equality import same_expression
+from agglab.compiler.check.hints import of_call
 from agglab.compiler.check.typerefs import TypeResolver
 from agglab.compiler.typed import BoundArgument, TypedProgram, Value
 
@@ -150,7 +151,8 @@ class TableChecker:
         paired = pair(parameters, arguments)
         if isinstance(paired, str):
             self.arguments.check_loose(arguments)
-            self.context.error(reference, f"action '{reference.name}': {paired}")
+            hint = of_call("", reference.name, parameters, arguments)
+            self.context.error(reference, f"action '{reference.name}': {paired}", hint)
             return None
         self.calls.match_plain(paired)
         bound = self.arguments.bind_arguments(paired, {}, constant=True)

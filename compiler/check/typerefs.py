@@ -6,8 +6,11 @@ from typing import cast
 
 from agglab.compiler import ast, types
 from agglab.compiler.check.context import Context
+from agglab.compiler.syntax.hints import for_type
 
 MAX_WIDTH_BITS = 2048
+# the longest field whose length fits the 32 bits that BMv2 computes with
+MAX_VARBIT_BITS = (1 << 31) - 1
 MAX_STACK_SIZE = 1 << 16
 # scalars in a struct, array or tuple
 MAX_LEAVES = 1 << 17
@@ -70,12 +73,11 @@ class TypeResolver:
         width = self.constant_integer(ref.width, f"the width of {ref.kind}<>")
         if width is None:
             return types.UNKNOWN
-        signed = ref.kind == "int"
-        if width < signed or width > MAX_WIDTH_BITS:
-            return self.context.error(
-                ref, f"width {width} is outside {int(signed)}..{MAX_WIDTH_BITS}"
-            )
-        return types.Varbit(width) if ref.kind == "varbit" else types.Bits(width, signed)
+        variable, signed = ref.kind == "varbit", ref.kind == "int"
+        widest = MAX_VARBIT_BITS if variable else MAX_WIDTH_BITS
+        if not signed <= width <= widest:
+            return self.context.error(ref, f"width {width} is outside {int(signed)}..{widest}")
+        return types.Varbit(width) if variable else types.Bits(width, signed)
 
     def constant_integer(self, expression: ast.Expression, what: str) -> int | None:
         """Returns the value of an expression that must be a number known at compile time, or None
@@ -99,9 +101,8 @@ class TypeResolver:
     def _named(self, ref: ast.NamedTypeRef, generic: bool) -> types.Type:
         entry = self.context.lookup(ref.name, ref.absolute)
         if entry is None:
-            return self.context.error(
-                ref, f"type '{ref.name}' is not declared", self.context.suggest(ref.name)
-            )
+            hint = for_type(ref.name) or self.context.suggest(ref.name)
+            return self.context.error(ref, f"type '{ref.name}' is not declared", hint)
         if isinstance(entry, list) or (declared := self.declared_type(entry)) is None:
             return self.context.error(ref, f"'{ref.name}' is not a type")
         self.context.program.decl_of[ref] = entry
@@ -145,7 +146,10 @@ class TypeResolver:
         if size is None or isinstance(element, types.Unknown):
             return types.UNKNOWN
         if isinstance(element, _OBJECTS):
-            return self.context.error(ref, f"arrays of {element} are not supported")
+            hint = f"the size stands in parentheses: {element}({size}) name;"
+            is_extern = isinstance(element, types.Extern)
+            problem = f"arrays of {element} are not supported"
+            return self.context.error(ref, problem, hint if is_extern else "")
         if isinstance(element, (*_CONSTANT_ONLY, types.Void, types.DontCare, types.Varbit)):
             return self.context.error(ref, f"the elements of an array cannot have type {element}")
         if not 0 <= size <= MAX_STACK_SIZE:
@@ -177,7 +181,10 @@ class TypeResolver:
         time only."""
         result = self.definite_type(ref)
         if isinstance(result, (*_OBJECTS, types.Void, types.DontCare)):
-            return self.context.error(ref, f"{what} cannot have type {result}")
+            hint = f"an instance takes its constructor's arguments: {result}(...) name;"
+            is_extern = isinstance(result, types.Extern)
+            problem = f"{what} cannot have type {result}"
+            return self.context.error(ref, problem, hint if is_extern else "")
         if isinstance(result, _CONSTANT_ONLY):
             return self.context.error(
                 ref,

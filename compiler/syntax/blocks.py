@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import TypeVar
 
 from agglab.compiler import ast
 from agglab.compiler.source import Position
 from agglab.compiler.syntax.annotations import AnnotationParser
-from agglab.compiler.syntax.cursor import Cursor
+from agglab.compiler.syntax.cursor import IN_CONTROL, IN_PARSER, Cursor
 from agglab.compiler.syntax.declarations import Annotations, DeclarationParser
 from agglab.compiler.syntax.expressions import ExpressionParser
-from agglab.compiler.syntax.lexer import Token
+from agglab.compiler.syntax.lexer import IDENTIFIER, Token
 from agglab.compiler.syntax.statements import StatementParser
 from agglab.compiler.syntax.typerefs import TypeParser
 
+PROPERTIES = frozenset({"key", "actions", "entries", "default_action", "size"})
+T = TypeVar("T")
 StateItem = ast.Statement | ast.Declaration | ast.Transition
 
 
@@ -104,11 +108,11 @@ class BlockParser:
         parameters: tuple[ast.Parameter, ...],
         constructor: tuple[ast.Parameter, ...],
     ) -> ast.ParserDeclaration:
-        self.cursor.expect("{")
-        items = self.cursor.until("}", self._parser_item)
+        errors = self.cursor.diagnostics.error_count
+        items = self.cursor.block(self._parser_item)
         states = tuple(i for i in items if isinstance(i, ast.ParserState))
         local = tuple(i for i in items if not isinstance(i, ast.ParserState))
-        if not states:
+        if not states and self.cursor.diagnostics.error_count == errors:
             self.cursor.diagnostics.error(name.position, f"parser '{name.text}' has no states")
         first_state = next((i for i, d in enumerate(items) if d in states), len(items))
         for late in items[first_state:]:
@@ -122,7 +126,7 @@ class BlockParser:
 
     def _parser_item(self) -> ast.Declaration:
         annotations = self.annotations.read()
-        if self.cursor.at("state") and self.cursor.peek(2).kind == "{":
+        if self.cursor.at("state") and self.cursor.peek().kind == IDENTIFIER:
             return self._state(annotations)
         if self.cursor.at("value_set"):
             return self._value_set(annotations)
@@ -147,14 +151,15 @@ class BlockParser:
         parameters: tuple[ast.Parameter, ...],
         constructor: tuple[ast.Parameter, ...],
     ) -> ast.ControlDeclaration:
-        self.cursor.expect("{")
-        items = self.cursor.until("}", self._control_item)
+        errors = self.cursor.diagnostics.error_count
+        items = self.cursor.block(self._control_item)
         bodies = [i for i in items if isinstance(i, ast.Block)]
         local = tuple(i for i in items if isinstance(i, ast.Declaration))
         if not bodies:
-            self.cursor.diagnostics.error(
-                name.position, f"control '{name.text}' has no apply block"
-            )
+            if self.cursor.diagnostics.error_count == errors:
+                self.cursor.diagnostics.error(
+                    name.position, f"control '{name.text}' has no apply block"
+                )
             bodies = [ast.Block(name.position, ())]
         if len(bodies) > 1:
             self.cursor.diagnostics.error(bodies[1].position, "a control has one apply block only")
@@ -173,7 +178,7 @@ class BlockParser:
         )
 
     def _control_item(self) -> ast.Declaration | ast.Block:
-        if self.cursor.at("apply") and self.cursor.peek().kind in ("{", "@"):
+        if self.cursor.at("apply"):
             self.cursor.advance()
             return self.statements.block(self.annotations.read())
         annotations = self.annotations.read()
@@ -188,11 +193,10 @@ class BlockParser:
     def _state(self, annotations: Annotations) -> ast.ParserState:
         self.cursor.expect("state")
         name = self.cursor.name("of a state")
-        self.cursor.expect("{")
         with self.cursor.scope():
             items: list[ast.Statement | ast.Declaration] = []
             transition: ast.Transition | None = None
-            found: tuple[StateItem, ...] = self.cursor.until("}", self._state_item)
+            found: tuple[StateItem, ...] = self.cursor.block(self._state_item, IN_PARSER)
             for item in found:
                 if isinstance(item, ast.Transition):
                     transition = item
@@ -219,8 +223,7 @@ class BlockParser:
         self.cursor.operators = 0
         self.cursor.expect("(")
         subject = self.cursor.comma_list(self.expressions.expression, ")")
-        self.cursor.expect("{")
-        cases = self.cursor.until("}", self._select_case)
+        cases = self.cursor.block(self._select_case, IN_PARSER)
         return ast.Transition(start, None, subject, cases)
 
     def _state_ref(self) -> ast.StateRef:
@@ -265,8 +268,7 @@ class BlockParser:
         name = self.cursor.name("of a table")
         self.cursor.declare(name.text, is_type=False)
         found = _Properties()
-        self.cursor.expect("{")
-        self.cursor.until("}", lambda: self._property(found))
+        self.cursor.block(lambda: self._property(found), IN_CONTROL)
         return ast.TableDeclaration(
             name.position,
             name.text,
@@ -306,15 +308,12 @@ class BlockParser:
         if name == "key":
             if "entries" in found.written:
                 self.cursor.diagnostics.error(place, "the key must stand before the entries")
-            self.cursor.expect("{")
-            found.keys = self.cursor.until("}", self._key_element)
+            found.keys = self._list(self._key_element)
         elif name == "actions":
-            self.cursor.expect("{")
-            found.actions = self.cursor.until("}", self._listed_action)
+            found.actions = self._list(self._listed_action)
         elif name == "entries":
-            self.cursor.expect("{")
             found.entries_constant, found.entries_annotations = constant, annotations
-            found.entries = self.cursor.until("}", self._entry)
+            found.entries = self._list(self._entry)
         elif name == "default_action":
             if "actions" not in found.written:
                 self.cursor.diagnostics.error(
@@ -324,9 +323,20 @@ class BlockParser:
             found.default_action = self._action_ref(annotations)
             self.cursor.expect(";")
         else:
+            self._misspelt_property(name, place)
             value = self.expressions.root_expression()
             self.cursor.expect(";")
             found.others.append(ast.TableProperty(place, name, value, constant, annotations))
+
+    def _list(self, read: Callable[[], T]) -> tuple[T, ...]:
+        return self.cursor.block(read, IN_CONTROL, PROPERTIES)
+
+    def _misspelt_property(self, name: str, place: Position) -> None:
+        """Refuses a property that has a block and almost the name of one that takes a block."""
+        close = get_close_matches(name, ("key", "actions", "entries"), 1)
+        if close and self.cursor.at("{"):
+            hint = f"did you mean '{close[0]}'?"
+            self.cursor.fail(f"a table has no property '{name}'", place, hint)
 
     def _key_element(self) -> ast.KeyElement:
         start = self.cursor.token.position

@@ -10,6 +10,7 @@ from typing import NoReturn, TypeVar
 from agglab.compiler import ast
 from agglab.compiler.diagnostics import Diagnostics
 from agglab.compiler.source import Position
+from agglab.compiler.syntax.hints import for_token
 from agglab.compiler.syntax.lexer import END, IDENTIFIER, KEYWORDS, STRING, UNEXPECTED, Token
 
 # Keywords that are names wherever they do not begin their own construct (nonTypeName).
@@ -18,6 +19,25 @@ BASE_TYPES = frozenset({"bit", "bool", "error", "int", "match_kind", "string", "
 MAX_NESTING = 256
 MAX_OPERATORS = 4000
 
+TOP_LEVEL = frozenset(
+    [
+        "control",
+        "parser",
+        "header",
+        "header_union",
+        "struct",
+        "package",
+        "extern",
+        "enum",
+        "typedef",
+    ]
+)
+"""Keywords that begin a declaration outside of every block, and nothing inside one."""
+IN_CONTROL = TOP_LEVEL | {"action", "table", "apply"}
+IN_PARSER = TOP_LEVEL | {"state"}
+
+# What cannot follow a `{` that was only forgotten.
+_NO_CONTENT = frozenset({";", ")", "]", ",", "=", END})
 _OPENERS = {"(": ")", "{": "}", "[": "]"}
 _CLOSERS = frozenset(_OPENERS.values())
 
@@ -105,7 +125,18 @@ class Cursor:
 
     def fail_expected(self, what: str, context: str = "") -> NoReturn:
         where = f" {context}" if context else ""
-        self.fail(f"expected {what}{where}, found {describe(self.token)}")
+        before = self.tokens[max(0, self.index - 3) : self.index]
+        hint = for_token(what, before, self.token)
+        self.fail(f"expected {what}{where}, found {describe(self.token)}", hint=hint)
+
+    def open_block(self) -> Token:
+        """Consumes a `{`. Reports a missing one, and goes on as if it were there."""
+        if self.at("{") or self.trying or self.token.kind in _NO_CONTENT:
+            return self.expect("{")
+        last = self.previous.position
+        place = last._replace(column=last.column + last.length, length=1)
+        self.diagnostics.error(place, f"expected '{{' after {describe(self.previous)}")
+        return Token("{", "{", place)
 
     def span(self, start: Position) -> Position:
         """Returns the position from start to the last token that was consumed."""
@@ -214,12 +245,25 @@ class Cursor:
         self.expect(closer)
         return tuple(items)
 
-    def until(self, closer: str, read: Callable[[], T | None]) -> tuple[T, ...]:
-        """Returns the items up to the closer, and consumes the closer. A wrong item is skipped, and
-        reading continues after it."""
+    def block(
+        self,
+        read: Callable[[], T | None],
+        outside: frozenset[str] = TOP_LEVEL,
+        outside_names: frozenset[str] = frozenset(),
+    ) -> tuple[T, ...]:
+        """Returns the items between `{` and `}`. A wrong item is skipped, and reading continues
+        after it. The block ends where a declaration begins that belongs outside of it: then its `}`
+        is missing.
+
+        outside: keywords that begin such a declaration. outside_names: names that begin one by
+        `name =`.
+        """
         items: list[T] = []
-        opener = self.previous
-        while not self.at(closer, END):
+        opener = self.open_block()
+        while not self.at("}", END):
+            if not self.trying and self._at_outside(outside, outside_names):
+                self._missing_brace(opener)
+                return tuple(items)
             try:
                 item = read()
                 if item is not None:
@@ -229,10 +273,24 @@ class Cursor:
                     raise
                 self.skip_item()
         if self.at(END):
-            hint = f"the '{opener.text}' at {opener.position} is still open"
-            self.fail(f"expected '{closer}', found {describe(self.token)}", hint=hint)
-        self.expect(closer)
+            self._missing_brace(opener)
+            raise SyntaxFailure
+        self.advance()
         return tuple(items)
+
+    def _at_outside(self, keywords: frozenset[str], names: frozenset[str]) -> bool:
+        kind, following = self.token.kind, self.peek().kind
+        if kind == "apply":
+            return kind in keywords and following == "{"
+        if kind == "state":
+            return kind in keywords and following == IDENTIFIER
+        return kind in keywords or (self.token.text in names and following == "=")
+
+    def _missing_brace(self, opener: Token) -> None:
+        hint = f"the '{{' at {opener.position} is still open"
+        if not self.trying:
+            message = f"expected '}}', found {describe(self.token)}"
+            self.diagnostics.error(self.token.position, message, hint)
 
     def skip_item(self) -> None:
         """Skips tokens up to and including the next `;` or block at this level of nesting. Stops

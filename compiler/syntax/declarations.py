@@ -60,8 +60,7 @@ class DeclarationParser:
         self.cursor.declare(name.text, is_type=True)
         with self.cursor.scope():
             type_parameters = self.types.type_parameters()
-            self.cursor.expect("{")
-            fields = self.cursor.until("}", self._field)
+            fields = self.cursor.block(self._field)
         return ast.StructDeclaration(
             name.position, name.text, annotations, kind, type_parameters, fields
         )
@@ -194,8 +193,7 @@ class DeclarationParser:
         self.cursor.declare(name.text, is_type=True)
         with self.cursor.scope():
             type_parameters = self.types.type_parameters()
-            self.cursor.expect("{")
-            methods = self.cursor.until("}", lambda: self._method(name.text))
+            methods = self.cursor.block(lambda: self._method(name.text))
         return ast.ExternDeclaration(
             name.position, name.text, annotations, type_parameters, methods
         )
@@ -226,6 +224,5 @@ class DeclarationParser:
 
     def initializer(self) -> tuple[ast.Declaration, ...]:
         """Parses the `{ functions and instances }` of an instantiation."""
-        self.cursor.expect("{")
         with self.cursor.nested(), self.cursor.scope():
-            return self.cursor.until("}", lambda: self.function(self.annotations.read()))
+            return self.cursor.block(lambda: self.function(self.annotations.read()))

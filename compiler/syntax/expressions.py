@@ -268,7 +268,9 @@ class ExpressionParser:
             arguments = self.arguments()
             return ast.ConstructorCall(self.cursor.span(start), type_ref, arguments)
         if not self.cursor.at("."):
-            self.cursor.fail("a type cannot be used as a value here", start)
+            name = getattr(type_ref, "name", "")
+            hint = f"an instance of a parser or control is made by {name}()" if name else ""
+            self.cursor.fail("a type cannot be used as a value here", start, hint)
         return ast.TypeExpression(start, type_ref)
 
     def _integer(self) -> ast.Expression:

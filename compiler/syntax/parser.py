@@ -12,7 +12,7 @@ from agglab.compiler.syntax.blocks import BlockParser
 from agglab.compiler.syntax.cursor import Cursor, SyntaxFailure
 from agglab.compiler.syntax.declarations import STRUCT_KINDS, Annotations, DeclarationParser
 from agglab.compiler.syntax.expressions import ExpressionParser
-from agglab.compiler.syntax.lexer import END, Token
+from agglab.compiler.syntax.lexer import END, KEYWORDS, Token
 from agglab.compiler.syntax.statements import StatementParser
 from agglab.compiler.syntax.typerefs import TypeParser
 
@@ -80,11 +80,19 @@ class Parser:
             or kind == "void"
             or (self.cursor.at_name() and self.cursor.peek().kind != "=")
         ):
+            self._refuse_capitals()
             if kind in _MISPLACED:
                 self.cursor.fail(f"'{kind}' is not allowed here", hint=_MISPLACED[kind])
             return self.declarations.function(annotations)
         self._misplaced(self.cursor.token)
         return None
+
+    def _refuse_capitals(self) -> None:
+        """Refuses `Control` and the like in front of a name: it would be read as a result type."""
+        word = self.cursor.token.text
+        if word != word.lower() in KEYWORDS and not self.cursor.is_type_name(self.cursor.token):
+            hint = f"keywords are written in small letters: {word.lower()}"
+            self.cursor.fail(f"'{word}' is not declared", hint=hint)
 
     def _misplaced(self, token: Token) -> None:
         hint = _MISPLACED.get(token.kind, "")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from agglab.compiler import ast
 from agglab.compiler.source import Position
 from agglab.compiler.syntax.annotations import AnnotationParser
-from agglab.compiler.syntax.cursor import Cursor, describe
+from agglab.compiler.syntax.cursor import IN_CONTROL, IN_PARSER, Cursor, describe
 from agglab.compiler.syntax.expressions import ExpressionParser
+from agglab.compiler.syntax.hints import STATEMENTS, for_type
 from agglab.compiler.syntax.typerefs import TypeParser
 
 ASSIGNMENTS = {
@@ -14,6 +17,8 @@ ASSIGNMENTS = {
     **{f"{op}=": op for op in ("*", "/", "%", "+", "-", "|+|", "|-|", "<<", ">>", "&", "|", "^")},
 }
 Item = ast.Statement | ast.Declaration
+FUNCTIONS = "declare it outside of parsers and controls; in a control, use an action"
+IN_STATEMENTS = IN_CONTROL | IN_PARSER
 
 
 class StatementParser:
@@ -32,9 +37,11 @@ class StatementParser:
         self.annotations = annotations
 
     def block(self, annotations: tuple[ast.Annotation, ...] = ()) -> ast.Block:
-        start = self.cursor.expect("{").position
+        start = self.cursor.token.position
         with self.cursor.nested(), self.cursor.scope():
-            items: tuple[Item, ...] = self.cursor.until("}", self.statement_or_declaration)
+            items: tuple[Item, ...] = self.cursor.block(
+                self.statement_or_declaration, IN_STATEMENTS
+            )
         return ast.Block(start, items, annotations, self.cursor.previous.position)
 
     def statement_or_declaration(self) -> Item:
@@ -63,6 +70,8 @@ class StatementParser:
         if self.cursor.at("("):
             return self.instantiation(type_ref, annotations)
         declaration = self.variable(type_ref, annotations)
+        if self.cursor.at("("):
+            self.cursor.fail("a function cannot be declared here", declaration.position, FUNCTIONS)
         self.cursor.expect(";")
         return declaration
 
@@ -122,6 +131,9 @@ class StatementParser:
             return self._switch()
         if kind == "return":
             return self._return()
+        if self._foreign():
+            name = self.cursor.token.text
+            self.cursor.fail(f"'{name}' is no statement of P4", hint=STATEMENTS[name])
         if kind == ";":
             return ast.EmptyStatement(self.cursor.advance().position)
         if kind in ("exit", "break", "continue"):
@@ -161,11 +173,27 @@ class StatementParser:
         elif isinstance(left, ast.Call):
             result = ast.CallStatement(left.position, left)
         else:
-            found = describe(self.cursor.token)
-            self.cursor.fail(f"expected '=' or a call's arguments, found {found}")
+            self._no_statement(left)
         if closer == ";":
             self.cursor.expect(";")
         return result
+
+    def _no_statement(self, left: ast.Expression) -> NoReturn:
+        """Reports an expression that is neither called nor assigned to."""
+        token = self.cursor.token
+        if isinstance(left, ast.NameExpression) and self.cursor.at_name():
+            message, hint = f"type '{left.name}' is not declared", for_type(left.name)
+            self.cursor.fail(message, left.position, hint)
+        if token.kind == ";":
+            hint = "an action is called by `name();`, a table by `name.apply();`"
+            self.cursor.fail("expected '=' or a call's arguments, found ';'", hint=hint)
+        self.cursor.fail_expected("'=' or a call's arguments")
+
+    def _foreign(self) -> bool:
+        """Whether a statement of another language begins here, such as `while (...) {`."""
+        token = self.cursor.token
+        declared = any(token.text in scope for scope in self.cursor.type_names)
+        return token.text in STATEMENTS and self.cursor.peek().kind in ("(", "{") and not declared
 
     def _return(self) -> ast.Return:
         start = self.cursor.expect("return").position
@@ -180,7 +208,12 @@ class StatementParser:
         otherwise: ast.Statement | None = None
         while True:
             start = self.cursor.expect("if").position
-            self.cursor.expect("(")
+            if not self.cursor.at("("):
+                hint = "a condition stands in parentheses: if (...) { ... }"
+                self.cursor.fail(
+                    f"expected '(' after 'if', found {describe(self.cursor.token)}", hint=hint
+                )
+            self.cursor.advance()
             condition = self.expressions.root_expression()
             self.cursor.expect(")")
             chain.append((start, condition, self._branch()))
@@ -205,8 +238,7 @@ class StatementParser:
         self.cursor.expect("(")
         subject = self.expressions.root_expression()
         self.cursor.expect(")")
-        self.cursor.expect("{")
-        cases = self.cursor.until("}", self._switch_case)
+        cases = self.cursor.block(self._switch_case, IN_STATEMENTS)
         return ast.Switch(start, subject, cases)
 
     def _switch_case(self) -> ast.SwitchCase:

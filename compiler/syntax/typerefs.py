@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from agglab.compiler import ast
-from agglab.compiler.syntax.cursor import BASE_TYPES, Cursor
+from agglab.compiler.syntax.cursor import BASE_TYPES, Cursor, SyntaxFailure
 from agglab.compiler.syntax.lexer import Token
 
 _TYPE_KEYWORDS = BASE_TYPES | {"tuple", "list", "void"}
@@ -77,8 +79,17 @@ class TypeParser:
             return ast.BitsTypeRef(start.position, start.kind, None)
         self.cursor.advance()
         width = self.cursor.type_argument_expression()
-        self.cursor.expect(">", f"after the width of {start.kind}")
+        self._close_width(start.kind)
         return ast.BitsTypeRef(self.cursor.span(start.position), start.kind, width)
+
+    def _close_width(self, kind: str) -> None:
+        """Consumes the `>` of a width. A `;` in front of it, which a #define often brings, is
+        reported and passed over."""
+        if self.cursor.at(";") and self.cursor.peek().kind == ">" and not self.cursor.trying:
+            with contextlib.suppress(SyntaxFailure):
+                self.cursor.fail_expected("'>'", f"after the width of {kind}")
+            self.cursor.advance()
+        self.cursor.expect(">", f"after the width of {kind}")
 
     def _list_type(self) -> ast.TypeRef:
         start = self.cursor.advance()

@@ -7,8 +7,11 @@ from agglab.switch.node import Node
 from agglab.switch.storage import Field, Header, HeaderType, Stack, Union, UnionStack
 
 MAX_FIELD_BITS = 16384
-MAX_HEADER_BYTES = 16384
+MAX_HEADER_BYTES = 1 << 16
+"""The longest header: no packet is longer. A field of variable width may be declared wider."""
+MAX_DECLARED_BYTES = 1 << 28
 MAX_HEADERS = 4096
+MAX_HEADERS_BYTES = 1 << 20
 
 
 def read_headers(root: Node, scope: Scope) -> None:
@@ -36,7 +39,8 @@ def read_headers(root: Node, scope: Scope) -> None:
 def read_header_type(node: Node, scope: Scope) -> None:
     name = node["name"].text()
     limit = node.get("max_length")
-    max_bytes = limit.integer(0, MAX_HEADER_BYTES) if limit else 0
+    declared = limit.integer(0, MAX_DECLARED_BYTES) if limit else 0
+    max_bytes = min(declared, MAX_HEADER_BYTES)
     if node.get("length_exp"):
         raise node["length_exp"].error("is not supported: use the operation 'extract_VL'")
     nodes = node["fields"].elements()
@@ -59,8 +63,8 @@ def read_header_type(node: Node, scope: Scope) -> None:
 
 def size_variable(field: Field, node: Node, max_bytes: int, fixed_bits: int) -> Field:
     bits = 8 * max_bytes - fixed_bits
-    if bits <= 0:
-        raise node.error("needs the header type's max_length, longer than its other fields")
+    if bits < 0 or not max_bytes:
+        raise node.error("needs the header type's max_length, at least that of its other fields")
     return Field(field.name, field.index, bits, variable=True)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from agglab.switch.bmv2_json.actions import read_primitive
-from agglab.switch.bmv2_json.calculations import MAX_INPUT_BITS, packet_header
+from agglab.switch.bmv2_json.calculations import packet_header
 from agglab.switch.bmv2_json.expressions import Reader, member_of
+from agglab.switch.bmv2_json.headers import MAX_HEADERS_BYTES
 from agglab.switch.bmv2_json.scope import Scope, claim
 from agglab.switch.expression import Const, Data, FieldOf, Lookahead
 from agglab.switch.model import (
@@ -188,8 +189,8 @@ def transition_kind(node: Node) -> str:
 
 def read_deparser(node: Node, scope: Scope) -> Deparser:
     headers = tuple(packet_header(n, scope) for n in node["order"].elements())
-    if sum(h.type.max_bits for h in headers) > MAX_INPUT_BITS:
-        raise node["order"].error(f"has more than {MAX_INPUT_BITS // 8} bytes")
+    if sum(h.type.max_bits // 8 for h in headers) > MAX_HEADERS_BYTES:
+        raise node["order"].error(f"has more than {MAX_HEADERS_BYTES} bytes")
     reader = Reader(scope)
     primitives = []
     for item in node.list("primitives"):

@@ -129,8 +129,18 @@ class PacketLoop(Closing):
         result = self._lib.loop_add_interface(
             self._loop, port, interface.encode(), ctypes.byref(step)
         )
+        self._check_step(result, port, step)
+
+    def attach(self, port: int) -> None:
+        """Moves a port to the interface that has its name now, after the one that it had was
+        deleted. At any time, also without privileges. Raises PacketLoopError."""
+        step = ctypes.c_char_p()
+        result = self._lib.loop_attach(self._loop, port, ctypes.byref(step))
+        self._check_step(result, port, step)
+
+    def _check_step(self, result: int, port: int, step: ctypes.c_char_p) -> None:
         if result < 0:
-            message = _explain(-result, port, interface, (step.value or b"").decode())
+            message = _explain(-result, port, self._names[port], (step.value or b"").decode())
             raise PacketLoopError(message, -result)
 
     def _add_pcap(self, port: int, interface: str, folder: Path) -> None:

@@ -327,6 +327,14 @@ int loop_add_interface(struct loop *loop, uint16_t number, const char *interface
 	return error;
 }
 
+int loop_attach(struct loop *loop, uint16_t number, const char **step)
+{
+	const struct port *port = find_port(loop, number);
+
+	*step = "port number";
+	return port ? port_attach(port, step) : -ENOENT;
+}
+
 int loop_add_cpu_port(struct loop *loop, uint16_t number)
 {
 	struct port *port;

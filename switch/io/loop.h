@@ -68,6 +68,8 @@ int loop_add_cpu_port(struct loop *loop, uint16_t port);
 int loop_add_pcap(struct loop *loop, uint16_t port, const char *in_path, const char *out_path);
 /* Before loop_start. Drops every frame whose random number is below the threshold, or every frame (always). */
 int loop_add_drop(struct loop *loop, uint16_t port, int outgoing, uint64_t key, uint64_t threshold, int always);
+/* Moves a port to the interface that has its name now: the one that it had was deleted. At any time. */
+int loop_attach(struct loop *loop, uint16_t port, const char **step);
 int loop_start(struct loop *loop);
 /* Returns once no frame is in the previous program any more. NULL: drop everything. */
 void loop_set_program(struct loop *loop, const struct loop_program *program);

@@ -81,6 +81,7 @@ def library() -> ctypes.CDLL:
     signatures: dict[str, tuple[type | None, list[type]]] = {
         "loop_new": (c_int, [POINTER(LoopOptions), POINTER(pointer)]),
         "loop_add_interface": (c_int, [pointer, port, c_char_p, POINTER(c_char_p)]),
+        "loop_attach": (c_int, [pointer, port, POINTER(c_char_p)]),
         "loop_add_cpu_port": (c_int, [pointer, port]),
         "loop_add_pcap": (c_int, [pointer, port, c_char_p, c_char_p]),
         "loop_add_drop": (c_int, [pointer, port, c_int, c_uint64, c_uint64, c_int]),

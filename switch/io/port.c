@@ -175,6 +175,26 @@ int port_open_interface(struct port *port, uint32_t ring_frames, const char **st
 	return error;
 }
 
+int port_attach(const struct port *port, const char **step)
+{
+	int ifindex = (int)if_nametoindex(port->interface);
+	int error;
+
+	*step = "interface";
+	if (!ifindex)
+		return -errno;
+	*step = "bind";
+	error = bind_to(port->rx_fd, ifindex, ETH_P_ALL);
+	if (!error)
+		error = bind_to(port->tx_fd, ifindex, 0);
+	if (!error && port->tx_ring.fd >= 0)
+		error = bind_to(port->tx_ring.fd, ifindex, 0);
+	if (error)
+		return error;
+	*step = "promiscuous mode";
+	return join_promiscuous(port->rx_fd, ifindex);
+}
+
 int port_open_cpu(struct port *port)
 {
 	int pair[2];

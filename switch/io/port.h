@@ -67,6 +67,8 @@ enum rx_result { RX_EMPTY, RX_FRAME, RX_SKIPPED };
 
 int port_open_interface(struct port *port, uint32_t ring_frames, const char **step);
 int port_open_cpu(struct port *port);
+/* Moves the port to the interface that has its name now. While frames are forwarded, and without privileges. */
+int port_attach(const struct port *port, const char **step);
 void port_close(struct port *port);
 
 /* Takes the next frame. After RX_FRAME or RX_SKIPPED port_release gives the slot back. */

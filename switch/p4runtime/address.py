@@ -11,6 +11,47 @@ EVERYBODYS = ("unix-abstract:", "vsock:")
 can reach vsock."""
 
 
+MAX_TCP_PORT = 65535
+
+
+def check(address: str) -> None:
+    """Raises ValueError, with one line, for an address at which gRPC would listen somewhere else
+    than it says: without a port, or with one that is none. The host is not looked up."""
+    if address.startswith(("unix:", *EVERYBODYS)):
+        return
+    for each in _without_scheme(address).split(","):
+        port = _split(each)[1]
+        number = int(port) if port.isascii() and port.isdecimal() and len(port) <= 5 else None
+        if number is None or number > MAX_TCP_PORT:
+            problem = f"{port!r} is not a port from 0 to {MAX_TCP_PORT}" if port else "lacks a port"
+            raise ValueError(f"{address!r}: {problem}; write HOST:PORT, [HOST]:PORT or unix:/PATH")
+
+
+def with_port(address: str, port: int) -> str:
+    """Returns the address with the port that the system chose, if the address has port 0."""
+    host, colon, given = address.rpartition(":")
+    is_open = not address.startswith(("unix:", *EVERYBODYS)) and given.strip("0") == "" != given
+    return f"{host}{colon}{port}" if is_open else address
+
+
+def _split(address: str) -> tuple[str, str]:
+    """Returns host and port, which is empty where there is none."""
+    if address.startswith("["):
+        host, _, rest = address[1:].partition("]")
+        return host, rest.removeprefix(":")
+    if address.count(":") == 1:
+        host, _, port = address.partition(":")
+        return host, port
+    return address, ""
+
+
+def _without_scheme(address: str) -> str:
+    for scheme in SCHEMES:
+        if address.startswith(scheme):
+            return address.removeprefix(scheme).rpartition("/")[2]
+    return address
+
+
 def is_private(address: str) -> bool:
     """Whether only users of this machine can reach the address: a Unix socket with a path, or
     loopback.
@@ -22,18 +63,7 @@ def is_private(address: str) -> bool:
         return True
     if address.startswith(EVERYBODYS):
         return False
-    for scheme in SCHEMES:
-        if address.startswith(scheme):
-            address = address.removeprefix(scheme).rpartition("/")[2]
-            break
-    return all(_is_loopback(_host(each)) for each in address.split(","))
-
-
-def _host(address: str) -> str:
-    """Returns the host of `host:port`, `[host]:port` or `host`."""
-    if address.startswith("["):
-        return address[1:].partition("]")[0]
-    return address.partition(":")[0] if address.count(":") == 1 else address
+    return all(_is_loopback(_split(each)[0]) for each in _without_scheme(address).split(","))
 
 
 def _is_loopback(host: str) -> bool:

@@ -11,6 +11,7 @@ import grpc
 from p4.v1 import p4runtime_pb2_grpc
 
 from agglab.switch.io.stats_socket import taken
+from agglab.switch.p4runtime.address import with_port
 from agglab.switch.p4runtime.device import Device
 from agglab.switch.p4runtime.links import Links
 from agglab.switch.p4runtime.packets import receive_frames
@@ -65,8 +66,11 @@ class Server:
         p4runtime_pb2_grpc.add_P4RuntimeServicer_to_server(self._service, self._grpc)
         if address.startswith("unix:"):
             _check_path(address.removeprefix("unix:"))
-        if not self._bind(address, credentials):
+        port = self._bind(address, credentials)
+        if not port:
             raise AddressError(f"cannot listen on {address}: in use, or no such address")
+        self.address = with_port(address, port)
+        """The address, with the port that was chosen where it asked for any."""
 
     def _bind(self, address: str, credentials: grpc.ServerCredentials | None) -> int:
         mask = os.umask(0o077)

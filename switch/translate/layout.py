@@ -198,7 +198,9 @@ class Layout:
             with out.block(f"struct w_{name}", "};"):
                 for field in header_type.fields:
                     if field.wide:
-                        out.line(f"uint8_t {self.field(header_type, field)}[{field.bytes}];")
+                        out.line(
+                            f"uint8_t {self.field(header_type, field)}[{max(field.bytes, 1)}];"
+                        )
             out.line()
 
     def arrays(self) -> list[tuple[str, HeaderType, int]]:
@@ -234,7 +236,7 @@ class Layout:
 
     def write_initial(self, out: Writer) -> None:
         widest = [f.bytes for t in self.program.header_types.values() for f in t.fields if f.wide]
-        out.line(f"static const uint8_t zeros[{max(widest, default=1)}] __attribute__((unused));")
+        out.line(f"static const uint8_t zeros[{max([1, *widest])}] __attribute__((unused));")
         out.line()
         for header_type in self.program.header_types.values():
             name = self.types[header_type.name]

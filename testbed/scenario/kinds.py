@@ -199,10 +199,9 @@ class Fraction(Kind):
         if number is None:
             raise InvalidText(f"{quote(scalar.text)} is neither a percentage nor a fraction")
         value = number / 100 if percent else number
-        if not percent and value > 1:
-            raise InvalidText(
-                f"{quote(scalar.text)} would be {number * 100:g} %; write a percentage with '%'"
-            )
+        if not percent and (value > 1 or (value == 1 and self.below_1)):
+            meant = f", did you mean '{text}%'?" if number < 100 else ""
+            raise InvalidText(f"{quote(scalar.text)} would be {number * 100:g} %{meant}")
         if not 0 <= value <= 1 or (self.below_1 and value == 1):
             raise InvalidText(f"{quote(scalar.text)} is out of range")
         return value

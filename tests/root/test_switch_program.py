@@ -255,3 +255,28 @@ def test_a_signal_while_it_starts_leaves_nothing(lab: Lab, tmp_path: Path) -> No
     assert process.stderr is not None and process.stderr.read() == b""
     process.stderr.close()
     assert [path.name for path in tmp_path.iterdir()] == ["cache"]
+
+
+def test_a_port_whose_interface_is_made_again_forwards_again(
+    lab: Lab, start: Callable[..., Program]
+) -> None:
+    """Although the switch is no longer root."""
+    program = start(*PORTS, "--p4info", str(P4INFO), str(JSON))
+    program.write(entry("I.forward", b"\x02"))
+    errors = program.process.stderr
+    assert errors is not None
+    lab.switch.sh("ip link delete s1")
+    assert "port 1 (s1): the interface is gone; packets for it are lost" in errors.readline()
+    lab.switch.sh(f"ip link add s1 type veth peer name h1 netns {lab.hosts[0].pid}")
+    assert "port 1 (s1): the interface is back, and is attached again" in errors.readline()
+    lab.switch.sh("ip link set s1 up")
+    lab.hosts[0].sh("ip link set h1 up")
+    assert "port 1 (s1): the interface is up again" in errors.readline()
+    hosts = lab.packet_sockets()
+    hosts[0].send(FRAME)
+    assert receive(hosts[1]) == FRAME
+    program.write(entry("I.forward", b"\x01", port=2))
+    hosts[1].send(FRAME)
+    assert receive(hosts[0]) == FRAME
+    for host in hosts:
+        host.close()

@@ -19,13 +19,16 @@ PIECES = ("x", "y", "z", "s", "t", "union", "varbit", "advance", "ahead", "verif
 
 class Parsers:
     """Draws one parser, over these headers: h (always extracted first), x, y, z, the stacks s and
-    t, the union u, and the headers v of variable length. top: the text of sub-parsers and value
-    sets."""
+    t, the union u, and the headers v and w of variable length. long: whether their varbits have
+    thousands of bits. top: the text of sub-parsers and value sets."""
 
-    def __init__(self, source: Source, statements: Statements, types: dict[str, Struct]) -> None:
+    def __init__(
+        self, source: Source, statements: Statements, types: dict[str, Struct], long: bool
+    ) -> None:
         self.source, self.random = source, source.random
         self.statements = statements
         self.types = types
+        self.long = long
         self.top: Lines = []
         self.locals: Lines = ["value_set<bit<8>>(4) pvs;"]
         self.scope = Scope(())
@@ -165,7 +168,7 @@ class Parsers:
     def _varbit(self, behind: Lines) -> Lines:
         """Draws the extraction of a header of variable length. The length of its varbit field may
         exceed the field's maximum or not be whole bytes. Both lead to an error."""
-        eighths = self.random.choice(
+        bits = self.random.choice(
             [
                 "((bit<32>)hdr.h.sel & 7) << 3",
                 "(bit<32>)(packet.lookahead<bit<8>>() & 7) * 8",
@@ -176,7 +179,9 @@ class Parsers:
             ]
         )
         name = self.random.choice(["v", "w"])
-        lines = [f"packet.extract(hdr.{name}, {eighths});"]
+        if self.long:
+            bits = f"({bits}) << 7"
+        lines = [f"packet.extract(hdr.{name}, {bits});"]
         return [*lines, *self._transition(behind, self.scope), "}"]
 
     def _advance(self, behind: Lines) -> Lines:

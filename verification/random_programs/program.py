@@ -33,6 +33,10 @@ BMV2_ROOM_BYTES = 512
 HEADER_WIDTHS = (1, 2, 3, 4, 5, 8, 8, 9, 13, 16, 16, 32, 48, 64, 72, 128)
 STACK = 4
 VARIABLE_BYTES = 1 + 8
+LONG_EVERY = 5
+"""Of so many seeds the last has varbits of thousands of bits, and packets that fill them."""
+LONG_VARBIT_BITS = 8032
+LONG_FRAME_BYTES = 2500
 GROUPS = ("mc_mgrp_create 1", "mc_node_create 5 1 2", "mc_node_associate 1 0")
 SESSIONS = ("mirroring_add 1 3", "mirroring_add 2 0")
 FIELD_LIST = 1
@@ -80,6 +84,10 @@ class _Draw:
         self.controls = Controls(self.source, self.statements, self.controlled)
 
     # -------------------------------------------------------------------- types
+
+    @property
+    def long(self) -> bool:
+        return self.seed % LONG_EVERY == LONG_EVERY - 1
 
     def _header(self, name: str, first: list[tuple[str, Scalar | Struct]], count: int) -> Struct:
         members = list(first)
@@ -139,7 +147,12 @@ class _Draw:
         lines = DECLARED.splitlines()
         for kind in (inner, nested, base, x, z, element, a, b, k, dump):
             lines += kind.declaration()
-        lines += ["header var_t {", "bit<8> len;", "varbit<64> data;", "}"]
+        lines += [
+            "header var_t {",
+            "bit<8> len;",
+            f"varbit<{LONG_VARBIT_BITS if self.long else 64}> data;",
+            "}",
+        ]
         lines += ["header_union u_t {", "a_t a;", "b_t b;", "}"]
         lines += self._metadata_text()
         lines += ["struct headers_t {", "h_t h;", "x_t x;", "x_t y;", "z_t z;", "k_t k;"]
@@ -260,7 +273,10 @@ class _Draw:
         return [*lines, *declarations, "apply {", *body, "}"]
 
     def _plain_traffic(self, egress: bool) -> list[str]:
-        texts = ["mark_to_drop(std);", "hdr.w = hdr.v;", "hdr.v.setInvalid();", 'log_msg("here");']
+        copy = "hdr.w = hdr.v;"
+        if self.long:
+            copy += " hdr.v.setInvalid();"  # two long headers overrun BMv2's buffer
+        texts = ["mark_to_drop(std);", copy, "hdr.v.setInvalid();", 'log_msg("here");']
         if not egress:
             port = "std.egress_spec = (bit<9>)hdr.h.sel[1:0];"
             texts += [port, port, port]
@@ -339,7 +355,7 @@ class _Draw:
             Variable("std.egress_rid", Bits(16), False),
             Variable("std.instance_type", Bits(32), False),
         ]
-        parsers = Parsers(self.source, self.statements, self.types)
+        parsers = Parsers(self.source, self.statements, self.types, self.long)
         states = parsers.draw(Scope((*self._metadata(), *self._base(), *port)))
         ingress = self._main_control(self._scope(functions, [*port, *seen]), False)
         egress = self._main_control(self._scope(functions, [*port, *left]), True)
@@ -371,6 +387,8 @@ class _Draw:
             head = bits.to_bytes(size(self.types["h"]) // 8, "big")
             behind = bytes(self.source.number(8) for _ in range(self.random.choice([4, 40, 120])))
             frame = head + behind
+            if self.long and number % 2:
+                frame = (frame * LONG_FRAME_BYTES)[:LONG_FRAME_BYTES]
             if self.source.chance(0.15):
                 frame = frame[: self.random.randrange(1, len(frame))]
             packets.append((self.random.randrange(PORTS), frame))

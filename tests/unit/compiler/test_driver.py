@@ -315,3 +315,10 @@ def test_carets_keep_tabs() -> None:
     text = "const int\tk\t= ;"
     parse_text(text, "tabs.p4", diagnostics)
     assert "\n         \t \t  ^\n" in render(diagnostics.entries, {"tabs.p4": text})
+
+
+@pytest.mark.parametrize("count", ["0", "-1", "", "x", "1000001"])
+def test_what_is_no_number_of_errors_is_a_wrong_command_line(folder: Path, count: str) -> None:
+    done = run(folder, f"--maxErrorCount={count}", "bad.p4")
+    assert done.returncode == 2
+    assert f"--maxErrorCount: {count!r} is not a number of errors" in done.stderr

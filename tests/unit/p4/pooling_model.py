@@ -198,6 +198,7 @@ class Switch:
 
     def _claim(self, place: Place, packet: Packet) -> list[tuple[int, Packet]]:
         self._hold(packet)
+        self.reached["complete with its first packet"] += packet.members == place.everybody
         return self._contributed(place, packet)
 
     def _hold(self, packet: Packet) -> None:

@@ -8,10 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from agglab.switch import Program
+from agglab.switch import Program, simple_switch
 from agglab.switch.cli import main
 from agglab.switch.io import Loss
-from agglab.switch.options import EXIT_PROGRAM, EXIT_USAGE, TlsFiles, UsageError, parse
+from agglab.switch.options import (
+    EXIT_PROGRAM,
+    EXIT_USAGE,
+    TlsFiles,
+    UsageError,
+    _general_parser,
+    _target_parser,
+    parse,
+)
 from agglab.switch.runner import make_pipeline
 
 TLS = "--grpc-server-ssl --grpc-server-cert c --grpc-server-key k"
@@ -78,6 +86,16 @@ WRONG = [
     ("-i 5@eth0 p.json -- --cpu-port 5", "port 5"),
     ("-i 100@eth0 p.json -- --drop-port 100", "port 100 is the drop port"),
     ("p.json -- --priority-queues 9", "1 to 8"),
+    ("p.json -- --grpc-server-addr 127.0.0.1:99999", "'99999' is not a port from 0 to 65535"),
+    ("p.json -- --grpc-server-addr 127.0.0.1:-1", "'-1' is not a port from 0 to 65535"),
+    ("p.json -- --grpc-server-addr 127.0.0.1:http", "'http' is not a port from 0 to 65535"),
+    ("p.json -- --grpc-server-addr 127.0.0.1", "lacks a port"),
+    ("p.json -- --grpc-server-addr 127.0.0.1:", "lacks a port"),
+    ("p.json -- --grpc-server-addr ::1", "lacks a port"),
+    ("p.json -- --grpc-server-addr [::1]", "lacks a port"),
+    ("p.json -- --grpc-server-addr dns:///localhost", "lacks a port"),
+    ("p.json -- --grpc-server-addr ipv4:127.0.0.1:1,127.0.0.1:70000", "'70000' is not a port"),
+    ("p.json -- --grpc-server-addr=", "lacks a port"),
     ("--ring-frames 0 p.json", "1 to 65536"),
     ("p.json -- --load-modules x.so", "--load-modules"),
     ("p.json -- --grpc-server-cert c", "need --grpc-server-ssl"),
@@ -86,6 +104,55 @@ WRONG = [
     (f"p.json -- {TLS} --grpc-server-cacert a", "must be given together"),
     (f"p.json -- {TLS} --grpc-server-with-client-auth", "must be given together"),
 ]
+
+
+NUMBERS = {
+    "--device-id": 2**64 - 1,
+    "--seed": 2**64 - 1,
+    "--ready-fd": 2**31 - 1,
+    "--coalesce-us": 999_999,
+    "--ring-frames": 65536,
+    "--thrift-port": 65535,
+    "--log-file-max-size": 2**64 - 1,
+    "--log-file-max-files": 2**64 - 1,
+    "--dump-packet-data": 2**64 - 1,
+    "--max-port-count": 2**64 - 1,
+}
+TARGET_NUMBERS = {
+    "--cpu-port": 511,
+    "--drop-port": 511,
+    "--priority-queues": 8,
+    "--max-mc-groups": 2**64 - 1,
+    "--max-l1-entries": 2**64 - 1,
+    "--max-l2-entries": 2**64 - 1,
+}
+
+
+@pytest.mark.parametrize("option", [*NUMBERS, *TARGET_NUMBERS])
+def test_each_number_has_limits(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["p.json", "--"] if option in TARGET_NUMBERS else ["p.json"]
+    most = {**NUMBERS, **TARGET_NUMBERS}[option]
+    parse([*words, f"{option}={most}"])
+    for text in (str(most + 1), "-1", "", "x", "1.5", "\N{ARABIC-INDIC DIGIT ONE}", "9" * 5000):
+        assert main([*words, f"{option}={text}"]) == EXIT_USAGE
+        error = capsys.readouterr().err
+        assert error.startswith(f"switch: argument {option}: {text!r} is not a")
+        assert f" to {most}\n" in error and error.count("\n") == 1
+
+
+def test_every_number_of_the_command_line_is_tested() -> None:
+    actions = [*_general_parser()._actions, *_target_parser()._actions]
+    numeric = {a.option_strings[-1] for a in actions if a.type not in (None, str, Path)}
+    others = {"--interface", "--drop", "--grpc-server-addr"}
+    assert numeric == {*NUMBERS, *TARGET_NUMBERS, *others}
+
+
+@pytest.mark.parametrize("port", ["99999", "-1", "", "x", "0"])
+def test_what_is_no_thrift_port_is_a_wrong_command_line(
+    port: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert simple_switch.run(["p.json", f"--thrift-port={port}"]) == EXIT_USAGE
+    assert f"--thrift-port: {port!r} is not a TCP port" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("line", "what"), WRONG)

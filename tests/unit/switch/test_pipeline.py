@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from switch_builder import Builder, call, extract, field, hexstr, op, ref, transition
+from switch_p4 import instance
 
 from agglab.switch import Pipeline, PipelineError, Program, build
 from agglab.switch.pipeline import MAX_FRAME
@@ -274,3 +275,29 @@ def test_what_the_compiler_refuses_is_kept(cache: Path, monkeypatch: pytest.Monk
     with pytest.raises(PipelineError, match=r"nowhere.*\(the generated .*failed.c\)$"):
         pipeline()
     assert "Generated from BMv2 JSON" in (cache / "failed.c").read_text()
+
+
+@pytest.mark.parametrize(
+    ("declared_bits", "longest_bytes"), [(0, 0), (8, 1), (1 << 20, 255), ((1 << 31) - 8, 255)]
+)
+def test_a_varbit_may_be_empty_or_wider_than_a_packet(
+    declared_bits: int, longest_bytes: int, tmp_path: Path
+) -> None:
+    """The first byte is the length. Field c is 1 if the header was extracted, 2 if too short."""
+    pipeline = instance(
+        tmp_path,
+        prelude=f"header v_t {{ bit<8> d; varbit<{declared_bits}> rest; }}",
+        following="more;",
+        values="v_t v;",
+        states="state more { p.extract(v, (bit<32>)hdr.h.a * 8); transition accept; }",
+        ingress="""apply {
+            s.egress_spec = 1;
+            hdr.h.c = s.parser_error == error.HeaderTooShort ? 16w2 : 1;
+        }""",
+    )
+    for length in {0, longest_bytes, min(longest_bytes + 1, 255)}:
+        payload = bytes(1 + length)
+        outcome = 1 if length <= longest_bytes else 2
+        expected = bytes([length, 0, 0, outcome])
+        [(port, frame)] = pipeline.process(0, bytes([length, 0, 0, 0]) + payload)
+        assert (port, frame[:4]) == (1, expected)

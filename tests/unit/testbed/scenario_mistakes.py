@@ -46,7 +46,7 @@ ONE_MISTAKE = {
     ),
     "percent without sign": (
         "links: {loss: 5}",
-        "s.yaml:1: links.loss: '5' would be 500 %; write a percentage with '%'",
+        "s.yaml:1: links.loss: '5' would be 500 %, did you mean '5%'?; allowed: a percentage",
     ),
     "negative loss": ("links: {loss: -1%}", "s.yaml:1: links.loss: '-1%' is out of range"),
     "yes is not true": ("switch: {pcap: yes}", "s.yaml:1: switch.pcap: 'yes' is not true or false"),
@@ -80,6 +80,14 @@ ONE_MISTAKE = {
     "tensors beyond memory": (
         "topology: {workers: 64}\nworkload: {elements: 1e9}",
         "s.yaml:2: workload.elements: the tensors of 64 workers need more than 8 GiB of memory",
+    ),
+    "a percentage of one without its sign": (
+        "links: {loss: 1}",
+        "s.yaml:1: links.loss: '1' would be 100 %, did you mean '1%'?; allowed: a percentage or",
+    ),
+    "no percentage at all": (
+        "links: {loss: 200}",
+        "s.yaml:1: links.loss: '200' would be 20000 %; allowed: a percentage or a fraction",
     ),
     "unknown program": (
         "switch: {program: switchmk}",

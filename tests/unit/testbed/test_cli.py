@@ -207,15 +207,17 @@ def test_an_export_of_a_program_with_errors_is_exit_code_2(capsys, tmp_path: Pat
 
 
 def test_filling_a_switch_that_is_not_there_ends(capsys, monkeypatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("agglab.testbed.export.ANSWER_S", 0.05)
+    monkeypatch.setattr("agglab.testbed.fill.ANSWER_S", 0.05)
     out = tmp_path / "out"
     assert cli.main(["export", "quickstart", "--to", "tutorial", "--out", str(out)]) == 0
     assert cli.main(["fill", f"unix:{tmp_path}/nobody", "1", f"{out}/s1-runtime.json"]) == 2
-    said = f"{out}/s1-runtime.json: no switch answers P4Runtime at unix:{tmp_path}/nobody\n"
+    said = f"no switch answers P4Runtime at unix:{tmp_path}/nobody\n"
     assert capsys.readouterr().err == said
     (tmp_path / "empty.json").write_text("{}")
     assert cli.main(["fill", "unix:x", "1", f"{tmp_path}/empty.json"]) == 2
-    assert capsys.readouterr().err == f"{tmp_path}/empty.json: lacks 'p4info'\n"
+    assert capsys.readouterr().err == (
+        f"{tmp_path}/empty.json: p4info: is missing; allowed: the path of a file\n"
+    )
 
 
 def test_what_the_machine_lacks_is_exit_code_3(capsys, fake, tmp_path: Path) -> None:

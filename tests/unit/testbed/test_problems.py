@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from scenario_mistakes import ONE_MISTAKE
 
+from agglab.testbed.problems import nearest_file
 from agglab.testbed.scenario import ScenarioError, load
 
 
@@ -57,7 +58,7 @@ def test_an_alias_bomb_is_bounded(tmp_path: Path) -> None:
 def test_a_mistake_on_the_command_line_is_placed_there(tmp_path: Path) -> None:
     found = complaints(tmp_path, "seed: 1", "links.loss=7")
     assert found == [
-        "--set 'links.loss=7': links.loss: '7' would be 700 %; write a percentage with '%'; "
+        "--set 'links.loss=7': links.loss: '7' would be 700 %, did you mean '7%'?; "
         "allowed: a percentage or a fraction from 0 to below 100% (0.1% is 0.001)"
     ]
     assert complaints(tmp_path, "seed: 1", "switch={slots: 1, slots: 2}") == [
@@ -85,3 +86,22 @@ def test_a_file_that_is_not_there_names_the_most_similar(tmp_path: Path) -> None
         "'run.json'",
         "'maximum.p4'",
     ]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("mine.p4", ""),
+        ("routr.p4", ", did you mean 'router.p4'?"),
+        ("router", ", did you mean 'router.p4'?"),
+        ("sub/routers.p4", ", did you mean 'sub/router2.p4'?"),
+        ("other/routers.p4", ""),
+    ],
+)
+def test_a_file_is_proposed_by_its_name_and_not_by_its_suffix(
+    tmp_path: Path, given: str, said: str
+) -> None:
+    (tmp_path / "sub").mkdir()
+    for name in ("lim.p4", "router.p4", "big.p4", "sub/router2.p4", "router.txt"):
+        (tmp_path / name).touch()
+    assert nearest_file(given, [tmp_path], "*.p4") == said

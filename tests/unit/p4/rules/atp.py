@@ -50,6 +50,7 @@ RARE = frozenset(
         "claims a slot of a chunk that is over",
         "released and merged",
         "released with its values",
+        "complete with its first packet",
     }
 )
 PREEMPTING = frozenset(
@@ -73,6 +74,8 @@ MIDDLE = [
     Place(5, 2, {1: 2, 3: 1}, {2: 12}, UPLINK, 9),
 ]
 """A switch below port 2, with two workers of each; another one towards the servers."""
+ALONE = [Place(3, 1, {1: 1}, {}, 7, 8), Place(5, 2, {}, {2: 12}, 8, 9)]
+"""A job of one worker, and one whose workers are all below port 2, where sums are made already."""
 
 
 def above(place: Place) -> Receiver:
@@ -207,6 +210,7 @@ def rules_of(program: str, preempts: bool) -> Rules:
         {
             "root": partial(at_random, places=ROOT, preempts=preempts),
             "middle": partial(at_random, places=MIDDLE, preempts=preempts),
+            "alone": partial(at_random, places=ALONE, preempts=preempts),
         },
         systems=(program,),
         members=jobs_at(ROOT, preempts),

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from scapy.layers.inet import IP, TCP, UDP
-from scapy.layers.inet6 import IPv6
-from scapy.layers.l2 import Dot1Q, Ether
+from scapy.layers.inet import IP, TCP, UDP, IPOption_NOP
+from scapy.layers.inet6 import IPv6, IPv6ExtHdrDestOpt
+from scapy.layers.l2 import GRE, Dot1Q, Ether
+from scapy.layers.vxlan import VXLAN
 from scapy.packet import Packet, Raw
 
 HERE = Path(__file__).parent
@@ -78,6 +79,20 @@ def rebuilt(frame: bytes) -> bytes:
     return bytes(packet)
 
 
+def all_rebuilt(frame: bytes) -> bytes:
+    """Every layer's lengths and checksums computed by Scapy, but UDP checksums that are absent."""
+    packet = Ether(frame)
+    layer = packet
+    while layer:
+        for name in ("len", "plen", "chksum"):
+            if name in layer.fields and not (
+                name == "chksum" and UDP is type(layer) and not layer.chksum
+            ):
+                delattr(layer, name)
+        layer = layer.payload
+    return bytes(packet)
+
+
 ETHER = Ether(dst="02:00:00:00:00:02", src="02:00:00:00:00:01")
 V4 = IP(src="10.0.0.1", dst="10.0.0.2", id=65534, tos=3)
 V6 = IPv6(src="fd00::1", dst="fd00::2", tc=7)
@@ -86,7 +101,9 @@ PAYLOAD = bytes(random.Random(4).randbytes(3001))
 
 
 @pytest.mark.parametrize(
-    "layers", [ETHER / V4, ETHER / Dot1Q(vlan=100) / V4, ETHER / V6], ids=["v4", "vlan", "v6"]
+    "layers",
+    [ETHER / V4, ETHER / Dot1Q(vlan=100) / V4, ETHER / V6, ETHER / V6 / IPv6ExtHdrDestOpt()],
+    ids=["v4", "vlan", "v6", "v6-options"],
 )
 def test_tcp_segments(driver: Path, layers: Packet) -> None:
     frame, start = big(layers / FLAGS_TCP, PAYLOAD)
@@ -103,6 +120,63 @@ def test_tcp_segments(driver: Path, layers: Packet) -> None:
     assert [str(p[TCP].flags) for p in parsed] == ["AC", "A", "A", "FPA"]
     if IP in parsed[0]:
         assert [p[IP].id for p in parsed] == [65534, 65535, 0, 1]
+
+
+OUTER_V4 = ETHER / IP(src="10.9.0.1", dst="10.9.0.2", id=65535, flags="DF")
+OUTER_V6 = ETHER / IPv6(src="fd09::1", dst="fd09::2")
+INNER = Ether(dst="02:00:00:00:01:02", src="02:00:00:00:01:01")
+VXLAN_UDP = UDP(sport=40000, dport=4789, chksum=0) / VXLAN(vni=7) / INNER
+VXLAN_SUM = UDP(sport=40000, dport=4789, chksum=0x1234) / VXLAN(vni=7) / INNER
+OPTIONS = IP(src="10.0.0.1", dst="10.0.0.2", id=9, options=[IPOption_NOP()] * 4)
+TUNNELS = {
+    "vxlan": OUTER_V4 / VXLAN_UDP / V4,
+    "vxlan-checksum": OUTER_V4 / VXLAN_SUM / V4,
+    "vxlan-v6-checksum": OUTER_V6 / VXLAN_SUM / V4,
+    "vxlan-v6-inside": OUTER_V4 / VXLAN_UDP / V6,
+    "vxlan-options": OUTER_V4 / VXLAN_SUM / OPTIONS,
+    "gre": OUTER_V4 / GRE(key_present=1, key=5) / V4,
+    "gre-ethernet": OUTER_V6 / GRE(proto=0x6558) / INNER / V6,
+    "ip-in-ip": OUTER_V4 / V4,
+    "v6-in-ip": OUTER_V4 / V6,
+    "ip-in-v6": OUTER_V6 / V4,
+}
+
+
+def in_tunnel(layers: Packet, payload: bytes) -> Job:
+    """A frame as the kernel hands it over: the inner TCP has no checksum yet."""
+    inner = TCP(sport=1000, dport=2000, seq=7, flags="PA")
+    frame = bytearray(bytes(layers / inner / Raw(payload)))
+    start = len(frame) - len(payload) - 20
+    frame[start + 16 : start + 18] = bytes(2)
+    return Job(bytes(frame), start, 16, 1000, NEEDS_CSUM, TCPV4 if IP in layers else TCPV6)
+
+
+@pytest.mark.parametrize("layers", TUNNELS.values(), ids=TUNNELS)
+def test_tcp_in_a_tunnel_is_cut_with_all_its_headers(driver: Path, layers: Packet) -> None:
+    [packets] = run(driver, [in_tunnel(layers, PAYLOAD)])
+    assert packets is not None and len(packets) == 4
+    parsed = [Ether(packet) for packet in packets]
+    assert [all_rebuilt(packet) for packet in packets] == packets
+    assert b"".join(bytes(p[TCP].payload) for p in parsed) == PAYLOAD
+    assert [p[TCP].seq for p in parsed] == [7, 1007, 2007, 3007]
+    assert [str(p[TCP].flags) for p in parsed] == ["A", "A", "A", "PA"]
+    if layers.haslayer(UDP) and not layers[UDP].chksum:
+        assert [p[UDP].chksum for p in parsed] == [0] * 4
+    if parsed[0].payload.name == "IP":
+        assert [p[IP].id for p in parsed] == [65535, 0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "layers",
+    [
+        OUTER_V4 / GRE(seqnum_present=1, sequence_number=3) / V4,
+        OUTER_V4 / GRE(chksum_present=1) / V4,
+        ETHER / IP(proto=50) / VXLAN_UDP / V4,
+    ],
+    ids=["gre-sequence", "gre-checksum", "unknown-protocol"],
+)
+def test_what_cannot_be_cut_in_a_tunnel_is_refused(driver: Path, layers: Packet) -> None:
+    assert run(driver, [in_tunnel(layers, PAYLOAD)]) == [None]
 
 
 @pytest.mark.parametrize("layers", [ETHER / V4, ETHER / V6], ids=["v4", "v6"])

@@ -11,7 +11,7 @@ import pytest
 
 from agglab.switch import runner
 from agglab.switch.options import parse
-from agglab.switch.p4runtime.address import is_private
+from agglab.switch.p4runtime.address import check, is_private, with_port
 from agglab.switch.p4runtime.device import Device
 from agglab.switch.p4runtime.server import Server
 
@@ -91,3 +91,38 @@ def test_a_unix_socket_is_its_users_whatever_the_mask(tmp_path: Path) -> None:
     found = (tmp_path / "grpc").lstat().st_mode
     server.stop()
     assert stat.S_ISSOCK(found) and not stat.S_IMODE(found) & 0o077
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("unix:/tmp/x", "unix-abstract:x", "vsock:1:2", "0.0.0.0:1", ":9559", "[::]:65535"),
+        *("localhost:0", "dns:///localhost:9559", "ipv6:[::1]:9559,[::1]:9560"),
+    ],
+)
+def test_an_address_with_a_port(address: str) -> None:
+    check(address)
+
+
+@pytest.mark.parametrize(
+    ("address", "real"),
+    [
+        ("127.0.0.1:0", "127.0.0.1:4711"),
+        ("[::1]:00", "[::1]:4711"),
+        ("127.0.0.1:10", "127.0.0.1:10"),
+        ("unix:/x:0", "unix:/x:0"),
+    ],
+)
+def test_the_port_that_was_chosen_is_told(address: str, real: str) -> None:
+    assert with_port(address, 4711) == real
+
+
+def test_a_server_at_any_port_says_at_which() -> None:
+    server = Server("127.0.0.1:0", 0, Device(lambda pipeline: None), None)
+    server.start()
+    host, _, port = server.address.rpartition(":")
+    try:
+        assert host == "127.0.0.1" and 0 < int(port) <= 65535
+        socket.create_connection((host, int(port)), 10).close()
+    finally:
+        server.stop()

@@ -1,0 +1,5 @@
+#include "student.inc"
+struct queue_t
+    bit<8> length;
+    bit<8> id;
+}

@@ -1,0 +1,10 @@
+#include "student.inc"
+control C(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {
+    apply {
+        switch (meta.tag) {
+            case 1: {
+                meta.tag = 2;
+            }
+        }
+    }
+}

@@ -1,0 +1,8 @@
+#include "student.inc"
+control C(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {
+    apply {
+        if (hdr.h.valid) {
+            meta.tag = 1;
+        }
+    }
+}

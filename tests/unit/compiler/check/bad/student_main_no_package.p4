@@ -1,0 +1,5 @@
+#include "student.inc"
+control C() {
+    apply { }
+}
+C() main;

@@ -1,0 +1,8 @@
+#include "student.inc"
+control C(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {
+    apply {
+        if (not hdr.h.isValid()) {
+            meta.tag = 2;
+        }
+    }
+}

@@ -1,0 +1,9 @@
+#include "student.inc"
+control C(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {
+    void reset() {
+        meta.tag = 0;
+    }
+    apply {
+        reset();
+    }
+}

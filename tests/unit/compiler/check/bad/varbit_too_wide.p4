@@ -1,0 +1,1 @@
+header telemetry_t { varbit<2147483648> stack; }
