@@ -64,7 +64,6 @@ compile: setup  ## compile PROGRAM (all of p4/) for LANES and SLOTS into build/
 		-o "$$product.json" --p4runtime-files "$$product.p4info.txtpb"; echo "$$product.json"; done
 
 test: setup lint  ## lint, and every test that this machine can run
-	@test -z "$$CI" || ./setup.sh --test-tools
 	@$(PYTHON) tests/run.py "$$TESTS"
 
 test-quick: setup  ## ruff, and the tests of some folders, within a minute on two cores: for use while you edit

@@ -8,10 +8,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from waiting import until
 
 from agglab.testbed import cli
 from agglab.testbed.point_group import DONE
@@ -195,10 +195,7 @@ def killed_midway(scenario: Path, results: Path, how: signal.Signals) -> Path:
     run.send_signal(how)
     run.stdout.read()
     assert run.wait() == (-how if how == signal.SIGKILL else 130)
-    until = time.monotonic() + 10
-    while any(is_running(pid) for pid in children):
-        assert time.monotonic() < until, "a point outlives its sweep"
-        time.sleep(0.01)
+    until(lambda: not any(map(is_running, children)), "no point outlives its sweep")
     return (results / "tiny" / "latest").resolve()
 
 

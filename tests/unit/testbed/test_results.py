@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
 import io
 import json
 import sys
@@ -11,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import needs
 import pytest
 
 from agglab.testbed import cli
@@ -165,7 +165,7 @@ def test_a_swept_key_is_a_column_of_numbers_where_all_its_values_are(
     assert [type(value) for value in found] == [type(value) for value in column]
 
 
-@pytest.mark.skipif(not importlib.util.find_spec("pyarrow"), reason="pyarrow is not installed")
+@needs.mark("pyarrow")
 def test_parquet_holds_what_csv_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from pyarrow import parquet
 
