@@ -112,6 +112,7 @@ def _job(resolved: ResolvedScenario, result: JobResult, record: Record) -> dict[
     judged_floats = result.judged and job.dtype == "float32"
     middle = median(times) if times else None
     servers = _servers(system, result)
+    limits = list(system.gain_limits(resolved, resolved.whole(job))) if result.rounds else []
     return {
         "exact": bool(result.verdicts) and verdict.exact,
         "wrong_sums": verdict.wrong_sums,
@@ -145,6 +146,7 @@ def _job(resolved: ResolvedScenario, result: JobResult, record: Record) -> dict[
         "workers": _workers(system, result),
         **({"servers": servers} if system.abilities.has_servers else {}),
         **workloads.KINDS[job.work.kind].summary(job.work, times, result.verdicts),
+        **({"gain_limits": limits} if limits else {}),
         **({"control": _control(result.control)} if result.control else {}),
     }
 

@@ -585,6 +585,11 @@ class System(ABC):
     @abstractmethod
     def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds: ...
 
+    def round_trips(self, job: Job) -> int:
+        """Returns how many round trips of a round follow one another, however few packets it has.
+        By default one agrees on the round, and one brings the results."""
+        return 2
+
     def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> ByteRange:
@@ -639,6 +644,11 @@ class System(ABC):
         """Returns what the system promises about asynchronous training. It is only called if the
         system supports that."""
         return TrainingBounds()
+
+    def gain_limits(self, resolved: ResolvedScenario, job: ActiveJob) -> Iterator[str]:
+        """Yields sentences about what limits the gain for which one chooses this system, given the
+        job's inputs. The summary and the report of a run show them."""
+        return iter(())
 
     # What switches did.
 

@@ -19,8 +19,9 @@ Otherwise it is unexplained, and is due to the program or to the worker's timers
 
 Between hosts, where switches only forward, a packet waits for its peer's answer. Its retransmission
 is explained if any packet between these two hosts was lost, changed or held up since the first
-transmission. If the peer gathers what all agents send, trouble with any packet of the job explains
-it. That trouble may also have come before the first transmission, by no more than the time since.
+transmission. If the packet was for the aggregator, any packet from or to the agent's host counts.
+If the peer gathers what all agents send, trouble with any packet of the job explains it. That
+trouble may also have come before the first transmission, by no more than the time since.
 """
 
 from __future__ import annotations

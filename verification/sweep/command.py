@@ -4,7 +4,6 @@ what was reported although nothing but the losses was wrong."""
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -65,7 +64,9 @@ def _parser() -> argparse.ArgumentParser:
         nargs="+",
         default=LOSSES,
         metavar="P",
-        help=f"probabilities of a loss on each link (default: {' '.join(LOSSES)})".replace("%", "%%"),
+        help=f"probabilities of a loss on each link (default: {' '.join(LOSSES)})".replace(
+            "%", "%%"
+        ),
     )
     parser.add_argument(
         "--seeds",

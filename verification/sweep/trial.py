@@ -28,7 +28,8 @@ SCENARIO = "name: sweep\n"
 
 @dataclass(frozen=True)
 class Red:
-    """Something that a run reported. kind: the kind of a finding, or wrong, failure, hang, error."""
+    """Something that a run reported. kind: that of a finding, or wrong, failure, hang, links (they
+    did not carry the predicted bytes) or error."""
 
     seed: int
     kind: str
@@ -101,6 +102,8 @@ def _reds(outcome: Outcome, metrics: Mapping[str, Any]) -> Iterator[tuple[str, s
     if metrics["wrong_sums"] or metrics["wrong_results"]:
         yield "wrong", str(metrics["first_wrong"])
     if metrics["links_as_predicted"] is False:
-        yield "links", f"{metrics['links_unclear']}"
+        ways = [way for link in metrics["links"].values() for way in link.items()]
+        found = [f"{name} {w['bytes']} (predicted {w['predicted_bytes']})" for name, w in ways]
+        yield "links", f"bytes: {', '.join(found)}"
     for finding in metrics["findings"]:
         yield finding["kind"], finding["text"]
