@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.scenario.jobs import Job
+from agglab.testbed.systems.base import Stepwise
 from agglab.testbed.systems.forwarding import path_s
+
+ROUND_TRIPS = 2
+"""The number of round trips that follow one another in a round of a system that is not Stepwise."""
 
 
 def trips_s(resolved: ResolvedScenario, job: Job) -> float:
@@ -13,4 +17,6 @@ def trips_s(resolved: ResolvedScenario, job: Job) -> float:
     first, *others = dict.fromkeys((*job.servers, *job.hosts))
     frame_bytes = resolved.system.chunk_bits(resolved) // 8
     one_way_s = (path_s(resolved.graph, first, other, frame_bytes) for other in others)
-    return resolved.system.round_trips(job) * 2 * max(one_way_s, default=0.0)
+    system = resolved.system
+    trips = system.round_trips(job) if isinstance(system, Stepwise) else ROUND_TRIPS
+    return trips * 2 * max(one_way_s, default=0.0)

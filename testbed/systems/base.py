@@ -585,11 +585,6 @@ class System(ABC):
     @abstractmethod
     def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds: ...
 
-    def round_trips(self, job: Job) -> int:
-        """Returns how many round trips of a round follow one another, however few packets it has.
-        By default one agrees on the round, and one brings the results."""
-        return 2
-
     def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> ByteRange:
@@ -644,11 +639,6 @@ class System(ABC):
         """Returns what the system promises about asynchronous training. It is only called if the
         system supports that."""
         return TrainingBounds()
-
-    def gain_limits(self, resolved: ResolvedScenario, job: ActiveJob) -> Iterator[str]:
-        """Yields sentences about what limits the gain for which one chooses this system, given the
-        job's inputs. The summary and the report of a run show them."""
-        return iter(())
 
     # What switches did.
 
@@ -727,6 +717,23 @@ class Deciding(Protocol):
         a run. histories: what was decided in each round, according to the workload
         (Verdict.history); None for a wrong round. counts: those of all servers. Raises
         Unpredictable."""
+
+
+@runtime_checkable
+class Stepwise(Protocol):
+    """A system in which more than two round trips of a round follow one another. In other systems
+    one agrees on the round, and one brings the results."""
+
+    def round_trips(self, job: Job) -> int: ...
+
+
+@runtime_checkable
+class Gaining(Protocol):
+    """A system that can say what limits the gain for which one chooses it."""
+
+    def gain_limits(self, resolved: ResolvedScenario, job: ActiveJob) -> Iterator[str]:
+        """Yields sentences about the job's inputs, which the summary and the report of a run
+        show."""
 
 
 def _matching(patterns: Sequence[str], graph: Topology) -> tuple[str, ...]:
