@@ -47,13 +47,13 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     in_time = systems.in_virtual_time(systems.built_in())
-    for name, allowed in (
-        ("system", in_time),
-        ("topology", list(TOPOLOGIES)),
-        ("size", list(SIZES)),
+    for flag, allowed in (
+        ("--system", in_time),
+        ("--topology", list(TOPOLOGIES)),
+        ("--size", list(SIZES)),
     ):
         parser.add_argument(
-            f"--{name}",
+            flag,
             nargs="+",
             choices=allowed,
             default=allowed,
