@@ -24,7 +24,7 @@ from agglab.testbed.scratch import note_elsewhere
 from agglab.testbed.series import latency, rows
 from agglab.testbed.series.rows import table
 from agglab.testbed.series.tracks import Record
-from agglab.testbed.systems.base import Cells
+from agglab.testbed.systems.base import Cells, System
 
 REPEATED = (
     "several processors cannot simulate this run, so it begins again with one; "
@@ -149,7 +149,7 @@ class Experiment:
 
     def _collected(self, backend: Backend, outcome: Outcome) -> Measurements:
         counters = {
-            switch.name: self._counters(backend, switch.name)
+            switch.name: counters_of(self.system, backend, switch.name)
             for switch in self.resolved.graph.switches
         }
         statistics = backend.statistics()
@@ -175,8 +175,9 @@ class Experiment:
         self.folder.write(rows.NAME, "\n".join([*rows.lines(series), ""]))
         self.folder.write(latency.NAME, "\n".join([*latency.lines(record.latencies, jobs), ""]))
 
-    def _counters(self, backend: Backend, switch: str) -> dict[str, Cells]:
-        """Returns the switch's counters. A user's own program may have fewer than Agglab's."""
-        counters = self.system.counters.items()
-        read = {kind: backend.counters(switch, counter.name) for kind, counter in counters}
-        return {kind: cells for kind, cells in read.items() if cells is not None}
+
+def counters_of(system: System, backend: Backend, switch: str) -> dict[str, Cells]:
+    """Returns the switch's counters, by their keys in `system.counters`. A user's own program may
+    have fewer than Agglab's."""
+    read = {kind: backend.counters(switch, each.name) for kind, each in system.counters.items()}
+    return {kind: cells for kind, cells in read.items() if cells is not None}

@@ -14,6 +14,7 @@ from typing import Any
 
 from agglab.testbed.accounts import imbalances
 from agglab.testbed.collectives import NOT_AGGREGATED, not_aggregated
+from agglab.testbed.empty_queues import trips_s
 from agglab.testbed.faults import Attack, Fault, Impair, SwitchReprogram, SwitchRestart
 from agglab.testbed.measurements import Measurements
 from agglab.testbed.queue_losses import Balance, balances
@@ -32,8 +33,9 @@ MOVING = 128
 """On real links, the most frames that a switch may have counted and not yet sent, or sent and not
 yet counted."""
 SLOW_TIMES, SLOW_S = 3.0, 0.1
-"""A round counts as slow if it takes more than SLOW_TIMES times its bound. On real links, it must
-also take more than SLOW_S seconds longer than its bound."""
+"""A round counts as slow if it takes more than SLOW_TIMES times its bound. In virtual time, this
+bound includes the round trips of its packets through empty queues. On real links, the round must
+take more than SLOW_S seconds longer than its bound instead."""
 WINDOW_SHARE = 0.75
 
 
@@ -261,13 +263,21 @@ def slow_rounds(case: Case) -> Iterator[Finding]:
             continue
         median_s, bound_s = job["allreduce"]["time_s"]["median"], job["lossy_bound_s"]
         bound_s *= len(case.jobs)
-        if median_s > SLOW_TIMES * bound_s and (case.virtual or median_s - bound_s > SLOW_S):
+        if median_s > SLOW_TIMES * bound_s and median_s > _slow_from_s(case, name, bound_s):
             yield Finding(
                 "slow",
                 f"a round of {name} took {median_s:.4g} s, which is {median_s / bound_s:.1f} "
                 "times what the links allow, although no packet was lost",
                 {"time_s": median_s, "bound_s": bound_s},
             )
+
+
+def _slow_from_s(case: Case, name: str, bound_s: float) -> float:
+    """Returns the time from which a round is slow even if it has few packets."""
+    if not case.virtual:
+        return bound_s + SLOW_S
+    job = next(job for job in case.resolved.jobs if job.name == name)
+    return SLOW_TIMES * (bound_s + trips_s(case.resolved, job))
 
 
 def _disorderly(case: Case) -> bool:

@@ -24,7 +24,7 @@ from agglab.testbed.series.latency import percentiles
 from agglab.testbed.series.rows import sent_rates
 from agglab.testbed.series.tracks import Record
 from agglab.testbed.statistics import NetworkStatistics, SwitchStatistics
-from agglab.testbed.systems.base import System, tensor_bytes
+from agglab.testbed.systems.base import Gaining, System, tensor_bytes
 from agglab.testbed.verify import all_exact, combine
 from agglab.testbed.worker_id import Event
 from agglab.testbed.workloads import reductions
@@ -113,6 +113,7 @@ def _job(resolved: ResolvedScenario, result: JobResult, record: Record) -> dict[
     judged_floats = result.judged and job.dtype == "float32"
     middle = median(times) if times else None
     servers = _servers(system, result)
+    limits = _gain_limits(resolved, result)
     return {
         "exact": verdict.exact if result.verdicts or verdict.wrong_sums else None,
         "wrong_sums": verdict.wrong_sums,
@@ -146,6 +147,7 @@ def _job(resolved: ResolvedScenario, result: JobResult, record: Record) -> dict[
         "workers": _workers(system, result),
         **({"servers": servers} if system.abilities.has_servers else {}),
         **workloads.KINDS[job.work.kind].summary(job.work, times, result.verdicts),
+        **({"gain_limits": limits} if limits else {}),
         **({"control": _control(result.control)} if result.control else {}),
     }
 
@@ -388,6 +390,13 @@ def _spread(times: Sequence[float]) -> dict[str, Any]:
     if not times:
         return {"median": None, "min": None, "max": None, "all": []}
     return {"median": median(times), "min": min(times), "max": max(times), "all": list(times)}
+
+
+def _gain_limits(resolved: ResolvedScenario, result: JobResult) -> list[str]:
+    system = resolved.system
+    if not result.rounds or not isinstance(system, Gaining):
+        return []
+    return list(system.gain_limits(resolved, resolved.whole(result.job)))
 
 
 def _workers(system: System, result: JobResult) -> dict[str, dict[str, Any]]:

@@ -75,6 +75,7 @@ def _facts(metrics: Metrics) -> list[tuple[str, str]]:
         facts.append((name[:9] if several else "time", _time(job)))
         facts += [("calls", sentence(calls)) for calls in [calls_of(job)] if calls]
         facts += [("restarts", text) for text in _restarts(name if several else "", job)]
+        facts += [("gain", text) for text in job.get("gain_limits", ())]
     if several and metrics["fairness"]["jain"] is not None:
         shares = metrics["fairness"]["shares"].items()
         parts = ", ".join(f"{name} {share:.1%}" for name, share in shares)

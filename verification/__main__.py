@@ -12,6 +12,7 @@ USAGE = f"""usage: {module("agglab.verification")} COMMAND ...
 
   stf          run packet tests (.stf)
   explore      search for schedules of faults that break a protocol
+  sweep        run every system with many seeds and losses, and see what is reported
   conformance  compare with p4c and BMv2: programs, packet tests, sums, random programs
   fuzz         malformed inputs of every kind, under sanitizers
   mutants      put faults into Agglab, one at a time, and see which check catches each"""
@@ -34,6 +35,10 @@ def _dispatch(words: list[str]) -> int:
         from agglab.verification.explore import command as explore
 
         return explore.main(rest)
+    if command == ["sweep"]:
+        from agglab.verification.sweep import command as sweep
+
+        return sweep.main(rest)
     if command == ["conformance"]:
         from agglab.verification import conformance
 

@@ -289,13 +289,19 @@ def _facts(metrics: Metrics) -> str:
     )
     failure = metrics["failure"]
     failed = f"<p>Failure: {escape(failure['reason'])}</p>" if failure else ""
-    reasons = "".join(f"<li>{escape(text)}</li>" for text in metrics["fidelity"]["reasons"])
+    reasons = _items(metrics["fidelity"]["reasons"])
     found = "".join(
         f"<li>{escape(each['kind'])}: {escape(each['text'])}</li>" for each in metrics["findings"]
     )
     failed += f"<p>Findings:</p><ul>{found}</ul>" if found else ""
+    limits = [text for job in metrics["jobs"].values() for text in job.get("gain_limits", ())]
+    failed += f"<p>What limits the gain:</p><ul>{_items(limits)}</ul>" if limits else ""
     evidence = f"<p>Fidelity, the evidence:</p><ul>{reasons}</ul>"
     return f"<table class='facts'>{rows}</table>{failed}{evidence}"
+
+
+def _items(texts: Sequence[str]) -> str:
+    return "".join(f"<li>{escape(text)}</li>" for text in texts)
 
 
 def _job_facts(job: Metrics) -> dict[str, Any]:

@@ -49,6 +49,8 @@ _OF_JOB: dict[str, str] = {
     "restarts": "how often a round was aborted and run again in a new session",
     "lost": "workers without which the job went on (`on_failure: survivors`)",
     "lost_workers": "their hosts",
+    "gain_limits": "sentences about what limits the gain for which one chooses the system; absent "
+    "if there is nothing to say",
     "elements_per_s": "elements of all rounds / time from the job's start to the end of its "
     "last round",
     "workers.*.sent": "frames sent by this worker (by rank)",
@@ -210,6 +212,7 @@ _LISTS = {
     "allreduce.time_s.all",
     "fidelity.reasons",
     "lost_workers",
+    "gain_limits",
     "training.curve",
     "training.accuracy_curve",
     "training.delay.counts",

@@ -719,6 +719,23 @@ class Deciding(Protocol):
         Unpredictable."""
 
 
+@runtime_checkable
+class Stepwise(Protocol):
+    """A system in which more than two round trips of a round follow one another. In other systems
+    one agrees on the round, and one brings the results."""
+
+    def round_trips(self, job: Job) -> int: ...
+
+
+@runtime_checkable
+class Gaining(Protocol):
+    """A system that can say what limits the gain for which one chooses it."""
+
+    def gain_limits(self, resolved: ResolvedScenario, job: ActiveJob) -> Iterator[str]:
+        """Yields sentences about the job's inputs, which the summary and the report of a run
+        show."""
+
+
 def _matching(patterns: Sequence[str], graph: Topology) -> tuple[str, ...]:
     """Returns the hosts that the patterns match."""
     found = (host.name for p in patterns for host in graph.hosts if fnmatchcase(host.name, p))

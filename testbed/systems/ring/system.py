@@ -53,6 +53,11 @@ class Ring(BetweenHosts):
         elements, workers = job.elements, len(job.hosts)
         return packets_of_round(elements, max(1, workers), self.lanes(scenario))
 
+    def round_trips(self, job: Job) -> int:
+        """Returns the number of steps. The last packet of each step is acknowledged, and what it
+        brought is sent on in the next."""
+        return 2 * (len(job.hosts) - 1)
+
     def agents(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Agent]:
         port = base_wire.WORKER_PORT_BASE + job.job.number
         peers = [[resolved.graph.host(name).ip, port] for name in job.hosts]
