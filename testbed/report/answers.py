@@ -14,6 +14,7 @@ from agglab.testbed.report.expected import Judged
 from agglab.testbed.report.losses import Loss
 from agglab.testbed.report.recorded_scenario import RecordedScenario, number
 from agglab.testbed.scenario.kinds import decimal
+from agglab.testbed.verdicts import UNDECIDED, verdict_of
 
 Metrics = Mapping[str, Any]
 FEW_ROUNDS = 5
@@ -59,6 +60,8 @@ def was_asked(recorded: RecordedScenario) -> str:
 
 def did_it_hold(metrics: Metrics, expected: Sequence[Judged]) -> str:
     """Returns whether the run passed, and how many expectations held or why it failed."""
+    if verdict_of(metrics) == UNDECIDED:
+        return f"It cannot be said: {metrics['reason']}."
     if not metrics["ok"]:
         return f"No: {metrics['reason'] or 'the run did not finish'}."
     held = sum(each.holds for each in expected)

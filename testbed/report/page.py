@@ -22,6 +22,7 @@ from agglab.testbed.report.style import STYLE
 from agglab.testbed.report.tables import cell, shown, table
 from agglab.testbed.report.zoom import scripts
 from agglab.testbed.side_by_side import OfSeveral, busiest, runs_of
+from agglab.testbed.verdicts import verdict_of
 
 Metrics = Mapping[str, Any]
 GENERAL_COUNTS = frozenset((*WORKER_COUNTS, "cpu_s"))
@@ -242,7 +243,7 @@ def _document(title: str, body: str) -> str:
 
 
 def _header(name: str, metrics: Metrics, manifest: Metrics) -> str:
-    kind = "passed" if metrics["ok"] else "failed"
+    kind = verdict_of(metrics)
     reason = f"<p>{escape(metrics['reason'])}</p>" if metrics["reason"] else ""
     started = escape(str(manifest.get("started", "")))
     badge = f"<span class='verdict {kind}'>{kind}</span>"
@@ -335,14 +336,14 @@ def _run(run: OfSeveral) -> dict[str, Any]:
     """Returns the table cells of one of several runs. A run that was aborted has only a reason."""
     metrics = run.metrics
     return {
-        "verdict": "passed" if metrics["ok"] else "failed",
+        "verdict": verdict_of(metrics),
         "sums exact": metrics.get("exact"),
         "wrong results": metrics.get("wrong_results"),
         "fidelity": lookup(metrics, "fidelity.verdict"),
         "median time (s)": lookup(metrics, "allreduce.time_s.median"),
         **(_compared(run) if run.contender else {}),
         "ratio": metrics.get("link_bound_ratio"),
-        "why it failed": metrics["reason"] or lookup(metrics, "failure.reason") or "",
+        "why it did not pass": metrics["reason"] or lookup(metrics, "failure.reason") or "",
     }
 
 
