@@ -45,7 +45,8 @@ def conclude(
     doubts = [doubt for doubt in metrics["doubts"] if doubt["kind"] not in stated]
     opinion = ask() if doubts and not missed else None
     if opinion and opinion.findings is not None:
-        missed = [VIRTUALLY + text for text in _contrary(metrics, opinion.findings, stated)]
+        contrary = _contrary(metrics, opinion.findings, stated)
+        missed = [VIRTUALLY + "; ".join(contrary)] if contrary else []
         doubts = []
     open_doubts = [doubt["text"] for doubt in doubts if doubt["firm"]]
     verdict = FAILED if missed else UNDECIDED if open_doubts else PASSED

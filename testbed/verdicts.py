@@ -19,7 +19,7 @@ CODES = {
 def verdict_of(metrics: Mapping[str, Any]) -> str:
     """Returns the verdict that metrics.json states. If a run broke off, its metrics state none, and
     it has failed."""
-    return str(metrics.get("verdict") or (PASSED if metrics["ok"] else FAILED))
+    return str(metrics.get("verdict") or (PASSED if metrics.get("ok") else FAILED))
 
 
 def together(verdicts: Iterable[str]) -> str:
