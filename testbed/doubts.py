@@ -32,14 +32,16 @@ class Doubt:
 
 
 def doubts(case: Case) -> list[Doubt]:
-    """Returns all doubts. In virtual time there are none, because no process is ever late."""
-    if case.virtual:
+    """Returns all doubts. In virtual time there are none, because no process is ever late. If
+    switches only forward what the kernel sends, there is no program in doubt either."""
+    more_than_forward = _do_more_than_forward(case.resolved)
+    if case.virtual or not (more_than_forward or case.resolved.system.sends_datagrams):
         return []
     if case.short:
         late = [Doubt(f.kind, f"{f.text}, but {case.short}", True) for f in by_timers(case)]
         if late:
             return late
-    return list(_tolerated(case)) if _do_more_than_forward(case.resolved) else []
+    return list(_tolerated(case)) if more_than_forward else []
 
 
 def _tolerated(case: Case) -> Iterator[Doubt]:

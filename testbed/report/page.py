@@ -282,10 +282,8 @@ def _facts(metrics: Metrics) -> str:
     failure = metrics["failure"]
     failed = f"<p>Failure: {escape(failure['reason'])}</p>" if failure else ""
     reasons = "".join(f"<li>{escape(text)}</li>" for text in metrics["fidelity"]["reasons"])
-    found = "".join(
-        f"<li>{escape(each['kind'])}: {escape(each['text'])}</li>" for each in metrics["findings"]
-    )
-    failed += f"<p>Findings:</p><ul>{found}</ul>" if found else ""
+    failed += _kinds_and_texts("Findings", metrics["findings"])
+    failed += _kinds_and_texts("Doubts", metrics.get("doubts", ()))
     evidence = f"<p>Fidelity, the evidence:</p><ul>{reasons}</ul>"
     return f"<table class='facts'>{rows}</table>{failed}{evidence}"
 
@@ -321,6 +319,12 @@ def _several(metrics: Metrics) -> list[str]:
     }
     jain = f"<p>Jain index of the jobs: {escape(shown(metrics['fairness']['jain']))}</p>"
     return [_section("Jobs", table("job", rows) + jain)]
+
+
+def _kinds_and_texts(title: str, entries: Sequence[Mapping[str, Any]]) -> str:
+    """Returns a list of findings or doubts as HTML; empty if there are none."""
+    items = "".join(f"<li>{escape(e['kind'])}: {escape(e['text'])}</li>" for e in entries)
+    return f"<p>{title}:</p><ul>{items}</ul>" if items else ""
 
 
 def _runs(runs: Sequence[OfSeveral]) -> str:

@@ -125,6 +125,7 @@ SHORT = "h1 waited 20% of the time"
             [("sent-again", False)],
         ),
         ({"again": 4000, "short": SHORT, "system": "ring"}, [("sent-again", True)]),
+        ({"again": 4000, "short": SHORT, "system": "gloo"}, []),
     ],
 )
 def test_what_a_late_process_explains_is_a_doubt(
