@@ -1,5 +1,5 @@
 """On real links, a program that answers late, only when asked, too often or at a wrong port has
-never passed, however busy the machine is. `python -m agglab.verification programs` runs all of
+never passed, however busy the machine is. `python -m agglab.verification faulty-programs` runs all of
 them, as often as one likes."""
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from agglab.testbed.exit_codes import UNDECIDED
 from agglab.testbed.paths import P4_FOLDER
 from agglab.testbed.run import run
 from agglab.testbed.scenario import load
-from agglab.verification.programs.catalogue import FaultyProgram, read
-from agglab.verification.programs.trials import busy, verdicts
+from agglab.verification.faulty_programs.catalogue import FaultyProgram, read
+from agglab.verification.faulty_programs.trials import busy, verdicts
 
 pytestmark = pytest.mark.root
 

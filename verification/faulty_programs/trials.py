@@ -16,7 +16,7 @@ from pathlib import Path
 
 from agglab.testbed.exit_codes import FAILED, PASSED, UNDECIDED
 from agglab.testbed.paths import P4_FOLDER
-from agglab.verification.programs.catalogue import FaultyProgram, program_file
+from agglab.verification.faulty_programs.catalogue import FaultyProgram, program_file
 
 WORDS = {PASSED: "passed", FAILED: "failed", UNDECIDED: "undecided"}
 OTHER = "not run"

@@ -1,4 +1,4 @@
-"""The command `python -m agglab.verification programs`, which runs programs with a fault and prints
+"""The command `python -m agglab.verification faulty-programs`, which runs programs with a fault and prints
 their verdicts."""
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ import sys
 from collections.abc import Sequence
 
 from agglab.testbed.exit_codes import FAILED, INVALID, LACKING, PASSED
-from agglab.verification.programs.catalogue import KINDS, FaultyProgram, read
-from agglab.verification.programs.trials import NotRun, busy, verdicts
+from agglab.verification.faulty_programs.catalogue import KINDS, FaultyProgram, read
+from agglab.verification.faulty_programs.trials import NotRun, busy, verdicts
 
 COLUMNS = ("passed", "failed", "undecided")
 
@@ -47,12 +47,17 @@ def _try_all(chosen: Sequence[FaultyProgram], options: argparse.Namespace) -> in
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m agglab.verification programs",
+        prog="python -m agglab.verification faulty-programs",
         description="Run P4 programs whose sums are right, but whose switches answer late, only "
         "when asked, too often, or at the wrong port. None of them may pass.",
     )
-    names = {"nargs": "+", "default": [], "metavar": "ID"}
-    parser.add_argument("--only", **names, help="only programs whose names begin with one of these")
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        default=[],
+        metavar="ID",
+        help="only programs whose names begin with one of these",
+    )
     parser.add_argument("--runs", type=int, default=1, help="how often each is run (default: 1)")
     parser.add_argument("--jobs", type=int, default=1, help="how many runs at once (default: 1)")
     parser.add_argument(

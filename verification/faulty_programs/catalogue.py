@@ -1,4 +1,4 @@
-"""The faulty programs as passive data: programs.yaml in the folder that a system has for its
+"""The faulty programs as passive data: faulty_programs.yaml in the folder that a system has for its
 verification.
 
 The file has `scenarios`, which are scenarios by name, and `programs`. Each program has `id`,
@@ -19,7 +19,7 @@ from agglab.testbed import systems
 from agglab.testbed.paths import P4_FOLDER
 from agglab.verification import proofs
 
-FILE = "programs.yaml"
+FILE = "faulty_programs.yaml"
 KINDS = {
     "asked": "answers only when it is asked again",
     "late": "answers some contributions late",

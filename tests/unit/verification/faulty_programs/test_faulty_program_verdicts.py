@@ -10,9 +10,9 @@ import pytest
 
 from agglab.testbed import systems
 from agglab.testbed.paths import P4_FOLDER
-from agglab.verification.programs import command
-from agglab.verification.programs.catalogue import KINDS, Change, FaultyProgram, read
-from agglab.verification.programs.trials import NotRun, verdicts
+from agglab.verification.faulty_programs import command
+from agglab.verification.faulty_programs.catalogue import KINDS, Change, FaultyProgram, read
+from agglab.verification.faulty_programs.trials import NotRun, verdicts
 
 PROGRAMS = {program.id: program for program in read()}
 
