@@ -1,6 +1,6 @@
 """On real links, a program that answers late, only when asked, too often or at a wrong port has
-never passed, however busy the machine is. `python -m agglab.verification faulty-programs` runs all of
-them, as often as one likes."""
+never passed, however busy the machine is. `python -m agglab.verification faulty-programs` runs them
+all, as often as one likes."""
 
 from __future__ import annotations
 

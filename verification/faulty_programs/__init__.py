@@ -3,6 +3,6 @@
     python -m agglab.verification faulty-programs --runs 20 --busy 8
 
 The sums of such a program are right, but its switch answers late, only when asked, too often, or at
-the wrong port. `catalogue` reads the faults (faulty_programs.yaml in the folder that a system has for its
-verification), `trials` runs the programs, and `command` prints the table.
+the wrong port. `catalogue` reads the faults (faulty_programs.yaml in the folder that a system has
+for its verification), `trials` runs the programs, and `command` prints the table.
 """

@@ -1,5 +1,5 @@
-"""The command `python -m agglab.verification faulty-programs`, which runs programs with a fault and prints
-their verdicts."""
+"""The command `python -m agglab.verification faulty-programs`, which runs programs with a fault and
+prints their verdicts."""
 
 from __future__ import annotations
 
