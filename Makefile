@@ -37,7 +37,7 @@ setup:  ## install what is missing (apt packages, .venv)
 doctor: setup  ## show what this machine has, what each lack costs, and what mends it
 	@$(PYTHON) -m agglab.testbed doctor
 
-scenario: setup  ## run a scenario: NAME=quickstart or FILE=my.yaml; RESULTS=dir, BACKEND=virtual, TARGET=bmv2
+scenario: setup  ## run a scenario: NAME=quickstart or FILE=my.yaml; RESULTS=dir, BACKEND=virtual, TARGET=bmv2; PASSED, FAILED or UNDECIDED
 	@test -n "$$FILE" || { echo 'make scenario: say NAME=quickstart or FILE=path/to.yaml; make scenarios lists them' >&2; exit 2; }
 	@$(PYTHON) -m agglab.testbed run "$$FILE" --results "$$RESULTS" \
 		$${BACKEND:+--set "backend=$$BACKEND"} $${TARGET:+--set "switch.target=$$TARGET"}

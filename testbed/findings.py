@@ -3,7 +3,8 @@ not show them unless its scenario expects them.
 
 Each finding has a kind, a sentence and numbers. In virtual time every retransmission is accounted
 for. On real links, all retransmissions that losses explain are deducted first, and the remaining
-ones are a finding. Timers are not judged on a machine that was short of processors.
+ones are a finding. If the machine was short of processors, that may be why timers expired; then
+what timers show is not a finding, but a doubt (doubts.py).
 """
 
 from __future__ import annotations
@@ -73,14 +74,19 @@ class Case:
 def find(case: Case) -> list[Finding]:
     """Returns all findings, the most certain first."""
     found = [*_in_switches(case), *_too_early(case)]
-    found += _sent_again(case)
+    found += [] if case.short else _sent_again(case)
     found += _refused(case)
-    found += slow_rounds(case)
+    found += [] if case.short else slow_rounds(case)
     found += _small_windows(case)
     found += [Finding(NOT_AGGREGATED, *each) for each in not_aggregated(case.jobs)]
     if case.virtual:
         found += [Finding("accounts", text) for text in imbalances(case.measured)]
     return found
+
+
+def by_timers(case: Case) -> list[Finding]:
+    """Returns the findings that late processes alone can cause: expired timers and slow rounds."""
+    return [*_sent_again(case), *slow_rounds(case)]
 
 
 def unexpected(
@@ -124,11 +130,11 @@ def _delayed(begun: Sequence[Fault]) -> bool:
 
 def _sent_again(case: Case) -> Iterator[Finding]:
     unexplained = unexplained_repeats(case.measured, case.jobs, case.losses)
-    unexplained = max(0, unexplained - _intended(case))
+    unexplained = max(0, unexplained - intended_repeats(case))
     workers = [worker for job in case.jobs.values() for worker in job["workers"].values()]
     sent = sum(worker["sent"] for worker in workers)
     allowed = 0 if case.virtual else max(AGAIN_SHARE * sent, AGAIN_A_WORKER * len(workers))
-    if unexplained <= allowed or case.short:
+    if unexplained <= allowed:
         return
     repeats = case.measured.statistics.repeats
     example = f" ({repeats.examples[0]})" if repeats and repeats.examples else ""
@@ -140,7 +146,7 @@ def _sent_again(case: Case) -> Iterator[Finding]:
     )
 
 
-def _intended(case: Case) -> int:
+def intended_repeats(case: Case) -> int:
     """Returns the number of packets that the system sent again although all was well."""
     counters = case.resolved.system.host_counters.items()
     names = [name for name, counter in counters if counter.explains_repeats]
@@ -256,7 +262,7 @@ def slow_rounds(case: Case) -> Iterator[Finding]:
     """Yields a finding for each job whose median round took too long. The bound includes losses
     only on average, so runs with lost frames are not judged."""
     begun = case.measured.outcome.begun
-    if case.losses or case.short or holding_up(begun) or _delayed(begun) or _disorderly(case):
+    if case.losses or holding_up(begun) or _delayed(begun) or _disorderly(case):
         return
     for name, job in case.jobs.items():
         if job["lossy_bound_ratio"] is None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from agglab.testbed import fidelity, findings, link_bytes, workloads
+from agglab.testbed import doubts, fidelity, findings, link_bytes, workloads
 from agglab.testbed.accounts import ON_REAL_LINKS
 from agglab.testbed.control.outcome import ControlCounts, JobResult, Outcome
 from agglab.testbed.faults import Impair
@@ -53,7 +53,8 @@ PORT_ERRORS = ("rx_truncated", "rx_gso_drops", "tx_oversize", "tx_errors")
 
 
 def compute(resolved: ResolvedScenario, measured: Measurements) -> dict[str, Any]:
-    """Returns the whole of metrics.json except `ok` and `reason`, which the expectations decide."""
+    """Returns the whole of metrics.json except `ok`, `verdict`, `reason` and `second_opinion`
+    (conclusion.py)."""
     results = measured.outcome.jobs
     jobs = {result.job.name: _job(resolved, result, measured.record) for result in results}
     lost = lost_inside(resolved, measured) if resolved.target == "bmv2" else {}
@@ -92,6 +93,7 @@ def compute(resolved: ResolvedScenario, measured: Measurements) -> dict[str, Any
         "links_unclear": unclear,
         "accounts": _accounts(found, measured),
         "findings": [finding.to_json() for finding in found],
+        "doubts": [doubt.to_json() for doubt in doubts.doubts(case)],
         "fidelity": fidelity.judge(evidence),
     }
 
@@ -286,12 +288,17 @@ def shortcomings(
     ]
     if not any(metric.startswith("failure.") for metric in metrics):
         missed += [r.failure.reason for r in outcome.jobs if r.failure]
+    return missed + findings.unexpected(found, *stated_kinds(expected))
+
+
+def stated_kinds(expected: Sequence[Expectation]) -> tuple[list[str], list[str]]:
+    """Returns the kinds of findings that a scenario requires, and those that it allows."""
     stated = [e for e in expected if e.metric == FINDINGS]
-    wanted, allowed = (
+    required, allowed = (
         [kind for e in stated if e.optional == optional for kind in e.listed]
         for optional in (False, True)
     )
-    return missed + findings.unexpected(found, wanted, allowed)
+    return required, allowed
 
 
 def _wrong(result: JobResult) -> str:

@@ -32,6 +32,7 @@ from agglab.testbed.scratch import check_usable, scratch_folder
 from agglab.testbed.side_by_side import comparison, sweep
 from agglab.testbed.summary import summary
 from agglab.testbed.terminal import cannot_write, is_full, plain
+from agglab.testbed.verdicts import CODES, verdict_of
 
 
 def run(
@@ -71,9 +72,7 @@ def run(
         metrics = _conclude(suite, folder, code, out)
     if metrics_out:
         print((folder.path / "metrics.json").read_text(), end="", file=metrics_out, flush=True)
-    if code not in (PASSED, FAILED):
-        return code
-    return PASSED if metrics["ok"] else FAILED
+    return CODES[verdict_of(metrics)] if code in (PASSED, FAILED) else code
 
 
 def _earlier(path: Path, suite: Suite, asked: str) -> RunFolder:

@@ -14,6 +14,7 @@ from agglab.testbed.record import point_folder
 from agglab.testbed.scenario.expectations import Expectation
 from agglab.testbed.scenario.key import JOB_NAME
 from agglab.testbed.scenario.metric_names import GROWTH, ComparisonContext
+from agglab.testbed.verdicts import FAILED, PASSED, together, verdict_of
 from agglab.testbed.verify import all_exact
 
 Metrics = Mapping[str, Any]
@@ -41,11 +42,9 @@ def comparison(runs: Mapping[str, Metrics], expected: Sequence[Expectation]) -> 
         for b in (b for b in runs if b != a):
             paths = [*CHIEF, *(path for names, path in asked if names == (a, b))]
             ratios[a][b] = _ratios(runs[a], runs[b], paths)
-    missed = [f"{name}: {run['reason']}" for name, run in runs.items() if not run["ok"]]
-    missed += _missed(expected, [_ratio(runs[a], runs[b], path) for (a, b), path in asked])
+    missed = _missed(expected, [_ratio(runs[a], runs[b], path) for (a, b), path in asked])
     return {
-        "ok": not missed,
-        "reason": "; ".join(missed),
+        **_together(runs, missed),
         "exact": all_exact(run.get("exact") for run in runs.values()),
         "contenders": dict(runs),
         "ratio": ratios,
@@ -62,18 +61,24 @@ def sweep(
         path = expectation.metric.removeprefix(GROWTH)
         first, last = (points[i]["metrics"] for i in (0, -1))
         growth[path] = _ratio(last.get("contenders", last), first.get("contenders", first), path)
-    missed = [
-        f"{label}: {point['metrics']['reason']}"
-        for label, point in zip(labels, points, strict=True)
-        if not point["metrics"]["ok"]
-    ]
-    missed += _missed(expected, growth.values())
+    runs = {label: point["metrics"] for label, point in zip(labels, points, strict=True)}
     return {
-        "ok": not missed,
-        "reason": "; ".join(missed),
+        **_together(runs, _missed(expected, growth.values())),
         "exact": all_exact(point["metrics"].get("exact") for point in points),
         "growth": growth,
         "points": list(points),
+    }
+
+
+def _together(runs: Mapping[str, Metrics], missed: Sequence[str]) -> dict[str, Any]:
+    """Returns `ok`, `verdict` and `reason` of several runs, by name. missed: the expectations about
+    all of them that do not hold."""
+    verdict = together([*map(verdict_of, runs.values()), *(FAILED for _ in missed)])
+    reasons = [f"{name}: {run['reason']}" for name, run in runs.items() if not run["ok"]]
+    return {
+        "ok": verdict == PASSED,
+        "verdict": verdict,
+        "reason": "; ".join([*reasons, *missed]),
     }
 
 

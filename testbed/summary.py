@@ -10,6 +10,7 @@ from typing import Any
 from agglab.testbed.collectives import NOT_AGGREGATED, calls_of, sentence
 from agglab.testbed.metrics import NOTHING_COMPARED, lookup, show
 from agglab.testbed.side_by_side import OfSeveral, busiest, runs_of
+from agglab.testbed.verdicts import FAILED, verdict_of
 
 Metrics = Mapping[str, Any]
 REMEDIES = {
@@ -53,13 +54,15 @@ def _ending(whole: Metrics, runs: Sequence[Metrics], folder: Path) -> list[str]:
 
 
 def _verdict(metrics: Metrics) -> str:
-    return "PASSED" if metrics["ok"] else "FAILED"
+    return verdict_of(metrics).upper()
 
 
 def _remedy(whole: Metrics, runs: Sequence[Metrics]) -> list[str]:
     """Returns a line of advice if all sums are right and the run or sweep failed because the
     machine is too small."""
-    if whole["ok"] or not all(run.get("exact") and not run["wrong_results"] for run in runs):
+    if verdict_of(whole) != FAILED or not all(
+        run.get("exact") and not run["wrong_results"] for run in runs
+    ):
         return []
     verdicts = [run["fidelity"]["verdict"] for run in runs]
     found = next((text for verdict, text in REMEDIES.items() if verdict in verdicts), None)

@@ -15,7 +15,9 @@ USAGE = f"""usage: {module("agglab.verification")} COMMAND ...
   sweep        run every system with many seeds and losses, and see what is reported
   conformance  compare with p4c and BMv2: programs, packet tests, sums, random programs
   fuzz         malformed inputs of every kind, under sanitizers
-  mutants      put faults into Agglab, one at a time, and see which check catches each"""
+  mutants      put faults into Agglab, one at a time, and see which check catches each
+  faulty-programs
+               run P4 programs that answer late, too often or at a wrong port; none may pass"""
 
 
 def main(words: list[str]) -> int:
@@ -51,6 +53,10 @@ def _dispatch(words: list[str]) -> int:
         from agglab.verification.mutants import command as mutants
 
         return mutants.main(rest)
+    if command == ["faulty-programs"]:
+        from agglab.verification.faulty_programs import command as faulty_programs
+
+        return faulty_programs.main(rest)
     helped = command in (["-h"], ["--help"])
     print(USAGE, file=sys.stdout if helped else sys.stderr)
     return PASSED if helped else INVALID

@@ -13,6 +13,7 @@ from agglab.testbed.noise import Difference, difference
 from agglab.testbed.report.recorded_scenario import RecordedScenario
 from agglab.testbed.result_files import NoResults, read_object
 from agglab.testbed.side_by_side import runs_of
+from agglab.testbed.verdicts import verdict_of
 
 Metrics = Mapping[str, Any]
 LIKELY = 0.05
@@ -20,7 +21,7 @@ LIKELY = 0.05
 NOT_OF_THE_RESULT = ("started", "source", "settings", "scenario", "seed", "events_sha256")
 """The fields of the manifest that are not compared. They differ between any two runs, or repeat
 what the scenario says."""
-FLAGS = ("ok", "exact", "error.within", "links_as_predicted", "fidelity.verdict", "rounds")
+FLAGS = ("verdict", "exact", "error.within", "links_as_predicted", "fidelity.verdict", "rounds")
 SHOWN = (
     "allreduce.time_s.median",
     "allreduce.time_s.min",
@@ -188,7 +189,12 @@ def _runs(metrics: Metrics) -> dict[str, Metrics]:
 def _pair(label: str, a: Metrics, b: Metrics) -> Pair:
     totals = dict.fromkeys([*a.get("totals", {}), *b.get("totals", {})])
     numbers = [*SHOWN, *(f"totals.{name}" for name in totals)]
-    return Pair(label, _changed(a, b, FLAGS), _changed(a, b, numbers), _times(a, b))
+    flags = _changed(_with_verdict(a), _with_verdict(b), FLAGS)
+    return Pair(label, flags, _changed(a, b, numbers), _times(a, b))
+
+
+def _with_verdict(metrics: Metrics) -> Metrics:
+    return {**metrics, "verdict": verdict_of(metrics)}
 
 
 def _changed(a: Metrics, b: Metrics, paths: Sequence[str]) -> list[Change]:

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
 
 from agglab.testbed import arguments, terminal
 from agglab.testbed.errors import MachineLacks
-from agglab.testbed.exit_codes import FAILED, INTERRUPTED, LACKING, PASSED
+from agglab.testbed.exit_codes import (
+    FAILED,
+    INTERRUPTED,
+    LACKING,
+    PASSED,
+    UNDECIDED,
+    together,
+)
 from agglab.testbed.figures.page import ShownFigure, page
 from agglab.testbed.figures.variants import Variant, find, names, variant
 from agglab.testbed.record import ResultsError
@@ -17,6 +24,11 @@ from agglab.testbed.run import run
 from agglab.testbed.scenario import load
 
 PAGE = "index.html"
+ENDINGS = {
+    LACKING: "this machine lacks something that the figure needs",
+    UNDECIDED: "UNDECIDED",
+}
+"""What is said about a figure that did not pass, by exit code. All others have failed."""
 
 
 def main(words: Sequence[str]) -> int:
@@ -41,7 +53,7 @@ def main(words: Sequence[str]) -> int:
     for line in _endings(codes):
         print(terminal.plain(line), file=out)
     print(terminal.plain(f"page  {written}"), file=out)
-    return _together(codes.values())
+    return together(codes.values())
 
 
 def _endings(codes: Mapping[Variant, int]) -> Iterator[str]:
@@ -49,21 +61,7 @@ def _endings(codes: Mapping[Variant, int]) -> Iterator[str]:
     were printed far above."""
     for each, code in codes.items():
         if code != PASSED:
-            what = (
-                "this machine lacks something that the figure needs"
-                if code == LACKING
-                else "FAILED"
-            )
-            yield f"figure {each.name}, {each.clock}: {what} (see above)"
-
-
-def _together(codes: Iterable[int]) -> int:
-    """Returns the exit code for several runs. The code of a relation that does not hold takes
-    precedence."""
-    others = [code for code in codes if code != PASSED]
-    if not others:
-        return PASSED
-    return FAILED if FAILED in others else others[0]
+            yield f"figure {each.name}, {each.clock}: {ENDINGS.get(code, 'FAILED')} (see above)"
 
 
 def latest(root: Path, chosen: Variant) -> Path:

@@ -12,6 +12,7 @@ import yaml
 
 from agglab.testbed.report import write
 from agglab.testbed.result_files import NoResults, read_object
+from agglab.testbed.verdicts import UNDECIDED, verdict_of
 
 STYLE = """
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
@@ -86,6 +87,8 @@ def _column(shown: ShownFigure, metrics: Mapping[str, Any]) -> Iterator[str]:
         yield file.read_text(encoding="utf-8")
     if metrics.get("ok"):
         yield "<p>The relation holds.</p>"
+    elif verdict_of(metrics) == UNDECIDED:
+        yield f"<p class=failed>It cannot be said whether it holds: {escape(metrics['reason'])}</p>"
     else:
         yield f"<p class=failed>The relation does not hold: {escape(str(metrics['reason']))}</p>"
     report = escape(f"{shown.clock}/{shown.name}/latest/report.html", quote=True)

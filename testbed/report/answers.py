@@ -15,6 +15,7 @@ from agglab.testbed.report.expected import Judged
 from agglab.testbed.report.losses import Loss
 from agglab.testbed.report.recorded_scenario import RecordedScenario, number
 from agglab.testbed.scenario.kinds import decimal
+from agglab.testbed.verdicts import UNDECIDED, verdict_of
 
 Metrics = Mapping[str, Any]
 FEW_ROUNDS = 5
@@ -60,6 +61,8 @@ def was_asked(recorded: RecordedScenario) -> str:
 
 def did_it_hold(metrics: Metrics, expected: Sequence[Judged]) -> str:
     """Returns whether the run passed, and how many expectations held or why it failed."""
+    if verdict_of(metrics) == UNDECIDED:
+        return f"It cannot be said: {metrics['reason']}."
     if not metrics["ok"]:
         return f"No: {metrics['reason'] or 'the run did not finish'}."
     held = sum(each.holds for each in expected)
@@ -116,11 +119,17 @@ def _next(run: str, metrics: Metrics, recorded: RecordedScenario) -> Iterator[Ne
             f"{run} --set {pcap}",
             "sums are wrong: find out whether they are also wrong without this setting",
         )
-    if verdict in OF_THE_MACHINE:
+    if metrics.get("verdict") == UNDECIDED:
+        yield Next(
+            f"{run} --set backend=virtual",
+            "there, no process is ever late, so that the program alone is judged",
+        )
+    elif verdict in OF_THE_MACHINE:
         yield Next(
             f"{run} --set backend=virtual",
             "this shows the network's own time, without this machine's processors",
         )
+    if verdict in OF_THE_MACHINE:
         slower = _half(recorded.value("links.rate"))
         if slower:
             yield Next(f"{run} --set links.rate={slower}", "this machine can fill such links")

@@ -24,6 +24,7 @@ from agglab.testbed.report.style import STYLE
 from agglab.testbed.report.tables import cell, shown, table
 from agglab.testbed.report.zoom import scripts
 from agglab.testbed.side_by_side import OfSeveral, busiest, runs_of
+from agglab.testbed.verdicts import verdict_of
 
 Metrics = Mapping[str, Any]
 GENERAL_COUNTS = frozenset((*WORKER_COUNTS, "cpu_s"))
@@ -246,7 +247,7 @@ def _document(title: str, body: str) -> str:
 
 
 def _header(name: str, metrics: Metrics, manifest: Metrics) -> str:
-    kind = "passed" if metrics["ok"] else "failed"
+    kind = verdict_of(metrics)
     reason = f"<p>{escape(metrics['reason'])}</p>" if metrics["reason"] else ""
     reason += "".join(
         f"<p>{escape(found['kind'])}: {escape(found['text'])}</p>"
@@ -290,10 +291,8 @@ def _facts(metrics: Metrics) -> str:
     failure = metrics["failure"]
     failed = f"<p>Failure: {escape(failure['reason'])}</p>" if failure else ""
     reasons = _items(metrics["fidelity"]["reasons"])
-    found = "".join(
-        f"<li>{escape(each['kind'])}: {escape(each['text'])}</li>" for each in metrics["findings"]
-    )
-    failed += f"<p>Findings:</p><ul>{found}</ul>" if found else ""
+    failed += _kinds_and_texts("Findings", metrics["findings"])
+    failed += _kinds_and_texts("Doubts", metrics.get("doubts", ()))
     limits = [text for job in metrics["jobs"].values() for text in job.get("gain_limits", ())]
     failed += f"<p>What limits the gain:</p><ul>{_items(limits)}</ul>" if limits else ""
     evidence = f"<p>Fidelity, the evidence:</p><ul>{reasons}</ul>"
@@ -337,6 +336,12 @@ def _several(metrics: Metrics) -> list[str]:
     return [_section("Jobs", table("job", rows) + jain)]
 
 
+def _kinds_and_texts(title: str, entries: Sequence[Mapping[str, Any]]) -> str:
+    """Returns a list of findings or doubts as HTML; empty if there are none."""
+    items = "".join(f"<li>{escape(e['kind'])}: {escape(e['text'])}</li>" for e in entries)
+    return f"<p>{title}:</p><ul>{items}</ul>" if items else ""
+
+
 def _runs(runs: Sequence[OfSeveral]) -> str:
     rows = {}
     for run in runs:
@@ -367,14 +372,14 @@ def _run(run: OfSeveral) -> dict[str, Any]:
     """Returns the table cells of one of several runs. A run that was aborted has only a reason."""
     metrics = run.metrics
     return {
-        "verdict": "passed" if metrics["ok"] else "failed",
+        "verdict": verdict_of(metrics),
         "sums exact": metrics.get("exact"),
         "wrong results": metrics.get("wrong_results"),
         "fidelity": lookup(metrics, "fidelity.verdict"),
         "median time (s)": lookup(metrics, "allreduce.time_s.median"),
         **(_compared(run) if run.contender else {}),
         "ratio": metrics.get("link_bound_ratio"),
-        "why it failed": metrics["reason"] or lookup(metrics, "failure.reason") or "",
+        "why it did not pass": metrics["reason"] or lookup(metrics, "failure.reason") or "",
     }
 
 

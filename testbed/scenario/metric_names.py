@@ -72,7 +72,9 @@ _OF_JOB: dict[str, str] = {
 level."""
 
 _METRICS: dict[str, str] = {
-    "ok": "true if the run finished and every expectation holds",
+    "ok": "true if `verdict` is `passed`",
+    "verdict": "`passed` if the run finished and every expectation holds; `undecided` if the "
+    "program or a lack of processors explains what happened ([Doubts](#doubts)); else `failed`",
     "reason": "why `ok` is false, in one line; empty if it is true",
     "exact": "true if all integer sums of all workers and rounds are correct, bit for bit; null if "
     "nothing was compared with a right value",
@@ -154,6 +156,12 @@ _METRICS: dict[str, str] = {
     "accounts.unclear": "why the counters were not compared; empty if they were",
     "findings": "what the run should not have shown, each with `kind`, `text` and `numbers` "
     "(below)",
+    "doubts": "what may be a finding, each with the `kind` of that finding, a `text`, and `firm`: "
+    "whether the run cannot be judged unless the doubt is cleared",
+    "second_opinion.findings": "the findings of the same scenario in virtual time, which was asked "
+    "because of the doubts; null if it could not be asked. `second_opinion` is null if it was not "
+    "asked",
+    "second_opinion.lacking": "why it could not be asked; empty if it was",
     "fidelity.verdict": "network-bound, waiting, cpu-bound or starved",
     "fidelity.waited_for": "what a waiting run waited for: timers, faults, window, losses, "
     "brevity, delay or unknown; else null",
@@ -209,6 +217,8 @@ NO_COMPARISON = ComparisonContext()
 
 _LISTS = {
     "findings",
+    "doubts",
+    "second_opinion.findings",
     "allreduce.time_s.all",
     "fidelity.reasons",
     "lost_workers",
@@ -218,7 +228,9 @@ _LISTS = {
     "training.delay.counts",
 }
 _TEXTS = {
+    "verdict",
     "reason",
+    "second_opinion.lacking",
     "first_wrong.job",
     "first_wrong.worker",
     "first_wrong.what",

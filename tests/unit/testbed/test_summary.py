@@ -56,6 +56,13 @@ def test_a_missed_expectation_on_a_machine_too_small_has_a_remedy(
         assert remedy is None or remedy in lines[0]
 
 
+def test_a_run_that_cannot_be_judged_is_neither_passed_nor_failed() -> None:
+    case = {**metrics(False, True, "starved"), "verdict": "undecided", "reason": "h1 was late"}
+    text = summary("x", case, Path("r"))
+    assert text.startswith("UNDECIDED  x\n") and "  reason    h1 was late\n" in text
+    assert "remedy" not in text  # which the reason names
+
+
 @pytest.mark.parametrize(("sent", "said"), [(9, "decided in the round"), (0, "nothing crosses")])
 def test_a_round_without_a_bound_says_whether_anything_was_sent(sent: int, said: str) -> None:
     case = metrics(True, True, "network-bound")

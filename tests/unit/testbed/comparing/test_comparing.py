@@ -106,7 +106,8 @@ def test_of_too_few_rounds_it_cannot_be_told(
 
 
 @pytest.mark.parametrize(
-    ("path", "value"), [("exact", False), ("ok", False), ("fidelity.verdict", "cpu-bound")]
+    ("path", "value"),
+    [("exact", False), ("verdict", "undecided"), ("fidelity.verdict", "cpu-bound")],
 )
 def test_a_flag_that_differs_is_a_difference(
     made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], path: str, value: object

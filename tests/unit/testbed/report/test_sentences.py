@@ -33,6 +33,16 @@ def test_expectations_that_hold_are_counted() -> None:
     assert did_it_hold({"ok": False, "reason": "it broke"}, expected) == "No: it broke."
 
 
+def test_a_run_that_cannot_be_judged_says_so_and_how_it_can() -> None:
+    metrics = {"ok": False, "verdict": "undecided", "reason": "h1 was late"}
+    assert did_it_hold(metrics, []) == "It cannot be said: h1 was late."
+    metrics |= {"fidelity": {"verdict": "starved", "waited_for": None}}
+    (first, *others) = next_runs("x", metrics, RecordedScenario("links: {rate: 100mbit}\n"))
+    assert first.command == "agglab run x --set backend=virtual"
+    assert "the program alone is judged" in first.why
+    assert first.command not in [each.command for each in others]
+
+
 def test_the_worst_place_comes_first_and_is_named() -> None:
     found = losses(
         of_links(a={"dropped": 1}, b={"queue_drops": 7}, c={"dropped": 3}), RecordedScenario("")
