@@ -10,7 +10,14 @@ from agglab.hosts import AllReducer, own_worker
 from agglab.hosts.own_worker import WorkerError
 from agglab.testbed.own_entries import Fill, filling
 from agglab.testbed.plan import Entries
-from agglab.testbed.program import CompileError, Program, Programs, check_fits, compile_program
+from agglab.testbed.program import (
+    CompileError,
+    Program,
+    Programs,
+    check_fits,
+    check_registers,
+    compile_program,
+)
 from agglab.testbed.scenario import (
     Point,
     Problem,
@@ -50,6 +57,9 @@ def compile_points(points: Sequence[Point]) -> list[Prepared]:
 
 def _checked(resolved: ResolvedScenario) -> Prepared:
     prepared = prepare(resolved)
+    sizes = resolved.system.register_sizes(resolved.scenario)
+    for program in dict.fromkeys(prepared.programs.values()):
+        check_registers(program, sizes)
     for node, entries in all_entries(resolved).items():
         check_fits(prepared.programs[node], prepared.fill(node, entries))
     return prepared

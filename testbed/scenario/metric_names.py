@@ -239,6 +239,15 @@ def type_of(pattern: str) -> str:
     return "flag" if pattern in _FLAGS else "number"
 
 
+_MEASURED = re.compile(r"((?<!_bound)_s|_ratio|_bps)(\.|$)|^fairness\.")
+
+
+def is_measured(pattern: str) -> bool:
+    """Returns whether a metric is a time, a rate, or a ratio of such values, so that no two runs
+    need have exactly the same value. Counts and computed bounds are not."""
+    return type_of(pattern) == "number" and bool(_MEASURED.search(pattern))
+
+
 @cache
 def of_job(system: System) -> Mapping[str, str]:
     """Returns the meaning of each metric of a job, by path. If there is only one job, its metrics

@@ -256,13 +256,15 @@ class SwitchNode:
         return self._kept.total(name, self._cells(self._pipeline, name))
 
     def registers(self, last: str, indices: list[int]) -> list[int] | None:
-        """Returns these cells of a register; None if there is no such register, or if the switch is
-        stopped."""
+        """Returns these cells of a register; None if there is no such register or no such cell, or
+        if the switch is stopped."""
         if self._pipeline is None:
             return None
         try:
             name = full_name(self._compiled.program.registers, last, "register")
         except UnresolvedName:
+            return None
+        if max(indices, default=0) >= self._compiled.program.registers[name].size:
             return None
         return self._pipeline.registers.read_many(name, indices)
 

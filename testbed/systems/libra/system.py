@@ -27,9 +27,9 @@ from agglab.testbed.systems.base import (
     ByteRange,
     Choices,
     Combine,
+    Evidence,
     JobChoices,
     MissingChunks,
-    Registers,
     SlotMeter,
     Source,
     Truth,
@@ -224,6 +224,9 @@ class Libra(BetweenHosts):
         slots = max(1, JOBS_MAX * slots_of(_keys(scenario).hot, lanes))
         return everywhere(Source("libra", {"LANES": lanes, "SLOTS": slots}))
 
+    def register_sizes(self, scenario: Scenario) -> Mapping[str, int]:
+        return {"contributors": scenario.switch.slots}
+
     def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
         return tables(graph, jobs)
 
@@ -249,7 +252,7 @@ class Libra(BetweenHosts):
 
     def diagnose(
         self,
-        source: Registers,
+        source: Evidence,
         graph: Topology,
         job: ActiveJob,
         waiting: Mapping[str, Iterable[Waiting]],

@@ -27,13 +27,14 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
         "lacks": lambda *_: [],
         "compile_program": lambda *a: program,
         "check_fits": lambda *a: None,
+        "check_registers": lambda *a: None,
         "isolated": lambda body: body(tmp_path / "scratch"),
         "turns": lambda self: (_ for _ in ()).throw(AssertionError("a bug")),
     }
 
     def put(**replaced) -> None:
         steps.update(replaced)
-        for name in ("compile_program", "check_fits"):
+        for name in ("compile_program", "check_fits", "check_registers"):
             monkeypatch.setattr(prepare, name, steps[name])
         for name in ("lacks", "isolated"):
             monkeypatch.setattr(f"agglab.testbed.network.{name}", steps[name])
@@ -164,6 +165,7 @@ def test_a_run_answers_programs_in_json(capsys, tmp_path: Path) -> None:
             "'scenarios/quikstart.yaml': unknown scenario, did",
         ),
         (["run", "no/such.yaml"], "no/such.yaml: cannot read the file: No such file or directory"),
+        (["check", "err/quickstrat.yaml"], "or directory, did you mean 'quickstart'?"),
         (["run", "quickstart", "--set", "seed=x"], "--set 'seed=x': seed: 'x' is not a whole"),
         (
             ["report", "no/such"],

@@ -73,7 +73,7 @@ def test_a_dead_worker_fails_the_job_and_is_named_with_what_it_owes(conduct, cap
 @pytest.mark.parametrize(
     ("fault", "worker", "words"),
     [
-        ("kind: link_down, link: h2-s1", "h2", "never sent chunks"),
+        ("kind: link_down, link: h2-s1", "h2", "never delivered chunks"),
         ('kind: loss, link: "s1->h4", probability: 99.999%', "h4", "never heard the sum of chunks"),
         ("kind: worker_pause, worker: h1", "h1", "answers nothing and never sent chunks"),
     ],
