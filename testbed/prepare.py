@@ -18,6 +18,7 @@ from agglab.testbed.program import (
     check_registers,
     compile_program,
 )
+from agglab.testbed.program_state import check_asked
 from agglab.testbed.scenario import (
     Point,
     Problem,
@@ -60,6 +61,7 @@ def _checked(resolved: ResolvedScenario) -> Prepared:
     sizes = resolved.system.register_sizes(resolved.scenario)
     for program in dict.fromkeys(prepared.programs.values()):
         check_registers(program, sizes)
+        check_asked(program, resolved.scenario.switch.registers)
     for node, entries in all_entries(resolved).items():
         check_fits(prepared.programs[node], prepared.fill(node, entries))
     return prepared

@@ -79,7 +79,7 @@ class Recovery:
                 continue
             rank = event["rank"]
             if event["event"] in ("aborted", "failed"):
-                failure.waiting[rank] = event.get("waiting", [])
+                failure.left_by(rank, event)
                 if event.get("round", number) is None:
                     failure.finished.add(rank)
             elif event["event"] == "served":

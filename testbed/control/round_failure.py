@@ -20,6 +20,7 @@ class RoundFailure:
     the user's own program ended, by rank, where the agent still answers. silent: ranks of agents
     that do not answer. waiting, unserved: what workers and servers wait for, by rank, in a form
     that the system defines. finished: the ranks of workers that have already ended the round.
+    kernel_drops: how many datagrams the kernel has dropped at workers' sockets in this round.
     """
 
     first: str
@@ -30,8 +31,14 @@ class RoundFailure:
     left: dict[int, str] = field(default_factory=dict)
     silent: set[int] = field(default_factory=set)
     finished: set[int] = field(default_factory=set)
+    kernel_drops: int = 0
     waiting: dict[int, list[Any]] = field(default_factory=dict)
     unserved: dict[int, list[Any]] = field(default_factory=dict)
+
+    def left_by(self, rank: int, event: Event) -> None:
+        """Notes what a worker waited for when it left the round, according to its event."""
+        self.waiting[rank] = event.get("waiting", [])
+        self.kernel_drops += event.get("stats", {}).get("kernel_drops", 0)
 
     @property
     def gone(self) -> set[int]:
@@ -56,7 +63,7 @@ def failure_of(event: Event, group: AgentGroup, on_failure: str) -> RoundFailure
         failure.left[rank] = event["error"]
     else:
         failure.unrecoverable = event.get("missing") is None
-        failure.waiting[rank] = event.get("waiting", [])
+        failure.left_by(rank, event)
     return failure
 
 
@@ -93,7 +100,9 @@ def _without_agent(
 ) -> str:
     """Returns one line about a failure for which no agent is named. proven: the switch that is
     proven to be at fault, if there is one."""
+    drops = failure.kernel_drops
+    dropped = f"; hosts' kernels dropped {drops} datagrams as invalid or in excess" if drops else ""
     if proven and not failure.emptied:
-        return f"switch {proven} {missing[proven].of(job)}"
+        return f"switch {proven} {missing[proven].of(job)}{dropped}"
     name = next(iter(missing), None)
     return f"{failure.first}; switch {name} {missing[name].of(job)}" if name else failure.first

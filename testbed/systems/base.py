@@ -359,8 +359,8 @@ class MissingChunks:
 
     never_sent: it never sent its values. never_heard: it never received the sum.
     never_delivered: it sent its values, which never arrived. not_taken: a switch received a
-    contribution and does not hold it. not_answered: a switch holds the sum and sends it to nobody
-    who asks.
+    contribution and does not hold it. not_answered: a switch holds the sum, and who asks for it
+    receives no valid answer.
 
     slot: what the switch holds of the first of these chunks, in words. behind: how many other
     chunks workers wait for that can only come after chunks for which anybody is to blame.
@@ -388,7 +388,7 @@ class MissingChunks:
             (self.never_sent, "never sent"),
             (self.never_delivered, "never delivered"),
             (self.not_taken, "received and does not hold"),
-            (self.not_answered, "holds and does not send the sum of"),
+            (self.not_answered, "holds the sum and gives no valid answer for"),
             (self.never_heard, "never heard the sum of"),
         )
 

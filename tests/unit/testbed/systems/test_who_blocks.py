@@ -57,7 +57,7 @@ WITHHELD = {
 @pytest.mark.parametrize("system", WITHHELD)
 def test_a_switch_that_withholds_sums_is_to_blame(tmp_path: Path, system: str) -> None:
     said = reason(tmp_path, system, *WITHHELD[system], loss="1%")
-    assert said.startswith("switch s1 holds and does not send the sum of chunk"), said
+    assert said.startswith("switch s1 holds the sum and gives no valid answer for chunk"), said
     assert "got no answer" in said and "never sent" not in said
 
 

@@ -62,9 +62,9 @@ def test_who_waits_for_the_chunk_before_owes_nothing_of_the_next() -> None:
     source = Registers({"s1": {(0, 5): 0b11, (0, 6): 0b01}})
     waiting = {"h1": [(14, 0, 6, 3)], "h2": [(10, 0, 5, 3)]}
     found = diagnose(source, tree(rack(2)), FIRST_SLOT, waiting)
-    assert told(found) == {"s1": "holds and does not send the sum of chunk 10"}
+    assert told(found) == {"s1": "holds the sum and gives no valid answer for chunk 10"}
     assert found["s1"].of("job1") == (
-        "holds and does not send the sum of chunk 10 of job1; slot 0 of s1 holds 2 of 2 "
+        "holds the sum and gives no valid answer for chunk 10 of job1; slot 0 of s1 holds 2 of 2 "
         "contributions to chunk 10 (tag 5), h2 asked for the sum 3 times and got no answer; "
         "1 chunk waits behind it"
     )
@@ -73,8 +73,8 @@ def test_who_waits_for_the_chunk_before_owes_nothing_of_the_next() -> None:
 @pytest.mark.parametrize(
     ("lost", "wanted"),
     [
-        ({}, {"s1": "holds and does not send the sum of chunk 10"}),
-        ({"h2_s1": 2}, {"s1": "holds and does not send the sum of chunk 10"}),
+        ({}, {"s1": "holds the sum and gives no valid answer for chunk 10"}),
+        ({"h2_s1": 2}, {"s1": "holds the sum and gives no valid answer for chunk 10"}),
         ({"h2_s1": 2, "s1_h2": 1}, {"h2": "never heard the sum of chunk 10"}),
         ({"s1_h2": 3}, {"h2": "never heard the sum of chunk 10"}),
     ],
@@ -110,7 +110,7 @@ def test_in_a_tree_the_lowest_that_is_missing_is_named() -> None:
 @pytest.mark.parametrize(
     ("host", "wanted"),
     [
-        ("h1", {"s3": "holds and does not send the sum of chunk 0"}),
+        ("h1", {"s3": "holds the sum and gives no valid answer for chunk 0"}),
         ("h2", {"h2": "never heard the sum of chunk 0"}),
     ],
 )
