@@ -28,6 +28,7 @@ from agglab.testbed.scenario import (
     Where,
 )
 from agglab.testbed.scenario.schema import Workload
+from agglab.testbed.systems.base import ReadingSlots
 
 
 @dataclass(frozen=True)
@@ -58,10 +59,11 @@ def compile_points(points: Sequence[Point]) -> list[Prepared]:
 
 def _checked(resolved: ResolvedScenario) -> Prepared:
     prepared = prepare(resolved)
-    sizes = resolved.system.register_sizes(resolved.scenario)
+    system, scenario = resolved.system, resolved.scenario
+    sizes = system.register_sizes(scenario) if isinstance(system, ReadingSlots) else {}
     for program in dict.fromkeys(prepared.programs.values()):
         check_registers(program, sizes)
-        check_asked(program, resolved.scenario.switch.registers)
+        check_asked(program, scenario.switch.registers)
     for node, entries in all_entries(resolved).items():
         check_fits(prepared.programs[node], prepared.fill(node, entries))
     return prepared

@@ -604,11 +604,6 @@ class System(ABC):
         has controllers."""
         return None
 
-    def register_sizes(self, scenario: Scenario) -> Mapping[str, int]:
-        """Returns how many cells each register must have that the testbed reads to say what slots
-        hold. A program may lack these registers. The scenario need not be resolved."""
-        return {}
-
     @abstractmethod
     def agents(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Agent]:
         """Returns the agents of a job: the members by rank, then the servers."""
@@ -761,6 +756,15 @@ class Deciding(Protocol):
         a run. histories: what was decided in each round, according to the workload
         (Verdict.history); None for a wrong round. counts: those of all servers. Raises
         Unpredictable."""
+
+
+@runtime_checkable
+class ReadingSlots(Protocol):
+    """A system whose testbed part reads registers to say what slots hold."""
+
+    def register_sizes(self, scenario: Scenario) -> Mapping[str, int]:
+        """Returns how many cells each register must have that is read. A program may lack these
+        registers. The scenario need not be resolved."""
 
 
 def _matching(patterns: Sequence[str], graph: Topology) -> tuple[str, ...]:

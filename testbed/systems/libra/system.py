@@ -224,9 +224,6 @@ class Libra(BetweenHosts):
         slots = max(1, JOBS_MAX * slots_of(_keys(scenario).hot, lanes))
         return everywhere(Source("libra", {"LANES": lanes, "SLOTS": slots}))
 
-    def register_sizes(self, scenario: Scenario) -> Mapping[str, int]:
-        return {"contributors": scenario.switch.slots}
-
     def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
         return tables(graph, jobs)
 
