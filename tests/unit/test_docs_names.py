@@ -15,9 +15,8 @@ from agglab.testbed.cli import COMMANDS
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("compiler", "hosts", "p4", "scenarios", "switch", "testbed", "tests", "topologies")
 FOLDERS += ("benchmarks", "common", "docs", "figures", "verification", ".ci", ".github")
-# What mutants.md quotes was true when `make mutants` wrote it; CHANGELOG.md speaks of the past.
-WRITTEN_BY_HAND = [p for p in (ROOT / "docs").rglob("*.md") if p.name != "mutants.md"]
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *WRITTEN_BY_HAND])
+# CHANGELOG.md speaks of the past.
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 SUFFIXES = ("py", "c", "h", "p4", "stf", "yaml", "sh", "md")
 # Paths that stand for files of the reader's own, of a machine, or of other projects.
 THEIRS = re.compile(

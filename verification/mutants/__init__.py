@@ -5,5 +5,5 @@
 A mutant is a version of Agglab with one such fault. `catalogue` reads the faults
 (catalogue/*.yaml). `workspace` is a copy of the repository in which one fault is applied, and
 `checks` runs tests, schedules and scenarios there. `suite` does this for many faults, and `table`
-writes docs/mutants.md.
+writes what caught each of them (docs/mutants.md).
 """

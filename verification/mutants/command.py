@@ -16,12 +16,11 @@ from agglab.testbed.exit_codes import FAILED, INVALID, LACKING, PASSED
 from agglab.testbed.paths import REPOSITORY
 from agglab.verification.mutants import table
 from agglab.verification.mutants.catalogue import CAUGHT_BY, CHECKS, CatalogueError, choose, read
-from agglab.verification.mutants.checks import LIMITS_S, SCHEDULES
 from agglab.verification.mutants.suite import ControlFailed, Result, Suite
 from agglab.verification.mutants.workspace import NoRepository
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-TABLE = REPOSITORY / "docs" / "mutants.md"
+TABLE = REPOSITORY / "build" / "mutants.md"
 
 
 class Interrupted(BaseException):
@@ -57,7 +56,7 @@ def main(words: Sequence[str]) -> int:
         hints = table.hints(options.table)
         suite = Suite(REPOSITORY, options.checks, options.jobs, sys.stdout, hints)
         with _interruptible():
-            results = suite.run(mutants, keep=lambda result: _write(options.table, [result], None))
+            results = suite.run(mutants, keep=lambda result: _write(options.table, [result]))
     except Interrupted as interrupt:
         print("interrupted", file=sys.stderr)
         return 128 + interrupt.number
@@ -67,10 +66,8 @@ def main(words: Sequence[str]) -> int:
     except NoRepository as error:
         print(error, file=sys.stderr)
         return LACKING
-    everything = len(mutants) == len(read()) and set(options.checks) == set(CHECKS)
-    spent = _spent(results, time.monotonic() - begun_s, options.jobs)
-    _write(options.table, results, spent if everything else None)
-    return _tell(results, spent)
+    _write(options.table, results)
+    return _tell(results, _spent(results, time.monotonic() - begun_s, options.jobs))
 
 
 @contextmanager
@@ -91,11 +88,9 @@ def _interruptible() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _write(path: Path, results: Sequence[Result], whole: str | None) -> None:
-    limits = ", ".join(f"{check} {limit:.0f} s" for check, limit in LIMITS_S.items())
-    introduction = table.INTRODUCTION.format(schedules=SCHEDULES, limits=limits)
-    sentence = f"The last run of all: {whole}.\n" if whole else None
-    table.write(path, read(), results, introduction, sentence)
+def _write(path: Path, results: Sequence[Result]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    table.write(path, read(), results)
 
 
 def _spent(results: Sequence[Result], seconds: float, jobs: int) -> str:
@@ -126,7 +121,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m agglab.verification mutants",
         description="Apply each fault of the catalogue to a copy of the repository, and see which "
-        "unit test, schedule and scenario catch it. Writes docs/mutants.md.",
+        "unit test, schedule and scenario catch it. Writes a table, build/mutants.md.",
     )
     parser.add_argument(
         "--only",
@@ -166,6 +161,6 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         default=TABLE,
         metavar="FILE",
-        help="the file to write (default: docs/mutants.md)",
+        help="the file to write (default: build/mutants.md)",
     )
     return parser

@@ -1,10 +1,11 @@
-"""Reads and writes the table in docs/mutants.md. For each fault, the table says which checks caught
-it in the last run."""
+"""Reads and writes the table of mutants (docs/mutants.md). For each fault, the table says which
+checks caught it when it was tried last."""
 
 from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -19,64 +20,40 @@ NOT_ASKED = "–"
 NOT_RUN = "not run"
 SURVIVED = "**survived**"
 INVALID = "**invalid**"
-INTRODUCTION = """# Mutants
-
-`make mutants` writes this page; do not edit it. Each row is a *mutant*: one textual change that
-puts a fault into the named file. `make mutants` applies each mutant by itself to a copy of the
-repository and runs the checks that have to catch it. The texts are in
-`verification/mutants/catalogue/`, and for systems in
-`testbed/systems/<name>/verification/mutants/`.
-
-| check | has to catch |
-|---|---|
-| a unit test | every mutant |
-| the schedule search (`verification explore`, within {schedules} schedules) | mutants that, in \
-some order of events, change what honest workers receive |
-| a shipped scenario in virtual time | mutants that change what a plain run returns, what \
-outsiders can do, or how long a plain run takes |
-
-"–" means that the check need not catch the mutant. All checks have to pass without a mutant before
-any is tried. A check that runs longer than its limit ({limits}) has
-caught the mutant. A mutant that does not compile, or whose place in the file is gone, does not
-count. If a run is interrupted, its results so far are kept. When a mutant is tried again, the check
-that caught it last time runs first.
-"""
 CODE = re.compile(r"^\| `([^`]+)` \|")
 
 Cells = dict[str, str]
 """The check -> the table's text about it."""
 
 
-def write(
-    path: Path,
-    mutants: Sequence[Mutant],
-    results: Iterable[Result],
-    introduction: str,
-    whole: str | None,
-) -> None:
+def write(path: Path, mutants: Sequence[Mutant], results: Iterable[Result]) -> None:
     """Writes the table of all mutants, with the new results and, for other mutants, the table's
-    earlier contents.
-
-    whole: a sentence about the run if it included all mutants. None keeps the table's earlier
-    sentence.
-    """
-    old = path.read_text(encoding="utf-8") if path.exists() else ""
-    known = cells(old)
+    earlier contents."""
+    known = cells(path.read_text(encoding="utf-8") if path.exists() else "")
     for result in results:
         known[result.mutant.id] = known.get(result.mutant.id, {}) | _cells(result)
-    parts = [introduction, whole or sentence(old), *_tables(mutants, known)]
+    parts = ["# Mutants\n", _totals(mutants, known), *_tables(mutants, known)]
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")  # an interrupt leaves a whole table
     try:
-        unfinished.write_text("\n".join(part for part in parts if part), encoding="utf-8")
+        unfinished.write_text("\n".join(parts), encoding="utf-8")
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
 
 
-def sentence(text: str) -> str:
-    """Returns the table's sentence about the last run of all mutants."""
-    found = re.search(r"^The last run of all: .*\n", text, re.MULTILINE)
-    return found[0] if found else ""
+def _totals(mutants: Sequence[Mutant], known: Mapping[str, Cells]) -> str:
+    """Returns a sentence that counts the table's rows by what became of their mutants."""
+    counts = Counter(_outcome(mutant, known.get(mutant.id, {})) for mutant in mutants)
+    parts = [f"{count} {outcome}" for outcome, count in sorted(counts.items())]
+    return f"{len(mutants)} mutants: {', '.join(parts)}.\n"
+
+
+def _outcome(mutant: Mutant, said: Cells) -> str:
+    texts = [said.get(check, NOT_RUN) for check in mutant.checks]
+    for outcome in (INVALID, SURVIVED, NOT_RUN):
+        if any(text.startswith(outcome) for text in texts):
+            return outcome.strip("*")
+    return "caught"
 
 
 def hints(path: Path) -> dict[str, Cells]:

@@ -26,12 +26,14 @@ class Step:
 @dataclass(frozen=True)
 class Conversation:
     """counters: what they are in the end, by "name(index)". at_once: packets sent before what they
-    cause is awaited; 1 where it is not known which of them come again."""
+    cause is awaited; 1 where it is not known which of them come again. reached: the rare states
+    that the model was in (Rules.rare)."""
 
     setup: Setup
     steps: Sequence[Step]
     counters: Mapping[str, int] = field(default_factory=dict)
     at_once: int = AT_ONCE
+    reached: frozenset[str] = frozenset()
 
     def script(self) -> Iterator[str]:
         """Lines of a packet script."""

@@ -95,6 +95,8 @@ class Slot:
     overflow: int = 0
     priority: int = 0
     spent: bool = False
+    displaced: int | None = None
+    """The kind of the chunk from which this one took the slot over, if it did."""
 
 
 def total(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
@@ -109,7 +111,7 @@ def is_before(a: int, b: int) -> bool:
 @dataclass
 class Switch:
     """preempts: as ESA does it. lanes: of a packet. taken: by number of slot; counts: (what, index
-    of a job, None for no job)."""
+    of a job, None for no job). reached: how often each rare state was."""
 
     places: list[Place]
     slots: int
@@ -117,6 +119,7 @@ class Switch:
     preempts: bool = False
     taken: dict[int, Slot] = field(default_factory=dict)
     counts: Counter[tuple[str, int | None]] = field(default_factory=Counter)
+    reached: Counter[str] = field(default_factory=Counter)
 
     def receive(self, port: int, packet: Packet) -> list[tuple[int, Packet]]:
         place = self._place(packet.job)
@@ -134,6 +137,8 @@ class Switch:
         if known.sent_before:
             return self._up(place, known, "passed")
         if slot is None or slot.spent or self._is_over(slot, known):
+            self.reached["claims a spent slot"] += slot is not None and slot.spent
+            self.reached["claims a slot of a chunk that is over"] += bool(slot and not slot.spent)
             return self._claim(place, known)
         if self.preempts and known.priority > slot.priority:
             return self._take_over(place, slot, known)
@@ -193,6 +198,7 @@ class Switch:
 
     def _claim(self, place: Place, packet: Packet) -> list[tuple[int, Packet]]:
         self._hold(packet)
+        self.reached["complete with its first packet"] += packet.members == place.everybody
         return self._contributed(place, packet)
 
     def _hold(self, packet: Packet) -> None:
@@ -215,6 +221,8 @@ class Switch:
                 return self._up(place, packet, "passed")
             if not both:
                 self._add(slot, packet)
+            self.reached["released with its values" if both else "released and merged"] += 1
+            self.reached["released after a take-over"] += slot.displaced is not None
             slot.spent = True
             return self._up(place, self._sum(slot, packet), "released")
         if not both:
@@ -243,9 +251,22 @@ class Switch:
         flags = packet.flags | slot.overflow
         return replace(packet, members=slot.members, values=slot.values, flags=flags)
 
+    def _reach(self, slot: Slot, packet: Packet) -> None:
+        """Counts the rare states in which a chunk takes over a slot."""
+        states = {
+            "another kind": slot.kind != packet.kind,
+            "a chunk that took over from another kind": slot.displaced not in (None, slot.kind),
+            "several members": slot.members.bit_count() > 1,
+            "overflow": bool(slot.overflow),
+            "its own job": slot.chunk[0] == packet.job,
+        }
+        self.reached.update(f"takes over from {name}" for name, is_so in states.items() if is_so)
+
     def _take_over(self, place: Place, slot: Slot, packet: Packet) -> list[tuple[int, Packet]]:
         self.counts["new", place.index] += 1
+        self._reach(slot, packet)
         self._hold(packet)
+        self.taken[packet.slot].displaced = slot.kind
         job, session, digest, tag = slot.chunk
         evicted = replace(
             packet,

@@ -24,6 +24,7 @@ CONVERSATIONS = [
 ]
 ATTACKS = [pytest.param(rules, system, id=system) for rules in every() for system in rules.systems]
 PROGRAM = attrgetter("program")
+SEEDS = range(3)
 Failures = Callable[[Rules, Conversation], list[str]]
 
 
@@ -44,12 +45,19 @@ def failures(products: dict[str, Path], tmp_path: Path) -> Failures:
     return run
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("rules, name", CONVERSATIONS)
 def test_conversations_go_as_they_must(
     failures: Failures, rules: Rules, name: str, seed: int
 ) -> None:
     assert failures(rules, rules.conversations[name](random.Random(seed))) == []
+
+
+@pytest.mark.parametrize("rules", [rules for rules in every() if rules.rare], ids=PROGRAM)
+def test_conversations_reach_the_rare_states(rules: Rules) -> None:
+    """Those that the test above has."""
+    drawn = [make(random.Random(n)) for make in rules.conversations.values() for n in SEEDS]
+    assert rules.rare - {state for each in drawn for state in each.reached} == set()
 
 
 @pytest.mark.parametrize("rules", [rules for rules in every() if rules.tree], ids=PROGRAM)

@@ -38,7 +38,8 @@ class Rules:
     testbed whose attacks it is sent, by a host that is in none of their jobs; keys: of their
     scenario, where it needs more than a job. members: what the switch is given of jobs then, whose
     workers are at ports 1 to 3. refused: where it counts what outsiders send to switches,
-    "name(index)"; empty: it has no such counter.
+    "name(index)"; empty: it has no such counter. rare: states that its conversations must reach,
+    because a rule about them is otherwise tested by nothing.
     """
 
     program: str
@@ -51,6 +52,7 @@ class Rules:
     keys: Mapping[str, Any] = field(default_factory=dict)
     members: Setup = field(default_factory=Setup)
     refused: str = ""
+    rare: frozenset[str] = frozenset()
 
     def flags(self) -> list[str]:
         """For a compiler's command line."""

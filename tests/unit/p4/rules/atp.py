@@ -30,6 +30,7 @@ from rules import Rules
 LANES, SLOTS, NO_JOB = 5, 4, 16
 UPLINK, SERVER_BASE = 100, 40673
 PRIORITIES = {3: 0, 5: 2}
+"""What a job's priorities begin at; later chunks of a layer have others."""
 DEFINES = {"LANES": LANES, "SLOTS": SLOTS, "ABANDONED_US": 2**40}
 COUNTERS = {
     "new": "contribution_new",
@@ -43,6 +44,25 @@ COUNTERS = {
     "to_one": "result_to_one",
 }
 EVICTED = {"evicted": "slot_evicted"}
+RARE = frozenset(
+    {
+        "claims a spent slot",
+        "claims a slot of a chunk that is over",
+        "released and merged",
+        "released with its values",
+        "complete with its first packet",
+    }
+)
+PREEMPTING = frozenset(
+    {
+        "takes over from another kind",
+        "takes over from a chunk that took over from another kind",
+        "takes over from several members",
+        "takes over from overflow",
+        "takes over from its own job",
+        "released after a take-over",
+    }
+)
 
 ROOT = [
     Place(3, 1, {1: 1, 2: 2, 3: 4}, {}, 7, 8),
@@ -54,6 +74,8 @@ MIDDLE = [
     Place(5, 2, {1: 2, 3: 1}, {2: 12}, UPLINK, 9),
 ]
 """A switch below port 2, with two workers of each; another one towards the servers."""
+ALONE = [Place(3, 1, {1: 1}, {}, 7, 8), Place(5, 2, {}, {2: 12}, 8, 9)]
+"""A job of one worker, and one whose workers are all below port 2, where sums are made already."""
 
 
 def above(place: Place) -> Receiver:
@@ -109,7 +131,8 @@ def random_packet(chance: random.Random, step: int, places: list[Place]) -> tupl
 
     place = chance.choice(places)
     tag = max(0, step // 24 + chance.choice((-1, 0, 0, 0, 0, 0, 0, 1)))
-    kind = odd(INT32, SCALED, FLOAT32, MISMATCH, 0x54, RESULT | INT32)
+    usual = INT32 if (tag + place.index) % 3 else SCALED
+    kind = odd(usual, INT32, SCALED, FLOAT32, MISMATCH, 0x54, RESULT | INT32)
     port = chance.choice(tuple(place.below))
     below = place.below[port]
     members = below & chance.randrange(1, 16) or below
@@ -130,7 +153,7 @@ def random_packet(chance: random.Random, step: int, places: list[Place]) -> tupl
         max(0, tag - chance.choice((1, 2, 3, 5, 9))),
         odd(members, 0, 1, 8, 15),
         flags,
-        odd(PRIORITIES[place.job], 1, 3, 255),
+        odd(PRIORITIES[place.job] + 2 * tag % 5, 1, 3, 255),
         chance.randrange(3),
         version=odd(1, 1, 1, 2),
         zero=odd(0, 0, 0, 1),
@@ -174,7 +197,9 @@ def at_random(
             for to, answer in model.receive(port, packet)
         ]
         steps.append(Step(port, frame(port, packet), out))
-    return Conversation(jobs_at(places, preempts), steps, counters(model.counts, places))
+    reached = frozenset(state for state, times in model.reached.items() if times)
+    counted = counters(model.counts, places)
+    return Conversation(jobs_at(places, preempts), steps, counted, reached=reached)
 
 
 def rules_of(program: str, preempts: bool) -> Rules:
@@ -185,10 +210,12 @@ def rules_of(program: str, preempts: bool) -> Rules:
         {
             "root": partial(at_random, places=ROOT, preempts=preempts),
             "middle": partial(at_random, places=MIDDLE, preempts=preempts),
+            "alone": partial(at_random, places=ALONE, preempts=preempts),
         },
         systems=(program,),
         members=jobs_at(ROOT, preempts),
         refused=f"contribution_refused({NO_JOB})",
+        rare=RARE | PREEMPTING if preempts else RARE,
     )
 
 

@@ -269,6 +269,24 @@ expect: {exact: true, fairness.jain: {min: 0.99}, links_as_predicted: true}
     assert packets["a"]["complete"] == packets["b"]["complete"] == 12 * (1 + 500)
 
 
+def test_fairness_is_relative_to_the_shares_that_jobs_were_promised(conduct) -> None:
+    """Jain's index by hand, of jobs whose shares, sizes and rates all differ."""
+    ran = conduct(
+        """
+jobs:
+- {name: a, workers: "h[12]", share: 3}
+- {name: b, workers: "h[34]", workload: {elements: 100}}
+""",
+        rounds=4,
+    )
+    rates = {name: job["elements_per_s"] for name, job in ran.metrics["jobs"].items()}
+    assert rates["a"] > 1.2 * rates["b"], "equal rates would show nothing"
+    fairness = ran.metrics["fairness"]
+    a, b = rates["a"] / 3, rates["b"] / 1
+    assert fairness["jain"] == pytest.approx((a + b) ** 2 / (2 * (a * a + b * b)))
+    assert fairness["shares"]["a"] == pytest.approx(rates["a"] / (rates["a"] + rates["b"]))
+
+
 FOREIGN = """
 jobs: [{name: other, workers: h3}, {name: victim, workers: "h[12]"}]
 faults:

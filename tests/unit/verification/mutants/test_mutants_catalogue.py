@@ -1,4 +1,4 @@
-"""The faults still apply, each in exactly one place; the table in docs names them all."""
+"""The faults still apply, each in exactly one place."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.scenario import names
-from agglab.verification.mutants import checks, table
+from agglab.verification.mutants import checks
 from agglab.verification.mutants.catalogue import CatalogueError, Mutant, choose, read
 from agglab.verification.mutants.workspace import Workspace
 
@@ -27,19 +27,6 @@ def test_each_applies_once_and_names_what_exists(mutant: Mutant) -> None:
 def test_there_are_many_and_each_breaks_something_else() -> None:
     assert len(MUTANTS) >= 80
     assert len({(m.file, m.find, m.replace) for m in MUTANTS}) == len(MUTANTS)
-
-
-def test_the_table_in_docs_is_of_these_mutants_and_none_survived() -> None:
-    """`make mutants ONLY=...` brings it up to date."""
-    text = (REPOSITORY / "docs" / "mutants.md").read_text()
-    told = table.cells(text)
-    assert list(told) == [mutant.id for mutant in MUTANTS]
-    wanting = (table.SURVIVED, table.NOT_RUN, table.INVALID)
-    cells = [(name, cell) for name, of_all in told.items() for cell in of_all.values()]
-    assert [(name, cell) for name, cell in cells if cell.startswith(wanting)] == []
-    asked = {mutant.id: mutant.checks for mutant in MUTANTS}
-    unasked = {n: [c for c in cells if cells[c] == table.NOT_ASKED] for n, cells in told.items()}
-    assert unasked == {n: [c for c in told[n] if c not in asked[n]] for n in told}
 
 
 CATALOGUE = """

@@ -208,13 +208,26 @@ def test_one_mutant_of_the_real_program_end_to_end(tmp_path: Path) -> None:
         "int-exact: h1 (worker 0 of job1), round 0: result["
     )
     result = Result(real, {"unit": unit, "explore": explore, "scenario": scenario})
-    table.write(
-        tmp_path / "table.md", [real], [result], "Introduction.\n", "The last run of all: x\n"
-    )
+    table.write(tmp_path / "table.md", [real], [result])
     written = (tmp_path / "table.md").read_text()
     assert table.cells(written)[real.id]["explore"] == explore.by
-    table.write(tmp_path / "table.md", [real], [], "Introduction.\n", None)
+    table.write(tmp_path / "table.md", [real], [])
     assert (tmp_path / "table.md").read_text() == written
+
+
+def test_the_table_counts_its_own_rows(tmp_path: Path) -> None:
+    """Also those of earlier runs, and those that no run has tried."""
+    mutants = [each for each in read() if set(each.checks) == {"unit"}][:5]
+    path = tmp_path / "table.md"
+    table.write(path, mutants, [Result(mutants[0], {"unit": Found(by="tests/a.py::b")})])
+    assert "\n5 mutants: 1 caught, 4 not run.\n" in path.read_text()
+    later = [
+        Result(mutants[1], {"unit": Found()}),
+        Result(mutants[2], {}, invalid="does not compile"),
+        Result(mutants[3], {"unit": Found(by="tests/a.py::c")}),
+    ]
+    table.write(path, mutants, later)
+    assert "\n5 mutants: 2 caught, 1 invalid, 1 not run, 1 survived.\n" in path.read_text()
 
 
 def test_without_a_fault_schedules_and_scenario_pass(tmp_path: Path) -> None:
