@@ -22,6 +22,9 @@ TAGS_TAKEN_OFF = (0x8100, 0x88A8)
 VLAN_MASK = 0x0FFF
 GROUP_BIT = 1
 ICMP, UDP = 1, 17
+CHECKED_AT_ONCE = 76
+"""Up to this length of a UDP datagram, Linux checks the checksum before it looks for the socket
+(CHECKSUM_BREAK)."""
 ECN_BITS = 3
 MORE_FRAGMENTS, OFFSET_MASK = 0x2000, 0x1FFF
 IPV4_MAX_BYTES = 65535
@@ -46,8 +49,8 @@ class Datagram:
 
 @dataclass(frozen=True)
 class WrongSum:
-    """A UDP datagram for this host whose checksum is wrong. The kernel drops it, and counts it at
-    the socket that it was meant for."""
+    """A UDP datagram for this host whose checksum is wrong. The kernel drops it. If the datagram is
+    long, the kernel counts it at the socket that it was meant for."""
 
     source: bytes
     ports: tuple[int, int]
@@ -233,7 +236,7 @@ def _datagram(packet: Packet) -> Datagram | WrongSum | None:
         return None
     pseudo = packet.source + packet.target + struct.pack("!HH", UDP, size)
     if checksum and not is_zero_sum(pseudo + data[:size]):
-        return WrongSum(packet.source, (source, target))
+        return WrongSum(packet.source, (source, target)) if size > CHECKED_AT_ONCE else None
     return Datagram(packet.source, (source, target), data[8:size])
 
 
