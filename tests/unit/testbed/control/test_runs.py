@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -219,7 +220,7 @@ expect: {{failure: {{job: b, worker: h3, within: 1s}}, jobs.a.rounds: 3, jobs.a.
     assert ran.metrics["jobs"]["b"]["rounds"] == ended
     assert ran.metrics["jobs"]["a"]["completion_s"] > 0
     assert (ran.metrics["completion_s"] is None) == (ended == 0), "without a round, no mean"
-    assert "of b (faults:" in ran.metrics["failure"]["reason"]
+    assert re.search(r" of b; slot .* \(faults: ", ran.metrics["failure"]["reason"])
 
 
 def test_jobs_come_and_go_and_divide_the_slots(conduct) -> None:
