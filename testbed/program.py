@@ -103,8 +103,7 @@ def check_registers(program: Program, sizes: Mapping[str, int]) -> None:
         if array["size"] < needed:
             small.setdefault((array["size"], needed), []).append(array)
     if small:
-        found = small.items()
-        lines = (_too_small(program, arrays, *sizes) for sizes, arrays in found)
+        lines = (_too_small(program, arrays, *numbers) for numbers, arrays in small.items())
         raise CompileError("\n".join(lines))
 
 

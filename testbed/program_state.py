@@ -80,16 +80,18 @@ def check_asked(program: Program, asked: Iterable[str]) -> None:
     arrays = {each["name"]: each for each in program.description["register_arrays"]}
     for name in asked:
         try:
-            found = arrays[full_name(arrays, name, "register")]
+            array = arrays[full_name(arrays, name, "register")]
         except UnresolvedName:
             last = {each.rpartition(".")[2] for each in arrays}
             near = nearest(name, sorted(last))
             allowed = ", ".join(sorted(last)) or "none"
-            what = f"switch.registers: the program has no register {quote(name)}{near}"
-            raise CompileError(f"{program.source}: {what}; allowed: {allowed}") from None
-        if found["size"] > CELLS_MAX:
-            what = f"register {found['name']} has {found['size']} cells"
-            raise CompileError(f"{program.source}: {what}; switch.registers takes {CELLS_MAX}")
+            problem = f"switch.registers: the program has no register {quote(name)}{near}"
+            raise CompileError(f"{program.source}: {problem}; allowed: {allowed}") from None
+        if array["size"] > CELLS_MAX:
+            size = f"register {array['name']} has {array['size']} cells"
+            raise CompileError(
+                f"{program.source}: {size}; switch.registers takes at most {CELLS_MAX}"
+            )
 
 
 def read_state(

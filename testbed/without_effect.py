@@ -18,15 +18,15 @@ LOGS_MESSAGES = ("debug", "trace")
 def notes(points: Sequence[Point], prepared: Sequence[Prepared]) -> list[str]:
     """Returns a line for each key without effect, and for each program whose messages no log will
     have. Equal lines are returned once."""
-    found: dict[str, None] = {}
+    lines: dict[str, None] = {}
     for point, own in zip(points, prepared, strict=True):
         scenario = point.resolved.scenario
         for key, why in unused_keys(scenario):
-            found[f"{key} has no effect: {why}"] = None
+            lines[f"{key} has no effect: {why}"] = None
         for program in dict.fromkeys(own.programs.values()):
             if line := _unheard(program, scenario.switch.log):
-                found[line] = None
-    return list(found)
+                lines[line] = None
+    return list(lines)
 
 
 def unused_keys(scenario: Scenario) -> Iterator[tuple[str, str]]:
