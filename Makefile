@@ -5,7 +5,7 @@ PACKAGES := common compiler hosts switch testbed topologies verification
 .PHONY: help setup doctor export scenario figures scenarios check compile test test-quick lint bless explore mutants bench conformance random fuzz machine clean
 
 NAME ?=
-FILE ?= $(if $(NAME),scenarios/$(NAME).yaml)
+FILE ?= $(if $(filter %.yaml %.yml,$(NAME)),$(NAME),$(if $(NAME),scenarios/$(NAME).yaml))
 RESULTS ?= results
 TO ?=
 OUT ?= build/export-$(TO)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from agglab.hosts.own_worker import WorkerError
+from agglab.switch.errors import PipelineError
 from agglab.testbed.agents import AgentFailed
 from agglab.testbed.conclusion import conclude, shortfalls
 from agglab.testbed.errors import MachineLacks, NodeFailed
@@ -80,6 +81,11 @@ class Run:
             self.folder.fail(str(error))
             self._say(error.report() if isinstance(error, NodeFailed) else str(error))
             return LACKING if isinstance(error, MachineLacks) else FAILED
+        if isinstance(error, PipelineError):
+            line = f"a switch cannot run its program: {one_line(str(error), 400)}"
+            self.folder.fail(line)
+            self._say(line)
+            return FAILED
         self._say(self._broken(error))
         return FAILED
 

@@ -17,6 +17,7 @@ from agglab.testbed.control.outcome import ControlCounts, JobResult, Outcome
 from agglab.testbed.faults import Impair
 from agglab.testbed.link_share import busiest_share
 from agglab.testbed.measurements import Measurements
+from agglab.testbed.program_state import ProgramState
 from agglab.testbed.queue_losses import LostFrames, lost_inside
 from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.scenario.expectations import FINDINGS, Expectation
@@ -445,6 +446,7 @@ def _switches(measured: Measurements, lost: Mapping[str, LostFrames]) -> dict[st
                 }
                 for index, name in enumerate(names)
             },
+            **_own_counts(measured.programs.get(switch.name)),
             "ring_drops": max(switch.ring_drops, lost.get(switch.name, NOTHING_LOST).before),
             "queue_drops": lost.get(switch.name, NOTHING_LOST).after,
             "port_errors": _port_errors(switch),
@@ -453,6 +455,12 @@ def _switches(measured: Measurements, lost: Mapping[str, LostFrames]) -> dict[st
         }
         for switch in measured.statistics.switches
     }
+
+
+def _own_counts(state: ProgramState | None) -> dict[str, Any]:
+    """Returns the counts of a program's own counters, under the key that they have in the metrics;
+    nothing if there are none."""
+    return {"program": state.totals} if state and state.counters else {}
 
 
 def _port_errors(switch: SwitchStatistics) -> int:

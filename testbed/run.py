@@ -33,6 +33,7 @@ from agglab.testbed.side_by_side import comparison, sweep
 from agglab.testbed.summary import summary
 from agglab.testbed.terminal import cannot_write, is_full, plain
 from agglab.testbed.verdicts import CODES, verdict_of
+from agglab.testbed.without_effect import notes
 
 
 def run(
@@ -61,6 +62,8 @@ def run(
     prepared = compile_points(suite.points)
     every = [program for own in prepared for program in own.programs.values()]
     load_workers(suite.points)
+    for line in notes(suite.points, prepared):
+        print(plain(f"note: {line}"), file=out)
     asked = suite_to_yaml(suite)
     folder = _earlier(resume, suite, asked) if resume else new_run_folder(results, suite.name)
     with folder.owned(), seldom_collected():

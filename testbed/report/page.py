@@ -185,6 +185,8 @@ def _counters(metrics: Metrics) -> list[str]:
         title = "Workers" if len(metrics["jobs"]) == 1 else f"Workers of {job}"
         body.append(_section(title, _workers(own["workers"])))
     body.append(_section("Switches", counters("switch", _flat_switches(metrics["switches"]))))
+    if own := {name: s["program"] for name, s in metrics["switches"].items() if s.get("program")}:
+        body.append(_section("Counters of the P4 program's own", counters("switch", own)))
     body.append(_section("Links", counters("direction", _ways(metrics["links"]))))
     return body
 
@@ -408,11 +410,15 @@ def _growth(metrics: Metrics) -> str:
     return f"<ul>{''.join(rows)}</ul>" if rows else ""
 
 
+NOT_IN_TABLE = ("packets", "jobs", "program", "register_bits")
+"""The metrics of a switch that its row in the table of all switches does not have."""
+
+
 def _flat_switches(switches: Metrics) -> dict[str, dict[str, Any]]:
     return {
         name: {
             **switch["packets"],
-            **{k: v for k, v in switch.items() if k not in ("packets", "jobs", "register_bits")},
+            **{k: v for k, v in switch.items() if k not in NOT_IN_TABLE},
         }
         for name, switch in switches.items()
     }

@@ -61,7 +61,8 @@ _OF_JOB: dict[str, str] = {
     "workers.*.malformed": "frames that are not results for this job",
     "workers.*.timeouts": "retransmissions after a timeout; the other frames were sent again "
     "because later ones were answered first",
-    "workers.*.kernel_drops": "frames for which its socket's buffer had no room",
+    "workers.*.kernel_drops": "frames that the kernel dropped at its socket: the buffer had no "
+    "room, or the UDP checksum was wrong",
     "workers.*.network_errors": "errors that ICMP messages, genuine or forged, reported to its "
     "socket",
     "workers.*.bytes_sent": "bytes sent",
@@ -130,6 +131,8 @@ _METRICS: dict[str, str] = {
     "attack.*": "frames that attacks sent, by kind",
     "switches.*.packets.*": "",
     "switches.*.jobs.*.*": "the counters that belong to a job, for one job by name",
+    "switches.*.program.*": "a counter of your own P4 program, by the last part of its name: "
+    "packets (or bytes, if it counts only these) of all its cells; `program.json` has each cell",
     "switches.*.ring_drops": "packets that the switch's packet rings lost",
     "switches.*.queue_drops": "packets that the switch's own egress queues lost (target bmv2)",
     "switches.*.port_errors": "packets that were truncated, too long for a port, or sent to a "
@@ -253,6 +256,15 @@ def type_of(pattern: str) -> str:
     if pattern in _TEXTS:
         return "text"
     return "flag" if pattern in _FLAGS else "number"
+
+
+_MEASURED = re.compile(r"((?<!_bound)_s|_ratio|_bps)(\.|$)|^fairness\.")
+
+
+def is_measured(pattern: str) -> bool:
+    """Returns whether a metric is a time, a rate, or a ratio of such values, so that no two runs
+    need have exactly the same value. Counts and computed bounds are not."""
+    return type_of(pattern) == "number" and bool(_MEASURED.search(pattern))
 
 
 @cache

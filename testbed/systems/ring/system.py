@@ -21,8 +21,8 @@ from agglab.testbed.systems.base import (
     Array,
     ByteRange,
     Cells,
+    Evidence,
     MissingChunks,
-    Registers,
     Waiting,
 )
 from agglab.testbed.systems.between_hosts import (
@@ -163,7 +163,7 @@ class Ring(BetweenHosts):
 
     def diagnose(
         self,
-        source: Registers,
+        source: Evidence,
         graph: Topology,
         job: ActiveJob,
         waiting: Mapping[str, Iterable[Waiting]],

@@ -23,18 +23,22 @@ from agglab.testbed.scenario import names
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     """Every step of a run that needs a machine; a test replaces the one it is about."""
-    program = Program(Path("p.p4"), Path("p.json"), Path("p.txtpb"), "0", "1")
+    description = tmp_path / "p.json"
+    kinds = ("actions", "register_arrays", "counter_arrays")
+    description.write_text(json.dumps({kind: [] for kind in kinds}))
+    program = Program(Path("p.p4"), description, Path("p.txtpb"), "0", "1")
     steps = {
         "lacks": lambda *_: [],
         "compile_program": lambda *a: program,
         "check_fits": lambda *a: None,
+        "check_registers": lambda *a: None,
         "isolated": lambda body: body(tmp_path / "scratch"),
         "turns": lambda self: (_ for _ in ()).throw(AssertionError("a bug")),
     }
 
     def put(**replaced) -> None:
         steps.update(replaced)
-        for name in ("compile_program", "check_fits"):
+        for name in ("compile_program", "check_fits", "check_registers"):
             monkeypatch.setattr(prepare, name, steps[name])
         for name in ("lacks", "isolated"):
             monkeypatch.setattr(f"agglab.testbed.network.{name}", steps[name])
@@ -165,6 +169,11 @@ def test_a_run_answers_programs_in_json(capsys, tmp_path: Path) -> None:
             "'scenarios/quikstart.yaml': unknown scenario, did",
         ),
         (["run", "no/such.yaml"], "no/such.yaml: cannot read the file: No such file or directory"),
+        (
+            ["check", "err/quickstrat.yaml"],
+            "err/quickstrat.yaml: cannot read the file: No such file or "
+            "directory, did you mean 'quickstart'?",
+        ),
         (["run", "quickstart", "--set", "seed=x"], "--set 'seed=x': seed: 'x' is not a whole"),
         (
             ["report", "no/such"],

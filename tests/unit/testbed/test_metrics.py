@@ -14,6 +14,7 @@ from agglab.testbed.control.outcome import Failure, JobResult, Outcome, Round, S
 from agglab.testbed.measurements import Measurements
 from agglab.testbed.metrics import compute, failures, lookup, shortcomings
 from agglab.testbed.network import DirectionStatistics, NetworkStatistics, SwitchStatistics
+from agglab.testbed.program_state import ProgramState
 from agglab.testbed.scenario import ResolvedScenario, load
 from agglab.testbed.scenario.expectations import Expectation
 from agglab.testbed.scenario.metric_names import metrics as metrics_of
@@ -311,11 +312,13 @@ def test_every_metric_is_documented_and_every_documented_one_exists(tmp_path: Pa
     full = {kind: {0: (1, 60), 16: (0, 0)} for kind in kinds.split()}
     of_no_job = ("malformed", "host_errors", "forged", "forwarded", "unroutable")
     full |= {kind: {0: (0, 0)} for kind in of_no_job}
-    measured = replace(measured, counters={"s1": full})
+    own = ProgramState({"dropped": {0: (2, 120), 1: (1, 60)}})
+    measured = replace(measured, counters={"s1": full}, programs={"s1": own})
     measured.outcome.attacked = {"result": 3}
     opinion = {"findings": [], "lacking": ""}
     metrics = {"ok": True, "verdict": "passed", "reason": "", "second_opinion": opinion}
     metrics |= compute(s, measured)
+    assert lookup(metrics, "switches.s1.program.dropped") == 3
     found = leaves(metrics)
     others = {
         p for kind in workloads.KINDS.values() if kind.kind != "allreduce" for p in kind.metrics
