@@ -1,6 +1,7 @@
 """Compiling through the cache: what makes it compile again, and what it leaves when it fails."""
 
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from agglab.testbed import program
 from agglab.testbed.network import MachineLacks
+from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.plan import Entries, TableEntry
 from agglab.testbed.program import CompileError, Program, check_fits, compile_program
 
@@ -140,3 +142,22 @@ def test_a_table_with_a_planned_name_is_told_what_differs(tmp_path: Path, table,
         check_fits(compiled, Entries((PLANNED,), {}))
     assert said in str(caught.value)
     assert ("switch.entries" in str(caught.value)) == ("has no table" in said)
+
+
+def test_the_same_program_elsewhere_has_the_same_hashes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its JSON names the files of which it was made, and these have other folders."""
+    monkeypatch.setattr(program, "CACHE", tmp_path / "cache")
+    programs = []
+    for name in ("here", "there"):
+        folder = tmp_path / name
+        shutil.copytree(REPOSITORY / "p4", folder)
+        monkeypatch.setattr(program, "INCLUDES", folder)
+        source = folder / "forwarding.p4"
+        programs.append(compile_program(source, "agglab", {}))
+    one, other = programs
+    assert one.json.read_bytes() != other.json.read_bytes()
+    assert (one.source_sha256, one.json_sha256) == (other.source_sha256, other.json_sha256)
+    source.write_text(source.read_text() + "\n// another\n")
+    assert compile_program(source, "agglab", {}).source_sha256 != one.source_sha256
