@@ -35,6 +35,8 @@ class Run:
     ) -> None:
         self.folder = folder
         self._point, self._prepared, self._scratch, self._out = point, prepared, scratch, out
+        self.killed = ""
+        """Who was killed although no fault of the scenario says so; empty if nobody was."""
 
     def turns(self) -> Turns:
         """Yields the experiment's turns; the last one also judges the run."""
@@ -47,6 +49,7 @@ class Run:
         expected = point.resolved.scenario.expect
         missed = shortcomings(measured.outcome, metrics["findings"], expected)
         self._report_failures(measured, missed)
+        self.killed = _killed(measured)
         missed += failures(metrics, expected)
         result = {"ok": not missed, "reason": "; ".join(missed), **metrics}
         self.folder.write_json("metrics.json", result)
@@ -56,6 +59,7 @@ class Run:
         exit code."""
         if isinstance(error, (NodeFailed, AgentFailed, MachineLacks, WorkerError)):
             self.folder.fail(str(error))
+            self.killed = str(error) if isinstance(error, NodeFailed) and error.killed else ""
             self._say(error.report() if isinstance(error, NodeFailed) else str(error))
             return LACKING if isinstance(error, MachineLacks) else FAILED
         self._say(self._broken(error))
@@ -85,6 +89,12 @@ class Run:
     def _say(self, text: str) -> None:
         whose = f"{self._point.contender}: " if self._point.contender else ""
         print(plain(whose + text), file=sys.stderr)
+
+
+def _killed(measured: Measurements) -> str:
+    """Returns the reason of the first failure for which somebody outside the run is to blame."""
+    failures = (result.failure for result in measured.outcome.jobs)
+    return next((failure.reason for failure in failures if failure and failure.killed), "")
 
 
 def take_turns(runs: Sequence[Run]) -> int:

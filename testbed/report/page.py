@@ -9,7 +9,9 @@ from html import escape
 from typing import Any
 from urllib.parse import quote
 
+from agglab.testbed import headline
 from agglab.testbed.fidelity import OF_THE_MACHINE
+from agglab.testbed.headline import ROUND, Headline
 from agglab.testbed.metrics import WORKER_COUNTS, lookup
 from agglab.testbed.report import answers
 from agglab.testbed.report.dygraphs import Library
@@ -21,7 +23,7 @@ from agglab.testbed.report.spread import counters
 from agglab.testbed.report.style import STYLE
 from agglab.testbed.report.tables import cell, shown, table
 from agglab.testbed.report.zoom import scripts
-from agglab.testbed.side_by_side import OfSeveral, busiest, runs_of
+from agglab.testbed.side_by_side import OfSeveral, busiest, reason_lines, runs_of, warning_lines
 
 Metrics = Mapping[str, Any]
 GENERAL_COUNTS = frozenset((*WORKER_COUNTS, "cpu_s"))
@@ -163,7 +165,7 @@ def _predicted(metrics: Metrics) -> list[str]:
     agree = metrics["links_as_predicted"]
     said = {
         True: "Every direction carried exactly the predicted bytes and those that were sent again.",
-        False: "At least one direction carried other bytes than those predicted and sent again.",
+        False: f"Not as predicted: {metrics.get('links_unclear', '')}.",
     }.get(agree, f"The bytes were not compared: {metrics.get('links_unclear', '')}")
     return [
         _section(
@@ -243,7 +245,8 @@ def _document(title: str, body: str) -> str:
 
 def _header(name: str, metrics: Metrics, manifest: Metrics) -> str:
     kind = "passed" if metrics["ok"] else "failed"
-    reason = f"<p>{escape(metrics['reason'])}</p>" if metrics["reason"] else ""
+    warnings = [f"Warning: {text}" for text in warning_lines(metrics)]
+    said = "".join(f"<p>{escape(text)}</p>" for text in [*reason_lines(metrics), *warnings])
     started = escape(str(manifest.get("started", "")))
     badge = f"<span class='verdict {kind}'>{kind}</span>"
     for verdict in dict.fromkeys(_verdicts(metrics)):
@@ -251,7 +254,7 @@ def _header(name: str, metrics: Metrics, manifest: Metrics) -> str:
             badge += f" <span class='verdict limited'>{escape(verdict)}</span>"
     return (
         f"<h1>{escape(name)} {badge}</h1>"
-        f"<p>{started}, seed {escape(str(manifest.get('seed', '')))}</p>{reason}"
+        f"<p>{started}, seed {escape(str(manifest.get('seed', '')))}</p>{said}"
     )
 
 
@@ -290,7 +293,10 @@ def _facts(metrics: Metrics) -> str:
 
 
 def _job_facts(job: Metrics) -> dict[str, Any]:
+    chief = headline.headline(job)
+    own_time = {f"median time of a {chief.of} (s)": lookup(job, chief.metric)}
     return {
+        **(own_time if chief != ROUND else {}),
         "rounds": job["rounds"],
         "largest float error": job["error"]["max_abs"],
         "allowed float error": job["error"]["bound"],
@@ -323,25 +329,26 @@ def _several(metrics: Metrics) -> list[str]:
 
 
 def _runs(runs: Sequence[OfSeveral]) -> str:
-    rows = {}
+    rows, chief = {}, headline.common(run.metrics for run in runs)
     for run in runs:
         label = ": ".join(part for part in (run.point, run.contender) if part)
         href = escape(f"{run.folder}/report.html", quote=True)
-        rows[f"<a href='{href}'>{escape(label)}</a>"] = _run(run)
+        rows[f"<a href='{href}'>{escape(label)}</a>"] = _run(run, chief)
     return table("run", rows, escaped=True)
 
 
-def _run(run: OfSeveral) -> dict[str, Any]:
-    """Returns the table cells of one of several runs. A run that was aborted has only a reason."""
+def _run(run: OfSeveral, chief: Headline) -> dict[str, Any]:
+    """Returns the table cells of one of several runs. chief: what the times of all runs are those
+    of. A run that was aborted has only a reason."""
     metrics = run.metrics
     return {
         "verdict": "passed" if metrics["ok"] else "failed",
         "sums exact": metrics.get("exact"),
         "wrong results": metrics.get("wrong_results"),
         "fidelity": lookup(metrics, "fidelity.verdict"),
-        "median time (s)": lookup(metrics, "allreduce.time_s.median"),
+        f"median time of a {chief.of} (s)": lookup(metrics, chief.metric),
         **(_compared(run) if run.contender else {}),
-        "ratio": metrics.get("link_bound_ratio"),
+        **({"ratio": metrics.get("link_bound_ratio")} if chief == ROUND else {}),
         "why it failed": metrics["reason"] or lookup(metrics, "failure.reason") or "",
     }
 
