@@ -1,5 +1,5 @@
 """Finds signs that the program or its workers have errors, even if every sum is right. A run must
-not show them unless its scenario expects them.
+not show them unless its scenario expects them. Warnings are findings that make no run fail.
 
 Each finding has a kind, a sentence and numbers. In virtual time every retransmission is accounted
 for. On real links, all retransmissions that losses explain are deducted first, and the remaining
@@ -17,9 +17,11 @@ from agglab.testbed.accounts import imbalances
 from agglab.testbed.collectives import NOT_AGGREGATED, not_aggregated
 from agglab.testbed.empty_queues import trips_s
 from agglab.testbed.faults import Attack, Fault, Impair, SwitchReprogram, SwitchRestart
+from agglab.testbed.idle_paths import idle_paths
 from agglab.testbed.measurements import Measurements
 from agglab.testbed.queue_losses import Balance, balances
 from agglab.testbed.scenario import ResolvedScenario
+from agglab.testbed.scenario.finding_kinds import WARNINGS
 from agglab.testbed.workloads import KINDS
 from agglab.topologies.graph import COPYING, DELAYING
 
@@ -81,7 +83,7 @@ def find(case: Case) -> list[Finding]:
     found += [Finding(NOT_AGGREGATED, *each) for each in not_aggregated(case.jobs)]
     if case.virtual:
         found += [Finding("accounts", text) for text in imbalances(case.measured)]
-    return found
+    return [*found, *_idle_paths(case)]
 
 
 def by_timers(case: Case) -> list[Finding]:
@@ -95,7 +97,8 @@ def unexpected(
     """Returns why a run with these findings (as in metrics.json) is not what was expected.
     expected: kinds that the run must show. allowed: kinds that it may show."""
     kinds, known = {finding["kind"] for finding in found}, {*expected, *allowed}
-    missed = [f"{f['kind']}: {f['text']}" for f in found if f["kind"] not in known]
+    failing = (f for f in found if f["kind"] not in WARNINGS)
+    missed = [f"{f['kind']}: {f['text']}" for f in failing if f["kind"] not in known]
     absent = [kind for kind in expected if kind not in kinds]
     return missed + [f"expected a finding of kind {k!r}, but there was none" for k in absent]
 
@@ -293,6 +296,13 @@ def _disorderly(case: Case) -> bool:
         for _, _, _, way in link.directions()
         for impairment in way.impairments
     )
+
+
+def _idle_paths(case: Case) -> Iterator[Finding]:
+    carried = {way.direction: way.bytes for way in case.measured.statistics.directions}
+    bounds_s = {name: job["link_bound_s"] for name, job in case.jobs.items()}
+    for each in idle_paths(case.resolved, bounds_s, carried):
+        yield Finding("idle-paths", str(each), each.numbers())
 
 
 def _small_windows(case: Case) -> Iterator[Finding]:

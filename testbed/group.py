@@ -40,6 +40,8 @@ class Run:
         self.folder = folder
         self._point, self._prepared, self._scratch, self._out = point, prepared, scratch, out
         self._measured: Measurements | None = None
+        self.killed = ""
+        """Who was killed although no fault of the scenario says so; empty if nobody was."""
 
     def turns(self) -> Turns:
         """Yields the experiment's turns. The last one keeps what was measured for `judge`."""
@@ -58,6 +60,7 @@ class Run:
         metrics = compute(self._point.resolved, self._measured)
         missed = shortfalls(self._measured.outcome, metrics, expected)
         self._report_failures(self._measured, missed)
+        self.killed = _killed(self._measured)
         result = conclude(metrics, missed, expected, lambda: self._ask(metrics), self._command)
         self.folder.write_json("metrics.json", result)
 
@@ -79,6 +82,7 @@ class Run:
         exit code."""
         if isinstance(error, (NodeFailed, AgentFailed, MachineLacks, WorkerError)):
             self.folder.fail(str(error))
+            self.killed = str(error) if isinstance(error, NodeFailed) and error.killed else ""
             self._say(error.report() if isinstance(error, NodeFailed) else str(error))
             return LACKING if isinstance(error, MachineLacks) else FAILED
         if isinstance(error, PipelineError):
@@ -113,6 +117,12 @@ class Run:
     def _say(self, text: str) -> None:
         whose = f"{self._point.contender}: " if self._point.contender else ""
         print(plain(whose + text), file=sys.stderr)
+
+
+def _killed(measured: Measurements) -> str:
+    """Returns the reason of the first failure for which somebody outside the run is to blame."""
+    failures = (result.failure for result in measured.outcome.jobs)
+    return next((failure.reason for failure in failures if failure and failure.killed), "")
 
 
 def take_turns(runs: Sequence[Run]) -> int:

@@ -35,7 +35,8 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 @dataclass(frozen=True)
 class Program:
-    """A compiled program, and the hashes that identify it in a manifest."""
+    """A compiled program, and the hashes that identify it in a manifest. json_sha256: the hash of
+    the JSON without the folders of its sources, which differ from one installation to another."""
 
     source: Path
     json: Path
@@ -70,7 +71,7 @@ def compile_program(source: Path, compiler: str, parameters: Mapping[str, int]) 
     bmv2, p4info = stem.with_suffix(".json"), stem.with_suffix(".p4info.txtpb")
     if not (bmv2.is_file() and p4info.is_file()):
         _compile([*command, str(source), *flags], bmv2, p4info)
-    return Program(source, bmv2, p4info, _sha256(source), _sha256(bmv2))
+    return Program(source, bmv2, p4info, _sha256(source), _json_sha256(bmv2, source))
 
 
 def register_bits(program: Program) -> int:
@@ -270,3 +271,10 @@ def _included(source: Path) -> set[Path]:
 
 def _sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _json_sha256(path: Path, source: Path) -> str:
+    content = path.read_bytes()
+    for folder in (source.parent, source.resolve().parent, INCLUDES):
+        content = content.replace(b'"%s/' % os.fsencode(folder), b'"')
+    return hashlib.sha256(content).hexdigest()

@@ -21,6 +21,7 @@ from agglab.testbed.metrics import memory_needed_bytes
 from agglab.testbed.points import Points, processes_for
 from agglab.testbed.prepare import compile_points, load_workers
 from agglab.testbed.record import (
+    NOT_BEGUN,
     NOT_FINISHED,
     ResultsError,
     RunFolder,
@@ -154,8 +155,7 @@ def _complete(suite: Suite, folder: RunFolder, code: int) -> None:
         metrics = _of_point(suite, own, code, settings)
         points.append({"settings": settings, "metrics": metrics})
     if suite.axes:
-        labels = [group[0].label for group in suite.groups]
-        folder.write_json("metrics.json", sweep(points, labels, suite.growth))
+        folder.write_json("metrics.json", sweep(points, suite.growth))
     _add_hashes(suite, folder)
     report.write(folder.path)
 
@@ -179,7 +179,7 @@ def _of_run(folder: RunFolder, code: int) -> dict[str, Any]:
     LACKING, it tells how this run ended, unless this run was already complete."""
     if code > LACKING and folder.path.is_dir():
         folder.fail("interrupted" if code == INTERRUPTED else f"killed by signal {code - 128}")
-    return folder.metrics()
+    return folder.metrics() if folder.path.is_dir() else NOT_BEGUN
 
 
 def _names(suite: Suite) -> tuple[str, ...]:

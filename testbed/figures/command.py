@@ -18,6 +18,7 @@ from agglab.testbed.exit_codes import (
     together,
 )
 from agglab.testbed.figures.page import ShownFigure, page
+from agglab.testbed.figures.tested import Untested, untested
 from agglab.testbed.figures.variants import Variant, find, names, variant
 from agglab.testbed.record import ResultsError
 from agglab.testbed.run import run
@@ -32,9 +33,9 @@ ENDINGS = {
 
 
 def main(words: Sequence[str]) -> int:
-    """Runs `agglab figures`. Returns 0 if every relation that the figures expect holds, and 1 if
-    one does not. Otherwise returns the exit code of the first run that did not pass, such as 3 if
-    this machine cannot run it."""
+    """Runs `agglab figures`. Returns 0 if every relation that the figures expect was tested as a
+    whole on one of the clocks and holds, and 1 if one does not hold. Otherwise returns the exit
+    code of the first run that did not pass, or 3 if a relation was not tested as a whole."""
     options = arguments.parse("figures", arguments.figures, words)
     out = terminal.outlet(sys.stdout)
     files = [find(name) for name in options.names or names()]
@@ -47,13 +48,27 @@ def main(words: Sequence[str]) -> int:
         codes[each] = _run(each, root, out)
         if codes[each] == INTERRUPTED:
             return INTERRUPTED
-    shown = [ShownFigure(each.name, each.clock, latest(root, each)) for each in chosen]
+    shown = [ShownFigure(each.name, each.clock, latest(root, each), each.file) for each in chosen]
     written = root / PAGE
     written.write_text(page(shown), encoding="utf-8")
-    for line in _endings(codes):
+    missed = _not_tested(codes, root)
+    for line in [*_endings(codes), *missed]:
         print(terminal.plain(line), file=out)
     print(terminal.plain(f"page  {written}"), file=out)
-    return together(codes.values())
+    return together([*codes.values(), *(LACKING for _ in missed)])
+
+
+def _not_tested(codes: Mapping[Variant, int], root: Path) -> list[str]:
+    """Returns a line for each figure whose runs passed without testing its whole relation."""
+    passed = [each for each, code in codes.items() if code == PASSED]
+    left_out: dict[str, list[Untested]] = {}
+    for each in passed:
+        left_out.setdefault(each.name, []).append(untested(each.file, latest(root, each)))
+    return [
+        f"figure {name}: the relation was not tested as a whole: {of_runs[0]}"
+        for name, of_runs in left_out.items()
+        if all(of_runs)
+    ]
 
 
 def _endings(codes: Mapping[Variant, int]) -> Iterator[str]:

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from agglab.hosts import histogram, recording
+from agglab.hosts.workloads import Torch
 from agglab.testbed import systems, workloads
 from agglab.testbed.control.outcome import Failure, JobResult, Outcome, Round, Span
+from agglab.testbed.headline import MEANINGS
 from agglab.testbed.measurements import Measurements
 from agglab.testbed.metrics import compute, failures, lookup, shortcomings
 from agglab.testbed.network import DirectionStatistics, NetworkStatistics, SwitchStatistics
@@ -323,6 +325,7 @@ def test_every_metric_is_documented_and_every_documented_one_exists(tmp_path: Pa
     others = {
         p for kind in workloads.KINDS.values() if kind.kind != "allreduce" for p in kind.metrics
     }
+    others |= set(MEANINGS)
     others |= {f"jobs.*.{path}" for path in others}
     assert {pattern_of(path, SWITCHML) for path in found} == set(metrics_of(SWITCHML)) - others
     missing = {"links_as_predicted", "accounts.balanced", "fidelity.waited_for"}
@@ -543,3 +546,20 @@ def test_failures_name_what_was_expected_and_what_was_found() -> None:
         "expected link_bound_ratio <= 1.3, got 1.30001",
         "expected workers.9.sent >= 1, got nothing",
     ]
+
+
+@pytest.mark.parametrize("scripted", [False, True])
+def test_a_job_whose_script_decides_what_it_reduces_has_no_rates_of_default_sizes(
+    tmp_path: Path, scripted: bool
+) -> None:
+    s = scenario(tmp_path)
+    measured = measurements(s)
+    (result,) = measured.outcome.jobs
+    if scripted:
+        result.job = replace(result.job, work=Torch(result.job.elements, "train.py", (), "float32"))
+    computed = compute(s, measured)
+    rates = ("allreduce.ate_per_s", "elements_per_s", "payload_bound_s", "fairness.jain")
+    known = [lookup(computed, path) is not None for path in (*rates, "fairness.shares.job1")]
+    assert known == [not scripted] * 5
+    assert (lookup(computed, "link_bound_ratio") is None) == scripted
+    assert lookup(computed, "headline.metric") == ("training.step_s.median" if scripted else None)

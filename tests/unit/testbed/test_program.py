@@ -1,6 +1,7 @@
 """Compiling through the cache: what makes it compile again, and what it leaves when it fails."""
 
 import json
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from agglab.testbed import program
 from agglab.testbed.errors import CompileError
 from agglab.testbed.network import MachineLacks
+from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.plan import Entries, TableEntry
 from agglab.testbed.program import (
     Program,
@@ -177,3 +179,22 @@ def test_registers_that_are_too_small_are_refused_with_their_line(tmp_path: Path
         "own.p4:11: register c.more: 1 cell, but the slots of this scenario use indices up to 7: "
         "declare at least 8 cells, or reduce switch.slots",
     ]
+
+
+def test_the_same_program_elsewhere_has_the_same_hashes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its JSON names the files of which it was made, and these have other folders."""
+    monkeypatch.setattr(program, "CACHE", tmp_path / "cache")
+    programs = []
+    for name in ("here", "there"):
+        folder = tmp_path / name
+        shutil.copytree(REPOSITORY / "p4", folder)
+        monkeypatch.setattr(program, "INCLUDES", folder)
+        source = folder / "forwarding.p4"
+        programs.append(compile_program(source, "agglab", {}))
+    one, other = programs
+    assert one.json.read_bytes() != other.json.read_bytes()
+    assert (one.source_sha256, one.json_sha256) == (other.source_sha256, other.json_sha256)
+    source.write_text(source.read_text() + "\n// another\n")
+    assert compile_program(source, "agglab", {}).source_sha256 != one.source_sha256
