@@ -177,6 +177,10 @@ TLS = as_written(
     ),
     users=(ORDINARY_USER,),
 )
+ATP_UNDER_LOSS = (
+    f"{AGGLAB} run quickstart --set system=atp --set topology.workers=16 --set links.loss=2% "
+    "--set backend=virtual"
+)
 LONG_RUNS = {
     f"make scenario NAME={name}": f"make check NAME={name}"
     for name in ("baselines", "ring-all-reduce", "tenants", "layers", "loss")
@@ -193,6 +197,9 @@ LONG_RUNS |= {
         f"{AGGLAB} figures --help | grep -e tenants-by-slots"
     ),
     f"{AGGLAB} figures --clock virtual": f"{AGGLAB} figures --help | grep -e --clock",
+    f"{ATP_UNDER_LOSS} --set 'expect={{exact: true}}'": (
+        f"{ATP_UNDER_LOSS} --set 'expect={{exact: true}}' --set workload.elements=20_000"
+    ),
     f"{AGGLAB} figures --draw": f"{AGGLAB} figures --help | grep -e --draw",
     f"{AGGLAB} systems --measure": f"{AGGLAB} systems --help | grep -e --measure",
     f"{AGGLAB} systems --measure --out docs/systems/README.md": f"{AGGLAB} systems --help",

@@ -16,6 +16,7 @@ from __future__ import annotations
 from agglab.hosts.endpoint import Endpoint
 from agglab.hosts.part import SERVER, Part
 from agglab.hosts.systems import shared
+from agglab.hosts.systems.pooling import wire
 from agglab.hosts.systems.pooling.job import PoolingJob
 from agglab.hosts.systems.pooling.server import PoolingServer
 from agglab.hosts.systems.pooling.worker import PoolingWorker
@@ -40,4 +41,13 @@ def endpoint(part: Part) -> Endpoint:
     if part.role == SERVER:
         return PoolingServer(job, part.dtype, aggregator)
     timing = shared.timing_of(part, job.lanes, job.window)
-    return PoolingWorker(job, part.rank, timing, aggregator)
+    return PoolingWorker(job, part.rank, timing, aggregator, _repair_ns(part))
+
+
+def _repair_ns(part: Part) -> int:
+    """Returns the time that one packet of each worker takes on a link, 0 if links have no rate. All
+    workers send a chunk again that was lost, so the answers to other chunks wait this long."""
+    if not part.link_rate_bps:
+        return 0
+    bits = 8 * part.workers * wire.frame_bytes(part.settings["lanes"])
+    return round(bits / part.link_rate_bps * shared.NS_PER_S)

@@ -96,7 +96,10 @@ class PoolingWorker:
         rank: int,
         timing: Timing = Timing(),
         aggregator: Address = AGGREGATOR,
+        repair_ns: int = 0,
     ) -> None:
+        """Makes the worker. repair_ns: how much longer a silence has to last, because the server's
+        link may be busy with contributions that workers send again."""
         check_range("rank", rank, 0, job.workers - 1)
         self.job, self.rank, self.timing = job, rank, timing
         self.peers = (aggregator,)
@@ -115,7 +118,7 @@ class PoolingWorker:
         least = min(WINDOW_LEAST, job.window) if job.congestion_control else job.window
         self._state = _Worker(
             common=common_of(job, self.outbox, self._queue),
-            recovery=Recovery.of(timing),
+            recovery=Recovery.of(timing, repair_ns),
             positions=self._positions.ctypes.data,
             slots=self._slots.ctypes.data,
             scale_log2=job.scale_log2,

@@ -13,13 +13,15 @@ from agglab.hosts.agreement import OPERATIONS, Agreement
 from agglab.hosts.aimd import AimdWindow
 from agglab.hosts.endpoint import Inbox
 from agglab.hosts.errors import ShapeMismatch
-from agglab.hosts.systems.pooling import wire
+from agglab.hosts.part import WORKER, Part
+from agglab.hosts.systems.pooling import endpoint, wire
 from agglab.hosts.systems.pooling.hashed_slots import hashed_slots
 from agglab.hosts.systems.pooling.job import SIGNATURES, PoolingJob
 from agglab.hosts.systems.pooling.server import PoolingServer
 from agglab.hosts.systems.pooling.wire import Flag, Kind
 from agglab.hosts.systems.pooling.worker import Aimd, PoolingWorker
-from agglab.hosts.wire import RESULT
+from agglab.hosts.wire import AGGREGATOR, RESULT
+from agglab.hosts.workloads.dense import Dense
 
 LANES, WINDOW = 3, 4
 JOB = PoolingJob(job=2, workers=3, lanes=LANES, window=WINDOW, session=1, slots=8, scale_log2=0)
@@ -315,3 +317,21 @@ def test_a_jobs_places_are_different(window, slots):
     assert found == hashed_slots(7, window, 100, slots).tolist()
     if slots > 100:
         assert found != hashed_slots(8, window, 100, slots).tolist()
+
+
+def test_a_silence_lasts_until_all_workers_have_repaired_a_chunk():
+    """Answers may wait behind what all workers send again on the server's link."""
+    settings = {"lanes": 256, "window": 4, "session": 1, "slots": 8, "first_slot": 0}
+    settings |= {"scale_log2": 0, "priority": 0, "congestion_control": True}
+    settings |= {"peers": [list(AGGREGATOR)]}
+    due = {}
+    for rate_bps in (None, 1e9, 1e8):
+        where = ("127.0.0.1", 0)
+        work = Dense(256, "int32")
+        part = Part(1, WORKER, 0, 16, where, rate_bps, work, 10.0, settings, first_timeout_s=0.1)
+        worker = endpoint(part)
+        worker.begin(0, np.zeros(256, np.int32), np.zeros(256, np.int32))
+        assert len(sent(worker, 0)) == 1
+        due[rate_bps] = worker.deadline_ns
+    bits = 16 * 8 * (74 + 4 * 256)
+    assert due == {None: 100 * MS, 1e9: 100 * MS + bits, 1e8: 100 * MS + 10 * bits}

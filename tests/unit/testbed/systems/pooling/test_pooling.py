@@ -103,6 +103,29 @@ def test_losses_change_no_sum(tried: Run, system: str, shape: str, own: str) -> 
     assert metrics["totals"]["injected_drops"] > 0 < metrics["totals"]["retransmitted"]
 
 
+def packets_for_a_chunk(workers: int, loss: float) -> float:
+    """Predicts how many packets reach a server of its own for each chunk (docs/systems/atp.md).
+    Losses among the packets that are sent again are left out."""
+    whole = (1 - loss) ** (workers + 1)
+    answered = whole * (1 - loss)
+    return whole + workers * (1 - answered) + workers * loss * answered
+
+
+@pytest.mark.parametrize("system", BOTH)
+def test_a_loss_costs_what_the_page_predicts(tried: Run, system: str) -> None:
+    """All workers send their contribution again. Who asks for a result is answered alone."""
+    workers, shape = 8, "kind: rack, workers: 8, servers: 1"
+    code, metrics = tried(scenario(system, shape, loss="1%"), "workload.elements=50_000")
+    assert is_clean(code, metrics)
+    server = server_of(metrics)
+    chunks = server["summed_ever"]
+    predicted = packets_for_a_chunk(workers, 0.01)
+    assert predicted == pytest.approx(1.751, abs=0.001)
+    assert server["received"] / chunks == pytest.approx(predicted, rel=0.2)
+    results = sum(worker["received"] for worker in metrics["workers"].values())
+    assert results / workers / chunks < 1.1
+
+
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("system", BOTH)
 def test_many_losses_are_accounted_for(tried: Run, system: str, seed: int) -> None:
