@@ -113,6 +113,11 @@ def next_runs(command: str, metrics: Metrics, recorded: RecordedScenario) -> lis
 def _next(run: str, metrics: Metrics, recorded: RecordedScenario) -> Iterator[Next]:
     """Yields what to run next. What went wrong comes first; of a run that did not finish, nothing
     can be said about times."""
+    if metrics.get("verdict") == UNDECIDED:
+        yield Next(
+            f"{run} --set backend=virtual",
+            "there, no process is ever late, so that the program alone is judged",
+        )
     if metrics.get("wrong_sums") or metrics.get("wrong_results"):
         yield from _without(run, recorded, "sums are wrong", "they are also wrong")
     if metrics.get("failure"):
@@ -140,12 +145,7 @@ def _own_program(recorded: RecordedScenario) -> bool:
 def _about_times(run: str, metrics: Metrics, recorded: RecordedScenario) -> Iterator[Next]:
     verdict, waited = (lookup(metrics, f"fidelity.{key}") for key in ("verdict", "waited_for"))
     virtual = recorded.value("backend") == "virtual"
-    if metrics.get("verdict") == UNDECIDED:
-        yield Next(
-            f"{run} --set backend=virtual",
-            "there, no process is ever late, so that the program alone is judged",
-        )
-    elif verdict in OF_THE_MACHINE:
+    if verdict in OF_THE_MACHINE and metrics.get("verdict") != UNDECIDED:
         yield Next(
             f"{run} --set backend=virtual",
             "this shows the network's own time, without this machine's processors",

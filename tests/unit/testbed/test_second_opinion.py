@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -116,7 +117,7 @@ class Measured:
         yield
         return self
 
-    outcome: Any = None
+    outcome: Any = SimpleNamespace(jobs=())
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def run_of(verdict: str) -> dict[str, Any]:
 @pytest.mark.parametrize(("other", "whole"), [(PASSED, UNDECIDED), (FAILED, FAILED)])
 def test_several_runs(other: str, whole: str) -> None:
     runs = {"a": run_of(UNDECIDED), "b": run_of(other)}
-    points = [{"settings": {}, "metrics": run} for run in runs.values()]
-    for metrics in (comparison(runs, []), sweep(points, list(runs), [])):
+    points = [{"settings": {"n": n}, "metrics": run} for n, run in enumerate(runs.values())]
+    for metrics in (comparison(runs, []), sweep(points, [])):
         assert (metrics["verdict"], metrics["ok"]) == (whole, False)
-        assert metrics["reason"].startswith("a: it undecided")
+        assert "it undecided" in metrics["reason"]

@@ -38,7 +38,7 @@ def test_a_run_that_cannot_be_judged_says_so_and_how_it_can() -> None:
     assert did_it_hold(metrics, []) == "It cannot be said: h1 was late."
     metrics |= {"fidelity": {"verdict": "starved", "waited_for": None}}
     (first, *others) = next_runs("x", metrics, RecordedScenario("links: {rate: 100mbit}\n"))
-    assert first.command == "agglab run x --set backend=virtual"
+    assert first.command == f"{RUN} backend=virtual"
     assert "the program alone is judged" in first.why
     assert first.command not in [each.command for each in others]
 
@@ -61,9 +61,10 @@ def test_a_machine_that_was_too_slow_is_given_links_of_half_the_rate() -> None:
     asked = RecordedScenario("links: {rate: 100mbit}\nworkload: {rounds: 99}\n")
     metrics = {"fidelity": {"verdict": "cpu-bound", "waited_for": None}, "rounds": 99}
     commands = [each.command for each in next_runs("x", metrics, asked)]
-    assert "agglab run x --set links.rate=50mbit" in commands
+    assert f"{RUN} links.rate=50mbit" in commands
 
 
+RUN = "./agglab run x --set"
 HUNG = {"failure": {"reason": "switch s1 ..."}, "exact": False, "rounds": 0}
 WRONG = {"wrong_sums": 3, "wrong_results": 0, "exact": False, "rounds": 1}
 DONE = {"wrong_sums": 0, "exact": True, "rounds": 1}
@@ -89,7 +90,7 @@ VIRTUAL = "backend: virtual\n"
 )
 def test_what_to_run_next_follows_from_what_failed(metrics, asked: str, proposed) -> None:
     found = next_runs("x", {"fidelity": {}, **metrics}, RecordedScenario(asked))
-    assert [each.command.removeprefix("agglab run x --set ") for each in found] == proposed
+    assert [each.command.removeprefix(f"{RUN} ") for each in found] == proposed
     failed = "failure" in metrics or ("wrong_sums" in metrics and metrics["wrong_sums"])
     assert all(("find out whether" in each.why) <= bool(failed) for each in found)
 
