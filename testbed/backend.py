@@ -12,7 +12,7 @@ told to makes `wait` raise NodeFailed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -128,3 +128,8 @@ class Backend(Protocol):
     def usage(self) -> Usage:
         """Returns the processor time used so far, by names of switches and hosts. In virtual time
         it returns the constant NOTHING."""
+
+
+CounterMeter = Callable[[Backend, str], Mapping[str, int]]
+"""A function that takes the backend and the name of a switch. It returns what the own counters of
+the switch's program have counted so far, by name."""

@@ -18,7 +18,7 @@ from agglab.testbed.measurements import Measurements
 from agglab.testbed.prepare import Prepared
 from agglab.testbed.program import register_bits
 from agglab.testbed.program_state import NAME as PROGRAM_FILE
-from agglab.testbed.program_state import own_counters, read_state
+from agglab.testbed.program_state import counter_meter, own_counters, read_state
 from agglab.testbed.progress import Progress
 from agglab.testbed.record import EventLog, RunFolder
 from agglab.testbed.scenario import ResolvedScenario
@@ -105,6 +105,7 @@ class Experiment:
                 built(jsons, wanted.detail),
                 sample_ns=resolved.sample_ns,
                 slot_meter=self.system.slot_meter(resolved) if resolved.sample_ns else None,
+                counter_meter=counter_meter(self.programs, self._declared_counters),
                 parts=1 if wanted.anything else parts,
                 wanted=wanted,
             )
@@ -164,9 +165,8 @@ class Experiment:
         self.folder.write_json("drops.json", drops)
         record = backend.record()
         self._write_series(record, outcome)
-        declared = [counter.name for counter in self.system.counters.values()]
         asked = self.resolved.scenario.switch.registers
-        states = read_state(backend, self.programs, declared, asked)
+        states = read_state(backend, self.programs, self._declared_counters, asked)
         described = {switch: state.described() for switch, state in states.items()}
         if any(state["counters"] or state["registers"] for state in described.values()):
             self.folder.write_json(PROGRAM_FILE, described)
@@ -185,10 +185,14 @@ class Experiment:
         self.folder.write(rows.NAME, "\n".join([*rows.lines(series), ""]))
         self.folder.write(latency.NAME, "\n".join([*latency.lines(record.latencies, jobs), ""]))
 
+    @property
+    def _declared_counters(self) -> set[str]:
+        return {counter.name for counter in self.system.counters.values()}
+
     def _counter_names(self) -> set[str]:
         """Returns the names of all counters of the programs: those that the system declares, and
         the programs' own."""
-        declared = {counter.name for counter in self.system.counters.values()}
+        declared = self._declared_counters
         own = (own_counters(program, declared) for program in self.programs.values())
         return declared.union(*(names.values() for names in own))
 

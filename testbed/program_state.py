@@ -7,17 +7,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agglab.testbed.backend import Backend
+from agglab.testbed.backend import Backend, CounterMeter
 from agglab.testbed.errors import CompileError
 from agglab.testbed.p4_names import UnresolvedName, full_name, is_called
 from agglab.testbed.problems import nearest, quote
 from agglab.testbed.program import Program, Programs
+from agglab.testbed.series.declared import COUNTER_NAME
 from agglab.testbed.systems.base import Cells
 
 NAME = "program.json"
 """The file in a result folder."""
 CELLS_MAX = 65_536
 """The largest number of cells of a register that is written to the file."""
+SAMPLED_CELLS_MAX = 1024
+"""The largest number of cells of a counter that is sampled over time."""
 
 
 @dataclass(frozen=True)
@@ -107,13 +110,39 @@ def read_state(
     }
 
 
+def counter_meter(programs: Programs, declared: Iterable[str]) -> CounterMeter | None:
+    """Returns a function that reads the sums of the programs' own counters, of those that are cheap
+    to sample; None if there are none. declared: the names of the counters that the system
+    declares."""
+    known = list(declared)
+    sampled = {switch: _sampled(program, known) for switch, program in programs.items()}
+    by_bytes = {switch: _by_bytes(programs[switch], names) for switch, names in sampled.items()}
+
+    def totals(backend: Backend, switch: str) -> dict[str, int]:
+        names = sampled[switch].items()
+        cells = {short: backend.counters(switch, name) or {} for short, name in names}
+        return ProgramState(cells, by_bytes[switch]).totals
+
+    return totals if any(sampled.values()) else None
+
+
+def _sampled(program: Program, declared: Iterable[str]) -> dict[str, str]:
+    """Returns the own counters that are sampled: those with few cells and an ordinary name."""
+    arrays = program.description["counter_arrays"]
+    large = {each["name"] for each in arrays if each.get("size", 0) > SAMPLED_CELLS_MAX}
+    return {
+        short: name
+        for short, name in own_counters(program, declared).items()
+        if name not in large and COUNTER_NAME.fullmatch(short)
+    }
+
+
 def _state(
     backend: Backend, switch: str, program: Program, declared: list[str], asked: list[str]
 ) -> ProgramState:
     names = own_counters(program, declared)
     read = {short: backend.counters(switch, name) for short, name in names.items()}
     arrays = {each["name"]: each for each in program.description["register_arrays"]}
-    by_bytes = _by_bytes(program) if names else frozenset()
     registers = {}
     for name in asked:
         full = full_name(arrays, name, "register")
@@ -121,16 +150,19 @@ def _state(
         registers[name] = backend.registers(switch, full, cells)
     return ProgramState(
         {short: cells for short, cells in read.items() if cells is not None},
-        frozenset(short for short, name in names.items() if name in by_bytes),
+        _by_bytes(program, names),
         registers,
     )
 
 
-def _by_bytes(program: Program) -> frozenset[str]:
-    """Returns the full names of the counters that count only bytes. Protobuf is imported only if a
-    program has counters of its own."""
+def _by_bytes(program: Program, names: Mapping[str, str]) -> frozenset[str]:
+    """Returns those of a program's own counters that count only bytes. names: the counters' full
+    names. Protobuf is imported only if there are any."""
+    if not names:
+        return frozenset()
     from agglab.switch.p4runtime.text import read_p4info
 
     info = read_p4info(program.p4info.read_bytes())
     counters = [*info.counters, *info.direct_counters]
-    return frozenset(each.preamble.name for each in counters if each.spec.unit == each.spec.BYTES)
+    sizes = {each.preamble.name for each in counters if each.spec.unit == each.spec.BYTES}
+    return frozenset(short for short, name in names.items() if name in sizes)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from agglab.testbed.command_lines import path_on_a_page
+from agglab.testbed.program_state import NAME as PROGRAM_FILE
 from agglab.testbed.report import declared, dygraphs, interactive, over_time
 from agglab.testbed.report.figures import figures_of_several, figures_over_time, run_figures
 from agglab.testbed.report.page import Content, page
@@ -24,6 +25,7 @@ FILES = (
     "metrics.json",
     "events.jsonl",
     "drops.json",
+    "program.json",
     "series.csv",
     "latency.csv",
 )
@@ -60,14 +62,14 @@ def _write(folder: Path, library: dygraphs.Library | None) -> Path:
         figures = [*declared.figures(metrics, recorded, folder), *figures]
         figures += [] if several else figures_over_time(over_time.charts(folder))
         choice = interactive.chart(metrics)
-        content = Content(
-            name, command, metrics, figures, recorded, manifest, _logs(folder), choice
-        )
+        logs, held = _logs(folder), _held(folder / PROGRAM_FILE)
+        content = Content(name, command, metrics, figures, recorded, manifest, logs, choice, held)
         files = {figure.file: figure.wide for figure in figures}
         files["report.html"] = page(content, library)
     except WRONG_SHAPE as error:
         what = (
-            f"metrics.json or events.jsonl is damaged or from another version of Agglab: {error!r}"
+            "metrics.json, events.jsonl or program.json is damaged or from another version of "
+            f"Agglab: {error!r}"
         )
         raise NoResults(f"{folder}: {what}") from error
     for run in inner:
@@ -75,6 +77,11 @@ def _write(folder: Path, library: dygraphs.Library | None) -> Path:
     for file, content_of_file in files.items():
         (folder / file).write_text(content_of_file, encoding="utf-8", errors="replace")
     return folder / "report.html"
+
+
+def _held(path: Path) -> dict[str, Any]:
+    """Returns what the programs of switches held at the end; nothing if there is no such file."""
+    return read_object(path) if path.is_file() else {}
 
 
 def _command(name: str, manifest: dict[str, Any], beside: str) -> str:

@@ -23,9 +23,10 @@ from agglab.testbed.report.chart import (
     lines,
 )
 from agglab.testbed.report.figures import Figure
-from agglab.testbed.report.over_time import LINES_MAX, UNITS
+from agglab.testbed.report.over_time import LINES_MAX
 from agglab.testbed.report.recorded_scenario import RecordedScenario, number
 from agglab.testbed.report.repeated import SEED, Repeated, band_of, lines_over
+from agglab.testbed.series.declared import unit_of
 from agglab.testbed.side_by_side import OfSeveral, runs_of
 
 Point = tuple[float, float]
@@ -180,7 +181,7 @@ class _OverTime:
         title = f"{self.section.get('title', '')}: {metric.replace('_', ' ')} over time"
         more = f" ({LINES_MAX} of {len(self._tracks)} lines)"
         title += more if len(self._tracks) > LINES_MAX else ""
-        label = f"{self.named} ({UNITS.get((kind, metric), '')})"
+        label = f"{self.named} ({unit_of(kind, metric) or ''})"
         return lines(title, "seconds", label, self._tracks[:LINES_MAX], layout=layout)
 
     @cached_property

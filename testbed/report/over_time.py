@@ -13,13 +13,12 @@ from pathlib import Path
 
 from agglab.testbed.report.chart import Piece, Track
 from agglab.testbed.series import latency, rows
-from agglab.testbed.series.declared import SERIES
+from agglab.testbed.series.declared import PROGRAM, unit_of
 
 ORDER = ("job", "worker", "link", "switch")
 LINES_MAX = 16
 NS_PER_S = 1e9
 Point = tuple[float, float]
-UNITS = {(metric.kind, metric.name): metric.unit for metric in SERIES}
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ def read(folder: Path) -> Mapping[tuple[str, str], Mapping[str, list[Point]]]:
     )
     for time_ns, kind, name, metric, value in _rows(folder / rows.NAME, rows.COLUMNS):
         point = _point(time_ns, value)
-        if point and (kind, metric) in UNITS:
+        if point and unit_of(kind, metric):
             found[kind, metric][name].append(point)
     return found
 
@@ -85,12 +84,13 @@ def _chart(kind: str, metric: str, own: Mapping[str, list[Point]]) -> Chart | No
         return None
     kept = sorted(own, key=lambda name: -sum(value for _, value in own[name]))[:LINES_MAX]
     more = f" (the {len(kept)} of {len(own)} with the most)" if len(kept) < len(own) else ""
-    words = metric.replace("_", " ")
+    is_counter = metric.startswith(PROGRAM)  # a name that must stay as the program has it
+    words = metric if is_counter else metric.replace("_", " ")
     return Chart(
         f"{kind}-{metric}.svg",
         f"{kind.capitalize()}: {words}{more}",
         "seconds",
-        UNITS[kind, metric],
+        unit_of(kind, metric) or "",
         kind,
         tuple(Track(name, (Piece(sorted(own[name])),)) for name in own if name in kept),
     )

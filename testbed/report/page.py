@@ -4,7 +4,7 @@ charts."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 from urllib.parse import quote
@@ -35,6 +35,8 @@ WHERE = ", in the folder of Agglab" if IS_CHECKOUT else ""
 PLURAL = {"switch": "switches"}
 PLACES_MAX = 16
 """Of the places that lost packets, the page shows at most this many."""
+CELLS_SHOWN = 16
+"""Of a register, the page shows at most this many values."""
 LISTED_MAX = 16
 """Of a list in the manifest, the page shows at most this many values."""
 
@@ -44,7 +46,7 @@ class Content:
     """The parts of a page. name: the scenario's name; for one of several runs, also the name of the
     run. command: the arguments with which `agglab run` repeats the run. logs: files to which the
     page links, relative to the folder. chosen: HTML of the chart for which the reader chooses the
-    metric."""
+    metric. held: the contents of program.json; empty if there are none."""
 
     name: str
     command: str
@@ -54,6 +56,7 @@ class Content:
     manifest: Metrics
     logs: Sequence[str] = ()
     chosen: str = ""
+    held: Metrics = field(default_factory=dict)
 
 
 def page(content: Content, library: Library | None) -> str:
@@ -72,6 +75,7 @@ def page(content: Content, library: Library | None) -> str:
     body += _over_time(content.figures, library)
     if "totals" in metrics:
         body += _counters(metrics)
+        body += _registers(content.held)
     body += _logs(content.logs)
     body.append(_section("Scenario as resolved", f"<pre>{escape(content.recorded.text)}</pre>"))
     body.append(_section("Manifest", _manifest(content.manifest)))
@@ -191,6 +195,28 @@ def _counters(metrics: Metrics) -> list[str]:
         body.append(_section("Counters of the P4 program's own", counters("switch", own)))
     body.append(_section("Links", counters("direction", _ways(metrics["links"]))))
     return body
+
+
+def _registers(held: Metrics) -> list[str]:
+    """Returns a table of the registers that the scenario asks for, as they were at the end of the
+    run."""
+    rows = {
+        f"{name} of {switch}": _register(register)
+        for switch, state in held.items()
+        for name, register in state["registers"].items()
+    }
+    title = "Registers at the end of the run"
+    return [_section(title, table("register", rows))] if rows else []
+
+
+def _register(register: Metrics | None) -> Metrics:
+    """Returns the row of a register; dashes if it could not be read."""
+    if register is None:
+        return dict.fromkeys(("cells", "not 0", "first values"))
+    cells, values = register["cells"], register["not_zero"]
+    first = [str(values.get(str(cell), 0)) for cell in range(min(cells, CELLS_SHOWN))]
+    more = " ..." if cells > CELLS_SHOWN else ""
+    return {"cells": cells, "not 0": len(values), "first values": ", ".join(first) + more}
 
 
 def _workers(workers: Mapping[str, Metrics]) -> str:

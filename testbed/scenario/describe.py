@@ -12,7 +12,7 @@ from agglab.testbed.scenario.key import Key
 from agglab.testbed.scenario.kinds import AutoOr
 from agglab.testbed.scenario.metric_names import metrics
 from agglab.testbed.scenario.schema import keys
-from agglab.testbed.series.declared import SERIES
+from agglab.testbed.series.declared import PROGRAM_COUNTER, SERIES
 from agglab.testbed.systems.base import SHARED_KEYS, System
 
 
@@ -51,7 +51,7 @@ def fault_table() -> str:
 def series_table() -> str:
     """Returns a row for each metric over time."""
     rows = ["| kind | metric | unit | meaning | counted by |", "|---|---|---|---|---|"]
-    for each in SERIES:
+    for each in (*SERIES, PROGRAM_COUNTER):
         about = (f"`{each.name}`", each.unit, each.meaning, each.counted)
         rows.append(f"| {each.kind} | {' | '.join(about)} |")
     return "\n".join(rows)

@@ -8,7 +8,7 @@ from agglab.testbed.problems import nearest, quote
 from agglab.testbed.scenario.figure import Figure
 from agglab.testbed.scenario.metric_names import metrics, pattern_of, type_of
 from agglab.testbed.scenario.schema import Axis
-from agglab.testbed.series.declared import SERIES
+from agglab.testbed.series.declared import SERIES, unit_of
 from agglab.testbed.systems.base import System
 
 OVER_TIME = tuple(f"{metric.kind}.{metric.name}" for metric in SERIES)
@@ -31,7 +31,8 @@ def problems(
         what = f"unknown contender {quote(figure.over)}{nearest(figure.over, contenders)}"
         yield "figure.over", what, ", ".join(contenders) or "compare"
     for i, name in enumerate(figure.over_time):
-        if name not in OVER_TIME:
+        kind, _, metric = name.partition(".")
+        if unit_of(kind, metric) is None:
             what = f"unknown metric over time {quote(name)}{nearest(name, OVER_TIME)}"
             yield f"figure.over_time[{i}]", what, "docs/results.md lists them (series.csv)"
     named = [(f"figure.y[{i}]", path) for i, path in enumerate(figure.y)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 KINDS = ("worker", "link", "switch", "job")
@@ -81,3 +82,26 @@ SERIES = (
     SeriesMetric("job", "in_flight", "packets", "packets sent that still wait for an answer", _SUM),
     SeriesMetric("job", "round_trip", "s", "mean of its workers' round-trip times", _SUM),
 )
+UNITS = {(metric.kind, metric.name): metric.unit for metric in SERIES}
+
+PROGRAM = "program."
+"""The prefix of a metric that is a counter of a user's own P4 program."""
+PROGRAM_COUNTER = SeriesMetric(
+    "switch",
+    f"{PROGRAM}*",
+    "packets or bytes",
+    f"what a counter of your own P4 program counted {BETWEEN}, all cells together; only in virtual "
+    "time",
+    "its program",
+)
+COUNTER_NAME = re.compile(r"[A-Za-z0-9_]+")
+"""The names of counters that are sampled. They need no quotes in series.csv, and are fit for the
+names of files."""
+
+
+def unit_of(kind: str, metric: str) -> str | None:
+    """Returns the unit of a metric over time; None if there is no such metric."""
+    is_counter = metric.startswith(PROGRAM) and COUNTER_NAME.fullmatch(metric[len(PROGRAM) :])
+    if kind == PROGRAM_COUNTER.kind and is_counter:
+        return PROGRAM_COUNTER.unit
+    return UNITS.get((kind, metric))

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from agglab.hosts.part import WORKER
 from agglab.hosts.recording import COUNTED
-from agglab.testbed.series.tracks import AGENT, LINK, SWITCH, Record
+from agglab.testbed.series.declared import PROGRAM
+from agglab.testbed.series.tracks import AGENT, COUNTER, LINK, SWITCH, Record
 from agglab.testbed.worker_id import WorkerId
 from agglab.topologies import Topology
 
@@ -189,6 +190,15 @@ def _switches(record: Record, graph: Topology, start_ns: int) -> Iterator[Series
         if rows is not None and len(rows):
             slots = {"slots_in_use": _columns(rows, SWITCH)["slots_in_use"].astype(np.float64)}
             yield from _since(start_ns, "switch", switch.name, rows[:, 0], slots)
+        yield from _program_counters(record, switch.name, start_ns)
+
+
+def _program_counters(record: Record, switch: str, start_ns: int) -> Iterator[Series]:
+    for (counting, name), rows in record.counters.items():
+        if counting == switch:
+            counts = _between(_columns(rows, COUNTER)["count"])
+            metrics = {f"{PROGRAM}{name}": counts}
+            yield from _since(start_ns, "switch", switch, rows[:, 0], metrics)
 
 
 def sent_rates(record: Record, job: int) -> tuple[Ints, Numbers]:

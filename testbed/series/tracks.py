@@ -20,6 +20,7 @@ from agglab.testbed.worker_id import WorkerId
 AGENT = recording.FIELDS
 LINK = ("time_ns", "bytes", "queue_drops", "queue", "queue_bytes")
 SWITCH = ("time_ns", "slots_in_use")
+COUNTER = ("time_ns", "count")
 VALUES_MAX = 30_000
 """About how many numbers a run keeps, which make half a megabyte of series.csv."""
 ROWS_MIN, ROWS_MAX = 64, 1000
@@ -33,12 +34,14 @@ class Record:
     LINK name the columns.
 
     workers: the rows of each run of an agent's program, in order. links: by direction. switches: by
-    name. latencies: counts of hosts.histogram, by agent. every_ns: the final interval between rows.
+    name. counters: those of the programs' own, by (switch, counter). latencies: counts of
+    hosts.histogram, by agent. every_ns: the final interval between rows.
     """
 
     workers: Mapping[WorkerId, list[NDArray[np.int64]]] = field(default_factory=dict)
     links: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
     switches: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+    counters: Mapping[tuple[str, str], NDArray[np.int64]] = field(default_factory=dict)
     latencies: Mapping[WorkerId, NDArray[np.int64]] = field(default_factory=dict)
     every_ns: int = 0
 

@@ -9,7 +9,7 @@ from typing import Any
 from agglab.hosts import wire
 from agglab.hosts.endpoint import Repeat
 from agglab.testbed import usage
-from agglab.testbed.backend import Command
+from agglab.testbed.backend import Command, CounterMeter
 from agglab.testbed.impairments import decider, direction_key
 from agglab.testbed.plan import Entries
 from agglab.testbed.plan.forwarding import mac_towards
@@ -56,13 +56,15 @@ class VirtualBackend:
         limit_ns: int | None = None,
         sample_ns: int = 0,
         slot_meter: SlotMeter | None = None,
+        counter_meter: CounterMeter | None = None,
         parts: int = 1,
         wanted: Wanted = NOTHING,
     ) -> None:
         """sample_ns: how often workers, links and switches are sampled for `record`; 0 for never.
-        slot_meter: counts the slots that each switch uses at a sample. parts: into how many parts
-        the network is cut, which run at the same time where they can. The results are the same
-        for any number, unless `wait` raises MustRepeat. wanted: what is recorded of switches."""
+        slot_meter: counts the slots that each switch uses at a sample. counter_meter: reads the
+        counters of each switch that are sampled. parts: into how many parts the network is cut,
+        which run at the same time where they can. The results are the same for any number, unless
+        `wait` raises MustRepeat. wanted: what is recorded of switches."""
         self.topology, self.seed = topology, seed
         self.clock = Clock()
         self._limit_ns = limit_ns
@@ -93,6 +95,7 @@ class VirtualBackend:
         self._events: list[Event] = []
         self._started: list[tuple[WorkerId, AgentNode]] = []
         self._slot_meter = slot_meter
+        self._counter_meter = counter_meter
         self._tracks = Tracks(sample_ns, self._look) if sample_ns else None
 
     def _lay(self, link: Link) -> None:
@@ -157,12 +160,12 @@ class VirtualBackend:
     def _look(self, now_ns: int) -> dict[object, Row]:
         found: dict[object, Row] = {node: node.sample() for _, node in self._started if node.alive}
         found |= {name: direction.look() for name, direction in self._directions.items()}
-        if self._slot_meter is None:
-            return found
         for name, switch in self._switches.items():
-            slots = self._slot_meter(self, name)
+            slots = self._slot_meter(self, name) if self._slot_meter else None
             if slots is not None:
                 found[switch] = (now_ns, slots)
+            counts = self._counter_meter(self, name) if self._counter_meter else {}
+            found |= {(name, counter): (now_ns, count) for counter, count in counts.items()}
         return found
 
     def record(self) -> Record:
@@ -177,7 +180,8 @@ class VirtualBackend:
             counts[worker] = counts.get(worker, 0) + node.latencies
         switches = {n: kept[switch] for n, switch in self._switches.items() if switch in kept}
         links = {name: kept[name] for name in self._directions}
-        return Record(workers, links, switches, counts, self._tracks.every_ns)
+        counters = {key: rows for key, rows in kept.items() if isinstance(key, tuple)}
+        return Record(workers, links, switches, counters, counts, self._tracks.every_ns)
 
     def progress(self) -> list[Event]:
         """Returns the progress of every worker that is in a round. The progress does not count as

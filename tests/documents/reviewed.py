@@ -68,6 +68,8 @@ QUICK = as_written(
         "make doctor",
         "make scenario NAME=two-racks BACKEND=virtual",
         "make scenario NAME=quickstart BACKEND=virtual",
+        f"{AGGLAB} run quickstart --set backend=virtual "
+        "--set 'switch.registers=[contributors, tags]' --set switch.log=debug",
         "make check FILE=rack-loss.yaml",
         "make export NAME=two-racks TO=p4app OUT=dir",
         f"{AGGLAB} export two-racks --to p4app --out dir",
@@ -100,6 +102,7 @@ FILLED_IN = {
     f"{AGGLAB} compare A B": f"{AGGLAB} compare $A $B",
     f"{AGGLAB} report DIR": f"{AGGLAB} report $A",
     f"{AGGLAB} report --open DIR": f"{AGGLAB} report --open $A",
+    f"{AGGLAB} report --open results/quickstart/latest": f"{AGGLAB} report --open $A",
     f"{AGGLAB} pack DIR": f"{AGGLAB} pack $A --out again.agglab.zip",
     f"{AGGLAB} pack RUN...": f"{AGGLAB} pack $A $B --out both.agglab.zip",
     f"{AGGLAB} repeat PACK": f"{AGGLAB} repeat $PACK",

@@ -246,7 +246,8 @@ class _Case:
         more = f" and {len(absent) - NAMED_MAX} more" if len(absent) > NAMED_MAX else ""
         lacks = f", not {', '.join(absent[:NAMED_MAX])}{more}" if absent else ""
         place = f"slot {awaited.slot} of {switch} holds {some} contributions to chunk"
-        return f"{place} {awaited.chunk} (tag {awaited.tag}{lacks})"
+        final = " and the final sum" if self.finals.get((switch, awaited)) else ""
+        return f"{place} {awaited.chunk} (tag {awaited.tag}{lacks}){final}"
 
 
 def _nodes(branch: Branch) -> list[str]:

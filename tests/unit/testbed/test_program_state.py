@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 from scapy.utils import rdpcap
+from series_file import read
 
+from agglab.testbed.cli import main
 from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.program import CompileError
 from agglab.testbed.run import run
@@ -47,8 +49,13 @@ def own_program(folder: Path) -> None:
     (folder / "own.p4").write_text(source)
 
 
-def ran(folder: Path, *settings: str) -> tuple[Path, dict[str, Any], str]:
+def ran(
+    folder: Path, *settings: str, change: tuple[str, str] = ("", "")
+) -> tuple[Path, dict[str, Any], str]:
+    """Runs the scenario with the program, in which one text is replaced by another."""
     own_program(folder)
+    source = folder / "own.p4"
+    source.write_text(source.read_text().replace(*change))
     path = folder / "own.yaml"
     path.write_text(TEXT)
     out = io.StringIO()
@@ -78,6 +85,43 @@ def test_what_a_program_counts_holds_and_says(tmp_path: Path) -> None:
     assert len(said) == packets and said[0].endswith("log: slot 0")
     assert "Counters of the P4 program" in (folder / "report.html").read_text()
     assert "log_msg" not in out
+
+
+def test_its_counters_are_metrics_over_time_and_the_registers_a_table(tmp_path: Path) -> None:
+    settings = ("series.every=50us", "switch.registers=[contributors]")
+    folder, metrics, _ = ran(tmp_path, *settings)
+    series = read(folder)
+    for name, total in metrics["switches"]["s1"]["program"].items():
+        counts = [count for _, count in series["switch", "s1", f"program.{name}"]]
+        assert sum(counts) == total and 0 < max(counts) < total, name
+    assert (folder / "switch-program.seen.svg").is_file()
+
+    report = (folder / "report.html").read_text()
+    assert "Switch: program.seen_bytes" in report
+    row = "<tr><td>contributors of s1</td><td data-of='cells'>16</td><td data-of='not 0'>16</td>"
+    assert f"{row}<td class='text' data-of='first values'>3, 3, 3" in report.replace("\n", "")
+
+
+def test_a_counter_with_many_cells_is_not_sampled(tmp_path: Path) -> None:
+    folder, metrics, _ = ran(tmp_path, change=("counter(2,", "counter(1025,"))
+    names = {metric for _, _, metric in read(folder) if metric.startswith("program.")}
+    assert names == {"program.seen_bytes", "program.by_member"}
+    assert metrics["switches"]["s1"]["program"]["seen"] == 2 * CHUNKS
+
+
+def test_a_counter_without_cells_cannot_run_and_this_is_no_internal_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own_program(tmp_path)
+    source = tmp_path / "own.p4"
+    source.write_text(source.read_text().replace("counter(2,", "counter(0,"))
+    (tmp_path / "own.yaml").write_text(TEXT)
+    code = main(["run", str(tmp_path / "own.yaml"), "--results", str(tmp_path / "results")])
+    metrics = json.loads((tmp_path / "results/own/latest/metrics.json").read_text())
+    assert code == 1 and not metrics["ok"]
+    said = capsys.readouterr().err.strip()
+    assert said.startswith("a switch cannot run its program: ") and said.count("\n") == 0
+    assert said.endswith("no counter is called 'SwitchmlIngress.aggregation.seen'")
 
 
 def test_results_are_sent_to_each_port_once(tmp_path: Path) -> None:

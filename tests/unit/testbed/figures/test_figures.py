@@ -62,6 +62,7 @@ def written(tmp_path: Path, text: str) -> Path:
             "{title: a, over_time: [job.sent_rat]}",
             r"figure.over_time\[0\]: unknown metric over time .*did you mean .*job.sent_rate",
         ),
+        ("{title: a, over_time: [job.program.seen]}", "unknown metric over time"),
         ("{title: a, scale: cubic}", "figure.scale: .*linear, steps"),
         ("{title: a, colour: red}", "figure.colour: unknown key"),
     ],
@@ -69,6 +70,10 @@ def written(tmp_path: Path, text: str) -> Path:
 def test_what_no_figure_can_be_is_refused(tmp_path: Path, section: str, complaint: str) -> None:
     with pytest.raises(ScenarioError, match=complaint):
         load(written(tmp_path, f"{BASE}figure: {section}\n"))
+
+
+def test_a_counter_of_the_program_can_be_drawn_over_time(tmp_path: Path) -> None:
+    load(written(tmp_path, f"{BASE}figure: {{title: a, over_time: [switch.program.seen]}}\n"))
 
 
 def test_a_figure_needs_a_sweep(tmp_path: Path) -> None:

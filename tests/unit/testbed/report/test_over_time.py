@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agglab.testbed.report.over_time import LINES_MAX, UNITS, charts
-from agglab.testbed.series.declared import SERIES
+from agglab.testbed.report.over_time import LINES_MAX, charts
+from agglab.testbed.series.declared import SERIES, UNITS
 
 HEAD = "time_ns,kind,name,metric,value"
 LATENCIES = "job,agent,from_ns,to_ns,count"
@@ -44,6 +44,9 @@ def test_zeros_alone_are_no_chart(tmp_path: Path) -> None:
         "x,job,job1,in_flight,1",
         "1,job,job1,in_flight,nan",
         "1,job,job1,../../evil,1",
+        "1,switch,s1,program.../../evil,1",
+        "1,switch,s1,program.,1",
+        "1,job,job1,program.seen,1",
         "1,other,x,rate,1",
     ],
 )

@@ -380,10 +380,22 @@ def test_a_folder_of_another_version_is_named(folder: Path, path: str, value: ob
     try:
         report.write(folder)
     except report.NoResults as error:
-        assert "metrics.json or events.jsonl is damaged or from another version of Agglab" in str(
-            error
-        )
+        assert "metrics.json, events.jsonl or program.json is damaged or from another" in str(error)
         assert sorted(folder.iterdir()) == before, "half a report"
+
+
+def test_registers_are_a_table_of_their_first_cells(folder: Path) -> None:
+    registers = {"few": {"cells": 3, "not_zero": {"1": 7}}, "stopped": None}
+    registers["many"] = {"cells": 17, "not_zero": {"0": 5, "16": 9}}
+    state = {"s1": {"counters": {}, "registers": registers}}
+    (folder / "program.json").write_text(json.dumps(state))
+    text = report.write(folder).read_text()
+    assert _row(text, "few of s1") == ["3", "1", "0, 7, 0"]
+    assert _row(text, "many of s1") == ["17", "2", "5, " + "0, " * 14 + "0 ..."]
+    assert _row(text, "stopped of s1") == ["–"] * 3
+    (folder / "program.json").write_text('{"s1": {"registers": {"few": 3}}}')
+    with pytest.raises(report.NoResults, match=r"program\.json is damaged"):
+        report.write(folder)
 
 
 @pytest.mark.parametrize("name", [".", "..", "../a", "/", "a/../a", "javascript:alert(1)//", ""])

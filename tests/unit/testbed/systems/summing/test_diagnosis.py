@@ -12,10 +12,16 @@ FIRST_SLOT = 8
 
 
 class Registers:
-    """contributions: switch -> (slot, tag) -> bitmap. lost: packets that links have lost."""
+    """contributions: switch -> (slot, tag) -> bitmap. final_at: the switches whose sums are final.
+    lost: packets that links have lost."""
 
-    def __init__(self, contributions: dict[str, dict[tuple[int, int], int]], **lost: int) -> None:
-        self._lost = lost
+    def __init__(
+        self,
+        contributions: dict[str, dict[tuple[int, int], int]],
+        final_at: tuple[str, ...] = (),
+        **lost: int,
+    ) -> None:
+        self._lost, self._final_at = lost, final_at
         self._cells = {
             switch: {(FIRST_SLOT + s) << 1 | t & 1: (t, b) for (s, t), b in cells.items()}
             for switch, cells in contributions.items()
@@ -23,7 +29,7 @@ class Registers:
 
     def registers(self, switch: str, register: str, indices: list[int]) -> list[int]:
         if register == "finals":
-            return [0] * len(indices)
+            return [int(switch in self._final_at)] * len(indices)
         which = {"tags": 0, "contributors": 1}[register]
         return [self._cells.get(switch, {}).get(index, (0, 0))[which] for index in indices]
 
@@ -118,6 +124,19 @@ def test_a_switch_asks_the_root_only_for_its_first_child(host: str, wanted) -> N
     source = Registers({"s1": {(0, 1): 0b11}, "s2": {(0, 1): 0b11}, "s3": {(0, 1): 0b11}})
     graph = tree(fabrics.two_tier(2, 2))
     assert told(diagnose(source, graph, FIRST_SLOT, {host: [(0, 0, 1, 4)]})) == wanted
+
+
+@pytest.mark.parametrize(
+    ("final_at", "blamed", "end"),
+    [((), "s3", "h1 asked for the sum 4 times"), (("s1",), "s1", " and the final sum, h1 asked")],
+)
+def test_the_slot_says_whether_a_switch_has_the_final_sum(final_at, blamed, end: str) -> None:
+    """The sum ended at s1, or the root's answers never came there."""
+    bits = {switch: {(0, 1): 0b11} for switch in ("s1", "s2", "s3")}
+    graph = tree(fabrics.two_tier(2, 2))
+    found = diagnose(Registers(bits, final_at), graph, FIRST_SLOT, {"h1": [(0, 0, 1, 4)]})
+    assert list(found) == [blamed] and end in found[blamed].slot
+    assert ("and the final sum" in found[blamed].slot) == bool(final_at)
 
 
 def test_without_registers_nothing_is_known() -> None:
