@@ -219,11 +219,16 @@ def test_what_running_again_would_not_mend_is_not_run_again(tmp_path: Path) -> N
     assert rig.reason() == ("h1: worker 0: the sum is infinite", None)
 
 
-def test_restarts_have_an_end(tmp_path: Path) -> None:
+def test_all_restarts_that_a_job_may_have_are_made_and_no_more(tmp_path: Path) -> None:
     rig = Rig(tmp_path, "restart")
-    rig.result.restarts = rig.job.restarts_max
-    rig.fail(*DIED, status=1)
-    rig.answer(0, 2, 3)
+    rig.result.restarts = rig.job.restarts_max - 1
+    rig.fail("failed", 0, error="no", missing=[[7, 7]])
+    rig.answer(1, 2, 3)
+    for rank in range(4):
+        rig.event("ready", rank)
+    assert rig.ended.pop() is None and rig.result.restarts == rig.job.restarts_max == 10
+    rig.fail("failed", 0, error="no", missing=[[7, 7]])
+    rig.answer(1, 2, 3)
     assert rig.reason()[0].endswith("gave up after 10 restarts")
 
 

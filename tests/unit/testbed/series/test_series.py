@@ -12,7 +12,7 @@ from series_file import read
 from agglab.testbed.cli import main
 from agglab.testbed.series import rows
 from agglab.testbed.series.declared import KINDS, SERIES
-from agglab.testbed.series.tracks import ROWS_MAX, ROWS_MIN, Record, Tracks
+from agglab.testbed.series.tracks import AGENT, ROWS_MAX, ROWS_MIN, Record, Tracks
 from agglab.testbed.worker_id import WorkerId
 from agglab.topologies.rack import rack
 
@@ -174,6 +174,20 @@ def test_counts_go_on_where_a_program_was_started_anew() -> None:
     job = found["job", "retransmitted"]
     assert np.nansum(job.values) == 3
     assert found["job", "in_flight"].values.tolist() == [0, 2, 2, 2, 0, 1]
+
+
+def test_counts_go_on_through_every_restart_of_a_program() -> None:
+    """The third program continues the sum of both before it, not only that of the second; a program
+    that ended before its first sample changes nothing."""
+    sent = (1000, 500, 250)
+    programs = [
+        np.array([(n * 10 * MS, 0, 0, 0, 0, 0, 0), (n * 10 * MS + MS, count, 0, 1, 0, 0, 0)])
+        for n, count in enumerate(sent)
+    ]
+    programs.insert(2, programs[0][:0])
+    joined = rows._joined(programs)
+    assert joined[:, AGENT.index("bytes_sent")].tolist() == [0, 1000, 1000, 1500, 1500, 1750]
+    assert joined[:, AGENT.index("retransmitted")].tolist() == [0, 1, 1, 2, 2, 3]
 
 
 def test_things_with_unequally_many_samples_have_the_series_that_each_has_alone() -> None:
