@@ -190,6 +190,26 @@ def test_counts_go_on_through_every_restart_of_a_program() -> None:
     assert joined[:, AGENT.index("retransmitted")].tolist() == [0, 1, 1, 2, 2, 3]
 
 
+def test_a_round_trip_is_the_mean_of_the_agents_that_have_one() -> None:
+    """Of three agents, one has measured none yet."""
+    trips_ns = (3 * MS, 0, 6 * MS)
+    agents = [{"time_ns": np.array([0, MS]), "round_trip_ns": np.array([0, t])} for t in trips_ns]
+    means_s = rows._mean_trip(agents, np.array([0, MS]))
+    assert np.isnan(means_s[0]) and means_s[1] == pytest.approx(0.0045)
+
+
+def test_a_sample_counts_from_its_own_moment_on() -> None:
+    samples = {"time_ns": np.array([10, 20]), "in_flight": np.array([3, 5])}
+    moments = np.array([9, 10, 11, 19, 20, 21])
+    assert rows._latest(samples, "in_flight", moments).tolist() == [0, 3, 3, 3, 5, 5]
+
+
+def test_the_first_rate_is_that_since_the_start() -> None:
+    """The run starts 3 ms after a sample: the bytes of the next one took 1 ms, not 4 ms."""
+    times_ns, counted = np.array([0, 4 * MS, 6 * MS]), np.array([0, 500, 1500])
+    assert rows._rate(times_ns, counted, 3 * MS)[1:].tolist() == [4e6, 4e6]
+
+
 def test_things_with_unequally_many_samples_have_the_series_that_each_has_alone() -> None:
     graph = rack(3)
     grown = np.arange(7 * 4, dtype=np.int64).reshape(4, 7) ** 2 * MS
