@@ -5,7 +5,7 @@ PACKAGES := common compiler hosts switch testbed topologies verification
 .PHONY: help setup doctor export scenario figures scenarios check compile test test-quick lint bless explore mutants bench conformance random fuzz machine clean
 
 NAME ?=
-FILE ?= $(if $(NAME),scenarios/$(NAME).yaml)
+FILE ?= $(if $(filter %.yaml %.yml,$(NAME)),$(NAME),$(if $(NAME),scenarios/$(NAME).yaml))
 RESULTS ?= results
 TO ?=
 OUT ?= build/export-$(TO)
@@ -37,7 +37,7 @@ setup:  ## install what is missing (apt packages, .venv)
 doctor: setup  ## show what this machine has, what each lack costs, and what mends it
 	@$(PYTHON) -m agglab.testbed doctor
 
-scenario: setup  ## run a scenario: NAME=quickstart or FILE=my.yaml; RESULTS=dir, BACKEND=virtual, TARGET=bmv2
+scenario: setup  ## run a scenario: NAME=quickstart or FILE=my.yaml; RESULTS=dir, BACKEND=virtual, TARGET=bmv2; PASSED, FAILED or UNDECIDED
 	@test -n "$$FILE" || { echo 'make scenario: say NAME=quickstart or FILE=path/to.yaml; make scenarios lists them' >&2; exit 2; }
 	@$(PYTHON) -m agglab.testbed run "$$FILE" --results "$$RESULTS" \
 		$${BACKEND:+--set "backend=$$BACKEND"} $${TARGET:+--set "switch.target=$$TARGET"}
@@ -64,7 +64,6 @@ compile: setup  ## compile PROGRAM (all of p4/) for LANES and SLOTS into build/
 		-o "$$product.json" --p4runtime-files "$$product.p4info.txtpb"; echo "$$product.json"; done
 
 test: setup lint  ## lint, and every test that this machine can run
-	@test -z "$$CI" || ./setup.sh --test-tools
 	@$(PYTHON) tests/run.py "$$TESTS"
 
 test-quick: setup  ## ruff, and the tests of some folders, within a minute on two cores: for use while you edit

@@ -3,7 +3,7 @@
 # system's Mininet. Safe to repeat; a second call that finds nothing changed returns at once.
 # setup.sh --peers adds BMv2 and p4c from p4lang's packages, p4-utils and tshark; of these it goes on without what it
 # cannot get, and says so.
-# setup.sh --test-tools adds what a few tests only skip without: for CI, which runs them all.
+# setup.sh --test-tools adds what some tests are skipped without; it goes on without what it cannot get, and says so.
 # Exit codes: 0 ready, 2 unknown argument, 3 the machine lacks something and it could not be installed (named).
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")"
@@ -19,6 +19,7 @@ TEST_TOOLS=(gnupg shellcheck ruby vagrant clang chromium libjs-dygraphs gcc-aarc
 TORCH=torch==2.13.0
 TORCH_CPU=https://download.pytorch.org/whl/cpu  # 200 MB; elsewhere the wheels for x86 bring gigabytes of CUDA
 STAMP=.venv/agglab-setup
+UNPACKAGED=.venv/agglab-unpackaged  # the test tools for which this system has no package: tests/needs.py
 P4LANG=https://download.opensuse.org/repositories/home:/p4lang
 P4_UTILS=https://github.com/nsg-ethz/p4-utils/archive/83b118bbae530b31cc74e7fa32f9174f7c0a1184.tar.gz
 SOURCES=/etc/apt/sources.list.d/p4lang.list
@@ -203,9 +204,23 @@ install_extras() {
         printf 'setup: going on without mlxtend\n'
 }
 
+has_candidate() {
+    [[ $(apt-cache policy "$1") == *"  Candidate: "[^\(]* ]]
+}
+
+install_test_tool() {
+    if has_candidate "$1"; then
+        attempt "$1" apt_install "$1" || printf 'setup: going on without %s\n' "$1"
+    else
+        printf 'setup: this system has no package %s; going on without it\n' "$1"
+        printf '%s\n' "$1" >>"$UNPACKAGED"
+    fi
+}
+
 install_test_tools() {
     local missing=() package
     install_extras
+    rm -f "$UNPACKAGED"
     for package in "${TEST_TOOLS[@]}"; do
         installed "$package" || missing+=("$package")
     done
@@ -213,7 +228,7 @@ install_test_tools() {
     become_root "--test-tools installs system packages: run it as root, or with sudo"
     step "package lists" "${ROOT[@]}" apt-get update
     for package in "${missing[@]}"; do
-        attempt "$package" apt_install "$package" || printf 'setup: going on without %s\n' "$package"
+        install_test_tool "$package"
     done
 }
 

@@ -69,6 +69,7 @@ class Recovery(ctypes.Structure):
                 "srtt_ns",
                 "rttvar_ns",
                 "rto_ns",
+                "longest_ns",
                 "late_ns",
                 "progress_ns",
                 "probe_ns",
@@ -78,6 +79,7 @@ class Recovery(ctypes.Structure):
         *[(name, ctypes.c_uint64) for name in ("next_order", "answered_order")],
         *[(name, ctypes.c_uint32) for name in ("in_flight", "sampled", "lossy", "backoff")],
         *[(name, ctypes.c_uint32) for name in ("weight", "loss_probes")],
+        *[(name, ctypes.c_uint32) for name in ("prompt_share", "spare")],
         *[(name, ctypes.c_uint64) for name in ("retransmitted", "timeouts", "asked")],
         ("latencies", ctypes.c_uint32 * histogram.BUCKETS),
     ]

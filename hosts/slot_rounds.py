@@ -75,9 +75,12 @@ class SlotRounds:
         return chunks
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [chunk, slot, tag] of slots that wait for a result, at most `most` of them."""
-        slots = np.flatnonzero(self._slots["waiting"])[:most].tolist()
-        return [[int(self._slots[self._chunk][s]), s, int(self._slots["tag"][s])] for s in slots]
+        """Returns [chunk, slot, tag, how often it was sent again] of slots that wait for a result,
+        at most `most` of them."""
+        slots = np.flatnonzero(self._slots["waiting"])[:most]
+        rows = self._slots[slots]
+        columns = (rows[self._chunk], slots, rows["tag"], rows["attempt"])
+        return [list(map(int, row)) for row in zip(*columns, strict=True)]
 
     def failure(self, error: int, give_up_ns: int) -> AllReduceError:
         """Returns the exception for an error number that the C code returned."""

@@ -289,8 +289,8 @@ class Worker:
         return Repeat(row, int(slot["tag"]), int(slot["first_sent_ns"]))
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [chunk, slot, tag] of slots that wait for a result, at most `most` of them. If
-        the job has a deadline, the number of sets follows."""
+        """Returns [chunk, slot, tag, how often it was sent again] of slots that wait for a result,
+        at most `most` of them. If the job has a deadline, the number of sets follows."""
         sets = [] if self.job.deadline_ns is None else [self.job.sets]
         return [[*entry, *sets] for entry in self.rounds.waiting(most)]
 

@@ -118,16 +118,17 @@ def _check(options: argparse.Namespace) -> int:
 
     from agglab.testbed.prepare import compile_points
     from agglab.testbed.scenario import find, load
+    from agglab.testbed.without_effect import notes as without_effect
 
     try:
         suite = load(find(options.scenario), options.set, options.folder)
-        compile_points(suite.points)
+        prepared = compile_points(suite.points)
     except (ScenarioError, CompileError) as error:
         if not options.json:
             raise
         print(json.dumps({"valid": False, "problems": _problems(error)}, indent=2))
         return INVALID
-    notes = list(_notes(suite))
+    notes = [*_notes(suite), *without_effect(suite.points, prepared)]
     if options.json:
         about = {"valid": True, "runs": len(suite.points), "problems": [], "notes": notes}
         print(json.dumps(about, indent=2))

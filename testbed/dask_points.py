@@ -3,8 +3,9 @@
 The scheduler and its workers are Dask's (`agglab[dask]`). Each worker needs the same version of
 Agglab, and the user's own files at the same path. A point is sent as its resolved scenario, runs in
 a new process (`python -m agglab.testbed.one_point`), and comes back as the files of its folder. If
-a worker ends before its point is finished, the scheduler gives the point to another worker. Each
-machine runs only one real run at a time, however many workers it has.
+a worker ends before its point is finished, the scheduler gives the point to another worker. If only
+the point's process is killed, its worker starts it once more. Each machine runs only one real run
+at a time, however many workers it has.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from agglab.testbed.command_lines import extra
-from agglab.testbed.errors import MachineLacks
+from agglab.testbed.errors import MachineLacks, exit_in_words
 from agglab.testbed.exit_codes import FAILED, INTERRUPTED, LACKING, PASSED
 from agglab.testbed.point_group import Group, progress_text
 from agglab.testbed.scenario import to_yaml
@@ -54,7 +55,7 @@ def check(scheduler: str, is_sweep: bool) -> None:
 
 def run(scheduler: str, groups: Sequence[Group], code: str, say: Callable[[str], None]) -> int:
     """Lets Dask workers run all points. code: the hash of the source that each worker must have.
-    Returns PASSED, or the exit code of the first point that was aborted. Raises Unusable."""
+    Returns the same as Points.run. Raises Unusable."""
     dask = _dask()
     with _client(dask, scheduler) as client:
         points = {
@@ -84,7 +85,7 @@ def _gathered(dask: Any, points: Mapping[Any, Group], say: Callable[[str], None]
             group.finish()
         else:
             print(f"{group.label}: {output.strip()}", file=sys.stderr)
-        code = code or status
+        code = max(code, status)
     return code
 
 
@@ -138,15 +139,21 @@ def work(point: str) -> tuple[int, str, bytes]:
 def _run_in(own: Path, point: str) -> tuple[int, str, bytes]:
     told, folder = own / "point.json", own / "point"
     told.write_text(point)
-    command = [sys.executable, "-m", "agglab.testbed.one_point"]
-    done = subprocess.run(
-        [*command, str(told), str(folder), str(os.getpid())],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-    )
+    words = [sys.executable, "-m", "agglab.testbed.one_point", str(told), str(folder)]
+    done = _process(words)
+    if done.returncode < 0:
+        shutil.rmtree(folder, ignore_errors=True)
+        done = _process(words)
     said = "; ".join(done.stderr.strip().splitlines()[-LINES_KEPT:])
+    if done.returncode < 0:
+        return FAILED, f"its process {exit_in_words(done.returncode)}, twice", _packed(folder)
     return done.returncode, said, _packed(folder)
+
+
+def _process(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*words, str(os.getpid())], stdin=subprocess.DEVNULL, capture_output=True, text=True
+    )
 
 
 @contextmanager

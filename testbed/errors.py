@@ -64,9 +64,17 @@ class NodeFailed(Exception):
     """
 
     def __init__(
-        self, node: str, what: str, command: Sequence[str], log: Path, likely_cause: str = ""
+        self,
+        node: str,
+        what: str,
+        command: Sequence[str],
+        log: Path,
+        likely_cause: str = "",
+        killed: bool = False,
     ) -> None:
+        """killed: whether SIGKILL ended the program, which nothing in a run uses unasked."""
         super().__init__(f"{node}: {what}")
+        self.killed = killed
         self.node = node
         self.command = tuple(command)
         self.log = log

@@ -17,6 +17,8 @@ from agglab.testbed.control.turns import exhaust
 from agglab.testbed.measurements import Measurements
 from agglab.testbed.prepare import Prepared
 from agglab.testbed.program import register_bits
+from agglab.testbed.program_state import NAME as PROGRAM_FILE
+from agglab.testbed.program_state import own_counters, read_state
 from agglab.testbed.progress import Progress
 from agglab.testbed.record import EventLog, RunFolder
 from agglab.testbed.scenario import ResolvedScenario
@@ -24,7 +26,7 @@ from agglab.testbed.scratch import note_elsewhere
 from agglab.testbed.series import latency, rows
 from agglab.testbed.series.rows import table
 from agglab.testbed.series.tracks import Record
-from agglab.testbed.systems.base import Cells
+from agglab.testbed.systems.base import Cells, System
 
 REPEATED = (
     "several processors cannot simulate this run, so it begins again with one; "
@@ -88,25 +90,27 @@ class Experiment:
         """Returns a new backend. Its module is imported here, because each backend needs packages
         that the other does not. parts: into how many parts a network in virtual time is cut."""
         resolved = self.resolved
+        pcaps = self.folder.path / "pcap" if resolved.scenario.switch.pcap else None
+        if pcaps:
+            pcaps.mkdir(exist_ok=True)
+        log = resolved.scenario.switch.log
         if resolved.virtual:
-            from agglab.testbed.virtual import VirtualBackend, built
+            from agglab.testbed.virtual import VirtualBackend, Wanted, built
 
             jsons = {switch: program.json for switch, program in self.programs.items()}
+            wanted = Wanted(pcaps, self.folder.logs, log)
             return VirtualBackend(
                 resolved.graph,
                 resolved.seed,
-                built(jsons),
+                built(jsons, wanted.detail),
                 sample_ns=resolved.sample_ns,
                 slot_meter=self.system.slot_meter(resolved) if resolved.sample_ns else None,
-                parts=parts,
+                parts=1 if wanted.anything else parts,
+                wanted=wanted,
             )
         from agglab.testbed.mininet_backend import MininetBackend
         from agglab.testbed.network.targets import choose
 
-        pcaps = self.folder.path / "pcap" if resolved.scenario.switch.pcap else None
-        if pcaps:
-            pcaps.mkdir()
-        log = resolved.scenario.switch.log
         targets = {
             switch: choose(resolved.target, program.json, program.p4info, log)
             for switch, program in self.programs.items()
@@ -120,7 +124,7 @@ class Experiment:
             self.folder.logs,
             self.sums,
             resolved.scenario.timeouts.start_s,
-            (counter.name for counter in self.system.counters.values()),
+            self._counter_names(),
             pcaps,
             resolved.sample_ns,
             buffers.carrying(resolved),
@@ -149,7 +153,7 @@ class Experiment:
 
     def _collected(self, backend: Backend, outcome: Outcome) -> Measurements:
         counters = {
-            switch.name: self._counters(backend, switch.name)
+            switch.name: counters_of(self.system, backend, switch.name)
             for switch in self.resolved.graph.switches
         }
         statistics = backend.statistics()
@@ -160,9 +164,15 @@ class Experiment:
         self.folder.write_json("drops.json", drops)
         record = backend.record()
         self._write_series(record, outcome)
+        declared = [counter.name for counter in self.system.counters.values()]
+        asked = self.resolved.scenario.switch.registers
+        states = read_state(backend, self.programs, declared, asked)
+        described = {switch: state.described() for switch, state in states.items()}
+        if any(state["counters"] or state["registers"] for state in described.values()):
+            self.folder.write_json(PROGRAM_FILE, described)
         bits = {switch: register_bits(program) for switch, program in self.programs.items()}
         available = len(os.sched_getaffinity(0))
-        return Measurements(outcome, statistics, counters, bits, available, record)
+        return Measurements(outcome, statistics, counters, bits, available, record, states)
 
     def _write_series(self, record: Record, outcome: Outcome) -> None:
         """Writes the files of metrics over time and of latencies. Writes no file if the run takes
@@ -175,8 +185,16 @@ class Experiment:
         self.folder.write(rows.NAME, "\n".join([*rows.lines(series), ""]))
         self.folder.write(latency.NAME, "\n".join([*latency.lines(record.latencies, jobs), ""]))
 
-    def _counters(self, backend: Backend, switch: str) -> dict[str, Cells]:
-        """Returns the switch's counters. A user's own program may have fewer than Agglab's."""
-        counters = self.system.counters.items()
-        read = {kind: backend.counters(switch, counter.name) for kind, counter in counters}
-        return {kind: cells for kind, cells in read.items() if cells is not None}
+    def _counter_names(self) -> set[str]:
+        """Returns the names of all counters of the programs: those that the system declares, and
+        the programs' own."""
+        declared = {counter.name for counter in self.system.counters.values()}
+        own = (own_counters(program, declared) for program in self.programs.values())
+        return declared.union(*(names.values() for names in own))
+
+
+def counters_of(system: System, backend: Backend, switch: str) -> dict[str, Cells]:
+    """Returns the switch's counters, by their keys in `system.counters`. A user's own program may
+    have fewer than Agglab's."""
+    read = {kind: backend.counters(switch, each.name) for kind, each in system.counters.items()}
+    return {kind: cells for kind, cells in read.items() if cells is not None}

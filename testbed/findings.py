@@ -1,9 +1,10 @@
 """Finds signs that the program or its workers have errors, even if every sum is right. A run must
-not show them unless its scenario expects them.
+not show them unless its scenario expects them. Warnings are findings that make no run fail.
 
 Each finding has a kind, a sentence and numbers. In virtual time every retransmission is accounted
 for. On real links, all retransmissions that losses explain are deducted first, and the remaining
-ones are a finding. Timers are not judged on a machine that was short of processors.
+ones are a finding. If the machine was short of processors, that may be why timers expired; then
+what timers show is not a finding, but a doubt (doubts.py).
 """
 
 from __future__ import annotations
@@ -14,10 +15,13 @@ from typing import Any
 
 from agglab.testbed.accounts import imbalances
 from agglab.testbed.collectives import NOT_AGGREGATED, not_aggregated
+from agglab.testbed.empty_queues import trips_s
 from agglab.testbed.faults import Attack, Fault, Impair, SwitchReprogram, SwitchRestart
+from agglab.testbed.idle_paths import idle_paths
 from agglab.testbed.measurements import Measurements
 from agglab.testbed.queue_losses import Balance, balances
 from agglab.testbed.scenario import ResolvedScenario
+from agglab.testbed.scenario.finding_kinds import WARNINGS
 from agglab.testbed.workloads import KINDS
 from agglab.topologies.graph import COPYING, DELAYING
 
@@ -32,8 +36,9 @@ MOVING = 128
 """On real links, the most frames that a switch may have counted and not yet sent, or sent and not
 yet counted."""
 SLOW_TIMES, SLOW_S = 3.0, 0.1
-"""A round counts as slow if it takes more than SLOW_TIMES times its bound. On real links, it must
-also take more than SLOW_S seconds longer than its bound."""
+"""A round counts as slow if it takes more than SLOW_TIMES times its bound. In virtual time, this
+bound includes the round trips of its packets through empty queues. On real links, the round must
+take more than SLOW_S seconds longer than its bound instead."""
 WINDOW_SHARE = 0.75
 
 
@@ -71,14 +76,19 @@ class Case:
 def find(case: Case) -> list[Finding]:
     """Returns all findings, the most certain first."""
     found = [*_in_switches(case), *_too_early(case)]
-    found += _sent_again(case)
+    found += [] if case.short else _sent_again(case)
     found += _refused(case)
-    found += slow_rounds(case)
+    found += [] if case.short else slow_rounds(case)
     found += _small_windows(case)
     found += [Finding(NOT_AGGREGATED, *each) for each in not_aggregated(case.jobs)]
     if case.virtual:
         found += [Finding("accounts", text) for text in imbalances(case.measured)]
-    return found
+    return [*found, *_idle_paths(case)]
+
+
+def by_timers(case: Case) -> list[Finding]:
+    """Returns the findings that late processes alone can cause: expired timers and slow rounds."""
+    return [*_sent_again(case), *slow_rounds(case)]
 
 
 def unexpected(
@@ -87,7 +97,8 @@ def unexpected(
     """Returns why a run with these findings (as in metrics.json) is not what was expected.
     expected: kinds that the run must show. allowed: kinds that it may show."""
     kinds, known = {finding["kind"] for finding in found}, {*expected, *allowed}
-    missed = [f"{f['kind']}: {f['text']}" for f in found if f["kind"] not in known]
+    failing = (f for f in found if f["kind"] not in WARNINGS)
+    missed = [f"{f['kind']}: {f['text']}" for f in failing if f["kind"] not in known]
     absent = [kind for kind in expected if kind not in kinds]
     return missed + [f"expected a finding of kind {k!r}, but there was none" for k in absent]
 
@@ -122,11 +133,11 @@ def _delayed(begun: Sequence[Fault]) -> bool:
 
 def _sent_again(case: Case) -> Iterator[Finding]:
     unexplained = unexplained_repeats(case.measured, case.jobs, case.losses)
-    unexplained = max(0, unexplained - _intended(case))
+    unexplained = max(0, unexplained - intended_repeats(case))
     workers = [worker for job in case.jobs.values() for worker in job["workers"].values()]
     sent = sum(worker["sent"] for worker in workers)
     allowed = 0 if case.virtual else max(AGAIN_SHARE * sent, AGAIN_A_WORKER * len(workers))
-    if unexplained <= allowed or case.short:
+    if unexplained <= allowed:
         return
     repeats = case.measured.statistics.repeats
     example = f" ({repeats.examples[0]})" if repeats and repeats.examples else ""
@@ -138,7 +149,7 @@ def _sent_again(case: Case) -> Iterator[Finding]:
     )
 
 
-def _intended(case: Case) -> int:
+def intended_repeats(case: Case) -> int:
     """Returns the number of packets that the system sent again although all was well."""
     counters = case.resolved.system.host_counters.items()
     names = [name for name, counter in counters if counter.explains_repeats]
@@ -254,20 +265,28 @@ def slow_rounds(case: Case) -> Iterator[Finding]:
     """Yields a finding for each job whose median round took too long. The bound includes losses
     only on average, so runs with lost frames are not judged."""
     begun = case.measured.outcome.begun
-    if case.losses or case.short or holding_up(begun) or _delayed(begun) or _disorderly(case):
+    if case.losses or holding_up(begun) or _delayed(begun) or _disorderly(case):
         return
     for name, job in case.jobs.items():
         if job["lossy_bound_ratio"] is None:
             continue
         median_s, bound_s = job["allreduce"]["time_s"]["median"], job["lossy_bound_s"]
         bound_s *= len(case.jobs)
-        if median_s > SLOW_TIMES * bound_s and (case.virtual or median_s - bound_s > SLOW_S):
+        if median_s > SLOW_TIMES * bound_s and median_s > _slow_from_s(case, name, bound_s):
             yield Finding(
                 "slow",
                 f"a round of {name} took {median_s:.4g} s, which is {median_s / bound_s:.1f} "
                 "times what the links allow, although no packet was lost",
                 {"time_s": median_s, "bound_s": bound_s},
             )
+
+
+def _slow_from_s(case: Case, name: str, bound_s: float) -> float:
+    """Returns the time from which a round is slow even if it has few packets."""
+    if not case.virtual:
+        return bound_s + SLOW_S
+    job = next(job for job in case.resolved.jobs if job.name == name)
+    return SLOW_TIMES * (bound_s + trips_s(case.resolved, job))
 
 
 def _disorderly(case: Case) -> bool:
@@ -277,6 +296,13 @@ def _disorderly(case: Case) -> bool:
         for _, _, _, way in link.directions()
         for impairment in way.impairments
     )
+
+
+def _idle_paths(case: Case) -> Iterator[Finding]:
+    carried = {way.direction: way.bytes for way in case.measured.statistics.directions}
+    bounds_s = {name: job["link_bound_s"] for name, job in case.jobs.items()}
+    for each in idle_paths(case.resolved, bounds_s, carried):
+        yield Finding("idle-paths", str(each), each.numbers())
 
 
 def _small_windows(case: Case) -> Iterator[Finding]:

@@ -5,23 +5,27 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import shlex
 import sys
 import traceback
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from agglab.hosts.own_worker import WorkerError
+from agglab.switch.errors import PipelineError
 from agglab.testbed.agents import AgentFailed
+from agglab.testbed.conclusion import conclude, shortfalls
 from agglab.testbed.errors import MachineLacks, NodeFailed
 from agglab.testbed.exit_codes import FAILED, INTERRUPTED, LACKING, PASSED
 from agglab.testbed.experiment import Experiment
 from agglab.testbed.measurements import Measurements
-from agglab.testbed.metrics import compute, failures, shortcomings
+from agglab.testbed.metrics import compute
 from agglab.testbed.prepare import Prepared
 from agglab.testbed.problems import one_line
 from agglab.testbed.record import RunFolder
 from agglab.testbed.scenario import Point
+from agglab.testbed.second_opinion import Opinion, second_opinion
 from agglab.testbed.terminal import cannot_write, is_full, plain
 
 Turns = Generator[None, None, None]
@@ -35,29 +39,57 @@ class Run:
     ) -> None:
         self.folder = folder
         self._point, self._prepared, self._scratch, self._out = point, prepared, scratch, out
+        self._measured: Measurements | None = None
+        self.killed = ""
+        """Who was killed although no fault of the scenario says so; empty if nobody was."""
 
     def turns(self) -> Turns:
-        """Yields the experiment's turns; the last one also judges the run."""
+        """Yields the experiment's turns. The last one keeps what was measured for `judge`."""
         point = self._point
         experiment = Experiment(
             point.resolved, self._prepared, self.folder, self._scratch, self._out, point.contender
         )
-        measured = yield from experiment.turns()
-        metrics = compute(point.resolved, measured)
-        expected = point.resolved.scenario.expect
-        missed = shortcomings(measured.outcome, metrics["findings"], expected)
-        self._report_failures(measured, missed)
-        missed += failures(metrics, expected)
-        result = {"ok": not missed, "reason": "; ".join(missed), **metrics}
+        self._measured = yield from experiment.turns()
+
+    def judge(self) -> None:
+        """Writes metrics.json, unless the run was aborted. A second opinion needs processors, so
+        this is called when no run of the group measures any more."""
+        if self._measured is None:
+            return
+        expected = self._point.resolved.scenario.expect
+        metrics = compute(self._point.resolved, self._measured)
+        missed = shortfalls(self._measured.outcome, metrics, expected)
+        self._report_failures(self._measured, missed)
+        self.killed = _killed(self._measured)
+        result = conclude(metrics, missed, expected, lambda: self._ask(metrics), self._command)
         self.folder.write_json("metrics.json", result)
+
+    def _ask(self, metrics: Mapping[str, Any]) -> Opinion:
+        """Returns what virtual time says about the scenario."""
+        doubts = "; ".join(doubt["text"] for doubt in metrics["doubts"])
+        whose = f"{self._point.contender}: " if self._point.contender else ""
+        print(plain(f"{whose}{doubts}: judging that in virtual time"), file=self._out, flush=True)
+        scratch = self._scratch.with_name(f"{self._scratch.name}-virtual")
+        return second_opinion(self._point, self._prepared, metrics["totals"]["sent"], scratch)
+
+    @property
+    def _command(self) -> str:
+        path = shlex.quote(str(self.folder.path / "scenario.yaml"))
+        return f"agglab run {path} --set backend=virtual"
 
     def broke_off(self, error: Exception) -> int:
         """Reports on the terminal and in the result folder why the run was aborted. Returns the
         exit code."""
         if isinstance(error, (NodeFailed, AgentFailed, MachineLacks, WorkerError)):
             self.folder.fail(str(error))
+            self.killed = str(error) if isinstance(error, NodeFailed) and error.killed else ""
             self._say(error.report() if isinstance(error, NodeFailed) else str(error))
             return LACKING if isinstance(error, MachineLacks) else FAILED
+        if isinstance(error, PipelineError):
+            line = f"a switch cannot run its program: {one_line(str(error), 400)}"
+            self.folder.fail(line)
+            self._say(line)
+            return FAILED
         self._say(self._broken(error))
         return FAILED
 
@@ -87,10 +119,16 @@ class Run:
         print(plain(whose + text), file=sys.stderr)
 
 
+def _killed(measured: Measurements) -> str:
+    """Returns the reason of the first failure for which somebody outside the run is to blame."""
+    failures = (result.failure for result in measured.outcome.jobs)
+    return next((failure.reason for failure in failures if failure and failure.killed), "")
+
+
 def take_turns(runs: Sequence[Run]) -> int:
-    """Starts all runs. Then lets each run take a turn, repeatedly, until all runs are done. A run
-    that is aborted does not stop the others, but a run that cannot start does. Returns PASSED, or
-    the exit code of the first run that was aborted."""
+    """Starts all runs. Then lets each run take a turn, repeatedly, until all runs are done, and
+    judges them. A run that is aborted does not stop the others, but a run that cannot start does.
+    Returns PASSED, or the exit code of the first run that was aborted."""
     code = PASSED
     with contextlib.ExitStack() as stack:
         turns = [(run, run.turns()) for run in runs]
@@ -106,6 +144,9 @@ def take_turns(runs: Sequence[Run]) -> int:
                 for run, own in turns:
                     broke_off = _turn(run, own)
                     code = code or broke_off
+            for run in runs:
+                broke_off = _guarded(run, run.judge)
+                code = code or broke_off
         except KeyboardInterrupt:
             for run in runs:
                 run.folder.fail("interrupted")
@@ -116,8 +157,13 @@ def take_turns(runs: Sequence[Run]) -> int:
 def _turn(run: Run, turns: Turns) -> int:
     """Lets a run take one turn. Returns PASSED if the run can continue or is complete, and its exit
     code if it was aborted in this turn."""
+    return _guarded(run, lambda: next(turns, None))
+
+
+def _guarded(run: Run, action: Callable[[], object]) -> int:
+    """Calls `action`, a part of a run. Returns PASSED, or the run's exit code if it raised."""
     try:
-        next(turns, None)
+        action()
     except Exception as error:
         return run.broke_off(error)
     return PASSED

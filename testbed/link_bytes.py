@@ -19,6 +19,9 @@ from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.systems.base import ActiveJob, Deciding, Unpredictable
 from agglab.testbed.workloads import reductions
 
+NAMED_MAX = 4
+"""The largest number of directions that a text names."""
+
 
 @dataclass
 class Expected:
@@ -42,9 +45,10 @@ def compare(
     links: dict[str, dict[str, dict[str, Any]]],
 ) -> tuple[bool | None, str]:
     """Adds `predicted_bytes` to every direction of `links`. Returns whether every direction carried
-    exactly the predicted bytes plus those counted as sent again, and an empty text. If that cannot
-    be known, returns None and the reason. If links made copies of packets or attackers sent some,
-    it is not known why directions carried more, since these are forwarded and answered, too."""
+    exactly the predicted bytes plus those counted as sent again, and a text that names those which
+    did not. If that cannot be known, returns None and the reason. If links made copies of packets
+    or attackers sent some, it is not known why directions carried more, since these are forwarded
+    and answered, too."""
     unclear, expected = _unclear(resolved, measured), {}
     if not unclear:
         try:
@@ -60,11 +64,28 @@ def compare(
         unclear = f"the queue of {full} was full and dropped frames that were counted as sent"
     if unclear:
         return None, unclear
-    beyond = [expected.get(name, Expected()).beyond(way["bytes"]) for name, way in ways.items()]
+    beyond = {
+        name: more
+        for name, way in ways.items()
+        if (more := expected.get(name, Expected()).beyond(way["bytes"]))
+    }
     uncounted = _uncounted(ways, measured)
-    if uncounted and max(beyond) > 0 and min(beyond) >= 0:
+    if uncounted and beyond and min(beyond.values()) > 0:
         return None, f"{uncounted}, and nobody counts what became of them"
-    return not any(beyond), ""
+    return not beyond, _named(beyond, len(ways)) if beyond else ""
+
+
+def _named(beyond: Mapping[str, int], ways: int) -> str:
+    """Returns which directions carried other bytes than predicted, those that differ most first.
+    beyond: by how many bytes each differs. ways: the number of all directions."""
+    most_first = sorted(beyond.items(), key=lambda each: (-abs(each[1]), each[0]))
+    named = [
+        f"{name} {abs(more)} bytes {'more' if more > 0 else 'fewer'} than predicted"
+        for name, more in most_first[:NAMED_MAX]
+    ]
+    others = len(beyond) - NAMED_MAX
+    rest = f", and {others} others" if others > 0 else ""
+    return f"{len(beyond)} of {ways} directions differ: {', '.join(named)}{rest}"
 
 
 def _uncounted(ways: Mapping[str, Mapping[str, Any]], measured: Measurements) -> str:

@@ -7,7 +7,7 @@ import os
 import platform
 import shutil
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timezone
 from importlib import metadata
 from pathlib import Path
@@ -48,14 +48,20 @@ def manifest(suite: Suite, programs: Iterable[Program], settings: Sequence[str])
 
 
 def code_sha256() -> str:
-    """Returns a hash of Agglab's own source."""
+    """Returns a hash of Agglab's own source, which does not depend on where it is installed."""
     digest = hashlib.sha256()
-    folders = [REPOSITORY / part for part in CODE] + [P4_FOLDER]
-    for path in sorted(path for folder in folders for path in folder.rglob("*")):
-        if path.suffix in CODE_SUFFIXES:
-            digest.update(f"{path.name} {path.stat().st_size}\n".encode())
-            digest.update(path.read_bytes())
+    for name, path in sorted(_code_files()):
+        digest.update(f"{name} {path.stat().st_size}\n".encode())
+        digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+def _code_files() -> Iterator[tuple[str, Path]]:
+    """Yields each file of Agglab's source and its name in the repository."""
+    for part, folder in (*((part, REPOSITORY / part) for part in CODE), ("p4", P4_FOLDER)):
+        for path in folder.rglob("*"):
+            if path.suffix in CODE_SUFFIXES:
+                yield f"{part}/{path.relative_to(folder).as_posix()}", path
 
 
 def memory_available_bytes(meminfo: Path = Path("/proc/meminfo")) -> int:

@@ -11,12 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from agglab.testbed import fidelity, findings, link_bytes, workloads
+from agglab.testbed import doubts, fidelity, findings, link_bytes, workloads
 from agglab.testbed.accounts import ON_REAL_LINKS
 from agglab.testbed.control.outcome import ControlCounts, JobResult, Outcome
+from agglab.testbed.fairness import completion_s, elements_per_s, fairness
 from agglab.testbed.faults import Impair
+from agglab.testbed.headline import ROUND
 from agglab.testbed.link_share import busiest_share
 from agglab.testbed.measurements import Measurements
+from agglab.testbed.program_state import ProgramState
 from agglab.testbed.queue_losses import LostFrames, lost_inside
 from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.scenario.expectations import FINDINGS, Expectation
@@ -24,12 +27,11 @@ from agglab.testbed.series.latency import percentiles
 from agglab.testbed.series.rows import sent_rates
 from agglab.testbed.series.tracks import Record
 from agglab.testbed.statistics import NetworkStatistics, SwitchStatistics
-from agglab.testbed.systems.base import System, tensor_bytes
+from agglab.testbed.systems.base import Bounds, Gaining, System, tensor_bytes
 from agglab.testbed.verify import all_exact, combine
 from agglab.testbed.worker_id import Event
 from agglab.testbed.workloads import reductions
 
-NS_PER_S = 1e9
 OF_ALL_JOBS = ("exact", "wrong_sums", "wrong_results", "completion_s", "switch_share")
 AGENT_COPIES = 5
 WORKER_COUNTS = (
@@ -46,6 +48,8 @@ WORKER_COUNTS = (
     "bytes_received",
 )
 SWITCH_DROPS = ("ring_drops", "queue_drops", "port_errors")
+UNBOUNDED = Bounds(0.0, 0.0, 0.0, 1.0)
+"""The bounds of a job whose scenario does not say what it reduces."""
 NOTHING_LOST = LostFrames(0, 0)
 BRIEF_WINDOWS = 4
 NOTHING_COMPARED = "no sum was compared with a right one"
@@ -53,7 +57,8 @@ PORT_ERRORS = ("rx_truncated", "rx_gso_drops", "tx_oversize", "tx_errors")
 
 
 def compute(resolved: ResolvedScenario, measured: Measurements) -> dict[str, Any]:
-    """Returns the whole of metrics.json except `ok` and `reason`, which the expectations decide."""
+    """Returns the whole of metrics.json except `ok`, `verdict`, `reason` and `second_opinion`
+    (conclusion.py)."""
     results = measured.outcome.jobs
     jobs = {result.job.name: _job(resolved, result, measured.record) for result in results}
     lost = lost_inside(resolved, measured) if resolved.target == "bmv2" else {}
@@ -81,7 +86,7 @@ def compute(resolved: ResolvedScenario, measured: Measurements) -> dict[str, Any
         "switch_share": _mean_of([job["switch_share"] for job in jobs.values()]),
         **_only(jobs),
         "jobs": jobs,
-        "fairness": _fairness(results),
+        "fairness": fairness(results),
         "failure": _failure(measured.outcome),
         "faults": _faults(measured.outcome),
         "attack": measured.outcome.attacked,
@@ -92,6 +97,7 @@ def compute(resolved: ResolvedScenario, measured: Measurements) -> dict[str, Any
         "links_unclear": unclear,
         "accounts": _accounts(found, measured),
         "findings": [finding.to_json() for finding in found],
+        "doubts": [doubt.to_json() for doubt in doubts.doubts(case)],
         "fidelity": fidelity.judge(evidence),
     }
 
@@ -107,12 +113,18 @@ def _accounts(found: Sequence[findings.Finding], measured: Measurements) -> dict
 def _job(resolved: ResolvedScenario, result: JobResult, record: Record) -> dict[str, Any]:
     """Returns one job's metrics. A job that has not completed a round has no times."""
     job, system = result.job, resolved.system
-    bound = reductions.bounds_of_first(resolved, resolved.whole(job), len(result.rounds))
+    kind = workloads.KINDS[job.work.kind]
+    bound = (
+        UNBOUNDED
+        if kind.unpredictable
+        else reductions.bounds_of_first(resolved, resolved.whole(job), len(result.rounds))
+    )
     times = [done.time_s for done in result.rounds if done.number >= job.warmup]
     verdict = combine([verdict for _, verdict in result.judged])
     judged_floats = result.judged and job.dtype == "float32"
     middle = median(times) if times else None
     servers = _servers(system, result)
+    limits = _gain_limits(resolved, result)
     return {
         "exact": verdict.exact if result.verdicts or verdict.wrong_sums else None,
         "wrong_sums": verdict.wrong_sums,
@@ -124,13 +136,13 @@ def _job(resolved: ResolvedScenario, result: JobResult, record: Record) -> dict[
         },
         "allreduce": {
             "time_s": _spread(times),
-            "ate_per_s": job.elements / middle if middle else None,
+            "ate_per_s": job.elements / middle if middle and kind.reduces_elements else None,
         },
         "latency_s": percentiles(
             counts for worker, counts in record.latencies.items() if worker.job == job.number
         ),
         "send_rate_bps": _send_rate(record, result),
-        "payload_bound_s": bound.payload_s,
+        "payload_bound_s": bound.payload_s if kind.reduces_elements else None,
         "link_bound_s": bound.link_s,
         "link_bound_ratio": _ratio(middle, bound.link_s),
         "lossy_bound_s": bound.lossy_s,
@@ -140,12 +152,14 @@ def _job(resolved: ResolvedScenario, result: JobResult, record: Record) -> dict[
         "restarts": result.restarts,
         "lost": len(result.lost),
         "lost_workers": [job.hosts[rank] for rank in result.lost],
-        "completion_s": _completion_s(result),
-        "elements_per_s": _throughput(result),
+        "completion_s": completion_s(result),
+        "elements_per_s": elements_per_s(result),
         "switch_share": system.switch_share(list(servers.values())) if result.rounds else None,
         "workers": _workers(system, result),
         **({"servers": servers} if system.abilities.has_servers else {}),
-        **workloads.KINDS[job.work.kind].summary(job.work, times, result.verdicts),
+        **({} if kind.headline == ROUND else {"headline": kind.headline.to_json()}),
+        **kind.summary(job.work, times, result.verdicts),
+        **({"gain_limits": limits} if limits else {}),
         **({"control": _control(result.control)} if result.control else {}),
     }
 
@@ -214,44 +228,10 @@ def _plain(value: float | int | str) -> float | int | str:
     return value if isinstance(value, str) or isfinite(value) else str(value)
 
 
-def _completion_s(result: JobResult) -> float | None:
-    """Returns the seconds from the job's start to the end of its last round. Time in which other
-    runs had their turns is not counted. Returns None if no round was completed."""
-    if not result.rounds or result.started_ns is None:
-        return None
-    last_ns = max(event["end_ns"] for event in result.rounds[-1].ended.values())
-    rested_ns = sum(done.rested_ns for done in result.rounds)
-    return float(last_ns - result.started_ns - rested_ns) / NS_PER_S
-
-
-def _throughput(result: JobResult) -> float:
-    """Returns the tensor elements reduced per second of the job's time. The result is 0 if no time
-    passed, which can happen in virtual time if nothing crosses a link."""
-    taken_s = _completion_s(result)
-    return len(result.rounds) * result.job.elements / taken_s if taken_s else 0.0
-
-
 def _mean_of(values: Sequence[float | None]) -> float | None:
     """Returns the mean; None if a value is None."""
     known = [value for value in values if value is not None]
     return fmean(known) if len(known) == len(values) else None
-
-
-def _fairness(results: Sequence[JobResult]) -> dict[str, Any]:
-    """Returns the share of each job in the throughput of all, and Jain's index of the jobs'
-    throughputs relative to their declared shares. The index is 1 if every job gets its declared
-    share, and 1/n if one of n jobs gets everything."""
-    rates = [_throughput(result) for result in results]
-    weighed = [rate / result.job.share for rate, result in zip(rates, results, strict=True)]
-    squares = len(weighed) * sum(rate * rate for rate in weighed)
-    total = sum(rates)
-    return {
-        "jain": sum(weighed) ** 2 / squares if squares else None,
-        "shares": {
-            result.job.name: rate / total if total else None
-            for rate, result in zip(rates, results, strict=True)
-        },
-    }
 
 
 def _failure(outcome: Outcome) -> dict[str, Any] | None:
@@ -284,12 +264,17 @@ def shortcomings(
     ]
     if not any(metric.startswith("failure.") for metric in metrics):
         missed += [r.failure.reason for r in outcome.jobs if r.failure]
+    return missed + findings.unexpected(found, *stated_kinds(expected))
+
+
+def stated_kinds(expected: Sequence[Expectation]) -> tuple[list[str], list[str]]:
+    """Returns the kinds of findings that a scenario requires, and those that it allows."""
     stated = [e for e in expected if e.metric == FINDINGS]
-    wanted, allowed = (
+    required, allowed = (
         [kind for e in stated if e.optional == optional for kind in e.listed]
         for optional in (False, True)
     )
-    return missed + findings.unexpected(found, wanted, allowed)
+    return required, allowed
 
 
 def _wrong(result: JobResult) -> str:
@@ -366,7 +351,7 @@ def failures(metrics: Mapping[str, Any], expected: Sequence[Expectation]) -> lis
 
 def _why_unknown(metric: str, value: Any, metrics: Mapping[str, Any]) -> str:
     """Returns, after a colon, why a metric has no value or one that says nothing of the network."""
-    if metric == "links_as_predicted" and value is None:
+    if metric == "links_as_predicted" and metrics["links_unclear"]:
         return f": {metrics['links_unclear']}"
     if metric.endswith("exact") and value is None:
         return f": {NOTHING_COMPARED}"
@@ -388,6 +373,13 @@ def _spread(times: Sequence[float]) -> dict[str, Any]:
     if not times:
         return {"median": None, "min": None, "max": None, "all": []}
     return {"median": median(times), "min": min(times), "max": max(times), "all": list(times)}
+
+
+def _gain_limits(resolved: ResolvedScenario, result: JobResult) -> list[str]:
+    system = resolved.system
+    if not result.rounds or not isinstance(system, Gaining):
+        return []
+    return list(system.gain_limits(resolved, resolved.whole(result.job)))
 
 
 def _workers(system: System, result: JobResult) -> dict[str, dict[str, Any]]:
@@ -429,6 +421,7 @@ def _switches(measured: Measurements, lost: Mapping[str, LostFrames]) -> dict[st
                 }
                 for index, name in enumerate(names)
             },
+            **_own_counts(measured.programs.get(switch.name)),
             "ring_drops": max(switch.ring_drops, lost.get(switch.name, NOTHING_LOST).before),
             "queue_drops": lost.get(switch.name, NOTHING_LOST).after,
             "port_errors": _port_errors(switch),
@@ -437,6 +430,12 @@ def _switches(measured: Measurements, lost: Mapping[str, LostFrames]) -> dict[st
         }
         for switch in measured.statistics.switches
     }
+
+
+def _own_counts(state: ProgramState | None) -> dict[str, Any]:
+    """Returns the counts of a program's own counters, under the key that they have in the metrics;
+    nothing if there are none."""
+    return {"program": state.totals} if state and state.counters else {}
 
 
 def _port_errors(switch: SwitchStatistics) -> int:

@@ -1,43 +1,58 @@
-"""Decides whether a difference is more than noise. The rounds of a run are the sample. Random
-choices are seeded, so the same rounds always give the same answer.
+"""Decides whether a difference is more than noise, and how well a value is known. The rounds of a
+run are the sample, or the runs of several seeds. Random choices are seeded, so the same sample
+always gives the same answer.
 
 Two runs are compared by the rank-sum test of Wilcoxon, Mann and Whitney. The test assumes that both
 have the same distribution. It asks how often a random division of all their rounds into two groups
 would make the sums of ranks differ at least as much. A single delayed round hardly changes ranks.
-The interval of a median, and of the ratio of two medians, is the percentile bootstrap's (Efron and
-Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13; cited from memory).
+
+Intervals hold their value in at least LEVEL of all cases, however the sample is distributed. The
+interval of a median lies between two values of the sample (order statistics). That of a ratio lies
+between two of the ratios of each value of one sample to each of the other. It is the interval that
+belongs to the rank-sum test (Moses; Hollander and Wolfe, Nonparametric Statistical Methods, chapter
+4; cited from memory), and assumes that one distribution is the other one times a factor.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
-from math import comb
+from math import comb, sqrt
+from statistics import NormalDist
 
 import numpy as np
 
-DRAWS = 2000
 EXACT_MAX = 10_000
 """If there are at most this many ways to divide the rounds, all are tried. Otherwise this many are
 drawn at random."""
+EXACT_VALUES_MAX = 40
+"""The rank sum's distribution is computed exactly for at most this many values in both samples
+together, and from its normal approximation for more."""
 LEVEL = 0.95
+LEAST = 6
+"""The smallest sample with an interval of its median: with five values, the median lies between the
+least and the greatest in only 94 % of all cases."""
 SEED = 12
 
 
 @dataclass(frozen=True)
 class Interval:
-    """The interval in which a value lies with a confidence of LEVEL."""
+    """Two bounds of a value. is_range: whether they are the least and the greatest value of a
+    sample that is too small for an interval that holds the value in LEVEL of all cases."""
 
     low: float
     high: float
+    is_range: bool = False
 
 
 @dataclass(frozen=True)
 class Difference:
     """How sample b differs from sample a. ratio: b's median divided by a's. p: the probability that
     chance makes a difference at least as large. p_least: the smallest p that samples of these sizes
-    can give. interval: the interval of `ratio`; None if a sample has only one value."""
+    can give. interval: the interval of the factor between them; None if the samples are too
+    small."""
 
     ratio: float
     interval: Interval | None
@@ -46,11 +61,29 @@ class Difference:
 
 
 def median_interval(sample: Sequence[float]) -> Interval | None:
-    """Returns the bootstrap interval of the median; None if there are fewer than two values."""
+    """Returns the interval of the median. Of two to LEAST - 1 values, returns their range; of fewer
+    than two, None."""
     if len(sample) < 2:
         return None
-    medians = _medians(np.asarray(sample, dtype=float), np.random.default_rng(SEED))
-    return _interval(medians)
+    ordered = sorted(map(float, sample))
+    outside = _outside(len(ordered))
+    if outside is None:
+        return Interval(ordered[0], ordered[-1], is_range=True)
+    return Interval(ordered[outside], ordered[-1 - outside])
+
+
+@cache
+def _outside(size: int) -> int | None:
+    """Returns how many values of a sample may be left out at each end, so that the median lies
+    between the others in LEVEL of all cases. Returns None if that is too much even if none is left
+    out."""
+    tail, left_out = 0.0, None
+    for k in range(size // 2):
+        tail += comb(size, k) / 2**size
+        if 2 * tail > 1 - LEVEL:
+            break
+        left_out = k
+    return left_out
 
 
 def difference(a: Sequence[float], b: Sequence[float]) -> Difference | None:
@@ -59,27 +92,48 @@ def difference(a: Sequence[float], b: Sequence[float]) -> Difference | None:
     first, second = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
     if not first.size or not second.size or not np.median(first) > 0:
         return None
-    rng = np.random.default_rng(SEED)
-    below, above = _medians(first, rng), _medians(second, rng)
-    ratios = above[below > 0] / below[below > 0]
     return Difference(
         float(np.median(second) / np.median(first)),
-        _interval(ratios) if min(first.size, second.size) > 1 else None,
-        _permutation(first, second, rng),
+        _ratio_interval(first, second),
+        _permutation(first, second, np.random.default_rng(SEED)),
         _least(first.size, second.size),
     )
 
 
-def _medians(sample: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Returns the medians of DRAWS samples, each drawn from this one with replacement."""
-    drawn = rng.integers(0, sample.size, size=(DRAWS, sample.size))
-    return np.asarray(np.median(sample[drawn], axis=1))
+def _ratio_interval(a: np.ndarray, b: np.ndarray) -> Interval | None:
+    """Returns the interval of the factor by which b's distribution differs from a's; None if the
+    samples are too small, or a value of a is not positive."""
+    outside = _pairs_outside(*sorted((a.size, b.size)))
+    if outside is None or not a.min() > 0:
+        return None
+    ratios = np.sort((b[:, None] / a).ravel())
+    return Interval(float(ratios[outside]), float(ratios[-1 - outside]))
 
 
-def _interval(values: np.ndarray) -> Interval:
-    tail = 100 * (1 - LEVEL) / 2
-    low, high = np.percentile(values, [tail, 100 - tail])
-    return Interval(float(low), float(high))
+@cache
+def _pairs_outside(few: int, many: int) -> int | None:
+    """Returns how many of the ratios of all pairs may be left out at each end; None if the interval
+    would be too narrow even if none is left out. few, many: the sizes of the samples."""
+    pairs, tail = few * many, (1 - LEVEL) / 2
+    if few + many > EXACT_VALUES_MAX:
+        spread = sqrt(pairs * (few + many + 1) / 12)
+        return max(0, int(pairs / 2 + NormalDist().inv_cdf(tail) * spread - 0.5))
+    below = np.cumsum(_slower_pairs(few, many)) / comb(few + many, few)
+    fitting = int(np.sum(below <= tail))
+    return fitting - 1 if fitting else None
+
+
+@cache
+def _slower_pairs(a: int, b: int) -> np.ndarray:
+    """Returns the number of divisions of a + b values into two groups, by the number of pairs in
+    which the value of the first group is the larger one (from 0 to a * b)."""
+    ways = np.zeros(a * b + 1)
+    if not a or not b:
+        ways[0] = 1
+        return ways
+    ways[b:] += _slower_pairs(a - 1, b)
+    ways[: a * (b - 1) + 1] += _slower_pairs(a, b - 1)
+    return ways
 
 
 def _permutation(a: np.ndarray, b: np.ndarray, rng: np.random.Generator) -> float:

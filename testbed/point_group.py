@@ -6,6 +6,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 
+from agglab.testbed.exit_codes import FAILED
 from agglab.testbed.prepare import Prepared
 from agglab.testbed.record import RunFolder
 from agglab.testbed.scenario import Point
@@ -41,6 +42,13 @@ class Group:
         """Marks the point as finished. All its results must have been written."""
         self.folder.write_json(DONE, self._done())
 
+    def fail(self, reason: str) -> None:
+        """Writes into the folder of each unfinished run of the point why it has no result."""
+        for point, _ in self.runs:
+            folder = RunFolder(self.folder.path / point.contender, new=False)
+            if folder.path.is_dir():
+                folder.fail(reason)
+
     def _done(self) -> dict[str, object]:
         """Returns the content of the file DONE, which marks the point as finished. Raises OSError
         if a run has no results."""
@@ -50,6 +58,13 @@ class Group:
     def _sha256(self, name: str) -> str:
         metrics = self.folder.path / name / "metrics.json"
         return hashlib.sha256(metrics.read_bytes()).hexdigest()
+
+
+def ends_sweep(code: int) -> bool:
+    """Returns whether no further point is begun after one with this exit code. That is the case if
+    the machine lacks something, or the user interrupts the sweep. A point that was aborted for a
+    reason of its own does not keep the others from running."""
+    return code > FAILED
 
 
 def progress_text(ended: int, left: int, left_s: float) -> str:

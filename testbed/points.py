@@ -4,35 +4,26 @@ that are already finished in that folder, by an earlier run of the same suite, a
 from __future__ import annotations
 
 import hashlib
-import io
-import multiprocessing
 import os
 import random
 import shutil
-import signal
-import sys
-import time
-from collections.abc import Callable, Sequence
-from multiprocessing import connection
-from multiprocessing.process import BaseProcess
+from collections.abc import Sequence
+from itertools import chain, count
 from pathlib import Path
-from statistics import mean
 from typing import TextIO
 
-from agglab.testbed import dask_points, processors, signals
-from agglab.testbed.exit_codes import INTERRUPTED, PASSED
+from agglab.testbed import dask_points
+from agglab.testbed.exit_codes import PASSED
 from agglab.testbed.group import Run, take_turns
-from agglab.testbed.kernel import die_with_parent
 from agglab.testbed.machine_facts import code_sha256, memory_available_bytes
 from agglab.testbed.metrics import memory_needed_bytes
-from agglab.testbed.point_group import Group, progress_text
+from agglab.testbed.point_group import Group, ends_sweep
+from agglab.testbed.point_pool import PointPool
 from agglab.testbed.prepare import Prepared
 from agglab.testbed.record import RunFolder, point_folder
 from agglab.testbed.scenario import Point, Suite, to_yaml
 from agglab.testbed.scenario.load import POINTS_MAX
 from agglab.testbed.terminal import plain
-
-SIGNALLED = 128
 
 
 def in_random_order(groups: Sequence[Group], seed: int) -> list[Group]:
@@ -78,8 +69,8 @@ class Points:
         return Group(number, plain(points[0].label), runs, own, key_of(runs, code))
 
     def run(self, scratch: Path) -> int:
-        """Runs the points that are not finished. Returns PASSED, or the exit code of the first
-        point that was aborted. No other point is begun after that one."""
+        """Runs the points that are not finished. Returns PASSED; FAILED if a point was aborted; or
+        the exit code of the point after which no other was begun (`ends_sweep`)."""
         waiting = [group for group in self._groups if not group.is_done]
         if len(waiting) < len(self._groups):
             kept = len(self._groups) - len(waiting)
@@ -87,13 +78,18 @@ class Points:
         if self._scheduler:
             return dask_points.run(self._scheduler, waiting, self._code, self._say)
         if self._processes > 1 and len(waiting) > 1:
-            return _ProcessPool(waiting, self._processes, self._conduct, self._say).run(scratch)
+            return PointPool(waiting, self._processes, self._conduct, self._say).run(scratch)
+        return self._one_by_one(waiting, scratch)
+
+    def _one_by_one(self, waiting: Sequence[Group], scratch: Path) -> int:
+        code = PASSED
         for group in in_random_order(waiting, self._suite.points[0].resolved.seed):
             if self._suite.axes:
                 self._say(f"{group.label} ({group.number + 1} of {len(self._groups)})")
-            if code := self._conduct(group, scratch, self._out):
-                return code
-        return PASSED
+            code = max(code, self._conduct(group, scratch, self._out))
+            if ends_sweep(code):
+                break
+        return code
 
     def _say(self, text: str) -> None:
         print(f"{self._suite.name}: {text}", file=self._out, flush=True)
@@ -107,17 +103,28 @@ class Points:
 
 def conduct(group: Group, scratch: Path, out: TextIO) -> int:
     """Runs the runs of one point of a sweep in turns, in a new folder that replaces the point's old
-    one. Returns PASSED, or the exit code of the first run that was aborted."""
+    one. If a process of theirs was killed, runs them once more. Returns PASSED, or the exit code of
+    the first run that was aborted."""
+    code, killed = _attempt(group, scratch, out)
+    if killed:
+        print(f"{group.label}: {killed}; the point is run once more", file=out, flush=True)
+        code, killed = _attempt(group, scratch, out)
+    if not code and not killed:
+        group.finish()
+    return code
+
+
+def _attempt(group: Group, scratch: Path, out: TextIO) -> tuple[int, str]:
+    """Runs the runs of a point. Returns the exit code, and who was killed from outside; "" if
+    nobody was."""
     shutil.rmtree(group.folder.path, ignore_errors=True)
     own = RunFolder(group.folder.path)
     runs = _runs(group, own, scratch, out)
     for run, (point, _) in zip(runs, group.runs, strict=True):
         if run.folder is own:
             own.write("scenario.yaml", to_yaml(point.resolved))
-    if code := take_turns(runs):
-        return code
-    group.finish()
-    return PASSED
+    code = take_turns(runs)
+    return code, next((run.killed for run in runs if run.killed), "")
 
 
 def _runs(group: Group, own: RunFolder, scratch: Path, out: TextIO) -> list[Run]:
@@ -128,81 +135,15 @@ def _runs(group: Group, own: RunFolder, scratch: Path, out: TextIO) -> list[Run]
             place = own.contender(point.contender)
             place.write("scenario.yaml", to_yaml(point.resolved))
         # Not the contender's name: the path of a Unix socket has at most 107 bytes.
-        sockets = scratch / f"{group.number}-{number}"
+        sockets = _unused(scratch / f"{group.number}-{number}")
         runs.append(Run(point, prepared, place, sockets, out))
     return runs
 
 
-class _ProcessPool:
-    """Runs points concurrently, each in a separate process."""
-
-    def __init__(
-        self,
-        groups: Sequence[Group],
-        processes: int,
-        conduct: Callable[[Group, Path, TextIO], int],
-        say: Callable[[str], None],
-    ) -> None:
-        self._waiting, self._of = list(groups), len(groups)
-        self._processes, self._conduct, self._say = processes, conduct, say
-        self._running: dict[int, tuple[Group, BaseProcess, float]] = {}
-        self._took_s: list[float] = []
-
-    def run(self, scratch: Path) -> int:
-        """Runs the points; returns the same as Points.run."""
-        code = PASSED
-        try:
-            while self._running or (self._waiting and not code):
-                while self._waiting and not code and len(self._running) < self._processes:
-                    self._begin(self._waiting.pop(0), scratch)
-                for sentinel in connection.wait(list(self._running)):
-                    assert isinstance(sentinel, int)
-                    ended = self._end(sentinel)
-                    code = code or ended
-        except KeyboardInterrupt:
-            self._stop()
-            return INTERRUPTED
-        return code
-
-    def _begin(self, group: Group, scratch: Path) -> None:
-        """Starts a process for the point by fork. Therefore no part of a point has to be pickled,
-        which may be impossible for a user's own system."""
-        with signals.blocked() as before:
-            work = multiprocessing.get_context("fork").Process(
-                target=self._child, args=(group, scratch, os.getpid(), before)
-            )
-            work.start()
-            self._running[work.sentinel] = group, work, time.monotonic()
-
-    def _child(
-        self, group: Group, scratch: Path, parent: int, blocked: set[signal.Signals]
-    ) -> None:
-        die_with_parent(parent)
-        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
-        if self._processes > 1:
-            processors.leave_one()
-        sys.exit(self._conduct(group, scratch, io.StringIO()))
-
-    def _end(self, sentinel: int) -> int:
-        """Handles the end of a process, and returns its exit code."""
-        group, work, began_s = self._running.pop(sentinel)
-        work.join()
-        status = work.exitcode or PASSED
-        self._took_s.append(time.monotonic() - began_s)
-        ended = len(self._took_s)
-        left = self._of - ended
-        left_s = left * mean(self._took_s) / self._processes
-        self._say(f"{group.label} ({progress_text(ended, left, left_s)})")
-        return SIGNALLED - status if status < 0 else status
-
-    def _stop(self) -> None:
-        """Interrupts all points. Ctrl-C reaches all processes of a terminal, but SIGTERM reaches
-        only the one to which it is sent."""
-        for _, work, _ in self._running.values():
-            if work.pid:
-                os.kill(work.pid, signal.SIGINT)
-        for _, work, _ in self._running.values():
-            work.join()
+def _unused(path: Path) -> Path:
+    """Returns this path, or a similar one if an attempt that was killed has left the folder."""
+    similar = (path.with_name(f"{path.name}-{n}") for n in count(2))
+    return next(each for each in chain([path], similar) if not each.exists())
 
 
 def processes_for(suite: Suite, asked: int | None) -> int:

@@ -11,7 +11,14 @@ from agglab.hosts.own_worker import WorkerError
 from agglab.testbed.errors import CompileError
 from agglab.testbed.own_entries import Fill, filling
 from agglab.testbed.plan import Entries
-from agglab.testbed.program import Program, Programs, check_fits, compile_program
+from agglab.testbed.program import (
+    Program,
+    Programs,
+    check_fits,
+    check_registers,
+    compile_program,
+)
+from agglab.testbed.program_state import check_asked
 from agglab.testbed.scenario import (
     Point,
     Problem,
@@ -21,6 +28,7 @@ from agglab.testbed.scenario import (
     Where,
 )
 from agglab.testbed.scenario.schema import Workload
+from agglab.testbed.systems.base import ReadingSlots
 
 
 @dataclass(frozen=True)
@@ -51,6 +59,11 @@ def compile_points(points: Sequence[Point]) -> list[Prepared]:
 
 def _checked(resolved: ResolvedScenario) -> Prepared:
     prepared = prepare(resolved)
+    system, scenario = resolved.system, resolved.scenario
+    sizes = system.register_sizes(scenario) if isinstance(system, ReadingSlots) else {}
+    for program in dict.fromkeys(prepared.programs.values()):
+        check_registers(program, sizes)
+        check_asked(program, scenario.switch.registers)
     for node, entries in all_entries(resolved).items():
         check_fits(prepared.programs[node], prepared.fill(node, entries))
     return prepared

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -35,7 +35,8 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 @dataclass(frozen=True)
 class Program:
-    """A compiled program, and the hashes that identify it in a manifest."""
+    """A compiled program, and the hashes that identify it in a manifest. json_sha256: the hash of
+    the JSON without the folders of its sources, which differ from one installation to another."""
 
     source: Path
     json: Path
@@ -70,7 +71,7 @@ def compile_program(source: Path, compiler: str, parameters: Mapping[str, int]) 
     bmv2, p4info = stem.with_suffix(".json"), stem.with_suffix(".p4info.txtpb")
     if not (bmv2.is_file() and p4info.is_file()):
         _compile([*command, str(source), *flags], bmv2, p4info)
-    return Program(source, bmv2, p4info, _sha256(source), _sha256(bmv2))
+    return Program(source, bmv2, p4info, _sha256(source), _json_sha256(bmv2, source))
 
 
 def register_bits(program: Program) -> int:
@@ -91,6 +92,35 @@ def _lines_of_code(file: Path) -> int:
     return sum(bool(line.strip()) for line in code.splitlines())
 
 
+def check_registers(program: Program, sizes: Mapping[str, int]) -> None:
+    """Raises CompileError, with a line for each problem, if a register has fewer cells than the
+    testbed reads. sizes: the number of cells by the last part of a register's name."""
+    small: dict[tuple[int, int], list[dict[str, Any]]] = {}
+    for array in program.description["register_arrays"]:
+        needed = sizes.get(array["name"].rpartition(".")[2], 0)
+        if array["size"] < needed:
+            small.setdefault((array["size"], needed), []).append(array)
+    if small:
+        lines = (_too_small(program, arrays, *numbers) for numbers, arrays in small.items())
+        raise CompileError("\n".join(lines))
+
+
+def _too_small(program: Program, arrays: Sequence[dict[str, Any]], size: int, needed: int) -> str:
+    registers = "registers" if len(arrays) > 1 else "register"
+    cells = f"{size} cell{'s' if size != 1 else ''}{' each' if len(arrays) > 1 else ''}"
+    return (
+        f"{_place(program, arrays[0])}: {registers} {_names(arrays)}: {cells}, but the slots of "
+        f"this scenario use indices up to {needed - 1}: declare at least {needed} cells, or reduce "
+        "switch.slots"
+    )
+
+
+def _place(program: Program, described: Mapping[str, Any]) -> str:
+    """Returns the file and line of an object in the JSON; only the file if the line is unknown."""
+    info = described.get("source_info")
+    return f"{info['filename']}:{info['line']}" if info else str(program.source)
+
+
 def check_fits(program: Program, entries: Entries) -> None:
     """Raises CompileError, with a line for each problem, if the program lacks a table, action, key
     or parameter of these entries."""
@@ -99,25 +129,32 @@ def check_fits(program: Program, entries: Entries) -> None:
     kinds = {
         (e.table, e.action, *sorted(e.match), *sorted(e.parameters)): e for e in entries.tables
     }
-    lines = []
+    lines, lacking = [], []
     for entry in kinds.values():
         table = _called(tables, entry.table)
         if table is None:
-            lines.append(
-                "this program cannot take part in an all-reduce: it has no table "
-                f"{entry.table}, only {_names(tables)}; fill a program's own tables with "
-                "`switch.entries`"
-            )
+            lacking.append(entry.table)
         elif differs := list(_differences(entry, table, description["actions"])):
             lines.append(
                 f"Agglab fills a table of this name, {table['name']}, in every switch with "
                 f"{_signature(entry)}, but {' and '.join(differs)}: change this, or rename the "
                 "table"
             )
+    if lacking:
+        names = ", ".join(dict.fromkeys(lacking))
+        lines.insert(0, _without_tables(names, tables))
     if lines:
         where = f"{program.source}: "
         more = " (docs/own-systems.md)"
         raise CompileError("\n".join(f"{where}{line}{more}" for line in dict.fromkeys(lines)))
+
+
+def _without_tables(lacking: str, tables: Sequence[dict[str, Any]]) -> str:
+    has = f"only {_names(tables)}" if tables else "and no table with a key at all"
+    return (
+        f"this program cannot take part in an all-reduce: it has no table {lacking}, {has}; fill "
+        "a program's own tables with `switch.entries`"
+    )
 
 
 def _differences(
@@ -234,3 +271,10 @@ def _included(source: Path) -> set[Path]:
 
 def _sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _json_sha256(path: Path, source: Path) -> str:
+    content = path.read_bytes()
+    for folder in (source.parent, source.resolve().parent, INCLUDES):
+        content = content.replace(b'"%s/' % os.fsencode(folder), b'"')
+    return hashlib.sha256(content).hexdigest()

@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from agglab.testbed.exit_codes import FAILED, LACKING, PASSED
+from agglab.testbed.exit_codes import FAILED, LACKING, PASSED, UNDECIDED
 
 TIMEOUT_S = 600.0
 NAME_MAX = 50
@@ -32,7 +32,7 @@ INTERRUPT_S = 15.0
 
 @dataclass(frozen=True)
 class Result:
-    """The results of a run. ok: whether every expectation holds. summary: the text that was printed
+    """The results of a run. ok: whether it passed. summary: the text that was printed
     for the user."""
 
     ok: bool
@@ -72,7 +72,7 @@ class Scenarios:
 
         scenario: a name from `agglab list`, a path (relative to the test's folder or to pytest's
         root, like the paths in it), YAML text, or a mapping. settings: additional keys, such as
-        {"links.loss": "1%"}. check: whether a missed expectation fails the test. The test is
+        {"links.loss": "1%"}. check: whether the test fails unless the run passed. The test is
         skipped if the machine lacks something (with --agglab-require it fails), and fails if the
         scenario is invalid.
         """
@@ -84,7 +84,8 @@ class Scenarios:
         if code == LACKING:
             self._lacking(err.strip())
         folder = _folder(out, self._results)
-        if folder is None or code not in (PASSED, FAILED) or (check and code == FAILED):
+        judged = code in (PASSED, FAILED, UNDECIDED)
+        if folder is None or not judged or (check and code != PASSED):
             reason = _reason(folder, err)
             rest = "" if said == reason else f"\n{said}"
             pytest.fail(f"{reason} (exit code {code}){rest}", pytrace=False)

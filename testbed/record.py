@@ -15,8 +15,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+NOT_BEGUN = {"ok": False, "reason": "the run was not begun"}
 NOT_FINISHED = {"ok": False, "reason": "the run did not finish"}
-
 
 OWNER_ENDS_S = 5.0
 """How long a run waits for the processes of a killed run to end, in seconds."""

@@ -28,12 +28,14 @@ NO_PARQUET = MachineLacks("the Python package pyarrow", extra("parquet"))
 
 def main(words: Sequence[str]) -> int:
     """Runs `agglab results`. Returns 0, or 2 if a folder has no results or the table cannot be
-    written. Raises MachineLacks for Parquet without pyarrow."""
+    written. Raises MachineLacks for Parquet without pyarrow, before anything is read."""
     options = arguments.parse("results", arguments.results, words)
-    to = options.to or _suffix(options.out)
-    if to == "parquet" and options.out is None:
-        print("agglab results: --to parquet needs --out FILE", file=sys.stderr)
+    to = options.to or _format_of(options.out)
+    if to is None or (to == "parquet" and options.out is None):
+        print(plain(f"agglab results: {_unusable(to, options.out)}"), file=sys.stderr)
         return INVALID
+    if to == "parquet" and not _has_pyarrow():
+        raise NO_PARQUET
     try:
         table = list(rows([Path(folder) for folder in options.folders]))
     except NoResults as error:
@@ -50,8 +52,32 @@ def main(words: Sequence[str]) -> int:
     return PASSED
 
 
-def _suffix(out: str | None) -> str:
-    return "parquet" if out and out.endswith(".parquet") else "csv"
+def _format_of(out: str | None) -> str | None:
+    """Returns the format that the file's name states: csv for standard output; None if the name
+    states none."""
+    if out is None:
+        return "csv"
+    suffix = Path(out).suffix.removeprefix(".")
+    return suffix if suffix in arguments.FORMATS else None
+
+
+def _unusable(to: str | None, out: str | None) -> str:
+    """Returns what is wrong with the options of a table that cannot be written."""
+    if to:
+        return f"--to {to} needs --out FILE"
+    endings, choice = (
+        " or ".join(f"{dot}{each}" for each in arguments.FORMATS) for dot in (".", "")
+    )
+    return f"--out {out}: does not end in {endings}; say the format with --to: {choice}"
+
+
+def _has_pyarrow() -> bool:
+    try:
+        importlib.import_module("pyarrow")
+        importlib.import_module("pyarrow.parquet")
+    except ModuleNotFoundError:
+        return False
+    return True
 
 
 def _write(table: Sequence[Row], to: str, out: Path) -> None:
@@ -76,11 +102,8 @@ def _lines(table: Sequence[Row], file: TextIO) -> None:
 def _parquet(table: Sequence[Row], out: Path) -> None:
     """Writes the table as Parquet. The column of a swept key has numbers if all its values are
     numbers."""
-    try:
-        pyarrow = importlib.import_module("pyarrow")
-        parquet = importlib.import_module("pyarrow.parquet")
-    except ModuleNotFoundError:
-        raise NO_PARQUET from None
+    pyarrow = importlib.import_module("pyarrow")
+    parquet = importlib.import_module("pyarrow.parquet")
     columns = {
         field: pyarrow.array([getattr(row, field) for row in table], KINDS.get(field, "string"))
         for field in COLUMNS

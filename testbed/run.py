@@ -21,6 +21,7 @@ from agglab.testbed.metrics import memory_needed_bytes
 from agglab.testbed.points import Points, processes_for
 from agglab.testbed.prepare import compile_points, load_workers
 from agglab.testbed.record import (
+    NOT_BEGUN,
     NOT_FINISHED,
     ResultsError,
     RunFolder,
@@ -32,6 +33,8 @@ from agglab.testbed.scratch import check_usable, scratch_folder
 from agglab.testbed.side_by_side import comparison, sweep
 from agglab.testbed.summary import summary
 from agglab.testbed.terminal import cannot_write, is_full, plain
+from agglab.testbed.verdicts import CODES, verdict_of
+from agglab.testbed.without_effect import notes
 
 
 def run(
@@ -60,6 +63,8 @@ def run(
     prepared = compile_points(suite.points)
     every = [program for own in prepared for program in own.programs.values()]
     load_workers(suite.points)
+    for line in notes(suite.points, prepared):
+        print(plain(f"note: {line}"), file=out)
     asked = suite_to_yaml(suite)
     folder = _earlier(resume, suite, asked) if resume else new_run_folder(results, suite.name)
     with folder.owned(), seldom_collected():
@@ -71,9 +76,7 @@ def run(
         metrics = _conclude(suite, folder, code, out)
     if metrics_out:
         print((folder.path / "metrics.json").read_text(), end="", file=metrics_out, flush=True)
-    if code not in (PASSED, FAILED):
-        return code
-    return PASSED if metrics["ok"] else FAILED
+    return CODES[verdict_of(metrics)] if code in (PASSED, FAILED) else code
 
 
 def _earlier(path: Path, suite: Suite, asked: str) -> RunFolder:
@@ -152,8 +155,7 @@ def _complete(suite: Suite, folder: RunFolder, code: int) -> None:
         metrics = _of_point(suite, own, code, settings)
         points.append({"settings": settings, "metrics": metrics})
     if suite.axes:
-        labels = [group[0].label for group in suite.groups]
-        folder.write_json("metrics.json", sweep(points, labels, suite.growth))
+        folder.write_json("metrics.json", sweep(points, suite.growth))
     _add_hashes(suite, folder)
     report.write(folder.path)
 
@@ -177,7 +179,7 @@ def _of_run(folder: RunFolder, code: int) -> dict[str, Any]:
     LACKING, it tells how this run ended, unless this run was already complete."""
     if code > LACKING and folder.path.is_dir():
         folder.fail("interrupted" if code == INTERRUPTED else f"killed by signal {code - 128}")
-    return folder.metrics()
+    return folder.metrics() if folder.path.is_dir() else NOT_BEGUN
 
 
 def _names(suite: Suite) -> tuple[str, ...]:

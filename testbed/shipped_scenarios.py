@@ -9,7 +9,7 @@ from pathlib import Path
 import yaml
 
 from agglab.testbed.paths import SCENARIO_FOLDER
-from agglab.testbed.problems import Problem, ScenarioError, Where, nearest, quote
+from agglab.testbed.problems import Problem, ScenarioError, Where, nearest, nearest_file, quote
 
 
 def find(name_or_path: str) -> Path:
@@ -25,6 +25,10 @@ def find(name_or_path: str) -> Path:
     if not path.exists() and (ours or not is_path):
         what = f"unknown scenario{nearest(name, names())}"
         raise ScenarioError([Problem(Where(quote(name_or_path)), "", what, _known())])
+    if not path.exists():
+        near = nearest_file(name_or_path, [Path.cwd()], "*.y*ml") or nearest(path.stem, names())
+        what = f"cannot read the file: No such file or directory{near}"
+        raise ScenarioError([Problem(Where(name_or_path), "", what)])
     return path
 
 

@@ -9,11 +9,16 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from agglab.testbed import headline, reasons
 from agglab.testbed.metrics import lookup, show
+from agglab.testbed.noise import LEAST
 from agglab.testbed.record import point_folder
 from agglab.testbed.scenario.expectations import Expectation
+from agglab.testbed.scenario.finding_kinds import WARNINGS
 from agglab.testbed.scenario.key import JOB_NAME
-from agglab.testbed.scenario.metric_names import GROWTH, ComparisonContext
+from agglab.testbed.scenario.metric_names import GROWTH, RATIO, ComparisonContext
+from agglab.testbed.scenario.sweep import label
+from agglab.testbed.verdicts import FAILED, PASSED, together, verdict_of
 from agglab.testbed.verify import all_exact
 
 Metrics = Mapping[str, Any]
@@ -40,21 +45,18 @@ def comparison(runs: Mapping[str, Metrics], expected: Sequence[Expectation]) -> 
     for a in runs:
         for b in (b for b in runs if b != a):
             paths = [*CHIEF, *(path for names, path in asked if names == (a, b))]
+            paths.append(headline.common((runs[a], runs[b])).metric)
             ratios[a][b] = _ratios(runs[a], runs[b], paths)
-    missed = [f"{name}: {run['reason']}" for name, run in runs.items() if not run["ok"]]
-    missed += _missed(expected, [_ratio(runs[a], runs[b], path) for (a, b), path in asked])
+    missed = _missed(expected, [_ratio(runs[a], runs[b], path) for (a, b), path in asked])
     return {
-        "ok": not missed,
-        "reason": "; ".join(missed),
+        **_together(runs.values(), _failed_contenders(runs), missed),
         "exact": all_exact(run.get("exact") for run in runs.values()),
         "contenders": dict(runs),
         "ratio": ratios,
     }
 
 
-def sweep(
-    points: Sequence[Metrics], labels: Sequence[str], expected: Sequence[Expectation]
-) -> dict[str, Any]:
+def sweep(points: Sequence[Metrics], expected: Sequence[Expectation]) -> dict[str, Any]:
     """Returns the metrics of a sweep. points: the `settings` and `metrics` of each point. expected:
     the expectations of their growth."""
     growth = {}
@@ -62,19 +64,79 @@ def sweep(
         path = expectation.metric.removeprefix(GROWTH)
         first, last = (points[i]["metrics"] for i in (0, -1))
         growth[path] = _ratio(last.get("contenders", last), first.get("contenders", first), path)
-    missed = [
-        f"{label}: {point['metrics']['reason']}"
-        for label, point in zip(labels, points, strict=True)
-        if not point["metrics"]["ok"]
-    ]
-    missed += _missed(expected, growth.values())
+    runs = [point["metrics"] for point in points]
     return {
-        "ok": not missed,
-        "reason": "; ".join(missed),
-        "exact": all_exact(point["metrics"].get("exact") for point in points),
+        **_together(runs, _failed_points(points), _missed(expected, growth.values())),
+        "exact": all_exact(run.get("exact") for run in runs),
         "growth": growth,
         "points": list(points),
     }
+
+
+def _together(
+    runs: Iterable[Metrics], failed: Sequence[tuple[str, str]], missed: Sequence[str]
+) -> dict[str, Any]:
+    """Returns `ok`, `verdict` and `reason` of several runs. failed: the label and the reason of
+    each run that did not pass. missed: the expectations about all runs that do not hold."""
+    verdict = together([*map(verdict_of, runs), *(FAILED for _ in missed)])
+    return {
+        "ok": verdict == PASSED,
+        "verdict": verdict,
+        "reason": "; ".join([*reasons.grouped(failed), *missed]),
+    }
+
+
+def reason_lines(metrics: Metrics) -> list[str]:
+    """Returns why a run failed, or runs of a sweep or comparison: at most `reasons.LINES_MAX` lines
+    about these, and one for each expectation about several of them that does not hold."""
+    if "points" not in metrics and "contenders" not in metrics:
+        return reasons.grouped([("", metrics["reason"] or "")])
+    if "points" in metrics:
+        failed, section = _failed_points(metrics["points"]), GROWTH
+    else:
+        failed, section = _failed_contenders(metrics["contenders"]), RATIO
+    single = reasons.split(metrics["reason"])
+    whole = [reason for reason in single if reason.startswith(f"expected {section}")]
+    return [*reasons.grouped(failed), *whole]
+
+
+def warning_lines(metrics: Metrics) -> list[str]:
+    """Returns the warnings of all runs, in at most `reasons.LINES_MAX` lines, and one about seeds
+    that are too few for intervals."""
+    runs = runs_of(metrics)
+    said = [
+        (": ".join(part for part in (run.point, run.contender) if part), f"{kind}: {each['text']}")
+        for run in runs
+        for each in run.metrics.get("findings", ())
+        if (kind := each["kind"]) in WARNINGS
+    ]
+    seeds = len({run.settings["seed"] for run in runs if "seed" in run.settings})
+    few = f"{seeds} seeds have a range and no 95 % interval, for which at least {LEAST} are needed"
+    return [*reasons.grouped(said), *([few] if 1 < seeds < LEAST else [])]
+
+
+def _failed_contenders(runs: Mapping[str, Metrics]) -> list[tuple[str, str]]:
+    """Returns the name and the reason of each contender that failed."""
+    return [(name, run["reason"]) for name, run in runs.items() if not run["ok"]]
+
+
+def _failed_points(points: Sequence[Metrics]) -> list[tuple[str, str]]:
+    labels = [label(tuple(point["settings"].items())) for point in points]
+    named = zip(labels, points, strict=True)
+    return [each for name, point in named for each in _failed(name, point["metrics"])]
+
+
+def _failed(name: str, metrics: Metrics) -> list[tuple[str, str]]:
+    """Returns a name and the reason of each run of a point that failed, and those of its ratios
+    that are not as expected. name: the point's."""
+    if metrics["ok"]:
+        return []
+    if "contenders" not in metrics:
+        return [(name, metrics["reason"])]
+    contenders = _failed_contenders(metrics["contenders"])
+    failed = [(f"{name}: {contender}", reason) for contender, reason in contenders]
+    ratios = [r for r in reasons.split(metrics["reason"]) if r.startswith(f"expected {RATIO}")]
+    return [*failed, *((name, each) for each in ratios)]
 
 
 @dataclass(frozen=True)
@@ -83,9 +145,9 @@ class OfSeveral:
 
     settings: the swept keys and their values; empty without a sweep. contender: the contender's
     name; empty if nothing is compared. folder: the run's folder, relative to the folder of all
-    runs. first: the name of the point's first contender. times_first: the run's median time divided
-    by that of the first contender. spread: the smallest and the largest such ratio of single
-    rounds.
+    runs. first: the name of the point's first contender. times_first: the run's headline time
+    divided by that of the first contender. spread: the smallest and the largest such ratio of
+    single rounds, if the headline is their time.
     """
 
     settings: Mapping[str, str]
@@ -130,13 +192,17 @@ def runs_of(metrics: Metrics) -> list[OfSeveral]:
 def _at_point(settings: Mapping[str, str], folder: str, metrics: Metrics) -> list[OfSeveral]:
     if "contenders" not in metrics:
         return [OfSeveral(settings, "", folder, metrics)]
-    contenders, path = contenders_of(metrics), "allreduce.time_s.median"
-    first = next(iter(contenders))
+    contenders = contenders_of(metrics)
+    first, chief = next(iter(contenders)), headline.common(contenders.values())
     runs = []
     for name, run in contenders.items():
         place = f"{folder}/{name}" if folder else name
-        times, paired = _ratio(run, contenders[first], path), _paired(run, contenders[first])
-        spread = (paired["min"], paired["max"]) if paired["all"] else None
+        times, paired = (
+            _ratio(run, contenders[first], chief.metric),
+            _paired(run, contenders[first]),
+        )
+        of_rounds = chief == headline.ROUND and paired["all"]
+        spread = (paired["min"], paired["max"]) if of_rounds else None
         runs.append(OfSeveral(settings, name, place, run, first, times, spread))
     return runs
 

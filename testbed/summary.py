@@ -3,13 +3,18 @@ metrics alone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agglab.testbed.collectives import NOT_AGGREGATED, calls_of, sentence
+from agglab.testbed import headline
+from agglab.testbed.collectives import calls_of, sentence
+from agglab.testbed.headline import ROUND, Headline
 from agglab.testbed.metrics import NOTHING_COMPARED, lookup, show
-from agglab.testbed.side_by_side import OfSeveral, busiest, runs_of
+from agglab.testbed.record import NOT_BEGUN
+from agglab.testbed.scenario.finding_kinds import WARNINGS
+from agglab.testbed.side_by_side import OfSeveral, busiest, reason_lines, runs_of, warning_lines
+from agglab.testbed.verdicts import FAILED, verdict_of
 
 Metrics = Mapping[str, Any]
 REMEDIES = {
@@ -41,25 +46,35 @@ def _of_one(name: str, metrics: Metrics, folder: Path) -> str:
 def _of_several(name: str, metrics: Metrics, folder: Path) -> str:
     """Returns a row for each run, and the growth that was expected."""
     runs = runs_of(metrics)
-    lines = [f"{_verdict(metrics)}  {name}, {len(runs)} runs", *_table([_row(run) for run in runs])]
+    lines = [f"{_verdict(metrics)}  {name}, {len(runs)} runs"]
+    lines += [f"  {'warning':<10}{text}" for text in warning_lines(metrics)]
+    chief = headline.common(run.metrics for run in runs)
+    lines += _table([_row(run, chief) for run in runs])
     growth = metrics.get("growth", {}).items()
     lines += [f"  growth of {path}: {show(value)}" for path, value in growth]
     return "\n".join([*lines, *_ending(metrics, [run.metrics for run in runs], folder)])
 
 
 def _ending(whole: Metrics, runs: Sequence[Metrics], folder: Path) -> list[str]:
-    lines = [f"  {'reason':<10}{whole['reason']}"] if whole["reason"] else []
+    lines = [f"  {'reason':<10}{text}" for text in reason_lines(whole)]
     return [*lines, *_remedy(whole, runs), f"  {'results':<10}{folder}"]
 
 
 def _verdict(metrics: Metrics) -> str:
-    return "PASSED" if metrics["ok"] else "FAILED"
+    return verdict_of(metrics).upper()
+
+
+def _run_verdict(metrics: Metrics) -> str:
+    """Returns the verdict of one run among several, which may never have begun."""
+    return "not run" if metrics == NOT_BEGUN else _verdict(metrics)
 
 
 def _remedy(whole: Metrics, runs: Sequence[Metrics]) -> list[str]:
     """Returns a line of advice if all sums are right and the run or sweep failed because the
     machine is too small."""
-    if whole["ok"] or not all(run.get("exact") and not run["wrong_results"] for run in runs):
+    if verdict_of(whole) != FAILED or not all(
+        run.get("exact") and not run["wrong_results"] for run in runs
+    ):
         return []
     verdicts = [run["fidelity"]["verdict"] for run in runs]
     found = next((text for verdict, text in REMEDIES.items() if verdict in verdicts), None)
@@ -68,13 +83,13 @@ def _remedy(whole: Metrics, runs: Sequence[Metrics]) -> list[str]:
 
 def _facts(metrics: Metrics) -> list[tuple[str, str]]:
     totals, verdict = metrics["totals"], metrics["fidelity"]
-    facts = [("sums", _sums(metrics))]
-    facts += _findings(metrics, lambda kind: kind == NOT_AGGREGATED)
+    facts = [*_findings(metrics["findings"]), ("sums", _sums(metrics))]
     several = len(metrics["jobs"]) > 1
     for name, job in metrics["jobs"].items():
         facts.append((name[:9] if several else "time", _time(job)))
         facts += [("calls", sentence(calls)) for calls in [calls_of(job)] if calls]
         facts += [("restarts", text) for text in _restarts(name if several else "", job)]
+        facts += [("gain", text) for text in job.get("gain_limits", ())]
     if several and metrics["fairness"]["jain"] is not None:
         shares = metrics["fairness"]["shares"].items()
         parts = ", ".join(f"{name} {share:.1%}" for name, share in shares)
@@ -91,15 +106,15 @@ def _facts(metrics: Metrics) -> list[tuple[str, str]]:
     return [
         *facts,
         ("packets", packets),
-        *_findings(metrics, lambda kind: kind != NOT_AGGREGATED),
         ("fidelity", f"{verdict['verdict']}: {verdict['reasons'][0]}"),
     ]
 
 
-def _findings(metrics: Metrics, chosen: Callable[[str], bool]) -> list[tuple[str, str]]:
-    """Returns the findings of the chosen kinds."""
-    each = (found for found in metrics["findings"] if chosen(found["kind"]))
-    return [("finding", f"{found['kind']}: {found['text']}") for found in each]
+def _findings(findings: Sequence[Metrics]) -> Iterator[tuple[str, str]]:
+    """Yields the findings, which come before all numbers, because they say what these lack."""
+    for each in findings:
+        label = "warning" if each["kind"] in WARNINGS else "finding"
+        yield label, f"{each['kind']}: {each['text']}"
 
 
 def _sums(metrics: Metrics) -> str:
@@ -134,21 +149,18 @@ def _largest(error: Metrics) -> float:
     return float(error["max_abs"])
 
 
-def _steps(training: Metrics) -> str:
-    """Returns a text about what the system did for a training script."""
-    reduced = f"{training['reductions']} all-reduces in {training['reducing_s']:.4f} s"
-    step_s = training["step_s"]["median"]
-    return reduced if step_s is None else f"{reduced}; a step takes {step_s:.4f} s"
-
-
 def _time(job: Metrics) -> str:
     times = job["allreduce"]["time_s"]
     if times["median"] is None:
         return "no round was completed"
     taken = f"{times['median']:.4f} s a round (from {times['min']:.4f} to {times['max']:.4f})"
+    chief = headline.headline(job)
+    if chief != ROUND and (own_s := lookup(job, chief.metric)) is not None:
+        taken = f"{own_s:.4g} s a {chief.of}; {taken}"
     training = job.get("training", {})
     if "reductions" in training:
-        return f"{taken}; {_steps(training)}"
+        reduced = f"{training['reductions']} all-reduces in {training['reducing_s']:.4f} s"
+        return f"{taken}; {reduced}"
     if job["link_bound_ratio"] is None:
         sends = any(worker["bytes_sent"] for worker in job["workers"].values())
         unknown = "what crosses the links is decided in the round, so their time has no bound"
@@ -171,21 +183,23 @@ def _restarts(name: str, job: Metrics) -> list[str]:
     return [text]
 
 
-def _row(run: OfSeveral) -> dict[str, str]:
-    """Returns for each column of the table the run's cell. A run that was aborted has only a
-    verdict."""
-    metrics, median_s = run.metrics, lookup(run.metrics, "allreduce.time_s.median")
+def _row(run: OfSeveral, chief: Headline) -> dict[str, str]:
+    """Returns for each column of the table the run's cell. chief: what the times of all runs are
+    those of. A run that was aborted has only a verdict."""
+    metrics, median_s = run.metrics, lookup(run.metrics, chief.metric)
     timed, ended, carried = median_s is not None, "totals" in metrics, busiest(metrics)
     bound_s = (metrics["link_bound_s"] or None) if timed else None
     ratio = lookup(metrics, "link_bound_ratio")
     row = {"point": run.point} if run.point else {}
     row |= {"contender": run.contender} if run.contender else {}
-    row |= {"verdict": _verdict(metrics), "exact": _exact(metrics) if ended else "-"}
-    row["time/round"] = f"{median_s:.4f} s" if timed else "-"
+    row |= {"verdict": _run_verdict(metrics), "exact": _exact(metrics) if ended else "-"}
+    digits = ".4f" if chief == ROUND else ".4g"
+    row[f"time/{chief.of}"] = f"{median_s:{digits}} s" if timed else "-"
     if run.contender:
         row[f"x {run.first}"] = "-" if run.times_first is None else f"{run.times_first:.3f}"
-    row["bound"] = "-" if bound_s is None else f"{bound_s:.4f} s"
-    row["ratio"] = "-" if ratio is None else f"{ratio:.3f}"
+    if chief == ROUND:
+        row["bound"] = "-" if bound_s is None else f"{bound_s:.4f} s"
+        row["ratio"] = "-" if ratio is None else f"{ratio:.3f}"
     if run.contender:
         row["busiest link"] = f"{carried[0]} {carried[1] / 1e6:.2f} MB" if carried else "-"
     totals = metrics.get("totals", {})

@@ -22,6 +22,8 @@ from agglab.testbed.scenario.metric_names import pattern_of
 from agglab.testbed.side_by_side import contenders_of
 
 JOBS = "jobs"
+OF_EVERY_RUN = ("system", "backend", "seed")
+"""Keys of a scenario that are columns whether they are swept or not."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +81,10 @@ def rows(folders: Sequence[Path]) -> Iterator[Row]:
 
 
 def swept_keys(table: Sequence[Row]) -> tuple[str, ...]:
-    """Returns the keys that the sweeps of these rows change, in order of first appearance."""
+    """Returns the keys that the sweeps of these rows change, in order of first appearance, except
+    those that are columns anyway."""
     every = (key for settings in dict.fromkeys(r.settings for r in table) for key in _of(settings))
-    return tuple(dict.fromkeys(every))
+    return tuple(key for key in dict.fromkeys(every) if key not in OF_EVERY_RUN)
 
 
 def swept_columns(table: Sequence[Row]) -> dict[str, list[int | float | str | None]]:
@@ -145,13 +148,23 @@ def _rows_of_run(folder: Path) -> Iterator[Row]:
                     contender=contender,
                     system=system,
                     backend=str(known.get("backend", "")),
-                    seed=manifest.get("seed"),
+                    seed=_seed(known, manifest),
                     settings=json.dumps(settings),
                 )
                 yield from _rows(make, system, one)
     except (LookupError, TypeError, AttributeError) as error:
         what = f"metrics.json is damaged or from another version of Agglab: {error!r}"
         raise NoResults(f"{folder}: {what}") from error
+
+
+def _seed(known: Mapping[str, Any], manifest: Mapping[str, Any]) -> int | None:
+    """Returns the seed of a run with this scenario. The rows of a whole sweep over seeds have
+    none."""
+    swept = known.get("sweep")
+    if isinstance(swept, Mapping) and "seed" in swept:
+        return None
+    seed = known.get("seed", manifest.get("seed"))
+    return seed if isinstance(seed, int) else None
 
 
 def _points(

@@ -22,6 +22,8 @@ settings.load_profile("agglab")
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
+import needs  # noqa: E402
+
 GRACE_S = 30
 STDERR = pytest.StashKey[int]()
 
@@ -45,9 +47,7 @@ def pytest_timeout_cancel_timer(item: pytest.Item) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if os.geteuid() == 0:
-        return
-    skip = pytest.mark.skip(reason="needs root (network namespaces): run as root, or with sudo")
-    for item in items:
-        if item.get_closest_marker("root"):
-            item.add_marker(skip)
+    marked = [item for item in items if item.get_closest_marker("root")]
+    skip = needs.mark("root", "network namespaces") if marked else None
+    for item in marked:
+        item.add_marker(skip)

@@ -12,9 +12,12 @@ USAGE = f"""usage: {module("agglab.verification")} COMMAND ...
 
   stf          run packet tests (.stf)
   explore      search for schedules of faults that break a protocol
+  sweep        run every system with many seeds and losses, and see what is reported
   conformance  compare with p4c and BMv2: programs, packet tests, sums, random programs
   fuzz         malformed inputs of every kind, under sanitizers
-  mutants      put faults into Agglab, one at a time, and see which check catches each"""
+  mutants      put faults into Agglab, one at a time, and see which check catches each
+  faulty-programs
+               run P4 programs that answer late, too often or at a wrong port; none may pass"""
 
 
 def main(words: list[str]) -> int:
@@ -34,6 +37,10 @@ def _dispatch(words: list[str]) -> int:
         from agglab.verification.explore import command as explore
 
         return explore.main(rest)
+    if command == ["sweep"]:
+        from agglab.verification.sweep import command as sweep
+
+        return sweep.main(rest)
     if command == ["conformance"]:
         from agglab.verification import conformance
 
@@ -46,6 +53,10 @@ def _dispatch(words: list[str]) -> int:
         from agglab.verification.mutants import command as mutants
 
         return mutants.main(rest)
+    if command == ["faulty-programs"]:
+        from agglab.verification.faulty_programs import command as faulty_programs
+
+        return faulty_programs.main(rest)
     helped = command in (["-h"], ["--help"])
     print(USAGE, file=sys.stdout if helped else sys.stderr)
     return PASSED if helped else INVALID

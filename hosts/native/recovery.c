@@ -11,6 +11,9 @@
 #define LOSS_PROBES 5
 /* A loss makes the worker forget 1 / 2^4 of how late answers have been; RFC 8985 forgets it after 16 losses. */
 #define FORGET_LATE 4
+/* Each round trip makes the worker forget 1 / 2^8 of what the longest one took more. */
+#define FORGET_LONGEST 8
+#define PROMPT_HISTORY 4
 /* A packet is sent again to ask for the answer after 1 + 1 / 2^3 of the time that the peer needs, since the peer may
  * have learnt of the matter later than this host sent the packet. Each further wait is twice as long. */
 #define ASK_LATER 3
@@ -54,13 +57,17 @@ void recovery_sample(struct recovery *r, int64_t rtt_ns)
 	int64_t error = rtt_ns - r->srtt_ns, margin;
 
 	if (!r->sampled) {
-		r->srtt_ns = rtt_ns;
+		r->srtt_ns = r->longest_ns = rtt_ns;
 		r->rttvar_ns = rtt_ns >> 1;
 		r->sampled = 1;
 	} else {
 		r->rttvar_ns += ((error < 0 ? -error : error) - r->rttvar_ns) >> 2;
 		r->srtt_ns += error >> 3;
 	}
+	if (rtt_ns > r->longest_ns)
+		r->longest_ns = rtt_ns;
+	else
+		r->longest_ns -= (r->longest_ns - rtt_ns) >> FORGET_LONGEST;
 	margin = 4 * r->rttvar_ns > r->slack_ns ? 4 * r->rttvar_ns : r->slack_ns;
 	r->rto_ns = within(r->min_rto_ns, r->srtt_ns + margin, r->max_rto_ns);
 }
@@ -89,6 +96,14 @@ static int64_t measured(struct recovery *r, const struct pending *p, int64_t rtt
 	return rtt_ns;
 }
 
+/* Averages over about the last 2^4 answers. */
+static void note_prompt(struct recovery *r, int prompt)
+{
+	r->prompt_share -= r->prompt_share >> PROMPT_HISTORY;
+	if (prompt)
+		r->prompt_share += (1u << PROMPT_SHARE_BITS) >> PROMPT_HISTORY;
+}
+
 /* If the answer names the attempt, the transmission is known; otherwise it was the first one or a later one. */
 int64_t recovery_answered(struct recovery *r, struct pending *p, int attempt, int64_t now_ns)
 {
@@ -99,6 +114,7 @@ int64_t recovery_answered(struct recovery *r, struct pending *p, int attempt, in
 	r->in_flight--;
 	r->progress_ns = now_ns;
 	histogram_add(&r->latencies, now_ns - p->first_sent_ns);
+	note_prompt(r, !p->attempt);
 	r->backoff = 0;
 	r->loss_probes = 0;
 	if (overtaken(r, order)) {
@@ -149,6 +165,18 @@ static int64_t gap_ns(const struct recovery *r, int measured)
 	return measured ? within(r->min_gap_ns, r->srtt_ns + margin, r->max_rto_ns) : r->rto_ns;
 }
 
+/* How long a silence lasts after packets have been lost. If it is likely that all packets that wait were lost, as the
+ * last few of a round may be, it is as long as for one that was overtaken. Otherwise answers are late: packets that were
+ * held back until a loss was repaired now fill the queues together. */
+static int64_t silence_ns(const struct recovery *r, int64_t gap)
+{
+	uint64_t expected_answers = (uint64_t)r->in_flight * r->prompt_share >> PROMPT_SHARE_BITS;
+
+	if (expected_answers <= PROBES)
+		return gap;
+	return r->rto_ns > r->longest_ns ? r->rto_ns : r->longest_ns;
+}
+
 /* Answers come in the order of sending unless something was lost. So an overtaken packet has a timeout of its own. Any
  * other packet is due only after a silence. Only silences lengthen the timeout, because the path is not overloaded
  * while answers come. If no packet was ever lost, a silence means that another worker is late. */
@@ -158,7 +186,7 @@ static struct timeouts timeouts_of(const struct recovery *r)
 
 	for (int measured = 0; measured < 2; measured++) {
 		int64_t gap = gap_ns(r, measured);
-		int64_t silence = ((r->lossy ? gap : r->rto_ns) + r->hold_ns) << r->backoff;
+		int64_t silence = ((r->lossy ? silence_ns(r, gap) : r->rto_ns) + r->hold_ns) << r->backoff;
 
 		timeouts.gap_ns[measured] = gap < r->max_rto_ns ? gap : r->max_rto_ns;
 		timeouts.silence_ns[measured] = silence < r->max_rto_ns ? silence : r->max_rto_ns;

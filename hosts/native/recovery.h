@@ -12,6 +12,7 @@
 #include "histogram.h"
 
 #define UNKNOWN_ATTEMPT (-1)
+#define PROMPT_SHARE_BITS 16
 
 enum { ANSWERED, QUEUED, SENT }; /* pending.waiting */
 
@@ -40,6 +41,7 @@ struct recovery {
 	int64_t srtt_ns;
 	int64_t rttvar_ns;
 	int64_t rto_ns;
+	int64_t longest_ns;  /* the longest round trip, which is forgotten slowly */
 	int64_t late_ns;     /* how late overtaken answers have been that were not lost */
 	int64_t progress_ns; /* when the last awaited answer came */
 	int64_t probe_ns;    /* when packets were last sent again after a silence */
@@ -53,6 +55,8 @@ struct recovery {
 	uint32_t backoff;   /* how often the timeout after a silence has been doubled */
 	uint32_t weight;    /* the largest weight of an answered packet; the round trip is that of such packets */
 	uint32_t loss_probes; /* loss probes sent since the last answer */
+	uint32_t prompt_share; /* the share of packets answered without being sent again, in 2^-PROMPT_SHARE_BITS */
+	uint32_t spare;
 
 	uint64_t retransmitted;
 	uint64_t timeouts; /* retransmissions after a silence */

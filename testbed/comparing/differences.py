@@ -3,16 +3,19 @@ sentences."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from agglab.testbed import headline
 from agglab.testbed.metrics import lookup
 from agglab.testbed.noise import Difference, difference
 from agglab.testbed.report.recorded_scenario import RecordedScenario
 from agglab.testbed.result_files import NoResults, read_object
 from agglab.testbed.side_by_side import runs_of
+from agglab.testbed.verdicts import verdict_of
 
 Metrics = Mapping[str, Any]
 LIKELY = 0.05
@@ -20,7 +23,7 @@ LIKELY = 0.05
 NOT_OF_THE_RESULT = ("started", "source", "settings", "scenario", "seed", "events_sha256")
 """The fields of the manifest that are not compared. They differ between any two runs, or repeat
 what the scenario says."""
-FLAGS = ("ok", "exact", "error.within", "links_as_predicted", "fidelity.verdict", "rounds")
+FLAGS = ("verdict", "exact", "error.within", "links_as_predicted", "fidelity.verdict", "rounds")
 SHOWN = (
     "allreduce.time_s.median",
     "allreduce.time_s.min",
@@ -30,6 +33,8 @@ SHOWN = (
     "error.max_abs",
 )
 ABSENT = "nothing"
+PLACE = re.compile(r"programs\[\d+\]\.(source|json)")
+"""The keys of the manifest that say where a file is."""
 
 
 @dataclass(frozen=True)
@@ -54,10 +59,12 @@ class Change:
 
 @dataclass(frozen=True)
 class Times:
-    """The times of a job's rounds in both results. p: the p-value of `difference`, corrected for
-    the number of jobs and runs that are compared (Holm); None if there are no rounds to compare."""
+    """The times of a job in both results. of: what takes such a time, a round or a step. p: the
+    p-value of `difference`, corrected for the number of jobs and runs that are compared (Holm);
+    None if there is nothing to compare."""
 
     job: str
+    of: str
     a: Sequence[float]
     b: Sequence[float]
     difference: Difference | None
@@ -143,7 +150,7 @@ def compare(a: Result, b: Result) -> Comparison:
         a,
         b,
         changes(a.asked.tree, b.asked.tree),
-        changes(_made_by(a), _made_by(b)),
+        _other_producer(a, b),
         pairs,
         [label for label in first if label not in second],
         [label for label in second if label not in first],
@@ -171,10 +178,20 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-def _made_by(result: Result) -> dict[str, Any]:
-    """Returns the part of a result's manifest that says what produced it: code, programs, machine
-    and packages."""
-    return {name: v for name, v in result.manifest.items() if name not in NOT_OF_THE_RESULT}
+def _other_producer(a: Result, b: Result) -> list[Change]:
+    """Returns what differs in that which produced the results: code, programs, machine and
+    packages. Where files are does not count, nor which commit has the code if the code is the
+    same."""
+    first, second = (
+        {name: v for name, v in each.manifest.items() if name not in NOT_OF_THE_RESULT}
+        for each in (a, b)
+    )
+    same_code = first.get("code_sha256") == second.get("code_sha256")
+    return [
+        change
+        for change in changes(first, second)
+        if not PLACE.fullmatch(change.path) and not (same_code and change.path.startswith("git"))
+    ]
 
 
 def _runs(metrics: Metrics) -> dict[str, Metrics]:
@@ -187,8 +204,14 @@ def _runs(metrics: Metrics) -> dict[str, Metrics]:
 
 def _pair(label: str, a: Metrics, b: Metrics) -> Pair:
     totals = dict.fromkeys([*a.get("totals", {}), *b.get("totals", {})])
-    numbers = [*SHOWN, *(f"totals.{name}" for name in totals)]
-    return Pair(label, _changed(a, b, FLAGS), _changed(a, b, numbers), _times(a, b))
+    chief = headline.common((a, b)).metric
+    numbers = dict.fromkeys([chief, *SHOWN, *(f"totals.{name}" for name in totals)])
+    flags = _changed(_with_verdict(a), _with_verdict(b), FLAGS)
+    return Pair(label, flags, _changed(a, b, list(numbers)), _times(a, b))
+
+
+def _with_verdict(metrics: Metrics) -> Metrics:
+    return {**metrics, "verdict": verdict_of(metrics)}
 
 
 def _changed(a: Metrics, b: Metrics, paths: Sequence[str]) -> list[Change]:
@@ -200,13 +223,13 @@ def _times(a: Metrics, b: Metrics) -> list[Times]:
     first, second = (metrics.get("jobs", {}) for metrics in (a, b))
     found = []
     for job in dict.fromkeys([*first, *second]):
-        one, other = (_rounds(jobs.get(job, {})) for jobs in (first, second))
-        found.append(Times(job, one, other, difference(one, other)))
+        both = [jobs.get(job, {}) for jobs in (first, second)]
+        chief = headline.common(both)
+        if not all(chief.sample and lookup(each, chief.sample) for each in both):
+            chief = headline.ROUND
+        one, other = (lookup(each, chief.sample) or () for each in both)
+        found.append(Times(job, chief.of, one, other, difference(one, other)))
     return found
-
-
-def _rounds(job: Metrics) -> Sequence[float]:
-    return lookup(job, "allreduce.time_s.all") or ()
 
 
 def _corrected(pairs: Sequence[Pair]) -> list[Pair]:

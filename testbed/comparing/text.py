@@ -7,8 +7,9 @@ from dataclasses import asdict
 from typing import Any
 
 from agglab.testbed.comparing.differences import LIKELY, Change, Comparison, Pair, Times
+from agglab.testbed.headline import ROUND
 from agglab.testbed.metrics import show
-from agglab.testbed.noise import Difference
+from agglab.testbed.noise import LEAST, Difference
 
 KEYS_MAX = 40
 NONE = "nothing differs"
@@ -72,28 +73,30 @@ def _percent(change: Change) -> str:
 
 
 def _judged(times: Times) -> str:
-    """Returns a sentence about the times of a job's rounds."""
+    """Returns a sentence about the times of a job's rounds or steps."""
+    many = f"{times.of}s"
     if times.same:
-        return f"time of a round: the same in all {len(times.a)} rounds"
+        return f"time of a {times.of}: the same in all {len(times.a)} {many}"
     if times.difference is None:
         return (
-            f"time of a round: only {len(times.a)} and {len(times.b)} rounds were completed, so "
-            "there is nothing to compare"
+            f"time of a {times.of}: only {len(times.a)} and {len(times.b)} {many} were completed, "
+            "so there is nothing to compare"
         )
     found = times.difference
     said = (
-        f"time of a round: B takes {found.ratio:.4g} times as long as A "
-        f"({_interval(found)}{len(times.a)} and {len(times.b)} rounds): "
+        f"time of a {times.of}: B takes {found.ratio:.4g} times as long as A "
+        f"({_interval(found)}{len(times.a)} and {len(times.b)} {many}): "
     )
     if times.more_than_noise is None:
-        needed = "workload.rounds: 8"
+        needed = "workload.rounds: 8 rounds" if times.of == ROUND.of else f"8 {many}"
         return said + (
-            "too few rounds to tell (the smallest p that so few can give is "
-            f"{found.p_least:.2g}, and {LIKELY} is needed); run both with at least {needed} "
-            "rounds"
+            f"too few {many} to tell (the smallest p that so few can give is "
+            f"{found.p_least:.2g}, and {LIKELY} is needed); run both with at least {needed}"
         )
     verdict = "more than noise" if times.more_than_noise else "not more than noise"
-    return f"{said}{verdict} (p = {times.p:.2g})"
+    few = not times.more_than_noise and min(len(times.a), len(times.b)) < LEAST
+    caution = f"; with fewer than {LEAST} {many}, only large differences can be told" if few else ""
+    return f"{said}{verdict} (p = {times.p:.2g}{caution})"
 
 
 def _interval(found: Difference) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 
 from agglab.testbed.control.agent_group import AgentGroup, JobFailed
@@ -71,7 +72,15 @@ class JobProcess:
     def _failure(self, failed: JobFailed) -> Failure:
         host = None if failed.rank is None else self._group.agent(failed.rank).host
         after_s = self._history.since_s(self._began_ns)
-        return Failure(self.job.name, failed.reason, host, after_s, failed.report)
+        return Failure(self.job.name, failed.reason, host, after_s, failed.report, self._killed())
+
+    def _killed(self) -> bool:
+        """Returns whether somebody outside the run has killed an agent's program."""
+        return any(
+            event.get("status") == -signal.SIGKILL
+            and self._history.comes_back(self._group.agent(rank), event["t_ns"]) is None
+            for rank, event in self._group.dead.items()
+        )
 
     def _all_rounds(self, start_ns: int) -> Process[None]:
         end_s = self.job.end_s

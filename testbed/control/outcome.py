@@ -51,7 +51,8 @@ class Failure:
     """Why a job could not finish. worker: the host of the missing worker, if there is one.
 
     after_s: seconds since the last fault began, or since the round was started if no fault had
-    begun. report: additional text for people.
+    begun. report: additional text for people. killed: whether SIGKILL ended an agent's program
+    although no fault of the scenario says so.
     """
 
     job: str
@@ -59,6 +60,7 @@ class Failure:
     worker: str | None
     after_s: float
     report: str = ""
+    killed: bool = False
 
 
 @dataclass

@@ -43,7 +43,7 @@ class Recovery:
     def recover(self, failure: RoundFailure, number: int) -> Process[None]:
         """Does everything that must happen before the round can be repeated. Raises JobFailed if
         the round cannot be repeated."""
-        yield from self._abort(failure)
+        yield from self._abort(failure, number)
         self._rounds.left(self._result, number, self._group.members)
         reason, rank = self._explained(failure)
         if self._job.on_failure == "fail" or failure.unrecoverable:
@@ -59,7 +59,7 @@ class Recovery:
             self._rounds.left(self._result, number, self._group.members)  # who was silent till now
         yield from self._session.begin_again()
 
-    def _abort(self, failure: RoundFailure) -> Process[None]:
+    def _abort(self, failure: RoundFailure, number: int) -> Process[None]:
         """Makes every living member leave the round. A member that does not answer counts as
         silent. Servers are asked what they wait for."""
         group = self._group
@@ -79,7 +79,9 @@ class Recovery:
                 continue
             rank = event["rank"]
             if event["event"] in ("aborted", "failed"):
-                failure.waiting[rank] = event.get("waiting", [])
+                failure.left_by(rank, event)
+                if event.get("round", number) is None:
+                    failure.finished.add(rank)
             elif event["event"] == "served":
                 failure.unserved[rank] = event.get("waiting", [])
             elif event["event"] == "ended":
@@ -101,6 +103,8 @@ class Recovery:
         for server, entries in failure.unserved.items():
             unserved.setdefault(group.agent(server).host, []).extend(entries)
         missing = self._diagnose(self._roster.active(group.job), waiting, unserved)
+        done = {group.agent(rank).host for rank in failure.finished}
+        missing = {name: owes for name, owes in missing.items() if name not in done}
         reason, rank = explained(failure, missing, group)
         return f"{reason}{self._history.so_far()}", rank
 

@@ -19,7 +19,8 @@ class RoundFailure:
     switch that lost its state. dead: how the program of each dead agent ended, by rank. left: how
     the user's own program ended, by rank, where the agent still answers. silent: ranks of agents
     that do not answer. waiting, unserved: what workers and servers wait for, by rank, in a form
-    that the system defines.
+    that the system defines. finished: the ranks of workers that have already ended the round.
+    kernel_drops: how many datagrams the kernel has dropped at workers' sockets in this round.
     """
 
     first: str
@@ -29,8 +30,15 @@ class RoundFailure:
     dead: dict[int, str] = field(default_factory=dict)
     left: dict[int, str] = field(default_factory=dict)
     silent: set[int] = field(default_factory=set)
+    finished: set[int] = field(default_factory=set)
+    kernel_drops: int = 0
     waiting: dict[int, list[Any]] = field(default_factory=dict)
     unserved: dict[int, list[Any]] = field(default_factory=dict)
+
+    def left_by(self, rank: int, event: Event) -> None:
+        """Notes what a worker waited for when it left the round, according to its event."""
+        self.waiting[rank] = event.get("waiting", [])
+        self.kernel_drops += event.get("stats", {}).get("kernel_drops", 0)
 
     @property
     def gone(self) -> set[int]:
@@ -55,7 +63,7 @@ def failure_of(event: Event, group: AgentGroup, on_failure: str) -> RoundFailure
         failure.left[rank] = event["error"]
     else:
         failure.unrecoverable = event.get("missing") is None
-        failure.waiting[rank] = event.get("waiting", [])
+        failure.left_by(rank, event)
     return failure
 
 
@@ -64,14 +72,16 @@ def explained(
 ) -> tuple[str, int | None]:
     """Returns one line about the failure, and the rank of the agent that it names. It names a dead
     agent if there is one, then one whose user's program ended, then one that does not answer, then
-    the one that owes most. missing: the packets or results that each host or switch should have
-    sent; the one that owes most comes first."""
+    the one that owes most. No agent is named if it is a switch that is proven to be at fault.
+    missing: the packets or results that each host or switch should have sent; the one that owes
+    most comes first."""
     owing = [rank for name in missing for rank in group.ranks_at(name)[:1]]
-    named = [*sorted(failure.dead), *failure.left, *sorted(failure.silent), *owing]
+    switch = next((name for name in missing if missing[name].is_proven), None)
+    named = [*sorted(failure.dead), *failure.left, *sorted(failure.silent)]
+    if not named and not switch:
+        named = owing
     if not named:
-        switches = [f"switch {name} {owes}" for name, owes in missing.items()]
-        where = f"; {switches[0]} of {group.job.name}" if switches else ""
-        return f"{failure.first}{where}", None
+        return _without_agent(failure, missing, switch, group.job.name), None
     rank = named[0]
     if rank in failure.left and rank not in failure.dead:
         return f"{group.called(rank)}: {failure.left[rank]}", rank
@@ -81,5 +91,18 @@ def explained(
     elif rank in failure.silent:
         parts.append("answers nothing")
     if owes := missing.get(group.agent(rank).host):
-        parts.append(f"{owes} of {group.job.name}")
+        parts.append(owes.of(group.job.name))
     return f"{group.called(rank)} {' and '.join(parts)}", rank
+
+
+def _without_agent(
+    failure: RoundFailure, missing: Mapping[str, MissingChunks], proven: str | None, job: str
+) -> str:
+    """Returns one line about a failure for which no agent is named. proven: the switch that is
+    proven to be at fault, if there is one."""
+    drops = failure.kernel_drops
+    dropped = f"; hosts' kernels dropped {drops} datagrams as invalid or in excess" if drops else ""
+    if proven and not failure.emptied:
+        return f"switch {proven} {missing[proven].of(job)}{dropped}"
+    name = next(iter(missing), None)
+    return f"{failure.first}; switch {name} {missing[name].of(job)}" if name else failure.first

@@ -3,26 +3,39 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
 
 from agglab.testbed import arguments, terminal
 from agglab.testbed.errors import MachineLacks
-from agglab.testbed.exit_codes import FAILED, INTERRUPTED, LACKING, PASSED
+from agglab.testbed.exit_codes import (
+    FAILED,
+    INTERRUPTED,
+    LACKING,
+    PASSED,
+    UNDECIDED,
+    together,
+)
 from agglab.testbed.figures.page import ShownFigure, page
+from agglab.testbed.figures.tested import Untested, untested
 from agglab.testbed.figures.variants import Variant, find, names, variant
 from agglab.testbed.record import ResultsError
 from agglab.testbed.run import run
 from agglab.testbed.scenario import load
 
 PAGE = "index.html"
+ENDINGS = {
+    LACKING: "this machine lacks something that the figure needs",
+    UNDECIDED: "UNDECIDED",
+}
+"""What is said about a figure that did not pass, by exit code. All others have failed."""
 
 
 def main(words: Sequence[str]) -> int:
-    """Runs `agglab figures`. Returns 0 if every relation that the figures expect holds, and 1 if
-    one does not. Otherwise returns the exit code of the first run that did not pass, such as 3 if
-    this machine cannot run it."""
+    """Runs `agglab figures`. Returns 0 if every relation that the figures expect was tested as a
+    whole on one of the clocks and holds, and 1 if one does not hold. Otherwise returns the exit
+    code of the first run that did not pass, or 3 if a relation was not tested as a whole."""
     options = arguments.parse("figures", arguments.figures, words)
     out = terminal.outlet(sys.stdout)
     files = [find(name) for name in options.names or names()]
@@ -35,13 +48,27 @@ def main(words: Sequence[str]) -> int:
         codes[each] = _run(each, root, out)
         if codes[each] == INTERRUPTED:
             return INTERRUPTED
-    shown = [ShownFigure(each.name, each.clock, latest(root, each)) for each in chosen]
+    shown = [ShownFigure(each.name, each.clock, latest(root, each), each.file) for each in chosen]
     written = root / PAGE
     written.write_text(page(shown), encoding="utf-8")
-    for line in _endings(codes):
+    missed = _not_tested(codes, root)
+    for line in [*_endings(codes), *missed]:
         print(terminal.plain(line), file=out)
     print(terminal.plain(f"page  {written}"), file=out)
-    return _together(codes.values())
+    return together([*codes.values(), *(LACKING for _ in missed)])
+
+
+def _not_tested(codes: Mapping[Variant, int], root: Path) -> list[str]:
+    """Returns a line for each figure whose runs passed without testing its whole relation."""
+    passed = [each for each, code in codes.items() if code == PASSED]
+    left_out: dict[str, list[Untested]] = {}
+    for each in passed:
+        left_out.setdefault(each.name, []).append(untested(each.file, latest(root, each)))
+    return [
+        f"figure {name}: the relation was not tested as a whole: {of_runs[0]}"
+        for name, of_runs in left_out.items()
+        if all(of_runs)
+    ]
 
 
 def _endings(codes: Mapping[Variant, int]) -> Iterator[str]:
@@ -49,21 +76,7 @@ def _endings(codes: Mapping[Variant, int]) -> Iterator[str]:
     were printed far above."""
     for each, code in codes.items():
         if code != PASSED:
-            what = (
-                "this machine lacks something that the figure needs"
-                if code == LACKING
-                else "FAILED"
-            )
-            yield f"figure {each.name}, {each.clock}: {what} (see above)"
-
-
-def _together(codes: Iterable[int]) -> int:
-    """Returns the exit code for several runs. The code of a relation that does not hold takes
-    precedence."""
-    others = [code for code in codes if code != PASSED]
-    if not others:
-        return PASSED
-    return FAILED if FAILED in others else others[0]
+            yield f"figure {each.name}, {each.clock}: {ENDINGS.get(code, 'FAILED')} (see above)"
 
 
 def latest(root: Path, chosen: Variant) -> Path:

@@ -1,4 +1,5 @@
-"""Makes the scenario of a figure for one clock (real or virtual), in a short or a long version."""
+"""Makes the scenario of a figure for one clock (real or virtual), in a short or a long version.
+Contenders that the clock or this machine cannot run are left out."""
 
 from __future__ import annotations
 
@@ -6,21 +7,24 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from agglab.testbed.arguments import VIRTUAL
 from agglab.testbed.paths import FIGURE_FOLDER
 from agglab.testbed.problems import Problem, Where, nearest, quote
-from agglab.testbed.scenario import ScenarioError, Suite, load
+from agglab.testbed.scenario import Point, ScenarioError, load
 from agglab.testbed.scenario.document import Mapping, Node, Scalar, changed, with_value, written
 from agglab.testbed.scenario.metric_names import GROWTH, RATIO
+
+COMPARED_MIN = 2
+"""The smallest number of contenders that can be compared."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A figure on one clock. name: the figure's name. text: its scenario for this clock. settings:
-    the settings that `--long` adds."""
+    """A figure on one clock. name: the figure's name. file: where it is declared. text: its
+    scenario for this clock. settings: the settings that `--long` adds."""
 
     name: str
     clock: str
+    file: Path
     text: str
     settings: tuple[str, ...]
 
@@ -43,9 +47,9 @@ def find(name: str) -> Path:
 
 
 def variant(path: Path, clock: str, long: bool) -> Variant:
-    """Returns the figure's scenario for a clock. In virtual time, contenders that need real links
-    are left out, together with what the figure expects of them. Raises ScenarioError if the file is
-    not a figure."""
+    """Returns the figure's scenario for a clock. Contenders that cannot run are left out, together
+    with what the figure expects of them, if at least two others remain. Raises ScenarioError if the
+    file is not a figure."""
     suite = load(path)
     if suite.figure is None:
         what = "is not a figure"
@@ -53,18 +57,18 @@ def variant(path: Path, clock: str, long: bool) -> Variant:
             [Problem(Where(str(path)), "figure", what, "a scenario with both `sweep` and `figure`")]
         )
     root = with_value(suite.document, "backend", Scalar(clock, False, suite.document.where))
-    if clock == VIRTUAL:
-        root = _without(root, _on_real_links_only(suite))
-    return Variant(suite.name, clock, written(root), suite.figure.long if long else ())
+    unable = {point.contender for point in suite.points if not _can_run(point, clock)}
+    if len(set(suite.contenders) - unable) >= COMPARED_MIN:
+        root = _without(root, unable)
+    settings = suite.figure.long if long else ()
+    return Variant(suite.name, clock, path, written(root), settings)
 
 
-def _on_real_links_only(suite: Suite) -> set[str]:
-    """Returns the contenders whose systems do not run in virtual time."""
-    return {
-        point.contender
-        for point in suite.points
-        if point.contender and VIRTUAL not in point.resolved.system.abilities.clocks
-    }
+def _can_run(point: Point, clock: str) -> bool:
+    """Returns whether a contender's system runs on this clock, and this machine has what it
+    needs."""
+    system = point.resolved.system
+    return clock in system.abilities.clocks and not any(system.lacks(point.resolved))
 
 
 def _without(root: Node, contenders: Collection[str]) -> Node:

@@ -152,7 +152,8 @@ class MininetNetwork(BuiltOnEntry):
             if status is not None:
                 process = switch.process
                 what = f"the switch {exit_in_words(status)}"
-                raise NodeFailed(switch.name, what, process.command, process.log)
+                killed = status == -signal.SIGKILL
+                raise NodeFailed(switch.name, what, process.command, process.log, killed=killed)
 
     # The faults of links, as in testbed/backend.py; each is one of those given at the start.
 

@@ -22,7 +22,7 @@ from p4.v1 import p4runtime_pb2_grpc
 
 from agglab.switch.p4runtime.text import read_p4info
 from agglab.testbed.errors import ControlError
-from agglab.testbed.p4_names import full_name, is_called
+from agglab.testbed.p4_names import full_name, is_called, matching
 from agglab.testbed.plan import Entries, Replica, TableEntry
 from agglab.testbed.table_changes import (
     NO_ENTRIES,
@@ -123,9 +123,11 @@ class P4RuntimeClient:
             self._explain("write", lambda: self._stub.Write(request, timeout=CALL_TIMEOUT_S))
 
     def read_counter(self, counter: str) -> dict[int, tuple[int, int]]:
-        """Returns (packets, bytes) by index of an indirect counter. The counter is named as in
-        TableEntry."""
+        """Returns (packets, bytes) by index of an indirect counter, or by the order of the table's
+        entries of a direct one. The counter is named as in TableEntry."""
         request = pb.ReadRequest(device_id=self._device_id)
+        if table := self._names.table_of_direct_counter(counter):
+            return self._read_direct(counter, table)
         request.entities.add().counter_entry.counter_id = self._names.counter(counter)
 
         def read() -> dict[int, tuple[int, int]]:
@@ -135,6 +137,20 @@ class P4RuntimeClient:
                 for entity in response.entities
             )
             return {c.index.index: (c.data.packet_count, c.data.byte_count) for c in cells}
+
+        return self._explain(f"reading counter {counter}", read)
+
+    def _read_direct(self, counter: str, table: int) -> dict[int, tuple[int, int]]:
+        request = pb.ReadRequest(device_id=self._device_id)
+        request.entities.add().direct_counter_entry.table_entry.table_id = table
+
+        def read() -> dict[int, tuple[int, int]]:
+            entries = (
+                entity.direct_counter_entry.data
+                for response in self._stub.Read(request, timeout=CALL_TIMEOUT_S)
+                for entity in response.entities
+            )
+            return {n: (data.packet_count, data.byte_count) for n, data in enumerate(entries)}
 
         return self._explain(f"reading counter {counter}", read)
 
@@ -206,6 +222,12 @@ class Names:
 
     def counter(self, name: str) -> int:
         return int(_named(self._info.counters, name, "counter").preamble.id)
+
+    def table_of_direct_counter(self, name: str) -> int:
+        """Returns the table of a direct counter; 0 if there is no direct counter of this name."""
+        known = {each.preamble.name: each for each in self._info.direct_counters}
+        found = matching(known, name)
+        return int(known[found[0]].direct_table_id) if len(found) == 1 else 0
 
     def register(self, name: str) -> int:
         return int(_named(self._info.registers, name, "register").preamble.id)

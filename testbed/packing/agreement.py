@@ -14,7 +14,7 @@ from agglab.testbed.side_by_side import runs_of
 SAME_BYTES = ("metrics.json", "events.jsonl", "drops.json", "series.csv", "latency.csv")
 """The files that virtual time reproduces exactly. The manifest and the logs are not among them,
 because they name the machine and the day."""
-JUDGED = ("ok", "exact", "error.within", "links_as_predicted")
+JUDGED = ("verdict", "exact", "error.within", "links_as_predicted")
 """The values of a real run that must be the same on any machine. The fidelity verdict is not among
 them, because it depends on the machine."""
 

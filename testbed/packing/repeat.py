@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from agglab.testbed.exit_codes import FAILED, PASSED
+from agglab.testbed.exit_codes import FAILED, PASSED, together
 from agglab.testbed.machine_facts import code_sha256
 from agglab.testbed.packing import archive
 from agglab.testbed.packing.agreement import real_differences, virtual_differences
@@ -38,8 +38,8 @@ class Packed:
 
 def repeat(pack: Path, results: Path, trusted: bool, run: Run, out: TextIO) -> int:
     """Repeats every run into `results` and reports the outcome. run: the function
-    `agglab.testbed.run.run`. Returns PASSED if all runs agree, FAILED if one does not, or the exit
-    code of a run that was aborted.
+    `agglab.testbed.run.run`. Returns PASSED if all runs agree, FAILED if one does not, UNDECIDED if
+    one could not be judged, or the exit code of a run that was aborted.
 
     Raises BadPack, NoResults, and the exceptions of `load` and `run`.
     """
@@ -49,7 +49,7 @@ def repeat(pack: Path, results: Path, trusted: bool, run: Run, out: TextIO) -> i
         for packed in every:
             _check(packed, trusted)
         codes = [_repeat(packed, results, run, out) for packed in every]
-    return next((code for code in codes if code not in (PASSED, FAILED)), max(codes))
+    return together(codes)
 
 
 def _runs(listing: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -111,6 +111,19 @@ class Wiring:
             end, steps = before[end], steps + 1
         return steps
 
+    def distances(self, target: str) -> dict[str, int]:
+        """Returns for each switch that reaches `target` the number of cables between them."""
+        cables: dict[str, int] = {}
+        for switch, following in self.from_each[target].items():
+            cables[switch] = cables[following] + 1 if switch != target else 0
+        return cables
+
+    def next_hops(self, switch: str, distances: Mapping[str, int]) -> list[str]:
+        """Returns the switches by which a shortest path to a target can go on, in the order of
+        their ports. distances: those of the target."""
+        nearer = distances[switch] - 1
+        return [other for _, other in self.neighbours(switch) if distances.get(other) == nearer]
+
     def port_to_host(self, switch: str, host: str) -> Port | None:
         """Returns the port by which a switch forwards frames for a host; None if there is no
         path."""

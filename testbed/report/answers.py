@@ -15,6 +15,7 @@ from agglab.testbed.report.expected import Judged
 from agglab.testbed.report.losses import Loss
 from agglab.testbed.report.recorded_scenario import RecordedScenario, number
 from agglab.testbed.scenario.kinds import decimal
+from agglab.testbed.verdicts import UNDECIDED, verdict_of
 
 Metrics = Mapping[str, Any]
 FEW_ROUNDS = 5
@@ -60,6 +61,8 @@ def was_asked(recorded: RecordedScenario) -> str:
 
 def did_it_hold(metrics: Metrics, expected: Sequence[Judged]) -> str:
     """Returns whether the run passed, and how many expectations held or why it failed."""
+    if verdict_of(metrics) == UNDECIDED:
+        return f"It cannot be said: {metrics['reason']}."
     if not metrics["ok"]:
         return f"No: {metrics['reason'] or 'the run did not finish'}."
     held = sum(each.holds for each in expected)
@@ -108,19 +111,46 @@ def next_runs(command: str, metrics: Metrics, recorded: RecordedScenario) -> lis
 
 
 def _next(run: str, metrics: Metrics, recorded: RecordedScenario) -> Iterator[Next]:
+    """Yields what to run next. What went wrong comes first; of a run that did not finish, nothing
+    can be said about times."""
+    if metrics.get("verdict") == UNDECIDED:
+        yield Next(
+            f"{run} --set backend=virtual",
+            "there, no process is ever late, so that the program alone is judged",
+        )
+    if metrics.get("wrong_sums") or metrics.get("wrong_results"):
+        yield from _without(run, recorded, "sums are wrong", "they are also wrong")
+    if metrics.get("failure"):
+        yield from _without(run, recorded, "a round did not end", "it also fails to end")
+    elif lookup(metrics, "rounds"):
+        yield from _about_times(run, metrics, recorded)
+
+
+def _without(run: str, recorded: RecordedScenario, wrong: str, also: str) -> Iterator[Next]:
+    """Yields the runs that change one thing each which may be the cause of a mistake."""
+    changes = {
+        "without your own program": ("switch.program=auto", _own_program(recorded)),
+        "without losses": ("links.loss=0", _loss(recorded)),
+        "in virtual time": ("backend=virtual", recorded.value("backend") != "virtual"),
+    }
+    for where, (setting, is_possible) in changes.items():
+        if is_possible:
+            yield Next(f"{run} --set {setting}", f"{wrong}: find out whether {also} {where}")
+
+
+def _own_program(recorded: RecordedScenario) -> bool:
+    return recorded.value("switch.program").endswith(".p4")
+
+
+def _about_times(run: str, metrics: Metrics, recorded: RecordedScenario) -> Iterator[Next]:
     verdict, waited = (lookup(metrics, f"fidelity.{key}") for key in ("verdict", "waited_for"))
     virtual = recorded.value("backend") == "virtual"
-    if metrics.get("exact") is False or metrics.get("wrong_results"):
-        pcap = "backend=virtual" if not virtual else "links.loss=0"
-        yield Next(
-            f"{run} --set {pcap}",
-            "sums are wrong: find out whether they are also wrong without this setting",
-        )
-    if verdict in OF_THE_MACHINE:
+    if verdict in OF_THE_MACHINE and metrics.get("verdict") != UNDECIDED:
         yield Next(
             f"{run} --set backend=virtual",
             "this shows the network's own time, without this machine's processors",
         )
+    if verdict in OF_THE_MACHINE:
         slower = _half(recorded.value("links.rate"))
         if slower:
             yield Next(f"{run} --set links.rate={slower}", "this machine can fill such links")

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agglab.testbed import headline
 from agglab.testbed.metrics import lookup
 from agglab.testbed.report.chart import Piece, Track
 from agglab.testbed.report.recorded_scenario import number, unit
@@ -40,11 +41,18 @@ class Measure:
         return float(value) if isinstance(value, (int, float)) else None
 
 
-MEASURES = (
-    Measure("time", MEDIAN, "Median time of a round", "seconds", TIMES),
+OF_ALL_KINDS = (
     Measure("ratio", "link_bound_ratio", "Median time over the link bound", "ratio"),
     Measure("again", "totals.retransmitted", "Packets sent again", "packets"),
 )
+
+
+def measures(runs: Sequence[OfSeveral]) -> tuple[Measure, ...]:
+    """Returns what is drawn for these runs: the time by which they are judged, and what all kinds
+    of workload have."""
+    chief = headline.common(run.metrics for run in runs)
+    title = f"Median time of a {chief.of}"
+    return Measure("time", chief.metric, title, "seconds", chief.sample), *OF_ALL_KINDS
 
 
 @dataclass(frozen=True)
@@ -66,7 +74,7 @@ def figures(metrics: Metrics) -> list[Figure]:
     return [
         drawn
         for axis in axes(runs)
-        for measure in MEASURES
+        for measure in measures(runs)
         if (drawn := figure(runs, axis, measure))
     ]
 
@@ -88,7 +96,7 @@ def figure(runs: Sequence[OfSeveral], axis: str, measure: Measure) -> Figure | N
     if len({run.settings[axis] for run in measured}) < 2 or not any(map(measure.of, measured)):
         return None
     lines = lines_over(axis, measured)
-    band = band_of(lines, bool(measure.sample))
+    band = band_of(lines, measure.of, measure.sample)
     more = f" ({LINES_MAX} of {len(lines)} lines)" if len(lines) > LINES_MAX else ""
     kind = unit(next(iter(runs)).settings[axis])
     tracks = [_track(name, points, measure) for name, points in lines.items()]
@@ -107,5 +115,5 @@ def _track(name: str, repeated: Sequence[Repeated], measure: Measure) -> Track:
         x = number(each.setting) or 0.0
         points.append((x, each.value(measure.of) or 0.0))
         if interval := each.interval(measure.of, measure.sample):
-            band.append((x, *interval))
+            band.append((x, interval.low, interval.high))
     return Track(name, (Piece(points),), band)

@@ -71,7 +71,7 @@ class _Declared:
         if not any(number(text) is not None for text in self._positions):
             return self._bars(title, label, layout)
         ticks = [(at, text) for text, at in self._positions.items()]
-        title += band_of(self._lines, self._has_rounds)
+        title += band_of(self._lines, self._value, TIMES if self._has_rounds else "")
         tracks = [self._track(name, points) for name, points in self._lines.items()]
         marks = list(self._marks())
         return lines(title, self._x, label, tracks, (), marks, layout, ticks, self._log)
@@ -145,7 +145,7 @@ class _Declared:
                 continue
             points.append((at, value))
             if interval := each.interval(self._value, TIMES if self._has_rounds else ""):
-                band.append((at, *interval))
+                band.append((at, interval.low, interval.high))
         unit = points[0][1] if self._relative and points and points[0][1] else 1.0
         line = [(x, value / unit) for x, value in points]
         return Track(name, (Piece(line),), [(x, a / unit, b / unit) for x, a, b in band])

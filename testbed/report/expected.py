@@ -9,6 +9,7 @@ from typing import Any
 from agglab.testbed.metrics import lookup, show
 from agglab.testbed.report.recorded_scenario import RecordedScenario
 from agglab.testbed.scenario.expectations import FINDINGS, Expectation
+from agglab.testbed.scenario.finding_kinds import WARNINGS
 from agglab.testbed.scenario.metric_names import GROWTH, RATIO
 
 Metrics = Mapping[str, Any]
@@ -42,8 +43,10 @@ def _judged(expectation: Expectation, metrics: Metrics) -> Judged:
     metric = expectation.metric
     wanted = str(expectation).removeprefix(metric).strip()
     if metric == FINDINGS:
-        kinds = [str(found["kind"]) for found in metrics["findings"]]
-        found, listed = set(kinds), set(expectation.listed)
+        listed = set(expectation.listed)
+        every = [str(finding["kind"]) for finding in metrics["findings"]]
+        kinds = [kind for kind in every if kind in listed or kind not in WARNINGS]
+        found = set(kinds)
         holds = found <= listed if expectation.optional else found == listed
         return Judged(metric, wanted, _listed(kinds), holds)
     if metric.startswith(GROWTH):

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from agglab.testbed import headline
+from agglab.testbed.headline import ROUND, Headline
 from agglab.testbed.metrics import lookup
 from agglab.testbed.report import by_axis, training, zoom
 from agglab.testbed.report.chart import (
@@ -36,7 +38,7 @@ BARS_MAX = 24
 """If there are more rounds than this, their times are drawn as a line and not as bars."""
 ROUNDS_OF_A_DISTRIBUTION = 10
 TOPOLOGY = "topology.svg"
-MEDIAN, TIME = "allreduce.time_s.median", "median time"
+TIME = "median time"
 
 
 @dataclass(frozen=True)
@@ -83,14 +85,15 @@ def figures_over_time(charts: Sequence[Chart]) -> list[Figure]:
 def figures_of_several(metrics: Metrics) -> list[Figure]:
     """Returns the figures of a sweep or comparison. There are lines over each swept key, and a
     group of bars for each point. If there is only one point, there is a bar for each contender."""
-    runs = [run for run in runs_of(metrics) if lookup(run.metrics, MEDIAN)]
+    chief = headline.common(run.metrics for run in runs_of(metrics))
+    runs = [run for run in runs_of(metrics) if lookup(run.metrics, chief.metric)]
     if not runs:
         return []
     over = [
         _lines(each.file, each.title, each.x_label, each.y_label, each.lines)
         for each in by_axis.figures(metrics)
     ]
-    time = _drawn("time.svg", partial(_bars_of_several, runs))
+    time = _drawn("time.svg", partial(_bars_of_several, runs, chief))
     return [*over, time, *_training({_name(run): run.metrics for run in runs})]
 
 
@@ -115,19 +118,17 @@ def _training(runs: Mapping[str, Metrics]) -> list[Figure]:
     return found
 
 
-def _bars_of_several(runs: Sequence[OfSeveral], layout: Layout) -> str:
+def _bars_of_several(runs: Sequence[OfSeveral], chief: Headline, layout: Layout) -> str:
     placed = {_group_and_bar(run): run.metrics for run in runs}
     groups, names = (list(dict.fromkeys(key[i] for key in placed)) for i in (0, 1))
-    series = [
-        Series(
-            name,
-            [lookup(placed.get((group, name), {}), MEDIAN) for group in groups],
-            [lookup(placed.get((group, name), {}), "link_bound_s") for group in groups],
-        )
-        for name in names
-    ]
-    title = f"Time of a round by {', '.join(runs[0].settings) or 'contender'}"
-    return bars(title, "seconds", groups, series, bound="link bound", layout=layout)
+    bound = "link bound" if chief == ROUND else ""
+    series = []
+    for name in names:
+        cells = [placed.get((group, name), {}) for group in groups]
+        bounds = [lookup(cell, "link_bound_s") for cell in cells] if bound else []
+        series.append(Series(name, [lookup(cell, chief.metric) for cell in cells], bounds))
+    title = f"Time of a {chief.of} by {', '.join(runs[0].settings) or 'contender'}"
+    return bars(title, "seconds", groups, series, bound=bound, layout=layout)
 
 
 def _drawn(file: str, draw: Callable[[Layout], str]) -> Figure:

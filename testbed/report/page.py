@@ -9,8 +9,10 @@ from html import escape
 from typing import Any
 from urllib.parse import quote
 
+from agglab.testbed import headline
 from agglab.testbed.collectives import NOT_AGGREGATED, WAYS, calls_of
 from agglab.testbed.fidelity import OF_THE_MACHINE
+from agglab.testbed.headline import ROUND, Headline
 from agglab.testbed.metrics import WORKER_COUNTS, lookup
 from agglab.testbed.paths import IS_CHECKOUT
 from agglab.testbed.report import answers
@@ -23,7 +25,8 @@ from agglab.testbed.report.spread import counters
 from agglab.testbed.report.style import STYLE
 from agglab.testbed.report.tables import cell, shown, table
 from agglab.testbed.report.zoom import scripts
-from agglab.testbed.side_by_side import OfSeveral, busiest, runs_of
+from agglab.testbed.side_by_side import OfSeveral, busiest, reason_lines, runs_of, warning_lines
+from agglab.testbed.verdicts import verdict_of
 
 Metrics = Mapping[str, Any]
 GENERAL_COUNTS = frozenset((*WORKER_COUNTS, "cpu_s"))
@@ -167,7 +170,7 @@ def _predicted(metrics: Metrics) -> list[str]:
     agree = metrics["links_as_predicted"]
     said = {
         True: "Every direction carried exactly the predicted bytes and those that were sent again.",
-        False: "At least one direction carried other bytes than those predicted and sent again.",
+        False: f"Not as predicted: {metrics.get('links_unclear', '')}.",
     }.get(agree, f"The bytes were not compared: {metrics.get('links_unclear', '')}")
     return [
         _section(
@@ -184,6 +187,8 @@ def _counters(metrics: Metrics) -> list[str]:
         title = "Workers" if len(metrics["jobs"]) == 1 else f"Workers of {job}"
         body.append(_section(title, _workers(own["workers"])))
     body.append(_section("Switches", counters("switch", _flat_switches(metrics["switches"]))))
+    if own := {name: s["program"] for name, s in metrics["switches"].items() if s.get("program")}:
+        body.append(_section("Counters of the P4 program's own", counters("switch", own)))
     body.append(_section("Links", counters("direction", _ways(metrics["links"]))))
     return body
 
@@ -246,13 +251,10 @@ def _document(title: str, body: str) -> str:
 
 
 def _header(name: str, metrics: Metrics, manifest: Metrics) -> str:
-    kind = "passed" if metrics["ok"] else "failed"
-    reason = f"<p>{escape(metrics['reason'])}</p>" if metrics["reason"] else ""
-    reason += "".join(
-        f"<p>{escape(found['kind'])}: {escape(found['text'])}</p>"
-        for found in metrics.get("findings", ())
-        if found["kind"] == NOT_AGGREGATED
-    )
+    kind = verdict_of(metrics)
+    warnings = [f"Warning: {text}" for text in warning_lines(metrics)]
+    lines = [*reason_lines(metrics), *_not_aggregated(metrics), *warnings]
+    said = "".join(f"<p>{escape(text)}</p>" for text in lines)
     started = escape(str(manifest.get("started", "")))
     badge = f"<span class='verdict {kind}'>{kind}</span>"
     for verdict in dict.fromkeys(_verdicts(metrics)):
@@ -260,8 +262,15 @@ def _header(name: str, metrics: Metrics, manifest: Metrics) -> str:
             badge += f" <span class='verdict limited'>{escape(verdict)}</span>"
     return (
         f"<h1>{escape(name)} {badge}</h1>"
-        f"<p>{started}, seed {escape(str(manifest.get('seed', '')))}</p>{reason}"
+        f"<p>{started}, seed {escape(str(manifest.get('seed', '')))}</p>{said}"
     )
+
+
+def _not_aggregated(metrics: Metrics) -> list[str]:
+    """Returns the findings that the system did not sum, unless the reason says so already."""
+    found = [each for each in metrics.get("findings", ()) if each["kind"] == NOT_AGGREGATED]
+    lines = [f"{each['kind']}: {each['text']}" for each in found]
+    return [line for line in lines if line not in metrics["reason"]]
 
 
 def _verdicts(metrics: Metrics) -> list[str]:
@@ -289,17 +298,24 @@ def _facts(metrics: Metrics) -> str:
     )
     failure = metrics["failure"]
     failed = f"<p>Failure: {escape(failure['reason'])}</p>" if failure else ""
-    reasons = "".join(f"<li>{escape(text)}</li>" for text in metrics["fidelity"]["reasons"])
-    found = "".join(
-        f"<li>{escape(each['kind'])}: {escape(each['text'])}</li>" for each in metrics["findings"]
-    )
-    failed += f"<p>Findings:</p><ul>{found}</ul>" if found else ""
+    reasons = _items(metrics["fidelity"]["reasons"])
+    failed += _kinds_and_texts("Findings", metrics["findings"])
+    failed += _kinds_and_texts("Doubts", metrics.get("doubts", ()))
+    limits = [text for job in metrics["jobs"].values() for text in job.get("gain_limits", ())]
+    failed += f"<p>What limits the gain:</p><ul>{_items(limits)}</ul>" if limits else ""
     evidence = f"<p>Fidelity, the evidence:</p><ul>{reasons}</ul>"
     return f"<table class='facts'>{rows}</table>{failed}{evidence}"
 
 
+def _items(texts: Sequence[str]) -> str:
+    return "".join(f"<li>{escape(text)}</li>" for text in texts)
+
+
 def _job_facts(job: Metrics) -> dict[str, Any]:
+    chief = headline.headline(job)
+    own_time = {f"median time of a {chief.of} (s)": lookup(job, chief.metric)}
     return {
+        **(own_time if chief != ROUND else {}),
         "rounds": job["rounds"],
         "largest float error": job["error"]["max_abs"],
         "allowed float error": job["error"]["bound"],
@@ -331,12 +347,18 @@ def _several(metrics: Metrics) -> list[str]:
     return [_section("Jobs", table("job", rows) + jain)]
 
 
+def _kinds_and_texts(title: str, entries: Sequence[Mapping[str, Any]]) -> str:
+    """Returns a list of findings or doubts as HTML; empty if there are none."""
+    items = "".join(f"<li>{escape(e['kind'])}: {escape(e['text'])}</li>" for e in entries)
+    return f"<p>{title}:</p><ul>{items}</ul>" if items else ""
+
+
 def _runs(runs: Sequence[OfSeveral]) -> str:
-    rows = {}
+    rows, chief = {}, headline.common(run.metrics for run in runs)
     for run in runs:
         label = ": ".join(part for part in (run.point, run.contender) if part)
         href = escape(f"{run.folder}/report.html", quote=True)
-        rows[f"<a href='{href}'>{escape(label)}</a>"] = _run(run)
+        rows[f"<a href='{href}'>{escape(label)}</a>"] = _run(run, chief)
     return table("run", rows, escaped=True)
 
 
@@ -357,18 +379,19 @@ def _where_calls_went(metrics: Metrics) -> list[str]:
     return sections
 
 
-def _run(run: OfSeveral) -> dict[str, Any]:
-    """Returns the table cells of one of several runs. A run that was aborted has only a reason."""
+def _run(run: OfSeveral, chief: Headline) -> dict[str, Any]:
+    """Returns the table cells of one of several runs. chief: what the times of all runs are those
+    of. A run that was aborted has only a reason."""
     metrics = run.metrics
     return {
-        "verdict": "passed" if metrics["ok"] else "failed",
+        "verdict": verdict_of(metrics),
         "sums exact": metrics.get("exact"),
         "wrong results": metrics.get("wrong_results"),
         "fidelity": lookup(metrics, "fidelity.verdict"),
-        "median time (s)": lookup(metrics, "allreduce.time_s.median"),
+        f"median time of a {chief.of} (s)": lookup(metrics, chief.metric),
         **(_compared(run) if run.contender else {}),
-        "ratio": metrics.get("link_bound_ratio"),
-        "why it failed": metrics["reason"] or lookup(metrics, "failure.reason") or "",
+        **({"ratio": metrics.get("link_bound_ratio")} if chief == ROUND else {}),
+        "why it did not pass": metrics["reason"] or lookup(metrics, "failure.reason") or "",
     }
 
 
@@ -397,11 +420,15 @@ def _growth(metrics: Metrics) -> str:
     return f"<ul>{''.join(rows)}</ul>" if rows else ""
 
 
+NOT_IN_TABLE = ("packets", "jobs", "program", "register_bits")
+"""The metrics of a switch that its row in the table of all switches does not have."""
+
+
 def _flat_switches(switches: Metrics) -> dict[str, dict[str, Any]]:
     return {
         name: {
             **switch["packets"],
-            **{k: v for k, v in switch.items() if k not in ("packets", "jobs", "register_bits")},
+            **{k: v for k, v in switch.items() if k not in NOT_IN_TABLE},
         }
         for name, switch in switches.items()
     }

@@ -1,14 +1,15 @@
 """Joins the runs of a sweep that differ only in the seed. Their median is one point of a line. The
-confidence interval of that median is drawn as a band."""
+confidence interval of that median is drawn as a band, or the range of the values if they are too
+few for an interval."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 from agglab.testbed.metrics import lookup
-from agglab.testbed.noise import median_interval
+from agglab.testbed.noise import LEAST, Interval, median_interval
 from agglab.testbed.side_by_side import OfSeveral
 
 SEED = "seed"
@@ -27,15 +28,17 @@ class Repeated:
         values = self._values(of)
         return median(values) if values else None
 
-    def interval(self, of: Value, sample: str = "") -> tuple[float, float] | None:
-        """Returns the 95 % interval of the median; None if there is none. With several seeds, it is
+    def interval(self, of: Value, sample: str = "") -> Interval | None:
+        """Returns the interval of the median; None if there is none. With several seeds, it is
         computed from the runs' values. With one run, it is computed from the run's list at the path
         `sample`, if that is given."""
-        values: Sequence[float] = self._values(of)
-        if len(self.runs) == 1:
-            values = lookup(self.runs[0].metrics, sample) or () if sample else ()
-        found = median_interval(values)
-        return (found.low, found.high) if found else None
+        return median_interval(self.sample(of, sample))
+
+    def sample(self, of: Value, path: str = "") -> Sequence[float]:
+        """Returns the values of which the interval is computed."""
+        if len(self.runs) > 1:
+            return self._values(of)
+        return lookup(self.runs[0].metrics, path) or () if path else ()
 
     def _values(self, of: Value) -> list[float]:
         return [value for run in self.runs if (value := of(run)) is not None]
@@ -55,10 +58,15 @@ def lines_over(axis: str, runs: Sequence[OfSeveral]) -> dict[str, list[Repeated]
     }
 
 
-def band_of(lines: dict[str, list[Repeated]], rounds: bool) -> str:
-    """Returns the words in a figure's title that explain its band; empty if it has no band. rounds:
-    whether a single run's value is a median of rounds."""
-    seeds = max((len(point.runs) for line in lines.values() for point in line), default=0)
-    if seeds > 1:
-        return f", with the 95 % interval of {seeds} seeds"
-    return ", with the 95 % interval of its rounds" if rounds else ""
+def band_of(lines: Mapping[str, Sequence[Repeated]], of: Value, path: str = "") -> str:
+    """Returns the words in a figure's title that explain its band; empty if it has no band. of: the
+    value of a run. path: where a run has the list whose median this value is; empty if it is no
+    median."""
+    points = [point for line in lines.values() for point in line]
+    sizes = [size for point in points if (size := len(point.sample(of, path))) > 1]
+    if not sizes:
+        return ""
+    whose = f"{min(sizes)} seeds" if any(len(p.runs) > 1 for p in points) else "its rounds"
+    if min(sizes) < LEAST:
+        return f", with the range of {whose} (too few for an interval)"
+    return f", with the 95 % interval of {whose}"

@@ -6,7 +6,8 @@ body { font: 15px/1.5 system-ui, sans-serif; max-width: 80em; margin: 2em auto; 
   overflow-wrap: anywhere; }
 h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin-top: 2em; }
 .verdict { color: white; padding: 0.15em 0.6em; border-radius: 0.3em; }
-.passed { background: #00745a; } .failed { background: #b02a00; } .limited { background: #8a5a00; }
+.passed { background: #00745a; } .failed { background: #b02a00; }
+.undecided { background: #4a4a8a; } .limited { background: #8a5a00; }
 td.bad { color: #b02a00; font-weight: bold; }
 table { border-collapse: collapse; margin: 0.5em 0; } caption { text-align: left; }
 th, td { border-bottom: 1px solid #ddd; padding: 0.2em 0.8em 0.2em 0; text-align: right;

@@ -57,7 +57,7 @@ def _is_text(value: Any) -> bool:
 def _is_bad(heading: str, value: Any) -> bool:
     """Returns whether a value says that a run failed, or that it did not measure the network."""
     if heading == "verdict":
-        return bool(value == "failed")
+        return value in ("failed", "undecided")
     if heading == "fidelity":
         return value in OF_THE_MACHINE
     if heading in ("exact", "sums exact", "integer sums exact"):

@@ -176,7 +176,8 @@ def _bridge(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
     if scenario.switch.target != "bridge" or not trust("switch.target"):
         return
     switch = scenario.switch
-    asked = {"program": switch.program, "entries": switch.entries, "pcap": switch.pcap}
+    names = ("program", "entries", "pcap", "registers")
+    asked = {name: getattr(switch, name) for name in names}
     for name, value in asked.items():
         if value and trust(f"switch.{name}"):
             what = "a bridge runs no P4 program"

@@ -9,13 +9,14 @@ from dataclasses import fields, replace
 from agglab.testbed.problems import Problem, Where, twice
 from agglab.testbed.scenario import document
 from agglab.testbed.scenario.document import Node, Scalar
+from agglab.testbed.scenario.graph import longest_queue, with_links
 from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.scenario.key import JOB_NAME, yaml_name
 from agglab.testbed.scenario.kinds import InvalidText
 from agglab.testbed.scenario.metric_names import GROWTH, RATIO
 from agglab.testbed.scenario.schema import Contender, Scenario, Workload
+from agglab.testbed.systems.base import ResolvedScenario
 from agglab.testbed.workloads import FREE_KEYS, OWN_KEYS
-from agglab.topologies import Topology
 
 CONTENDERS_MAX = 16
 OF_THE_SCENARIO = ("name", "description", "conformance", "sweep", "compare", "figure")
@@ -38,6 +39,8 @@ FIXED = (
 """The keys that must be the same for all contenders, so that a comparison is fair."""
 INTEGERS = "int32"
 """The type whose tensors are not those of other types, rounded."""
+QUEUE_MAX_BYTES = 1 << 30
+"""The largest size that `links.queue` can have."""
 FOLDERS = ("logs",)
 """Names of files and folders in every result folder. A contender's folder has the contender's name,
 so a contender cannot have one of these names."""
@@ -146,19 +149,30 @@ def together(found: Mapping[str, Sequence[Problem]]) -> Iterator[Problem]:
             yield problem if whole else replace(problem, path=f"compare.{name}.{problem.path}")
 
 
-def unlike(
-    contenders: Sequence[Contender], networks: Sequence[tuple[Topology, Sequence[Job]]]
-) -> Iterator[Problem]:
-    """Yields a problem for each difference between the contenders' networks or workers that no key
-    of theirs explains. networks: each contender's graph and jobs."""
-    first, (graph, jobs) = contenders[0], networks[0]
-    for other, (its_graph, its_jobs) in zip(contenders[1:], networks[1:], strict=True):
+def with_equal_queues(runs: Sequence[ResolvedScenario]) -> list[ResolvedScenario]:
+    """Returns the contenders' runs with the same queues. The length of a queue whose size is `auto`
+    depends on a contender's window. If that makes queues differ, all of them get as many bytes as
+    the longest of them needs for its packets, and every contender's scenario states this size."""
+    if len({run.graph for run in runs}) == 1:
+        return list(runs)
+    packets = max(longest_queue(run.graph) for run in runs)
+    return [with_queue(run, packets) for run in runs]
+
+
+def with_queue(run: ResolvedScenario, packets: int) -> ResolvedScenario:
+    """Returns the run with queues of this number of the largest packets, instead of `auto`."""
+    size = packets * max(link.frame_bytes for link in run.graph.links)
+    links = replace(run.scenario.links, queue_bytes=min(size, QUEUE_MAX_BYTES))
+    scenario = replace(run.scenario, links=links)
+    return replace(run, scenario=scenario, graph=with_links(run.graph, scenario))
+
+
+def unlike(contenders: Sequence[Contender], workers: Sequence[Sequence[Job]]) -> Iterator[Problem]:
+    """Yields a problem for each difference between the contenders' workers that no key of theirs
+    explains. workers: each contender's jobs."""
+    first, jobs = contenders[0], workers[0]
+    for other, its_jobs in zip(contenders[1:], workers[1:], strict=True):
         where, path = other.own.where, f"compare.{other.name}"
-        if its_graph != graph:
-            what = f"has other queues than {first.name}, because its window is different"
-            yield Problem(
-                where, path, what, "an explicit `links.queue`, which is then the same for all"
-            )
         hosts, its_hosts = ([job.hosts for job in its] for its in (jobs, its_jobs))
         if its_hosts != hosts:
             what = (

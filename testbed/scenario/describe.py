@@ -7,7 +7,7 @@ from typing import Any
 
 from agglab.testbed import systems
 from agglab.testbed.scenario.fault_kinds import KINDS
-from agglab.testbed.scenario.finding_kinds import FINDING_KINDS
+from agglab.testbed.scenario.finding_kinds import FINDING_KINDS, WARNINGS
 from agglab.testbed.scenario.key import Key
 from agglab.testbed.scenario.kinds import AutoOr
 from agglab.testbed.scenario.metric_names import metrics
@@ -106,5 +106,8 @@ def system_lines(system: System) -> Iterator[str]:
 
 def finding_table() -> str:
     """Returns the kinds of findings as a Markdown table."""
-    rows = [f"| `{kind}` | {meaning} |" for kind, meaning in FINDING_KINDS.items()]
-    return "\n".join(["| kind | meaning |", "|---|---|", *rows])
+    rows = [
+        f"| `{kind}` | {'no, it is a warning' if kind in WARNINGS else 'yes'} | {meaning} |"
+        for kind, meaning in FINDING_KINDS.items()
+    ]
+    return "\n".join(["| kind | fails the run | meaning |", "|---|---|---|", *rows])

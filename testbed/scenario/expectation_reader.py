@@ -22,6 +22,7 @@ from agglab.testbed.scenario.metric_names import (
     NO_COMPARISON,
     RATIO,
     ComparisonContext,
+    is_measured,
     metrics,
     pattern_of,
     type_of,
@@ -137,7 +138,11 @@ def _read_one(
     metric: str, node: Node, found: dict[str, Expectation], subject: Subject
 ) -> tuple[str, str] | None:
     of_runs = metric.startswith((RATIO, GROWTH))
-    kind = "number" if of_runs else type_of(pattern_of(metric, subject.system) or "")
+    pattern = pattern_of(subject.comparison.about(metric)[1], subject.system) or ""
+    kind = "number" if of_runs else type_of(pattern)
+    if isinstance(node, Scalar) and is_measured(pattern) and decimal(node.text) is not None:
+        what = f"is measured, so it can hardly be exactly {node.text}"
+        return what, f"{{max: {node.text}}}, {{min: {node.text}}} or {{equals: {node.text}}}"
     allowed = {
         "flag": "true or false",
         "text": "a word",

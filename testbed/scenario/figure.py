@@ -36,6 +36,9 @@ class Figure:
     source: str = key(
         "source", Text(), "", "the published figure that this one repeats: paper, section, number"
     )
+    published: str = key(
+        "published", Text(), "", "the numbers that the source gives, and where it gives them"
+    )
     relation: str = key(
         "relation",
         Text(),

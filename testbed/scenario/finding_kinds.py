@@ -1,7 +1,7 @@
 """The kinds of findings (testbed/findings.py), which `findings:` in the section `expect:` may
 list."""
 
-FINDING_KINDS = {
+FAULTS = {
     "sent-again": "workers sent packets again although no loss, delay or fault explains it",
     "lost-in-switch": "a switch sent fewer frames than the counters of its own program say",
     "sent-unasked": "a switch sent more frames than the counters of its own program say",
@@ -16,4 +16,14 @@ FINDING_KINDS = {
     "bytes than the system did",
     "accounts": "the counters of links, hosts and workers contradict each other",
 }
-"""The meaning of each kind."""
+"""The meaning of each kind that makes a run fail unless its scenario expects it."""
+
+WARNINGS = {
+    "idle-paths": "links between switches carried nothing although they are on shortest paths, "
+    "because forwarding takes one path for each destination, and the path that it took limited the "
+    "run",
+}
+"""The meaning of each kind that is said first and makes no run fail, because neither the program
+nor its workers are to blame."""
+
+FINDING_KINDS = {**FAULTS, **WARNINGS}

@@ -38,6 +38,13 @@ def with_links(bare: Topology, scenario: Scenario) -> Topology:
     return replace(bare, links=tuple(_as_asked(link, scenario) for link in bare.links))
 
 
+def longest_queue(graph: Topology) -> int:
+    """Returns the packets of the longest queue whose size follows from the window; 0 if the
+    scenario states the size of every queue."""
+    ways = (way for link in graph.links for _, _, _, way in link.directions())
+    return max((way.queue_packets or 0 for way in ways), default=0)
+
+
 def slowest_bps(bare: Topology, scenario: Scenario) -> int:
     """Returns the rate of the slowest direction."""
     return min(

@@ -243,8 +243,9 @@ def _group(
     problems = [*compare.together({name: found for name, (_, found) in readings.items()})]
     points = [point for point, _ in readings.values() if point]
     if not problems:
-        networks = [(point.resolved.graph, point.resolved.jobs) for point in points]
-        problems += compare.unlike(base.compare, networks)
+        problems += compare.unlike(base.compare, [point.resolved.jobs for point in points])
+        equal = compare.with_equal_queues([point.resolved for point in points])
+        points = [replace(p, resolved=run) for p, run in zip(points, equal, strict=True)]
     return points, problems
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from agglab.testbed import workloads
+from agglab.testbed.headline import MEANINGS, ROUND
 from agglab.testbed.systems.base import System
 
 _OF_JOB: dict[str, str] = {
@@ -21,11 +22,12 @@ _OF_JOB: dict[str, str] = {
     "error.within": "float32: true if every result that a worker received is within its own bound; "
     "null for int32",
     "allreduce.time_s.median": "seconds from the first worker's start to the last one's end, "
-    "median of the rounds",
-    "allreduce.time_s.min": "the fastest round",
-    "allreduce.time_s.max": "the slowest round",
-    "allreduce.time_s.all": "every round's time, in order",
-    "allreduce.ate_per_s": "aggregated tensor elements per second: elements / median time",
+    "median of the rounds, without those of `workload.warmup`",
+    "allreduce.time_s.min": "the fastest of these rounds",
+    "allreduce.time_s.max": "the slowest of these rounds",
+    "allreduce.time_s.all": "each of these rounds' time, in order",
+    "allreduce.ate_per_s": "aggregated tensor elements per second: elements / median time; null "
+    "where a round does not reduce the elements of the scenario once",
     "latency_s.p50": "median time from a worker's or server's first transmission of a packet "
     "to its answer; known to 1.6 %, null where the system does not report it",
     "latency_s.p90": "the time that 90 % of them do not exceed",
@@ -35,31 +37,39 @@ _OF_JOB: dict[str, str] = {
     "send_rate_bps.median": "bits of frames per second that all agents of the job sent together: "
     "the median over the samples within rounds (series.csv); null if nothing was recorded",
     "send_rate_bps.p10": "the rate that nine of ten of these samples reach",
-    "payload_bound_s": "tensor bytes / link rate, in seconds",
+    "payload_bound_s": "seconds that a worker's values without headers need on the slowest link "
+    "that the job uses; null where a round does not reduce the elements of the scenario once",
     "link_bound_s": "seconds that the bytes with all headers need on the busiest link, each "
-    "sent once: bytes / its rate; 0 if nothing crosses a link, or if what does is decided in the "
-    "round",
-    "link_bound_ratio": "median time / link_bound_s",
-    "lossy_bound_s": "the time that a run with these losses needs at least: the links' time, "
-    "or a round trip for each chunk of a slot and each loss",
-    "lossy_bound_ratio": "median time / lossy_bound_s",
-    "window_share": "the share of the busiest link's rate that one window for each round trip "
-    "reaches; 1 where the window does not limit it",
-    "rounds": "rounds that were completed",
+    "sent once on the one path that forwarding takes: bytes / its rate, as if the job were alone; "
+    "0 if nothing crosses a link, or if what does is decided in the round",
+    "link_bound_ratio": "median time / link_bound_s; null where that is 0",
+    "lossy_bound_s": "seconds that no run with the constant `loss` of its links can undercut on "
+    "average: what the busiest link needs if every lost frame is sent again, and where slots of "
+    "switches follow each other also their round trips and losses (Bounds, below). It leaves out "
+    "what a system's timers and fallbacks cost",
+    "lossy_bound_ratio": "median time / lossy_bound_s: how much more a loss costs than sending "
+    "the frame again; null where that is 0",
+    "window_share": "the share of the slowest used link's rate that one window for each round "
+    "trip reaches; 1 where the window does not limit it",
+    "rounds": "rounds that were completed, those of `workload.warmup` included",
     "restarts": "how often a round was aborted and run again in a new session",
     "lost": "workers without which the job went on (`on_failure: survivors`)",
     "lost_workers": "their hosts",
+    "gain_limits": "sentences about what limits the gain for which one chooses the system; absent "
+    "if there is nothing to say",
     "elements_per_s": "elements of all rounds / time from the job's start to the end of its "
-    "last round",
-    "workers.*.sent": "frames sent by this worker (by rank)",
-    "workers.*.received": "frames received",
-    "workers.*.retransmitted": "frames sent again, because their results were late",
-    "workers.*.duplicates": "results that this worker had already received",
-    "workers.*.late": "results for an earlier chunk",
-    "workers.*.malformed": "frames that are not results for this job",
+    "last round; null where a round does not reduce the elements of the scenario once",
+    "workers.*.sent": "frames sent by this worker (by rank), those sent again included",
+    "workers.*.received": "frames received, whatever they were",
+    "workers.*.retransmitted": "frames that this worker sent again because no answer had come",
+    "workers.*.duplicates": "packets of which this worker had taken an equal one, such as a "
+    "result that came twice",
+    "workers.*.late": "packets of an earlier chunk, round or session",
+    "workers.*.malformed": "packets that no agent or switch of this job can have sent",
     "workers.*.timeouts": "retransmissions after a timeout; the other frames were sent again "
     "because later ones were answered first",
-    "workers.*.kernel_drops": "frames for which its socket's buffer had no room",
+    "workers.*.kernel_drops": "frames that the kernel dropped at its socket: the buffer had no "
+    "room, or the UDP checksum was wrong",
     "workers.*.network_errors": "errors that ICMP messages, genuine or forged, reported to its "
     "socket",
     "workers.*.bytes_sent": "bytes sent",
@@ -69,8 +79,21 @@ _OF_JOB: dict[str, str] = {
 """The metrics of each job of any system. If a scenario has only one job, they are also at the top
 level."""
 
+_OF_SERVERS = {
+    "workers.*.sent": "frames sent by this server or scheduler, those sent again included",
+    "workers.*.retransmitted": "frames that it sent again by a timer of its own; 0 for servers "
+    "that only answer workers",
+    "workers.*.duplicates": "packets of which it had taken an equal one, such as a contribution "
+    "that a worker sent again because the answer was lost or late; a complete answer is sent again",
+    "workers.*.timeouts": "those of its retransmissions that followed a silence",
+    "workers.*.malformed": "packets that no agent of this job can have sent",
+}
+"""The meaning of a server's counter, where it is not that of a worker's counter of the same
+name."""
 _METRICS: dict[str, str] = {
-    "ok": "true if the run finished and every expectation holds",
+    "ok": "true if `verdict` is `passed`",
+    "verdict": "`passed` if the run finished and every expectation holds; `undecided` if the "
+    "program or a lack of processors explains what happened ([Doubts](#doubts)); else `failed`",
     "reason": "why `ok` is false, in one line; empty if it is true",
     "exact": "true if all integer sums of all workers and rounds are correct, bit for bit; null if "
     "nothing was compared with a right value",
@@ -116,16 +139,19 @@ _METRICS: dict[str, str] = {
     "totals.retransmitted": "frames sent again by all workers and servers",
     "totals.injected_drops": "packets dropped on purpose on all links",
     "totals.lost_down": "packets that arrived at a link while it was down",
-    "totals.other_drops": "packets lost that nothing dropped on purpose: in queues, rings and "
-    "sockets",
-    "totals.malformed": "frames that workers and switches refused as malformed or foreign",
+    "totals.other_drops": "packets lost that nothing dropped on purpose: in queues, rings, "
+    "sockets and at ports",
+    "totals.malformed": "frames that workers, servers and switches refused as malformed or foreign",
     "totals.forged": "packets with a source address that is not their sender's, refused by "
     "switches",
-    "totals.network_errors": "errors that ICMP messages reported to workers' sockets",
+    "totals.network_errors": "errors that ICMP messages reported to the sockets of workers and "
+    "servers",
     "totals.server_bytes": "bytes that all servers received",
     "attack.*": "frames that attacks sent, by kind",
     "switches.*.packets.*": "",
     "switches.*.jobs.*.*": "the counters that belong to a job, for one job by name",
+    "switches.*.program.*": "a counter of your own P4 program, by the last part of its name: "
+    "packets (or bytes, if it counts only these) of all its cells; `program.json` has each cell",
     "switches.*.ring_drops": "packets that the switch's packet rings lost",
     "switches.*.queue_drops": "packets that the switch's own egress queues lost (target bmv2)",
     "switches.*.port_errors": "packets that were truncated, too long for a port, or sent to a "
@@ -140,18 +166,25 @@ _METRICS: dict[str, str] = {
     "count",
     "links.*.*.packets": "packets that left the sender's queue; in virtual time, those in the "
     "queue as well",
-    "links.*.*.bytes": "bytes that left the sender's queue",
+    "links.*.*.bytes": "bytes of these packets, as Ethernet frames without their checksums",
     "links.*.*.queue_drops": "packets for which the link's queue had no room",
-    "links.*.*.predicted_bytes": "the bytes that one transmission of every chunk needs, for "
-    "each slot and tag; null where a session was restarted",
+    "links.*.*.predicted_bytes": "the bytes that all rounds send if nothing is sent again; null "
+    "where this cannot be known",
     "links_as_predicted": "true if every direction carried exactly its predicted bytes and "
     "those counted as sent again; null where this cannot be known",
-    "links_unclear": "why `links_as_predicted` is null; empty if it is not",
+    "links_unclear": "why `links_as_predicted` is null or false, in the latter case with the "
+    "directions that differ most; empty if it is true",
     "accounts.balanced": "virtual time: true if the counters of links, hosts and workers agree "
     "on every frame; null on real links",
     "accounts.unclear": "why the counters were not compared; empty if they were",
-    "findings": "what the run should not have shown, each with `kind`, `text` and `numbers` "
-    "(below)",
+    "findings": "what the run should not have shown and what it lacks, each with `kind`, `text` "
+    "and `numbers` (below)",
+    "doubts": "what may be a finding, each with the `kind` of that finding, a `text`, and `firm`: "
+    "whether the run cannot be judged unless the doubt is cleared",
+    "second_opinion.findings": "the findings of the same scenario in virtual time, which was asked "
+    "because of the doubts; null if it could not be asked. `second_opinion` is null if it was not "
+    "asked",
+    "second_opinion.lacking": "why it could not be asked; empty if it was",
     "fidelity.verdict": "network-bound, waiting, cpu-bound or starved",
     "fidelity.waited_for": "what a waiting run waited for: timers, faults, window, losses, "
     "brevity, delay or unknown; else null",
@@ -207,21 +240,29 @@ NO_COMPARISON = ComparisonContext()
 
 _LISTS = {
     "findings",
+    "doubts",
+    "second_opinion.findings",
     "allreduce.time_s.all",
     "fidelity.reasons",
     "lost_workers",
+    "gain_limits",
     "training.curve",
     "training.accuracy_curve",
     "training.delay.counts",
+    "training.step_s.all",
 }
 _TEXTS = {
+    "verdict",
     "reason",
+    "second_opinion.lacking",
     "first_wrong.job",
     "first_wrong.worker",
     "first_wrong.what",
     "failure.job",
     "failure.worker",
     "failure.reason",
+    "headline.metric",
+    "headline.of",
     "links_unclear",
     "fidelity.verdict",
     "fidelity.waited_for",
@@ -240,6 +281,15 @@ def type_of(pattern: str) -> str:
     return "flag" if pattern in _FLAGS else "number"
 
 
+_MEASURED = re.compile(r"((?<!_bound)_s|_ratio|_bps)(\.|$)|^fairness\.")
+
+
+def is_measured(pattern: str) -> bool:
+    """Returns whether a metric is a time, a rate, or a ratio of such values, so that no two runs
+    need have exactly the same value. Counts and computed bounds are not."""
+    return type_of(pattern) == "number" and bool(_MEASURED.search(pattern))
+
+
 @cache
 def of_job(system: System) -> Mapping[str, str]:
     """Returns the meaning of each metric of a job, by path. If there is only one job, its metrics
@@ -251,10 +301,10 @@ def of_job(system: System) -> Mapping[str, str]:
     paths = _with(_OF_JOB, "workers.*.cpu_s", own)
     counted = [p for p in paths if p.startswith("workers.*.") and p != "workers.*.cpu_s"]
     if system.abilities.has_servers:
-        meaning = "the same counter of a server or scheduler"
-        paths |= {p.replace("workers", "servers"): meaning for p in counted}
+        paths |= {p.replace("workers", "servers"): _OF_SERVERS.get(p, paths[p]) for p in counted}
     for kind in workloads.done_with(system.abilities.workloads):
         paths |= workloads.KINDS[kind].metrics
+        paths |= MEANINGS if workloads.KINDS[kind].headline != ROUND else {}
     return {**paths, **_OF_CONTROLLER} if system.abilities.has_controller else paths
 
 

@@ -229,9 +229,16 @@ class Switch:
         "log",
         Choice(("off", "error", "warn", "info", "debug", "trace")),
         "off",
-        "log level of the switches; any level but `off` makes BMv2 several times slower",
+        "log level of the switches; `debug` has what programs say with `log_msg`. Any level but "
+        "`off` makes BMv2 several times slower",
     )
-    pcap: bool = key("pcap", Flag(), False, "write a pcap file of every switch port")
+    pcap: bool = key("pcap", Flag(), False, "write pcap files of every switch port")
+    registers: tuple[str, ...] = keys_list(
+        "registers",
+        Text("a name", r"[A-Za-z_][A-Za-z0-9_.]*", 200),
+        "registers of the P4 program whose contents at the end of the run are written to "
+        "`program.json`: full names, or the last parts of them",
+    )
 
 
 @dataclass(frozen=True)

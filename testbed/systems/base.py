@@ -26,6 +26,7 @@ from agglab.hosts.workloads import Dense
 from agglab.testbed.faults import Fault
 from agglab.testbed.plan import Entries, TableEntry
 from agglab.testbed.received import Received
+from agglab.testbed.statistics import NetworkStatistics
 from agglab.testbed.target_names import P4_TARGETS
 from agglab.topologies import Topology
 
@@ -354,27 +355,59 @@ class Results:
 
 @dataclass
 class MissingChunks:
-    """The chunks for which one host or switch is to blame. never_sent: chunks whose values it never
-    sent. never_heard: chunks whose results it never received."""
+    """The chunks for which one host or switch is to blame, each in one of five ways.
+
+    never_sent: it never sent its values. never_heard: it never received the sum.
+    never_delivered: it sent its values, which never arrived. not_taken: a switch received a
+    contribution and does not hold it. not_answered: a switch holds the sum, and who asks for it
+    receives no valid answer.
+
+    slot: what the switch holds of the first of these chunks, in words. behind: how many other
+    chunks workers wait for that can only come after chunks for which anybody is to blame.
+    """
 
     never_sent: set[int] = field(default_factory=set)
     never_heard: set[int] = field(default_factory=set)
+    never_delivered: set[int] = field(default_factory=set)
+    not_taken: set[int] = field(default_factory=set)
+    not_answered: set[int] = field(default_factory=set)
+    slot: str = ""
+    behind: int = 0
 
     @property
     def count(self) -> int:
-        return len(self.never_sent) + len(self.never_heard)
+        return sum(len(chunks) for chunks, _ in self._said())
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether the counts of links exclude that packets were lost on their way instead."""
+        return bool(self.not_taken or self.not_answered)
+
+    def _said(self) -> tuple[tuple[set[int], str], ...]:
+        return (
+            (self.never_sent, "never sent"),
+            (self.never_delivered, "never delivered"),
+            (self.not_taken, "received and does not hold"),
+            (self.not_answered, "holds the sum and gives no valid answer for"),
+            (self.never_heard, "never heard the sum of"),
+        )
+
+    @property
+    def _these(self) -> str:
+        return "it" if self.count == 1 else "them"
 
     def __str__(self) -> str:
-        parts = []
-        if self.never_sent:
-            parts.append(f"never sent {spans(self.never_sent)}")
-        if self.never_heard:
-            parts.append(f"never heard the sum of {spans(self.never_heard)}")
-        return " and ".join(parts)
+        return " and ".join(f"{verb} {spans(chunks)}" for chunks, verb in self._said() if chunks)
+
+    def of(self, job: str) -> str:
+        """Returns all of this about the chunks of a job, in words."""
+        waits = "1 chunk waits" if self.behind == 1 else f"{self.behind} chunks wait"
+        more = [self.slot, f"{waits} behind {self._these}" if self.behind else ""]
+        return "; ".join([f"{self} of {job}", *filter(None, more)])
 
 
 class Registers(Protocol):
-    """What a diagnosis can read from a running backend."""
+    """What a slot meter can read from a running backend."""
 
     def registers(self, switch: str, register: str, indices: list[int]) -> list[int] | None: ...
 
@@ -384,6 +417,12 @@ class Readings(Registers, Protocol):
     cannot be read now."""
 
     def counters(self, switch: str, counter: str) -> Cells | None: ...
+
+
+class Evidence(Readings, Protocol):
+    """What a diagnosis can read from a running backend."""
+
+    def statistics(self) -> NetworkStatistics: ...
 
 
 SlotMeter = Callable[[Registers, str], "int | None"]
@@ -682,7 +721,7 @@ class System(ABC):
 
     def diagnose(
         self,
-        source: Registers,
+        source: Evidence,
         graph: Topology,
         job: ActiveJob,
         waiting: Mapping[str, Iterable[Waiting]],
@@ -717,6 +756,32 @@ class Deciding(Protocol):
         a run. histories: what was decided in each round, according to the workload
         (Verdict.history); None for a wrong round. counts: those of all servers. Raises
         Unpredictable."""
+
+
+@runtime_checkable
+class Stepwise(Protocol):
+    """A system in which more than two round trips of a round follow one another. In other systems
+    one agrees on the round, and one brings the results."""
+
+    def round_trips(self, job: Job) -> int: ...
+
+
+@runtime_checkable
+class Gaining(Protocol):
+    """A system that can say what limits the gain for which one chooses it."""
+
+    def gain_limits(self, resolved: ResolvedScenario, job: ActiveJob) -> Iterator[str]:
+        """Yields sentences about the job's inputs, which the summary and the report of a run
+        show."""
+
+
+@runtime_checkable
+class ReadingSlots(Protocol):
+    """A system whose testbed part reads registers to say what slots hold."""
+
+    def register_sizes(self, scenario: Scenario) -> Mapping[str, int]:
+        """Returns how many cells each register must have that is read. A program may lack these
+        registers. The scenario need not be resolved."""
 
 
 def _matching(patterns: Sequence[str], graph: Topology) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from agglab.testbed.plan.forwarding import wiring_of
+from agglab.testbed.plan.tree import Wiring
 from agglab.testbed.systems.base import ByteRange, Counter, Source
 from agglab.topologies import Topology
 
@@ -94,6 +95,42 @@ def bytes_by_direction(graph: Topology, flows: Iterable[Flow]) -> dict[str, int]
     return sizes
 
 
+def spread_bytes(graph: Topology, flows: Iterable[Flow]) -> dict[str, float]:
+    """Returns the bytes on each direction if every switch divided what it forwards equally among
+    all shortest paths, which the programs of Agglab do not do."""
+    wiring = wiring_of(graph)
+    sizes: dict[str, float] = {}
+    between: dict[str, dict[str, float]] = {}
+    for flow in flows:
+        if flow.source == flow.target:
+            continue
+        source, target = (wiring.attached[host][0] for host in (flow.source, flow.target))
+        for name in (f"{flow.source}->{source}", f"{target}->{flow.target}"):
+            sizes[name] = sizes.get(name, 0) + flow.bytes
+        waiting = between.setdefault(target, {})
+        waiting[source] = waiting.get(source, 0) + flow.bytes
+    for target, waiting in between.items():
+        _spread(wiring, target, waiting, sizes)
+    return sizes
+
+
+def _spread(
+    wiring: Wiring, target: str, waiting: dict[str, float], sizes: dict[str, float]
+) -> None:
+    """Adds to `sizes` what goes to one switch. waiting: the bytes for it, by the switch where they
+    enter the network."""
+    distances = wiring.distances(target)
+    for switch in reversed(distances):
+        if switch == target or not waiting.get(switch):
+            continue
+        following = wiring.next_hops(switch, distances)
+        share = waiting[switch] / len(following)
+        for other in following:
+            waiting[other] = waiting.get(other, 0) + share
+            name = f"{switch}->{other}"
+            sizes[name] = sizes.get(name, 0) + share
+
+
 def retransmitted_bytes(
     graph: Topology, flows: Sequence[Flow], more: Mapping[str, int]
 ) -> dict[str, ByteRange]:
@@ -144,6 +181,6 @@ def rates(graph: Topology) -> Iterator[tuple[str, int]]:
                 yield name, way.rate_bps
 
 
-def slowest_crossing_s(graph: Topology, sizes: Mapping[str, int]) -> float:
+def slowest_crossing_s(graph: Topology, sizes: Mapping[str, float]) -> float:
     """Returns the longest time that any direction needs for its bytes."""
     return max((sizes.get(name, 0) * 8 / rate for name, rate in rates(graph)), default=0.0)

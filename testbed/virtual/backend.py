@@ -25,6 +25,7 @@ from agglab.testbed.virtual.gathered import Gatherings
 from agglab.testbed.virtual.hosts import HostNode
 from agglab.testbed.virtual.links import LinkDirection
 from agglab.testbed.virtual.parts import cut
+from agglab.testbed.virtual.recordings import NOTHING, SwitchRecording, Wanted
 from agglab.testbed.virtual.switches import CompiledProgram, SwitchNode
 from agglab.testbed.virtual.workers import AgentNode, Inboxes
 from agglab.testbed.worker_id import Event, WorkerId
@@ -56,11 +57,12 @@ class VirtualBackend:
         sample_ns: int = 0,
         slot_meter: SlotMeter | None = None,
         parts: int = 1,
+        wanted: Wanted = NOTHING,
     ) -> None:
         """sample_ns: how often workers, links and switches are sampled for `record`; 0 for never.
         slot_meter: counts the slots that each switch uses at a sample. parts: into how many parts
         the network is cut, which run at the same time where they can. The results are the same
-        for any number, unless `wait` raises MustRepeat."""
+        for any number, unless `wait` raises MustRepeat. wanted: what is recorded of switches."""
         self.topology, self.seed = topology, seed
         self.clock = Clock()
         self._limit_ns = limit_ns
@@ -81,6 +83,8 @@ class VirtualBackend:
         self._directions: dict[str, LinkDirection] = {}
         for link in topology.links:
             self._lay(link)
+        for name, switch in self._switches.items() if wanted.anything else ():
+            switch.record(SwitchRecording(wanted, name, switch.ports))
         self._workers: dict[WorkerId, AgentNode] = {}
         self._dead: set[WorkerId] = set()
         self._inboxes: dict[int, Inboxes] = {}
@@ -123,6 +127,7 @@ class VirtualBackend:
         self.clock.rest()
         for switch in self._switches.values():
             switch.close()
+            switch.end_recording()
 
     def now_ns(self) -> int:
         return self.clock.now_ns

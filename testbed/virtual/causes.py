@@ -19,8 +19,9 @@ Otherwise it is unexplained, and is due to the program or to the worker's timers
 
 Between hosts, where switches only forward, a packet waits for its peer's answer. Its retransmission
 is explained if any packet between these two hosts was lost, changed or held up since the first
-transmission. If the peer gathers what all agents send, trouble with any packet of the job explains
-it. That trouble may also have come before the first transmission, by no more than the time since.
+transmission. If the packet was for the aggregator, any packet from or to the agent's host counts.
+If the peer gathers what all agents send, trouble with any packet of the job explains it. That
+trouble may also have come before the first transmission, by no more than the time since.
 """
 
 from __future__ import annotations
@@ -35,9 +36,11 @@ from agglab.hosts import wire
 from agglab.hosts.endpoint import Others, Repeat
 from agglab.testbed.statistics import Repeats
 from agglab.testbed.virtual.clock import Clock
+from agglab.testbed.virtual.frames import packed
 
 EXAMPLES_KEPT = 3
 FOREVER_NS = 1 << 62
+AGGREGATOR = packed(wire.AGGREGATOR_ADDRESS)
 
 Chunk = tuple[int, int, int]
 """The number of a job, a slot and a tag."""
@@ -148,8 +151,8 @@ class Causes:
             for slot, tag in self._others[job](frame[wire.LOWER_HEADER_BYTES :]):
                 self._hit.add((job, slot, tag))
         self._last_hit_ns[job] = self.clock.now_ns
-        between = frozenset((frame[SOURCE], frame[TARGET]))
-        self._last_hit_between_ns[job, between] = self.clock.now_ns
+        for between in _pairs(frame[SOURCE], frame[TARGET]):
+            self._last_hit_between_ns[job, between] = self.clock.now_ns
 
     def _job_of(self, frame: bytes, stated: int) -> int:
         """Returns the job of a frame. stated: the job that a header of hosts/wire.py states. It is
@@ -221,3 +224,10 @@ class Causes:
             dict(self._unexplained),
             tuple(self._examples),
         )
+
+
+def _pairs(source: bytes, target: bytes) -> tuple[Pair, ...]:
+    """Returns the pairs of addresses between which a hit of a frame counts: its own addresses, and
+    each of them with the aggregator's, because a host whose request is for the aggregator may be
+    answered by any other host."""
+    return tuple(map(frozenset, ((source, target), (source, AGGREGATOR), (AGGREGATOR, target))))

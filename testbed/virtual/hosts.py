@@ -10,7 +10,7 @@ from agglab.testbed.statistics import NodeStatistics
 from agglab.testbed.virtual.clock import FRAME, Clock
 from agglab.testbed.virtual.frames import Address, FramingSettings, framings_type, packed
 from agglab.testbed.virtual.links import LinkDirection
-from agglab.testbed.virtual.reception import Datagram, NetworkError, Reception
+from agglab.testbed.virtual.reception import Datagram, NetworkError, Reception, WrongSum
 from agglab.testbed.virtual.workers import AgentNode
 from agglab.topologies import Host
 
@@ -115,6 +115,11 @@ class HostNode:
             peer = found.peer(heard.source, source) if found else None
             if found and peer is not None:
                 self._give(found.agent, peer, heard.payload)
+        elif isinstance(heard, WrongSum):
+            source, own = heard.ports
+            found = self.sockets.get(own)
+            if found and found.peer(heard.source, source) is not None:
+                found.agent.kernel_drop()
         elif isinstance(heard, NetworkError):
             own, target = heard.ports
             found = self.sockets.get(own)

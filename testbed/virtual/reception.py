@@ -22,6 +22,9 @@ TAGS_TAKEN_OFF = (0x8100, 0x88A8)
 VLAN_MASK = 0x0FFF
 GROUP_BIT = 1
 ICMP, UDP = 1, 17
+CHECKED_AT_ONCE = 76
+"""Up to this length of a UDP datagram, Linux checks the checksum before it looks for the socket
+(CHECKSUM_BREAK)."""
 ECN_BITS = 3
 MORE_FRAGMENTS, OFFSET_MASK = 0x2000, 0x1FFF
 IPV4_MAX_BYTES = 65535
@@ -42,6 +45,15 @@ class Datagram:
     source: bytes
     ports: tuple[int, int]
     payload: bytes
+
+
+@dataclass(frozen=True)
+class WrongSum:
+    """A UDP datagram for this host whose checksum is wrong. The kernel drops it. If the datagram is
+    long, the kernel counts it at the socket that it was meant for."""
+
+    source: bytes
+    ports: tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -89,9 +101,9 @@ class Reception:
         self._ip = ipaddress.IPv4Address(ip).packed
         self._waiting: dict[tuple[bytes, int, int], _Fragments] = {}
 
-    def receive(self, frame: bytes, now_ns: int) -> Datagram | NetworkError | None:
-        """Returns what a socket receives because of this frame. Returns None if the kernel drops
-        the frame, or keeps it because it is a fragment."""
+    def receive(self, frame: bytes, now_ns: int) -> Datagram | WrongSum | NetworkError | None:
+        """Returns what a socket receives or counts because of this frame. Returns None if no socket
+        learns of it: the kernel drops the frame, or keeps it because it is a fragment."""
         if not self._is_for_us(frame):
             return None
         packet = _ipv4(_without_tags(frame))
@@ -214,8 +226,8 @@ def _has_room(option: bytes) -> bool:
     return free <= 0 or free >= 4
 
 
-def _datagram(packet: Packet) -> Datagram | None:
-    """Returns the datagram; None if the UDP header or checksum is wrong."""
+def _datagram(packet: Packet) -> Datagram | WrongSum | None:
+    """Returns the datagram; None if the UDP header is wrong."""
     data = packet.body
     if len(data) < 8:
         return None
@@ -224,7 +236,7 @@ def _datagram(packet: Packet) -> Datagram | None:
         return None
     pseudo = packet.source + packet.target + struct.pack("!HH", UDP, size)
     if checksum and not is_zero_sum(pseudo + data[:size]):
-        return None
+        return WrongSum(packet.source, (source, target)) if size > CHECKED_AT_ONCE else None
     return Datagram(packet.source, (source, target), data[8:size])
 
 

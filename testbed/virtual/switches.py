@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from agglab.switch import Exact, Lpm, Pipeline, Range, Ternary
+from agglab.switch import Detail, Exact, Lpm, Pipeline, Range, Ternary
 from agglab.switch.build import build_library
 from agglab.switch.matches import Match
 from agglab.switch.model import Key
@@ -27,6 +27,7 @@ from agglab.testbed.table_changes import (
 )
 from agglab.testbed.virtual.clock import EMITTED, PROCESSED, Clock
 from agglab.testbed.virtual.links import LinkDirection
+from agglab.testbed.virtual.recordings import SwitchRecording
 
 NO_HANDLE = -1
 
@@ -41,9 +42,10 @@ class CompiledProgram:
     """A compiled program that any number of switches run. Its tables, counters and registers are
     found by the last part of their names."""
 
-    def __init__(self, json: Path) -> None:
+    def __init__(self, json: Path, detail: Detail = Detail.NOTHING) -> None:
+        """detail: what instances of the program say about each packet."""
         self.program = Program.read(json)
-        self._library = build_library(translate(self.program))
+        self._library = build_library(translate(self.program, detail))
         self._places: dict[tuple[str, str], Place] = {}
         self._encoded: dict[tuple[object, ...], Encoded] = {}
 
@@ -85,9 +87,10 @@ class CompiledProgram:
         return place
 
 
-def built(jsons: Mapping[str, Path]) -> dict[str, CompiledProgram]:
-    """Returns the compiled program of every switch. Each program is built once."""
-    made = {json: CompiledProgram(json) for json in dict.fromkeys(jsons.values())}
+def built(jsons: Mapping[str, Path], detail: Detail = Detail.NOTHING) -> dict[str, CompiledProgram]:
+    """Returns the compiled program of every switch. Each program is built once. detail: what the
+    programs say about each packet."""
+    made = {json: CompiledProgram(json, detail) for json in dict.fromkeys(jsons.values())}
     return {switch: made[json] for switch, json in jsons.items()}
 
 
@@ -113,6 +116,15 @@ class _Functions(ctypes.Structure):
     """The fields of `struct program`."""
 
     _fields_ = [(name, ctypes.c_void_p) for name in ("lock", "unlock", "process")]
+
+
+def _of_entries(pipeline: Pipeline | None, table: str) -> dict[int, Count]:
+    """Returns the counts of a table's entries, in the order of the entries."""
+    if pipeline is None:
+        return {}
+    entries = pipeline.tables.entries(table)
+    counters = pipeline.counters
+    return {n: counters.read_entry(table, entry.handle) for n, entry in enumerate(entries)}
 
 
 class SwitchNode:
@@ -144,6 +156,7 @@ class SwitchNode:
         self._handles: dict[tuple[object, ...], int] = {}
         self._kept = KeptCounts()
         self._drops: dict[str, int] = {}
+        self._recording: SwitchRecording | None = None
         self._run(compiled.pipeline(seed))
 
     def __del__(self) -> None:
@@ -172,6 +185,22 @@ class SwitchNode:
         self._clock.answer(PROCESSED, id(self), processed)
         self._clock.answer(EMITTED, id(self), lambda port, frame: emitted.append((port, frame)))
         self._library.switch_watch(self.address, 1)
+
+    def record(self, recording: SwitchRecording) -> None:
+        """Records from now on what the switch receives, sends and says."""
+
+        def watch(port: int, frame: bytes, sent: list[tuple[int, bytes]]) -> None:
+            now_ns = self._clock.now_ns
+            recording.processed(now_ns, port, frame, sent)
+            recording.said(now_ns, self._pipeline.take_messages() if self._pipeline else ())
+
+        self.watch(watch)
+        self._recording = recording
+
+    @property
+    def ports(self) -> Iterable[int]:
+        """The numbers of the ports that are connected to links."""
+        return self._ports
 
     def _run(self, pipeline: Pipeline | None) -> None:
         """Makes this instance of the program process the frames that arrive. If `pipeline` is None,
@@ -223,6 +252,11 @@ class SwitchNode:
             self._pipeline.close()
         self._run(None)
 
+    def end_recording(self) -> None:
+        """Closes the files of a recording, if there is one."""
+        if self._recording is not None:
+            self._recording.close()
+
     def start(self) -> None:
         """Starts a stopped switch again, with the same program and empty state."""
         assert self._pipeline is None
@@ -235,13 +269,17 @@ class SwitchNode:
             self.start()
 
     def _put_aside(self, pipeline: Pipeline) -> None:
-        for name in self._compiled.program.counters:
+        program = self._compiled.program
+        for name in (*program.counters, *program.direct_counters):
             self._kept.keep(name, self._cells(pipeline, name))
         for reason, count in pipeline.drops().items():
             self._drops[reason] = self._drops.get(reason, 0) + count
 
     def _cells(self, pipeline: Pipeline | None, counter: str) -> dict[int, Count]:
-        size = self._compiled.program.counters[counter].size
+        program = self._compiled.program
+        if direct := program.direct_counters.get(counter):
+            return _of_entries(pipeline, str(direct.table))
+        size = program.counters[counter].size
         if pipeline is None:
             return dict.fromkeys(range(size), (0, 0))
         return {index: pipeline.counters.read(counter, index) for index in range(size)}
@@ -249,20 +287,24 @@ class SwitchNode:
     def counters(self, last: str) -> dict[int, Count] | None:
         """Returns the counts since the beginning, by index; None if there is no counter of this
         name."""
+        program = self._compiled.program
+        known = [*program.counters, *program.direct_counters]
         try:
-            name = full_name(self._compiled.program.counters, last, "counter")
+            name = full_name(known, last, "counter")
         except UnresolvedName:
             return None
         return self._kept.total(name, self._cells(self._pipeline, name))
 
     def registers(self, last: str, indices: list[int]) -> list[int] | None:
-        """Returns these cells of a register; None if there is no such register, or if the switch is
-        stopped."""
+        """Returns these cells of a register; None if there is no such register or no such cell, or
+        if the switch is stopped."""
         if self._pipeline is None:
             return None
         try:
             name = full_name(self._compiled.program.registers, last, "register")
         except UnresolvedName:
+            return None
+        if max(indices, default=0) >= self._compiled.program.registers[name].size:
             return None
         return self._pipeline.registers.read_many(name, indices)
 

@@ -63,13 +63,13 @@ class VirtualSession:
 
     def __init__(self, endpoint: Endpoint, inbox: Inbox) -> None:
         self.endpoint, self.inbox = endpoint, inbox
-        self.network_errors = 0
+        self.network_errors = self.kernel_drops = 0
 
     @property
     def stats(self) -> dict[str, int]:
         """The counts, as in hosts.agent_core.Session."""
-        counts = {"kernel_drops": 0, "unsent": 0, "network_errors": self.network_errors}
-        return {**self.endpoint.counters, **counts}
+        counts = {"kernel_drops": self.kernel_drops, "unsent": 0}
+        return {**self.endpoint.counters, **counts, "network_errors": self.network_errors}
 
     def close(self) -> None: ...
 
@@ -324,6 +324,11 @@ class AgentNode:
     def _looks(self) -> bool:
         """Whether the agent reads the datagrams that arrive at present."""
         return not self._paused and self._in_use and self._clock.now_ns >= self._busy_until_ns
+
+    def kernel_drop(self) -> None:
+        """Counts a datagram for the agent's socket that the kernel drops."""
+        if self.alive:
+            self._session.kernel_drops += 1
 
     def network_error(self) -> None:
         """Records that an ICMP message about one of the agent's datagrams has arrived. A real

@@ -48,6 +48,7 @@ class AsynchronousTraining(Workload):
         "time_s",
     )
     unread = ("elements", "dtype")
+    reduces_elements = False
     metrics = {  # noqa: RUF012
         "training.updates": "updates that were committed; this and the following metrics are "
         "means of all runs",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agglab.hosts.workloads import DTYPES, Work
 from agglab.hosts.workloads.library_text import library_text
+from agglab.testbed.headline import ROUND, Headline
 from agglab.testbed.received import Received
 from agglab.testbed.systems.base import ActiveJob, ResolvedScenario
 from agglab.testbed.verify import Verdict
@@ -28,7 +29,9 @@ class Workload(ABC):
     `backend` with which it runs. made_of: the kind that a system must support to run this kind, if
     it is a different one. unpredictable: why the scenario does not say what is reduced and how
     often, with {} for the job's name; empty if the scenario says so. dtypes: the types that its
-    tensors may have. round_s: the least time after which a round may be given up.
+    tensors may have. round_s: the least time after which a round may be given up. headline: the
+    time by which its jobs are judged. reduces_elements: whether each round reduces the work's
+    elements once, so that they divided by its time are a rate.
     """
 
     kind: str
@@ -41,6 +44,8 @@ class Workload(ABC):
     unpredictable: str = ""
     dtypes: tuple[str, ...] = DTYPES
     round_s: float = 0.0
+    headline: Headline = ROUND
+    reduces_elements: bool = True
 
     @abstractmethod
     def work(self, section: Section, workers: int) -> Work:

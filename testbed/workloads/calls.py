@@ -13,6 +13,7 @@ import numpy.typing as npt
 from agglab.hosts.workloads import Calls, InputKey
 from agglab.hosts.workloads.calls import LOCKS, WORDCOUNT
 from agglab.hosts.workloads.library_text import library_text
+from agglab.testbed.headline import CALL
 from agglab.testbed.received import Received
 from agglab.testbed.systems.base import ActiveJob, ResolvedScenario
 from agglab.testbed.verify import Verdict, WrongValue
@@ -29,6 +30,7 @@ class CallsWorkload(Workload):
     kind = Calls.kind
     keys = ("application",)
     unread = ("dtype",)
+    headline = CALL
 
     def work(self, section: Section, workers: int) -> Calls:
         """Returns the work. Its values are integers, because they are counts."""

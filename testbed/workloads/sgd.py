@@ -14,6 +14,7 @@ import numpy.typing as npt
 from agglab.hosts.bfloat16 import dtype_of, name_of, numbers
 from agglab.hosts.workloads import InputKey, Sgd, Work
 from agglab.hosts.workloads.layers import Bucket
+from agglab.testbed.headline import STEP
 from agglab.testbed.received import Received, Values
 from agglab.testbed.systems.base import ActiveJob, ResolvedScenario
 from agglab.testbed.verify import Verdict, WrongValue, combine, verify_sums
@@ -37,9 +38,11 @@ class SynchronousTraining(Workload):
     unread = ("elements", "worker")
     dtypes = ("float32", "float16", "bfloat16")
     unpredictable = "what {} sums depends on its model"
+    headline = STEP
     metrics = {  # noqa: RUF012
         "training.parameters": "values of the model, and of each gradient",
         "training.step_s.median": "time of a round over its steps, median of all rounds",
+        "training.step_s.all": "time of each round over its steps",
         "training.loss.first": "cross-entropy of the first model on examples that no worker has",
         "training.loss.last": "of the last, mean of all rounds",
         "training.accuracy": "share of these examples whose class the last model names, likewise",
@@ -106,7 +109,7 @@ class SynchronousTraining(Workload):
         return {
             "training": {
                 "parameters": work.parameters,
-                "step_s": {"median": step_s},
+                "step_s": {"median": step_s, "all": [time_s / work.steps for time_s in times_s]},
                 "loss": {
                     "first": told[0]["losses"][0][1] if told else None,
                     "last": fmean(one["losses"][-1][1] for one in told) if told else None,

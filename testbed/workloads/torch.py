@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean, median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from agglab.hosts.bfloat16 import dtype_of
 from agglab.hosts.presence import PRESENCE
 from agglab.hosts.script_ledger import INPUT, OUTCOME, REDUCTION, RESULT, SUMS, sample_name
 from agglab.hosts.workloads import DTYPES, Dense, Torch, Work
+from agglab.testbed.headline import STEP
 from agglab.testbed.received import Received
 from agglab.testbed.systems.base import ActiveJob, ResolvedScenario
 from agglab.testbed.verify import Verdict, WrongValue, combine, verify_sums
@@ -33,6 +34,9 @@ NS_PER_S = 1e9
 CURVE_POINTS = 256
 COMPARED = ("elements", "dtype", "operation", "tensors", "digest")
 """The fields of a REDUCTION that have to be equal at all ranks."""
+STEPS_MAX = 256
+"""The largest number of steps whose times are kept."""
+Value = TypeVar("Value")
 Array = npt.NDArray[Any]
 
 
@@ -46,6 +50,8 @@ class TrainingScript(Workload):
     made_of = Dense.kind
     unpredictable = "what {} reduces its script decides"
     round_s = 3600.0
+    headline = STEP
+    reduces_elements = False
     metrics = {  # noqa: RUF012
         "training.loss.first": "the first loss that the script reported",
         "training.loss.last": "the last loss that the script reported",
@@ -56,6 +62,8 @@ class TrainingScript(Workload):
         "training.step_s.median": "seconds from one step's report to the next",
         "training.step_s.min": "the shortest",
         "training.step_s.max": "the longest",
+        "training.step_s.all": "every step's time, in order; of more than "
+        f"{STEPS_MAX} steps, as many evenly spaced ones",
         "training.reductions": "all-reduces that a rank did with the system, and votes about their "
         "order (training-backend.md)",
         "training.reduced_bytes": "bytes of the tensors in these all-reduces",
@@ -247,16 +255,22 @@ def measures(trainings: Mapping[int, Training]) -> dict[str, Any]:
         "loss.first": losses[0][1] if losses else None,
         "loss.last": losses[-1][1] if losses else None,
         "accuracy": accuracies[-1][1] if accuracies else None,
-        "curve": losses[:: -(-len(losses) // CURVE_POINTS) or 1],
-        "accuracy_curve": accuracies[:: -(-len(accuracies) // CURVE_POINTS) or 1],
+        "curve": _spaced(losses, CURVE_POINTS),
+        "accuracy_curve": _spaced(accuracies, CURVE_POINTS),
         "step_s.median": median(steps) if steps else None,
         "step_s.min": min(steps, default=None),
         "step_s.max": max(steps, default=None),
+        "step_s.all": _spaced(steps, STEPS_MAX),
         **_of_rank(first),
         "sampled": len(first.sampled),
         "counts": {n.replace(".", "_"): count for n, count in first.outcome["counts"].items()},
         "ranks": {str(rank): _rank_alone(training) for rank, training in trainings.items()},
     }
+
+
+def _spaced(values: Sequence[Value], most: int) -> list[Value]:
+    """Returns at most this many of the values, evenly spaced from the first on."""
+    return list(values[:: -(-len(values) // most) or 1])
 
 
 def _of_rank(training: Training) -> dict[str, Any]:
@@ -281,8 +295,7 @@ def _rank_alone(training: Training) -> dict[str, Any]:
 
 def summary(runs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """Returns the section `training` of a job. Numbers are means over the job's training runs, and
-    all other values are those of the first training run. The metrics of metrics.json that assume
-    rounds of one size are set to None."""
+    all other values are those of the first training run."""
     if not runs:
         return {}
     training: dict[str, Any] = {}
@@ -294,4 +307,4 @@ def summary(runs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
         values = [run[path] for run in runs if run[path] is not None]
         numbers = isinstance(value, int | float) and len(values) > 1
         place[name] = fmean(values) if numbers else value
-    return {"training": training, "link_bound_ratio": None, "lossy_bound_ratio": None}
+    return {"training": training}

@@ -95,6 +95,7 @@ ON_REAL_LINKS = as_written(
     is_timed=True,
 )
 FILLED_IN = {
+    f"{AGGLAB} run FILE --set backend=virtual": f"{AGGLAB} run sweep.yaml --set backend=virtual",
     f"{AGGLAB} check FILE": f"{AGGLAB} check rack-loss.yaml",
     f"{AGGLAB} compare A B": f"{AGGLAB} compare $A $B",
     f"{AGGLAB} report DIR": f"{AGGLAB} report $A",
@@ -153,6 +154,11 @@ NAMES = {
     f"{AGGLAB} check": f"{AGGLAB} check --help",
     f"{AGGLAB} export": f"{AGGLAB} export --help",
     f"{AGGLAB} fill": f"{AGGLAB} fill --help",
+    f"{AGGLAB} fill ADDRESS DEVICE_ID FILE": f"{AGGLAB} fill --help",
+    f"{VERIFICATION} sweep": f"{VERIFICATION} sweep --help",
+    f"{VERIFICATION} faulty-programs [--only ID...] [--runs N] [--busy N] [--set KEY=VALUE]": (
+        f"{VERIFICATION} faulty-programs --help"
+    ),
     VERIFICATION: f"{VERIFICATION} --help",
     f"{VERIFICATION} stf": f"{VERIFICATION} stf --help",
     f"{PYTHON} -m agglab.compiler": f"{PYTHON} -m agglab.compiler --help",
@@ -221,6 +227,7 @@ TESTS = never_run(
     {
         "make test": "make -n test",
         "make test TESTS=tests/unit": "make -n test TESTS=tests/unit",
+        f"{PYTHON} tests/run.py --skipped": "ls tests/run.py",
         "make test-quick": "make -n test-quick",
         "make lint": "make -n lint",
         "make bless": "make -n bless",

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
+import needs
 
 from agglab.verification.stf import Binder, Run, parse, run_stf
 from agglab.verification.stf.bmv2 import TOOLS, Bmv2
@@ -22,9 +22,9 @@ COMPILERS = {
 
 
 def need(*tools: str) -> None:
-    missing = [tool for tool in tools if not shutil.which(tool)]
-    if missing:
-        pytest.skip(f"not on PATH: {', '.join(missing)}")
+    for tool in tools:
+        if not shutil.which(tool):
+            needs.skip_lacking(f"the program {tool}", needs.PEERS)
 
 
 def compile_with(compiler: str, program: Path, json_path: Path, flags: Sequence[str] = ()) -> None:

@@ -10,20 +10,22 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import needs
 import pytest
+from waiting import until
+
+from agglab.testbed.exit_codes import LACKING
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(Path(__file__).parent))
 
 from switch_lab import FIXTURES, Lab  # noqa: E402
 
-PATIENCE_S = 120.0
 MARKER = "AGGLAB_TEST_SCENARIO"
 PYTEST_ONLY = "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION"  # set by tests/conftest.py
 
@@ -37,7 +39,8 @@ def lab() -> Iterator[Lab]:
 
 
 class Runs:
-    """`run` waits for the end; `start` does not."""
+    """`run` waits for the end; `start` does not. `run` skips the test if the machine lacks what the
+    run needs; `run_with_programs` does not."""
 
     def __init__(self, results: Path) -> None:
         self.results = results
@@ -60,8 +63,18 @@ class Runs:
         return process
 
     def run(self, *words: str, **environment: str) -> Ended:
-        process = self.start(*words, **environment)
-        out, err = process.communicate(timeout=PATIENCE_S)
+        ended = self._end(self.start(*words, **environment))
+        if ended.code == LACKING:
+            what, _, remedy = ended.err.removeprefix("this machine lacks ").partition(": ")
+            needs.skip_lacking(what, remedy.strip())
+        return ended
+
+    def run_with_programs(self, folder: Path, *words: str) -> Ended:
+        """A run that has only the programs of this folder."""
+        return self._end(self.start(*words, PATH=str(folder)))
+
+    def _end(self, process: subprocess.Popen[str]) -> Ended:
+        out, err = process.communicate()
         return Ended(process.returncode, out, err, self.results)
 
     def write(self, text: str) -> str:
@@ -120,24 +133,11 @@ class Ended:
         return [event for event in map(json.loads, lines) if event["event"] == kind]
 
 
-def until(condition: Callable[[], bool], what: str) -> None:
-    """Poll a condition; fail, naming it, when it does not come true."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, f"waited in vain: {what}"
-        time.sleep(0.02)
-
-
 @pytest.fixture
 def scenario(tmp_path: Path) -> Iterator[Runs]:
     runs = Runs(tmp_path / "results")
     yield runs
     runs.stop()
-
-
-@pytest.fixture
-def wait_until() -> Callable[[Callable[[], bool], str], None]:
-    return until
 
 
 @pytest.fixture(scope="session")

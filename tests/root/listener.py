@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import socket
+import struct
 import subprocess
 import sys
 
@@ -16,6 +17,7 @@ HOST, AGGREGATOR = ("10.0.0.1", 48866), ("10.0.255.254", 48864)
 MARKER = b"marker"
 # Linux: IP_MTU_DISCOVER as hosts.driver sets it.
 IP_MTU_DISCOVER, IP_PMTUDISC_PROBE = 10, 3
+SO_MEMINFO = 55
 SETUP = """
 ip link add veth0 address 02:00:00:00:00:01 type veth peer name veth1 address 02:00:00:00:00:02
 sysctl -qw net.ipv6.conf.all.disable_ipv6=1
@@ -46,8 +48,14 @@ def main() -> None:
             print(json.dumps(heard(hears)), flush=True)
 
 
-def heard(hears: socket.socket) -> tuple[list[str], int]:
-    datagrams, errors = [], 0
+def dropped(hears: socket.socket) -> int:
+    """How many datagrams the kernel has dropped at the socket so far."""
+    memory = hears.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, 36)
+    return struct.unpack("=9I", memory)[8]
+
+
+def heard(hears: socket.socket) -> tuple[list[str], int, int]:
+    datagrams, errors, before = [], 0, dropped(hears)
     while True:
         try:
             datagram = hears.recv(65536)
@@ -57,7 +65,7 @@ def heard(hears: socket.socket) -> tuple[list[str], int]:
             errors += 1
             continue
         if datagram == MARKER:
-            return datagrams, errors
+            return datagrams, errors, dropped(hears) - before
         datagrams.append(datagram.hex())
 
 

@@ -15,7 +15,7 @@ def case(tmp_path: Path, name: str, **arguments: Any) -> Any:
     """Run a case of network_cases.py and return its result."""
     result = tmp_path / "result.json"
     command = [sys.executable, str(CASES), name, json.dumps(arguments), str(result)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout == done.stderr == "", "the terminal stays quiet"
     return json.loads(result.read_text())

@@ -50,6 +50,12 @@ def unchecked(size: int) -> bytes:
     return frame(ipv4(AGGREGATOR.ip, HOST.ip, head + PAYLOAD))
 
 
+def wrong_sum(size: int, port: int = HOST.port) -> bytes:
+    """A datagram of `size` bytes with the header whose checksum was right before it was changed."""
+    right = udp(AGGREGATOR, End(HOST.mac, HOST.ip, port), b"a" * (size - 8))
+    return frame(ipv4(AGGREGATOR.ip, HOST.ip, right[:-1] + b"b"))
+
+
 def fragments(*cuts: int, number: int = 1, overlap: int = 0, **how: bytes) -> Case:
     ends = [0, *cuts, len(DATAGRAM)]
     parts = []
@@ -128,6 +134,10 @@ def cases() -> dict[str, Case]:
             "datagram of 0": [unchecked(0)],
             "datagram of 7": [unchecked(7)],
             "wrong UDP checksum": [frame(PACKET[:-1] + b"x")],
+            "wrong UDP checksum of 76 bytes": [wrong_sum(76)],
+            "wrong UDP checksum of 77 bytes": [wrong_sum(77)],
+            "wrong UDP checksum of 1400 bytes": [wrong_sum(1400)],
+            "wrong UDP checksum for another port": [wrong_sum(1400, port=1)],
             "wrong IPv4 checksum": [frame(PACKET[:10] + b"ab" + PACKET[12:])],
             "version 5": [header(0, b"\x55")],
             "header of 4 words": [header(0, b"\x44")],

@@ -11,7 +11,6 @@ import os
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -149,9 +148,3 @@ class Stub:
 
     def drops(self) -> dict[str, int]:
         return {}
-
-
-def wait_until(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline, f"never: {what}"

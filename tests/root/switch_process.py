@@ -60,7 +60,7 @@ class Program:
         request = p4runtime_pb2.WriteRequest(election_id=p4runtime_pb2.Uint128(low=1))
         for entity in entities:
             request.updates.add(type="INSERT", entity=entity)
-        self.stub.Write(request, timeout=10)
+        self.stub.Write(request)
 
     def push(self, config: bytes) -> None:
         """Load a program: BMv2 JSON with the tables of P4INFO."""
@@ -68,7 +68,7 @@ class Program:
         request.election_id.low = 1
         request.config.p4info.CopyFrom(read_p4info(P4INFO.read_bytes()))
         request.config.p4_device_config = config
-        self.stub.SetForwardingPipelineConfig(request, timeout=240)
+        self.stub.SetForwardingPipelineConfig(request)
 
     def stats(self) -> dict[str, Any]:
         with socket.socket(socket.AF_UNIX) as connection:
@@ -81,7 +81,7 @@ class Program:
         self.requests.put(None)
         self.process.send_signal(number)
         assert self.process.stderr is not None
-        code = self.process.wait(20)
+        code = self.process.wait()
         self.errors = self.process.stderr.read()
         self.process.stderr.close()
         self.channel.close()
@@ -119,7 +119,7 @@ class Failure:
 
     def __call__(self, *words: str, before: tuple[str, ...] = ()) -> tuple[int, str]:
         command = self.lab.switch.command(*before, sys.executable, "-m", "agglab.switch", *words)
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
         assert done.stdout == "" and done.stderr.count("\n") == 1, done.stderr
         assert done.stderr.startswith("switch: ")
         return done.returncode, done.stderr

@@ -23,8 +23,6 @@ workload: {{kind: layers, model: alexnet, accelerator: p100, stands_for: 10gbit,
 
 @pytest.mark.parametrize("system", ["switchml", "ring", "gloo"])
 def test_sums_are_right_and_passes_take_their_time(scenario, system: str) -> None:
-    if system == "gloo":
-        pytest.importorskip("torch")
     ended = scenario.run(scenario.write(TEXT.format(system=system, rate_bps=RATE_BPS)))
     assert ended.code == 0, ended.out + ended.err
     metrics = ended.metrics

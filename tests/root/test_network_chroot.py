@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import needs
 import pytest
 
 pytestmark = pytest.mark.root
@@ -35,7 +36,7 @@ print(os.path.exists("/mnt/marker"))
 
 def test_joining_the_mount_namespace_leads_into_the_chroot(tmp_path: Path) -> None:
     if subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode != 0:
-        pytest.skip("needs a root that is a mount: these tests run in a chroot themselves")
+        needs.skip_lacking("a root that is a mount", "run the tests outside the chroot")
     command = ["unshare", "--mount", "bash", "-c", PREPARE, "_"]
     done = subprocess.run(
         [*command, str(tmp_path), sys.executable, JOIN],

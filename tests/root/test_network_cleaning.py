@@ -7,8 +7,6 @@ import json
 import os
 import pty
 import re
-import select
-import shutil
 import signal
 import subprocess
 import sys
@@ -18,7 +16,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import needs
 import pytest
+from waiting import until
 
 from agglab.testbed.network import isolation
 from agglab.testbed.network.isolation import isolated
@@ -27,7 +27,6 @@ from agglab.testbed.scratch import remove_stale, state_folder
 pytestmark = pytest.mark.root
 
 CASES = Path(__file__).with_name("network_cases.py")
-PATIENCE_S = 10.0
 MARKER = "AGGLAB_TEST_RUN"
 
 
@@ -53,9 +52,8 @@ class Run:
     def await_stage(self) -> dict[str, Any]:
         """The next line the case prints, as JSON."""
         assert self.process.stdout and self.process.stderr
-        ready, _, _ = select.select([self.process.stdout], [], [], 30)
-        line = self.process.stdout.readline() if ready else ""
-        assert line, self.process.stderr.read() if self.process.poll() is not None else "silence"
+        line = self.process.stdout.readline()
+        assert line, self.process.stderr.read()
         stage: dict[str, Any] = json.loads(line)
         return stage
 
@@ -77,20 +75,13 @@ class Run:
         Nor a namespace: one without a process lives on only in a mount, which is looked for.
         (Their inode numbers tell nothing: the kernel gives them to the next run.)
         """
-        until(lambda: not self.members(), lambda: f"processes {self.members()} are left")
+        until(lambda: not self.members(), "no process of the run is left")
         assert world() == self.before
 
 
 def heed_hangup() -> None:
     """A run under nohup ignores SIGHUP, as it should; so would every run these tests start."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
-
-
-def until(condition: Any, complaint: Any) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, complaint()
-        select.select([], [], [], 0.01)
 
 
 def all_pids() -> list[int]:
@@ -175,13 +166,13 @@ def test_kill_of_any_process_at_any_moment(
     run = start(name, **arguments)
     stage = run.await_stage()
     os.kill(run.chain()[victim], signal.SIGKILL)
-    status = run.process.wait(PATIENCE_S)
+    status = run.process.wait()
     assert status == (-signal.SIGKILL if victim == "outer" else 128 + signal.SIGKILL)
     run.assert_nothing_left()
     scratch = Path(stage["scratch"])
     until(
         lambda: remove_stale() == [] and not scratch.exists(),  # another run may be removing it
-        lambda: f"{scratch} is still there",
+        f"{scratch} is removed",
     )
 
 
@@ -190,12 +181,12 @@ def test_ctrl_c_reaches_the_whole_group(start: Any, name: str, arguments: dict[s
     run = start(name, **arguments)
     run.await_stage()
     os.killpg(run.process.pid, signal.SIGINT)
-    assert run.process.wait(PATIENCE_S) == 130
+    assert run.process.wait() == 130
     assert run.process.stderr.read() == "", "no traceback"
     run.assert_nothing_left()
 
 
-@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+@needs.mark("make")
 def test_ctrl_c_at_a_terminal_under_make(tmp_path: Path) -> None:
     """The terminal sends SIGINT to make and to every process of the run at once."""
     case = f'{sys.executable} {CASES} stand_still \'{{"at": "built"}}\' {tmp_path / "result"}'
@@ -213,7 +204,7 @@ def test_ctrl_c_at_a_terminal_under_make(tmp_path: Path) -> None:
     os.close(terminal)
     assert os.waitstatus_to_exitcode(status) in (2, -signal.SIGINT)
     assert "Error 130" in said and "Traceback" not in said
-    until(lambda: not marked(marker), lambda: "processes are left")
+    until(lambda: not marked(marker), "no process of the run is left")
     assert world() == before
 
 
@@ -234,7 +225,7 @@ def test_a_signal_to_the_outer_process_alone(start: Any, number: int) -> None:
     run = start("stand_still", at="built")
     run.await_stage()
     os.kill(run.process.pid, number)
-    assert run.process.wait(PATIENCE_S) == 130
+    assert run.process.wait() == 130
     run.assert_nothing_left()
 
 
@@ -245,14 +236,14 @@ def test_a_second_ctrl_c_ends_a_run_that_does_not(start: Any) -> None:
     run.await_stage()
     assert run.process.poll() is None
     impatient = time.monotonic() + isolation.PATIENCE_S
-    until(lambda: time.monotonic() > impatient, lambda: "the clock stands still")
+    until(lambda: time.monotonic() > impatient, "the run has been patient")
     os.kill(run.process.pid, signal.SIGINT)
-    assert run.process.wait(PATIENCE_S) == 128 + signal.SIGKILL
+    assert run.process.wait() == 128 + signal.SIGKILL
 
 
 def test_an_exception_leaves_nothing_and_fails(start: Any) -> None:
     run = start("fail")
-    _, said = run.process.communicate(timeout=60)
+    _, said = run.process.communicate()
     assert run.process.returncode == 1
     assert "RuntimeError: a bug of the caller" in said
     run.assert_nothing_left()
@@ -261,7 +252,7 @@ def test_an_exception_leaves_nothing_and_fails(start: Any) -> None:
 @pytest.mark.parametrize("code", [0, 1, 2, 3, 7])
 def test_exit_codes_pass_through(start: Any, code: int) -> None:
     run = start("leave", code=code)
-    assert run.process.wait(60) == code
+    assert run.process.wait() == code
 
 
 def test_two_networks_with_the_same_names_at_once(start: Any) -> None:
@@ -270,7 +261,7 @@ def test_two_networks_with_the_same_names_at_once(start: Any) -> None:
     assert stages[0]["scratch"] != stages[1]["scratch"]
     assert remove_stale() == [], "a living run is not stale"
     for run, gate in zip(runs, ("a", "b"), strict=True):
-        run.process.communicate("go\n", timeout=60)
+        run.process.communicate("go\n")
         result = json.loads(run.result.read_text())
         assert result["gate"] == gate
         assert "1 received" in result["ping"]
@@ -282,12 +273,12 @@ def test_the_next_run_removes_what_a_killed_one_left(start: Any, tmp_path: Path)
     before = set(state_folder().iterdir())
     os.kill(run.process.pid, signal.SIGKILL)
     run.process.wait()
-    until(lambda: not run.members(), lambda: "processes are left")
+    until(lambda: not run.members(), "no process of the run is left")
     foreign = state_folder() / f"not-a-run-{uuid.uuid4().hex}"
     foreign.mkdir()
     try:
         follower = start("leave", code=0)
-        assert follower.process.wait(60) == 0
+        assert follower.process.wait() == 0
         assert foreign.exists(), "no run made it"
         assert len(set(state_folder().iterdir()) & before) < len(before)
     finally:

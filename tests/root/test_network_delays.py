@@ -6,16 +6,15 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import needs
 import pytest
 from network_case import case
 
-from agglab.testbed.network import lacks
-from agglab.topologies import Direction, Jitter, Reorder, rack
+from agglab.topologies import Direction, Jitter, Reorder
 
-LACKS = [lack.what for lack in lacks(rack(1, Direction(delay_us=1000)))]
 pytestmark = [
     pytest.mark.root,
-    pytest.mark.skipif(bool(LACKS), reason=f"needs {', '.join(LACKS)} (`make machine` has it)"),
+    needs.mark("a kernel with netem"),
 ]
 LATE_US = 20_000
 """A busy machine adds to any frame's way, but hardly so much to the quickest of many."""

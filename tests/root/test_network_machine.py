@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import needs
 import pytest
 
 from agglab.testbed.faults import AtTime, Fault, Impair
@@ -44,7 +44,7 @@ def test_delays_need_netem() -> None:
     assert found == ([] if netem.returncode == 0 else [expected])
 
 
-@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv, of util-linux")
+@needs.mark("setpriv")
 def test_root_without_the_right_to_make_namespaces() -> None:
     """As in a container that was started without --privileged."""
     code = (

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
+import needs
 import pytest
 
 pytestmark = [
     pytest.mark.root,
-    pytest.mark.skipif(shutil.which("mn") is None, reason="needs mn, of the package mininet"),
+    needs.mark("mn"),
 ]
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,9 +21,7 @@ ALONE = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mo
 def mn(cwd: Path, *arguments: str) -> str:
     custom = str(ROOT / "topologies" / "mn.py")
     command = [*ALONE, "mn", "--custom", custom, "--switch", "bridge", "--controller", "none"]
-    done = subprocess.run(
-        [*command, *arguments], cwd=cwd, capture_output=True, text=True, timeout=60
-    )
+    done = subprocess.run([*command, *arguments], cwd=cwd, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
 

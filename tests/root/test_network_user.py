@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import needs
 import pytest
 
 pytestmark = pytest.mark.root
@@ -36,7 +37,6 @@ def started(
         },
         capture_output=True,
         text=True,
-        timeout=120,
         user=user,
         group=user,
         extra_groups=None if user is None else [],
@@ -54,9 +54,11 @@ def home() -> Iterator[Path]:
         except PermissionError:
             can_run = False
         if not can_run:
-            pytest.skip("the user nobody may not read this checkout or its Python")
+            needs.skip_lacking(
+                "a checkout and a Python that the user nobody may read", "move the checkout"
+            )
         if started(["unshare", "-Ur", "true"], Path(folder), NOBODY).returncode != 0:
-            pytest.skip("ordinary users may not make user namespaces here")
+            needs.skip_lacking("user namespaces for ordinary users", "allow them with sysctl")
         yield Path(folder)
 
 

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from reception_frames import AGGREGATOR, HOST, MARKER, Case, cases, random_cases
 
-from agglab.testbed.virtual.reception import Datagram, NetworkError, Reception
+from agglab.testbed.virtual.reception import Datagram, NetworkError, Reception, WrongSum
 
 LISTENER = Path(__file__).with_name("listener.py")
-Heard = tuple[list[str], int]
+Heard = tuple[list[str], int, int]
+"""The datagrams, the errors, and how many datagrams were dropped at the socket."""
 AT_RANDOM = 2000  # times NUMBERS fits the 16 bits of a packet's number
 
 
@@ -22,7 +23,7 @@ def kernel(asked: list[Case]) -> list[Heard]:
     text = "".join("".join(one.hex() + "\n" for one in case) + "\n" for case in asked)
     command = ["unshare", "--net", sys.executable, str(LISTENER), MARKER.hex()]
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
-    return [(datagrams, errors) for datagrams, errors in map(json.loads, done.stdout.splitlines())]
+    return [tuple(json.loads(line)) for line in done.stdout.splitlines()]
 
 
 def virtual(asked: list[Case]) -> list[Heard]:
@@ -31,7 +32,7 @@ def virtual(asked: list[Case]) -> list[Heard]:
     return [_heard([host.receive(frame, 0) for frame in case]) for case in asked]
 
 
-def _heard(came: list[Datagram | NetworkError | None]) -> Heard:
+def _heard(came: list[Datagram | WrongSum | NetworkError | None]) -> Heard:
     datagrams = [
         one.payload.hex()
         for one in came
@@ -43,7 +44,12 @@ def _heard(came: list[Datagram | NetworkError | None]) -> Heard:
         and (one.target, one.ports) == (AGGREGATOR.ip, (HOST.port, AGGREGATOR.port))
         for one in came
     )
-    return datagrams, errors
+    drops = sum(
+        isinstance(one, WrongSum)
+        and (one.source, one.ports) == (AGGREGATOR.ip, (AGGREGATOR.port, HOST.port))
+        for one in came
+    )
+    return datagrams, errors, drops
 
 
 @pytest.mark.root
@@ -54,7 +60,9 @@ def test_each_kind_of_frame_is_heard_as_by_the_kernel() -> None:
     heard = dict(zip(named, real, strict=True))
     for name in ("plain", "VLAN", "4 tags", "NOP", "fragments", "broadcast MAC"):
         assert len(heard[name][0]) == 1, name
-    assert heard["ICMP 3/4"] == ([], 1)
+    assert heard["ICMP 3/4"] == ([], 1, 0)
+    counted = {name: drops for name, (_, _, drops) in heard.items() if drops}
+    assert set(counted) == {f"wrong UDP checksum of {size} bytes" for size in (77, 1400)}
 
 
 @pytest.mark.root
@@ -63,4 +71,4 @@ def test_frames_at_random_are_heard_as_by_the_kernel() -> None:
     real, ours = kernel(asked), virtual(asked)
     for case, expected, got in zip(asked, real, ours, strict=True):
         assert got == expected, [one.hex() for one in case]
-    assert sum(len(datagrams) for datagrams, _ in real) > AT_RANDOM // 8
+    assert sum(len(datagrams) for datagrams, _, _ in real) > AT_RANDOM // 8

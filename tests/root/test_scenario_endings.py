@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from waiting import until
 
 pytestmark = pytest.mark.root
 
@@ -22,8 +23,9 @@ name: long
 topology: {workers: 3}
 links: {rate: 20mbit}
 switch: {lanes: 64, slots: 16}
-workload: {elements: 400_000, rounds: 3}
+workload: {elements: 400_000, rounds: 1000}
 """
+"""It lasts much longer than what a test does meanwhile."""
 
 COLD = """
 name: cold
@@ -52,7 +54,7 @@ def test_an_interrupted_run_leaves_nothing_but_a_reason(scenario, number: int) -
     scenario.await_event("long", "progress")
     assert len(scenario.processes()) > 4
     os.killpg(process.pid, number)  # as a terminal does: to all of them
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate()
     assert process.returncode == 130
     assert "Traceback" not in out + err
     assert "FAILED  long" in out
@@ -68,7 +70,7 @@ def test_an_interrupted_comparison_leaves_nothing_but_reasons(scenario) -> None:
     both = [words for words in scenario.processes().values() if "agent-h1.json" in words]
     assert len(both) == 2, "all contenders are alive"
     os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate()
     assert process.returncode == 130
     assert "Traceback" not in out + err
     found = json.loads((folder.parent / "metrics.json").read_text())
@@ -78,13 +80,13 @@ def test_an_interrupted_comparison_leaves_nothing_but_reasons(scenario) -> None:
     assert not list(folder.parent.rglob("sums"))
 
 
-def test_a_killed_run_leaves_nothing_behind_the_next_clean(scenario, wait_until) -> None:
+def test_a_killed_run_leaves_nothing_behind_the_next_clean(scenario) -> None:
     before = world()
     process = scenario.start(scenario.write(LONG))
     folder = scenario.await_event("long", "progress")
     process.kill()
     process.communicate()
-    wait_until(lambda: scenario.processes() == {}, "the kernel ends what the run started")
+    until(lambda: scenario.processes() == {}, "the kernel ends what the run started")
     done = subprocess.run(
         [sys.executable, "-m", "agglab.testbed", "clean"], cwd=ROOT, capture_output=True, text=True
     )
@@ -99,7 +101,7 @@ def test_an_agent_that_is_killed_ends_the_run_and_is_named(scenario) -> None:
     scenario.await_event("long", "progress")
     agent = next(p for p, words in scenario.processes().items() if "agent-h2.json" in words)
     os.kill(agent, signal.SIGKILL)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate()
     assert process.returncode == 1
     assert "h2: worker 1 exited early" in err
     assert "hosts.agent" in err
@@ -112,7 +114,7 @@ def test_a_switch_that_is_killed_ends_the_run_and_is_named(scenario) -> None:
     scenario.await_event("long", "progress")
     switch = next(p for p, words in scenario.processes().items() if "-m agglab.switch" in words)
     os.kill(switch, signal.SIGKILL)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate()
     assert process.returncode == 1
     assert err.startswith("s1: ")
     assert "-m agglab.switch" in err
@@ -128,9 +130,9 @@ def test_a_worker_that_hears_nothing_gives_up_and_names_what_is_missing(scenario
 
 
 def test_two_runs_at_once_do_not_meet(scenario) -> None:
-    processes = [scenario.start(scenario.write(LONG.replace("3}", "1}"))) for _ in range(2)]
+    processes = [scenario.start(scenario.write(LONG.replace("1000", "1"))) for _ in range(2)]
     for process in processes:
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate()
         assert process.returncode == 0, out + err
 
 
@@ -185,7 +187,7 @@ def test_a_missing_program_is_named_with_its_package(scenario, tmp_path: Path) -
     for name in ("ip", "mnexec", "cc", "gcc", "ld", "as"):
         found = subprocess.run(["which", name], capture_output=True, text=True).stdout.strip()
         (tmp_path / name).symlink_to(found)
-    ended = scenario.run("quickstart", PATH=str(tmp_path))
+    ended = scenario.run_with_programs(tmp_path, "quickstart")
     assert ended.code == 3
     assert ended.err.startswith("this machine lacks the program tc: ")
     assert "iproute2" in ended.err
@@ -202,13 +204,14 @@ def disturbed(scenario):
     """Metrics of a run during which an outsider sent frames in a process's namespace."""
 
     def run(where: str, *words: str, findings: str = "refused") -> dict:
-        process = scenario.start(scenario.write(LONG + EXPECT.format(findings=findings)))
+        text = LONG.replace("1000", "12") + EXPECT.format(findings=findings)
+        process = scenario.start(scenario.write(text))
         folder = scenario.await_event("long", "progress")
         pid = next(p for p, command in scenario.processes().items() if where in command)
         enter = ["nsenter", f"--net=/proc/{pid}/ns/net", sys.executable, str(OUTSIDER)]
         subprocess.run([*enter, *words], check=True)
         assert process.poll() is None, "the run was over before the outsider had finished"
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate()
         assert process.returncode == 0, out + err
         return json.loads((folder / "metrics.json").read_text())
 

@@ -81,7 +81,7 @@ def test_a_pulled_link_is_a_failure_that_names_who_is_missing(scenario) -> None:
     before = interfaces()
     ended = scenario.run("link-pulled", "--set", "workload.give_up=1s")
     assert ended.code == 0, ended.out + ended.err
-    assert "h2: worker 1 never sent chunks " in ended.metrics["failure"]["reason"]
+    assert "h2: worker 1 never delivered chunks " in ended.metrics["failure"]["reason"]
     assert scenario.processes() == {}
     assert interfaces() == before
 

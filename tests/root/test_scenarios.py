@@ -15,6 +15,7 @@ from agglab.testbed.fidelity import OF_THE_MACHINE
 from agglab.testbed.network import drop_numbers
 from agglab.testbed.scenario import find, load, names
 from agglab.testbed.side_by_side import runs_of
+from agglab.testbed.verdicts import CODES, UNDECIDED, verdict_of
 
 pytestmark = pytest.mark.root
 
@@ -30,7 +31,10 @@ workload: {elements: 40_000, rounds: 2}
 
 
 def missed(metrics: dict) -> list[str]:
-    """Failed expectations; those about time only if the machine is not to blame by its verdict."""
+    """Failed expectations; those about time only if the machine is not to blame by its verdict.
+    What cannot be judged on a busy machine has not failed."""
+    if verdict_of(metrics) == UNDECIDED:
+        return []
     reasons = metrics["reason"].split("; ") if metrics["reason"] else []
     runs = [run.metrics for run in runs_of(metrics)]
     if all(run["fidelity"]["verdict"] not in OF_THE_MACHINE for run in runs):
@@ -40,17 +44,14 @@ def missed(metrics: dict) -> list[str]:
 
 @pytest.mark.parametrize("name", names())
 def test_shipped_scenarios_hold(scenario, name: str) -> None:
-    for point in load(find(name)).points:
-        for what, _ in point.resolved.system.lacks(point.resolved):
-            pytest.skip(what)
     settings = [word for key in MINUTES.get(name, ()) for word in ("--set", key)]
     ended = scenario.run(name, *settings)
     metrics = ended.metrics
     assert metrics["exact"] is True, ended.err
     assert missed(metrics) == []
-    assert ended.code == (0 if metrics["ok"] else 1)
+    assert ended.code == CODES[verdict_of(metrics)]
     assert ended.err == ""
-    assert ("PASSED" if metrics["ok"] else "FAILED") in ended.out
+    assert verdict_of(metrics).upper() in ended.out
     assert str(ended.folder) in ended.out
 
 

@@ -7,11 +7,12 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import needs
 import pytest
 
 pytestmark = [
     pytest.mark.root,
-    pytest.mark.skipif(shutil.which("gpg") is None, reason="needs gpg"),
+    needs.mark("gnupg"),
 ]
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 from scapy.utils import RawPcapReader
-from switch_lab import SOL_PACKET, Lab, Stub, wait_until
+from switch_lab import SOL_PACKET, Lab, Stub
+from waiting import until
 
 from agglab.hosts.segments import most
 from agglab.switch.io import Loss, PacketLoop
@@ -110,7 +111,7 @@ def test_each_packet_counts_and_arrives_in_order(
         expected = send_all(running)
         assert running.receive(len(expected)) == expected
         packets, size = RUNS * RUN, RUNS * RUN * (PAYLOAD_BYTES + HEADER_BYTES)
-        wait_until(lambda: running.ports()[1]["tx_packets"] == packets, "all counted")
+        until(lambda: running.ports()[1]["tx_packets"] == packets, "all counted")
         entry, way_out = running.ports()
         assert (entry["rx_packets"], entry["rx_bytes"], entry["rx_gso"]) == (packets, size, RUNS)
         assert (way_out["tx_packets"], way_out["tx_bytes"]) == (packets, size)

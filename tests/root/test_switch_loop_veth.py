@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 from scapy.utils import RawPcapReader
-from switch_lab import Lab, Stub, receive, wait_until
+from switch_lab import Lab, Stub, receive
+from waiting import until
 
 from agglab.switch.io import PacketLoop
 
@@ -47,7 +48,7 @@ class Running:
 
     def port(self, number: int) -> dict[str, int]:
         """A port's counts, once the loop sleeps: a frame is counted after it was sent."""
-        wait_until(data_plane_sleeps, "the data plane sleeps")
+        until(data_plane_sleeps, "the data plane sleeps")
         counts: dict[str, int] = self.loop.stats()["ports"][str(number)]
         return counts
 
@@ -122,7 +123,7 @@ def test_a_full_ring_is_counted(lab: Lab, stub: Stub) -> None:
         for number in range(sent):
             running.hosts[0].send(TO_OTHER + TYPE + number.to_bytes(4, "big") + bytes(42))
         stub.library.pl_unlock(stub.handle)
-        wait_until(lambda: sum(_in_and_dropped(running)) == sent, "all frames accounted for")
+        until(lambda: sum(_in_and_dropped(running)) == sent, "all frames accounted for")
         taken, dropped = _in_and_dropped(running)
         assert dropped > 0 and taken >= 64
         received = [int.from_bytes(receive(running.hosts[1])[14:18], "big") for _ in range(taken)]
@@ -141,13 +142,13 @@ def test_a_full_egress_queue_is_counted_as_the_queue_counts_it(lab: Lab, running
     sent = 60
     for _ in range(sent):
         running.hosts[0].send(TO_OTHER + TYPE + bytes(1000))
-    wait_until(lambda: running.port(1)["rx_packets"] == sent, "all arrived")
+    until(lambda: running.port(1)["rx_packets"] == sent, "all arrived")
 
     def accounted() -> bool:
         counts = running.port(2)
         return counts["tx_packets"] + counts["tx_drops"] == sent
 
-    wait_until(accounted, "all sent or dropped")
+    until(accounted, "all sent or dropped")
     dropped = running.port(2)["tx_drops"]
     assert 0 < dropped < sent
     words = lab.switch.sh("tc -s qdisc show dev s2").replace(",", "").split()
@@ -171,7 +172,7 @@ def test_frames_of_a_time_without_the_interface_never_come_late(lab: Lab, runnin
     lab.switch.sh("ip link set s2 down")
     for _ in range(500):
         running.hosts[0].send(TO_OTHER + TYPE + b"lost" + bytes(8000))
-    wait_until(lambda: running.port(2)["tx_errors"] == 500, "all refused")
+    until(lambda: running.port(2)["tx_errors"] == 500, "all refused")
     lab.switch.sh("ip link set s2 up")
     for number in range(300):
         running.hosts[0].send(TO_OTHER + TYPE + number.to_bytes(4, "big") + bytes(8000))
@@ -213,7 +214,7 @@ def test_an_mtu_raised_later_still_passes(lab: Lab, stub: Stub) -> None:
 def test_an_interface_that_goes_down_or_away_is_survived(lab: Lab, running: Running) -> None:
     lab.switch.sh("ip link set s2 down")
     running.hosts[0].send(TO_OTHER + TYPE + bytes(46))
-    wait_until(lambda: running.port(2)["tx_errors"] == 1, "an error counted")
+    until(lambda: running.port(2)["tx_errors"] == 1, "an error counted")
     batches = running.loop.stats()["batches"]
     lab.switch.sh("ip link set s2 up")
     running.hosts[0].send(TO_OTHER + TYPE + bytes(47))
@@ -242,7 +243,7 @@ def test_captures_hold_what_came_and_went(lab: Lab, stub: Stub, tmp_path: Path) 
         # An idle switch leaves nothing in its buffers: 24 bytes, then 16 and the frame each.
         size = 24 + sum(16 + len(frame) for frame in frames)
         s1_in = tmp_path / "s1_in.pcap"
-        wait_until(lambda: s1_in.stat().st_size == size, "captures written while running")
+        until(lambda: s1_in.stat().st_size == size, "captures written while running")
     finally:
         running.close()
     last = GROUP + TYPE + bytes(46)
@@ -287,7 +288,7 @@ def test_tcp_with_every_offload_on(lab: Lab, running: Running) -> None:
     client = lab.hosts[0].call(lambda: _connect(("10.9.0.2", 7000)))
     with client:
         client.sendall(data)
-    server.join(30)
+    server.join()
     listener.close()
     assert bytes(received) == data
     counts = running.port(1)
@@ -295,13 +296,11 @@ def test_tcp_with_every_offload_on(lab: Lab, running: Running) -> None:
 
 
 def _listen(address: tuple[str, int]) -> socket.socket:
-    listener = socket.create_server(address)
-    listener.settimeout(20)
-    return listener
+    return socket.create_server(address)
 
 
 def _connect(address: tuple[str, int]) -> socket.socket:
-    return socket.create_connection(address, timeout=20)
+    return socket.create_connection(address)
 
 
 @pytest.mark.skipif("AGGLAB_SANITIZE" in os.environ, reason="this is the process it starts")

@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -31,6 +30,7 @@ from switch_process import (
     entry,
     group,
 )
+from waiting import until
 
 pytestmark = pytest.mark.root
 
@@ -66,13 +66,13 @@ def test_it_forwards_counts_captures_and_stops(
         assert receive(hosts[1]) == frame
     hosts[1].send(FRAME)
     assert receive(hosts[0]) == receive(hosts[2]) == FRAME
-    deadline = time.monotonic() + 20
-    while True:  # a frame is counted after it was sent
-        live = program.stats()["ports"]
-        if live["2"]["tx_packets"] == 3 and live["3"]["tx_packets"] == 1:
-            break
-        assert time.monotonic() < deadline, live
-    assert live["1"]["rx_packets"] == 3
+
+    def sent(port: str) -> int:
+        packets: int = program.stats()["ports"][port]["tx_packets"]
+        return packets
+
+    until(lambda: (sent("2"), sent("3")) == (3, 1), "frames are counted, after they were sent")
+    assert program.stats()["ports"]["1"]["rx_packets"] == 3
     assert program.stop() == 0, program.errors
     assert program.errors == ""
     final = json.loads((program.folder / "stats.json").read_text())
@@ -207,9 +207,8 @@ def test_a_killed_switch_leaves_no_sockets(start: Callable[..., Program]) -> Non
     assert sorted(path.name for path in killed.folder.iterdir()) == ["grpc", "stats", "stats.json"]
     killed.process.kill()
     killed.process.wait()
-    deadline = time.monotonic() + 20
-    while list(killed.folder.iterdir()):  # the process that removes them was not killed
-        assert time.monotonic() < deadline
+    # By the process that removes them, which was not killed.
+    until(lambda: not list(killed.folder.iterdir()), "sockets are removed")
 
 
 def test_dead_sockets_are_not_in_the_way(lab: Lab, tmp_path: Path) -> None:
@@ -250,11 +249,9 @@ def test_a_signal_while_it_starts_leaves_nothing(lab: Lab, tmp_path: Path) -> No
             sys.executable, "-m", "agglab.switch", str(JSON), *address(tmp_path)
         )
         process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE)
-        deadline = time.monotonic() + 60
-        while not (Path(everybodys) / "called").exists():
-            assert time.monotonic() < deadline
+        until((Path(everybodys) / "called").exists, "the compiler is called")
         process.terminate()
-        assert process.wait(20) == 0
+        assert process.wait() == 0
     assert process.stderr is not None and process.stderr.read() == b""
     process.stderr.close()
     assert [path.name for path in tmp_path.iterdir()] == ["cache"]

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from switch_lab import Lab, Stub, wait_until
+from switch_lab import Lab, Stub
+from waiting import until
 
 from agglab.switch.io import PacketLoop
 
@@ -58,7 +59,7 @@ def test_tcp_in_vxlan_arrives_whole(vxlan: Lab, stub_path: Path) -> None:
             sender.sendall(CONTENT)
         receiver.join(60)
         assert b"".join(parts) == CONTENT
-        wait_until(lambda: loop.stats()["ports"]["1"]["rx_gso"] > 0, "a buffer of several packets")
+        until(lambda: loop.stats()["ports"]["1"]["rx_gso"] > 0, "a buffer of several packets")
         assert loop.stats()["ports"]["1"]["rx_gso_drops"] == 0
     finally:
         loop.close()

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from waiting import until
 
 pytestmark = pytest.mark.root
 
@@ -102,12 +103,12 @@ def test_a_switch_that_cannot_start_says_why_and_leaves_nothing(
     assert scenario.processes() == {}
 
 
-def test_our_switch_killed_at_its_start_leaves_nothing(scenario, wait_until) -> None:
+def test_our_switch_killed_at_its_start_leaves_nothing(scenario) -> None:
     process = scenario.start(scenario.write(SMALL.replace("target: bmv2, ", "")))
-    wait_until(lambda: _switches(scenario) != [], "the switch is started")
+    until(lambda: _switches(scenario) != [], "the switch is started")
     for pid in _switches(scenario):
         os.kill(pid, signal.SIGKILL)
-    said = process.communicate(timeout=60)[1]
+    said = process.communicate()[1]
     assert process.returncode == 1
     assert "s1: the switch was killed by SIGKILL" in said
     assert "likely cause: somebody killed it, or the kernel did because memory ran out" in said
@@ -131,7 +132,7 @@ def test_a_missing_switch_is_said_before_anything_starts(scenario, tmp_path: Pat
             link.unlink(missing_ok=True)
             if not program.name.startswith("simple_switch"):
                 link.symlink_to(program)
-    ended = scenario.run(scenario.write(SMALL), PATH=str(folder))
+    ended = scenario.run_with_programs(folder, scenario.write(SMALL))
     assert ended.code == 3
     assert ended.err.startswith("this machine lacks BMv2 (simple_switch_grpc or simple_switch)")
     assert ended.folder is None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+import needs
 import pytest
 
 from agglab.common import c_build
@@ -19,7 +19,7 @@ from agglab.testbed.program import compile_program
 
 COMPILERS = {
     "aarch64-linux-gnu-gcc": [],
-    # Its headers are those of the package libc6-dev-arm64-cross.
+    # Its headers are those of the other compiler's package.
     "clang": ["--target=aarch64-linux-gnu", "-isystem", "/usr/aarch64-linux-gnu/include"],
 }
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,8 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def complaints(compiler: str, flags: Sequence[str], sources: Sequence[Path]) -> str:
     """What the compiler says of the sources; the flags are those of this machine's builds."""
-    if shutil.which(compiler) is None or not Path("/usr/aarch64-linux-gnu/include").is_dir():
-        pytest.skip("needs apt-get install gcc-aarch64-linux-gnu (and clang)")
+    needs.require("gcc-aarch64-linux-gnu", *(["clang"] if compiler == "clang" else []))
     flags = [flag for flag in flags if flag not in (c_build.NATIVE, "-shared")]
     command = [compiler, *COMPILERS[compiler], *flags, "-fsyntax-only", *map(str, sources)]
     done = subprocess.run(command, capture_output=True, text=True)

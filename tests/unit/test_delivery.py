@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import needs
 import pytest
 import yaml
 
@@ -16,7 +17,7 @@ VAGRANTFILE = (ROOT / "Vagrantfile").read_text()
 WORKFLOW = (ROOT / ".github/workflows/ci.yml").read_text()
 
 
-@pytest.mark.skipif(shutil.which("shellcheck") is None, reason="needs shellcheck")
+@needs.mark("shellcheck")
 @pytest.mark.parametrize(
     "script", ["setup.sh", "provision.sh", ".ci/run", "agglab", "switch/bin/agglab-switch"]
 )
@@ -25,7 +26,7 @@ def test_scripts_pass_shellcheck(script: str) -> None:
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.skipif(shutil.which("vagrant") is None, reason="needs vagrant")
+@needs.mark("vagrant")
 def test_vagrant_finds_the_machine_valid(tmp_path: Path) -> None:
     done = subprocess.run(
         ["vagrant", "validate", "--ignore-provider"],
@@ -62,7 +63,7 @@ load ARGV[1]
 """
 
 
-@pytest.mark.skipif(shutil.which("ruby") is None, reason="needs ruby")
+@needs.mark("ruby")
 def test_libvirt_gets_a_machine_of_its_own_architecture() -> None:
     """What vagrant-libvirt chooses by itself is refused on ARM64: ACPI requires UEFI there."""
     said = {}
@@ -93,6 +94,37 @@ def test_the_workflow_calls_targets_that_exist() -> None:
     lines = "\n".join(step.get("run", "") for step in job["steps"])
     targets = set(re.findall(r"\bmake ([a-z]+)", lines))
     known = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    assert {"doctor", "lint", "conformance", "scenario"} <= targets <= known
-    tests = set(re.findall(r"\btests/[a-z]+", lines))
-    assert tests == {str(path.relative_to(ROOT)) for path in (ROOT / "tests").glob("[a-z]*/")}
+    assert {"doctor", "conformance", "scenario"} <= targets <= known
+    tests = re.findall(r"\.ci/run|--peers|tests/run\.py .*", lines)
+    assert tests == [".ci/run", "--peers", "tests/run.py --skipped"]
+
+
+CALLED = """#!/bin/bash
+printf '%s, CI=%s, .venv: %s\\n' "${0##*/} $*" "${CI-}" "$(ls .venv 2>/dev/null)" >>called
+mkdir -p .venv/bin && cp "$0" .venv/bin/python
+[ "$*" != "$FAILS" ]
+"""
+
+
+@pytest.mark.parametrize(
+    ("fails", "code"), [("none", 0), ("test", 1), ("tests/run.py --skipped", 1)]
+)
+def test_ci_begins_as_a_newcomer_and_ends_with_what_was_skipped(
+    tmp_path: Path, fails: str, code: int
+) -> None:
+    """With stand-ins for make, set-up and Python. The checkout has an environment with PyTorch."""
+    (tmp_path / ".ci").mkdir()
+    shutil.copy(ROOT / ".ci/run", tmp_path / ".ci")
+    (tmp_path / ".venv/torch").mkdir(parents=True)
+    for name in ("make", "setup.sh"):
+        (tmp_path / name).write_text(CALLED)
+        (tmp_path / name).chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "CI": "true", "FAILS": fails}
+    done = subprocess.run([tmp_path / ".ci/run"], env=environment)
+    assert done.returncode == code
+    expected = [
+        "make test, CI=, .venv: ",
+        "setup.sh --test-tools, CI=, .venv: bin",
+        "python tests/run.py --skipped, CI=, .venv: bin",
+    ]
+    assert (tmp_path / "called").read_text().splitlines() == expected[: 1 if fails == "test" else 3]

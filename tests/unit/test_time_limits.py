@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ def hangs(folder: Path, statement: str, *options: str) -> subprocess.CompletedPr
     """What pytest prints of a test that hangs and one that follows, under our conftest."""
     source = CONFTEST.read_text().replace("GRACE_S = 30", "GRACE_S = 1")
     (folder / "conftest.py").write_text(source)
+    shutil.copy(CONFTEST.with_name("needs.py"), folder)
     (folder / "pytest.ini").write_text("[pytest]\ntimeout = 1\n")
     (folder / "test_it.py").write_text(
         f"import itertools\ndef test_that_hangs():\n    {statement}\ndef test_after():\n    pass\n"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agglab.testbed import workloads
-from agglab.testbed.exit_codes import FAILED, LACKING, PASSED
+from agglab.testbed.exit_codes import FAILED, LACKING, PASSED, UNDECIDED
 from agglab.testbed.peers import last_line
 from agglab.testbed.record import point_folder
 from agglab.testbed.scenario import Suite, find, load, names
@@ -65,7 +65,7 @@ def run_on(name: str, pair: Pair, results: Path) -> Mapping[str, ScenarioResult]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode == LACKING:
         raise NotRun(done.stderr.strip())
-    if done.returncode not in (PASSED, FAILED):
+    if done.returncode not in (PASSED, FAILED, UNDECIDED):
         trouble = f"exit code {done.returncode}: {done.stderr.strip()}"
         return dict.fromkeys(folders, ScenarioResult({}, False, None, trouble))
     latest = results / name / "latest"

@@ -255,11 +255,12 @@ class NetRpcWorker:
         return {**counted, **dict.fromkeys(OWN_COUNTERS, 0)}
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [chunk, position, sequence number] of calls that wait for an answer, at most
-        `most` of them."""
-        calls = self._rows.calls
-        rows = np.flatnonzero(calls["waiting"])[:most].tolist()
-        return [[int(calls["chunk"][r]), r, int(calls["sequence"][r])] for r in rows]
+        """Returns [chunk, position, sequence number, how often it was sent again] of calls that
+        wait for an answer, at most `most` of them."""
+        rows = np.flatnonzero(self._rows.calls["waiting"])[:most]
+        calls = self._rows.calls[rows]
+        columns = (calls["chunk"], rows, calls["sequence"], calls["attempt"])
+        return [list(map(int, row)) for row in zip(*columns, strict=True)]
 
     def finish(self) -> None:
         """See Endpoint.finish."""

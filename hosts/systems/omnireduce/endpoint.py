@@ -253,7 +253,8 @@ class OmniReducer:
         return {name: getattr(self._state, name) for name in names}
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [block, slot, tag] of columns that wait for a result, at most `most` of them."""
+        """Returns [block, slot, tag, how often it was sent again] of columns that wait for a
+        result, at most `most` of them."""
         return self.rounds.waiting(most)
 
     def finish(self) -> None:

@@ -222,10 +222,11 @@ class PoolingWorker:
         return Repeat(slot, tag, int(position["first_sent_ns"]))
 
     def waiting(self, most: int) -> list[list[int]]:
-        """Returns [chunk, slot, tag] of contributions that wait for a result, at most `most` of
-        them."""
-        chunks = self._positions["chunk"][self._positions["waiting"] != 0]
-        return [self._where(chunk) for chunk in sorted(chunks.tolist())[:most]]
+        """Returns [chunk, slot, tag, how often it was sent again] of contributions that wait for a
+        result, at most `most` of them."""
+        waits = self._positions[self._positions["waiting"] != 0]
+        pairs = sorted(zip(waits["chunk"].tolist(), waits["attempt"].tolist(), strict=True))
+        return [[*self._where(chunk), again] for chunk, again in pairs[:most]]
 
     def _where(self, chunk: int) -> list[int]:
         tag = self._state.first_tag + chunk
@@ -252,7 +253,7 @@ class PoolingWorker:
                 f"{state.other_digest:08x}); all of a job have to reduce alike"
             )
         assert error == errno.ETIMEDOUT
-        ranges = shared.runs([chunk for chunk, _, _ in self.waiting(job.window)])
+        ranges = shared.runs([chunk for chunk, *_ in self.waiting(job.window)])
         return RoundTimeout(
             f"no result for chunks {shared.words(ranges)} of job {job.job} after "
             f"{self.timing.give_up_ns / 1e9:g} s",

@@ -23,9 +23,9 @@ from agglab.testbed.systems.base import (
     Array,
     Choices,
     Combine,
+    Evidence,
     JobChoices,
     MissingChunks,
-    Registers,
     TruthOf,
     Waiting,
 )
@@ -145,7 +145,7 @@ class Gloo(BetweenHosts):
 
     def diagnose(
         self,
-        source: Registers,
+        source: Evidence,
         graph: Topology,
         job: ActiveJob,
         waiting: Mapping[str, Iterable[Waiting]],

@@ -27,9 +27,9 @@ from agglab.testbed.systems.base import (
     ByteRange,
     Choices,
     Combine,
+    Evidence,
     JobChoices,
     MissingChunks,
-    Registers,
     SlotMeter,
     Source,
     Truth,
@@ -249,7 +249,7 @@ class Libra(BetweenHosts):
 
     def diagnose(
         self,
-        source: Registers,
+        source: Evidence,
         graph: Topology,
         job: ActiveJob,
         waiting: Mapping[str, Iterable[Waiting]],

@@ -22,8 +22,8 @@ from agglab.testbed.systems.base import (
     Array,
     ByteRange,
     Counter,
+    Evidence,
     MissingChunks,
-    Registers,
     Source,
     TrainingBounds,
     Waiting,
@@ -220,7 +220,7 @@ class Mlfabric(BetweenHosts):
 
     def diagnose(
         self,
-        source: Registers,
+        source: Evidence,
         graph: Topology,
         job: ActiveJob,
         waiting: Mapping[str, Iterable[Waiting]],

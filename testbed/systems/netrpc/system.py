@@ -29,8 +29,8 @@ from agglab.testbed.systems.base import (
     ByteRange,
     Cells,
     Choices,
+    Evidence,
     MissingChunks,
-    Registers,
     SlotMeter,
     Source,
     Waiting,
@@ -112,6 +112,10 @@ class NetRpc(Summing):
             "CELLS": keys.own(scenario).cells,
         }
         return everywhere(Source(self.name, parameters))
+
+    def register_sizes(self, scenario: Scenario) -> Mapping[str, int]:
+        flows = MAX_JOBS * plan.WORKERS_MAX
+        return {"sequences": flows * wire.POSITIONS, "arrivals": 2 * scenario.switch.slots}
 
     def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
         services = [load_service(job.share.service) for job in jobs]
@@ -231,7 +235,7 @@ class NetRpc(Summing):
 
     def diagnose(
         self,
-        source: Registers,
+        source: Evidence,
         graph: Topology,
         job: ActiveJob,
         waiting: Mapping[str, Iterable[Waiting]],

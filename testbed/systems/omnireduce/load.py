@@ -93,6 +93,33 @@ def most_entries(room: EntryCapacity, columns: int, filled: int, bare: int) -> t
     return columns - -(-columns // (1 + room.opening)), bare - -(-alone // (1 + room.bare))
 
 
+@dataclass(frozen=True)
+class FilledPackets:
+    """How many packets of a round have a value other than zero. all: the packets of a tensor.
+    anywhere: those that at least one worker fills. of_worker: those that a worker fills, on
+    average. zeros: the share of zeros among the values of the packets that workers fill."""
+
+    all: int
+    anywhere: int
+    of_worker: float
+    zeros: float
+
+
+def filled_packets(seed: int, lanes: int, job: ActiveJob, number: int) -> FilledPackets:
+    own = _own(seed, lanes, job, number)
+    everybody, filled = _union(own), sum(map(np.count_nonzero, own.values()))
+    values = sum(_values(seed, lanes, job.job, rank, number) for rank in job.members)
+    zeros = 1 - values / (int(filled) * lanes) if filled else 0.0
+    anywhere = int(np.count_nonzero(everybody))
+    return FilledPackets(everybody.size, anywhere, int(filled) / len(own), zeros)
+
+
+def _values(seed: int, lanes: int, job: Job, rank: int, number: int) -> int:
+    """Returns how many values of a worker's tensor are not zero."""
+    pieces = _pieces(seed, lanes, job, rank, number)
+    return sum(int(np.count_nonzero(values)) for _, values in pieces)
+
+
 @lru_cache(maxsize=4096)
 def taken_for_saved(
     seed: int, lanes: int, room: EntryCapacity, job: ActiveJob, number: int, sizes: Sizes
@@ -133,13 +160,17 @@ def _union(own: Mapping[str, Blocks]) -> Blocks:
 
 
 def _blocks(seed: int, lanes: int, job: Job, rank: int, number: int) -> Blocks:
-    elements = job.elements
-    found = np.zeros(-(-elements // lanes), np.bool_)
-    for first in range(0, found.size, PIECE_BLOCKS):
-        start, count = first * lanes, min(PIECE_BLOCKS * lanes, elements - first * lanes)
-        values = tensor(seed, job, rank, number, start, count)
+    found = np.zeros(-(-job.elements // lanes), np.bool_)
+    for first, values in _pieces(seed, lanes, job, rank, number):
         found[first : first + PIECE_BLOCKS] = _filled(values, lanes)
     return found
+
+
+def _pieces(seed: int, lanes: int, job: Job, rank: int, number: int) -> Iterator[tuple[int, Array]]:
+    """Yields the parts of a tensor, each with the number of its first block."""
+    for start in range(0, job.elements, PIECE_BLOCKS * lanes):
+        count = min(PIECE_BLOCKS * lanes, job.elements - start)
+        yield start // lanes, tensor(seed, job, rank, number, start, count)
 
 
 def _filled(values: Array, lanes: int) -> Blocks:

@@ -10,9 +10,12 @@ from agglab.hosts.systems.omnireduce.endpoint import OWN_COUNTERS
 from agglab.hosts.wire import VALUE_BYTES
 from agglab.testbed.plan import Entries, Replica
 from agglab.testbed.scenario import ResolvedScenario
+from agglab.testbed.scenario.graph import bare
+from agglab.testbed.scenario.job_list import jobs_of
 from agglab.testbed.scenario.jobs import Finding
 from agglab.testbed.scenario.schema import Scenario
 from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.systems import common
 from agglab.testbed.systems.base import (
     SHARED_KEYS,
     Abilities,
@@ -24,6 +27,8 @@ from agglab.testbed.systems.base import (
 )
 from agglab.testbed.systems.common import meanings, with_settings
 from agglab.testbed.systems.omnireduce import attack
+from agglab.testbed.systems.omnireduce.gain import gain_limits
+from agglab.testbed.systems.omnireduce.lanes import lanes_for
 from agglab.testbed.systems.omnireduce.load import (
     entry_capacity,
     load,
@@ -73,8 +78,16 @@ class OmniReduce(Summing):
             yield "switch.lanes", what, f"at most {BMV2_LANES_MAX} with target bmv2"
 
     def lanes(self, scenario: Scenario) -> int:
-        lanes = super().lanes(scenario)
-        return min(lanes, BMV2_LANES_MAX) if scenario.switch.target == "bmv2" else lanes
+        """Returns the number of lanes that the scenario states, or else the one with which workers
+        send the fewest bytes."""
+        if scenario.switch.lanes:
+            return scenario.switch.lanes
+        jobs = jobs_of(scenario, bare(scenario.topology), self)
+        return lanes_for(jobs, self._most_lanes(scenario))
+
+    def _most_lanes(self, scenario: Scenario) -> int:
+        most = common.lanes_that_fit(scenario, self.sizes.header_bytes)
+        return min(most, BMV2_LANES_MAX) if scenario.switch.target == "bmv2" else most
 
     def resolve(self, scenario: Scenario, slowest_bps: int) -> Choices:
         lanes = self.lanes(scenario)
@@ -96,6 +109,9 @@ class OmniReduce(Summing):
     def load(self, resolved: ResolvedScenario, job: ActiveJob, number: int) -> Load:
         graph, seed, lanes = resolved.graph, resolved.seed, resolved.lanes
         return load(graph, seed, lanes, job, number, self.sizes)
+
+    def gain_limits(self, resolved: ResolvedScenario, job: ActiveJob) -> Iterator[str]:
+        return gain_limits(resolved, job, self._most_lanes(resolved.scenario))
 
     def rounds(self, job: ActiveJob) -> Iterable[int]:
         """Returns the numbers of the rounds whose loads differ. Each round has other tensors."""

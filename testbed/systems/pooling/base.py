@@ -28,9 +28,9 @@ from agglab.testbed.systems.base import (
     Cells,
     Choices,
     Combine,
+    Evidence,
     JobChoices,
     MissingChunks,
-    Registers,
     SlotMeter,
     Source,
     System,
@@ -177,6 +177,9 @@ class Pooling(System):
         }
         return everywhere(Source(self.name, parameters))
 
+    def register_sizes(self, scenario: Scenario) -> Mapping[str, int]:
+        return dict.fromkeys(("owners", "contributors"), scenario.switch.slots)
+
     def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
         return tables(graph, jobs, self.preempts)
 
@@ -291,14 +294,15 @@ class Pooling(System):
 
     def diagnose(
         self,
-        source: Registers,
+        source: Evidence,
         graph: Topology,
         job: ActiveJob,
         waiting: Mapping[str, Iterable[Waiting]],
         unserved: Mapping[str, Iterable[Waiting]],
     ) -> Mapping[str, MissingChunks]:
-        lacking = unserved.get(server_of(job), ())
-        return diagnose(source, tree_of(graph, job), job, waiting, lacking)
+        server = server_of(job)
+        lacking = unserved.get(server, ())
+        return diagnose(source, tree_of(graph, job), job, waiting, lacking, server)
 
     def attack(
         self, key: str, resolved: ResolvedScenario, host: str

@@ -26,8 +26,8 @@ from agglab.testbed.systems.base import (
     Agent,
     Array,
     ByteRange,
+    Evidence,
     MissingChunks,
-    Registers,
     Waiting,
 )
 from agglab.testbed.systems.between_hosts import (
@@ -168,7 +168,7 @@ class ParameterServer(BetweenHosts):
 
     def diagnose(
         self,
-        source: Registers,
+        source: Evidence,
         graph: Topology,
         job: ActiveJob,
         waiting: Mapping[str, Iterable[Waiting]],

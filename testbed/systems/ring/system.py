@@ -21,8 +21,8 @@ from agglab.testbed.systems.base import (
     Array,
     ByteRange,
     Cells,
+    Evidence,
     MissingChunks,
-    Registers,
     Waiting,
 )
 from agglab.testbed.systems.between_hosts import (
@@ -52,6 +52,11 @@ class Ring(BetweenHosts):
     def chunks(self, scenario: Scenario, job: Job) -> int:
         elements, workers = job.elements, len(job.hosts)
         return packets_of_round(elements, max(1, workers), self.lanes(scenario))
+
+    def round_trips(self, job: Job) -> int:
+        """Returns the number of steps. The last packet of each step is acknowledged, and what it
+        brought is sent on in the next."""
+        return 2 * (len(job.hosts) - 1)
 
     def agents(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Agent]:
         port = base_wire.WORKER_PORT_BASE + job.job.number
@@ -158,7 +163,7 @@ class Ring(BetweenHosts):
 
     def diagnose(
         self,
-        source: Registers,
+        source: Evidence,
         graph: Topology,
         job: ActiveJob,
         waiting: Mapping[str, Iterable[Waiting]],

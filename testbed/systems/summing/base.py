@@ -21,8 +21,8 @@ from agglab.testbed.systems.base import (
     Choices,
     Combine,
     Counter,
+    Evidence,
     MissingChunks,
-    Registers,
     SlotMeter,
     Source,
     System,
@@ -103,6 +103,11 @@ class Summing(System):
     def sources(self, scenario: Scenario) -> Mapping[str, Source]:
         parameters = {"LANES": self.lanes(scenario), "SLOTS": scenario.switch.slots}
         return everywhere(Source(self.name, parameters))
+
+    def register_sizes(self, scenario: Scenario) -> Mapping[str, int]:
+        defined = [source.parameters for source in self.sources(scenario).values()]
+        cells = max(each.get("SLOTS", 0) * each.get("SETS", 2) for each in defined)
+        return dict.fromkeys(("tags", "contributors", "finals"), cells)
 
     def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
         return trees.tables(graph, jobs)
@@ -186,7 +191,7 @@ class Summing(System):
 
     def diagnose(
         self,
-        source: Registers,
+        source: Evidence,
         graph: Topology,
         job: ActiveJob,
         waiting: Mapping[str, Iterable[Waiting]],

@@ -58,9 +58,7 @@ class Handle:
             stderr=subprocess.PIPE,
             text=True,
         )
-        listener.settimeout(30)
         self.socket, _ = listener.accept()
-        self.socket.settimeout(30)
         self._lines = self.socket.makefile("rb")
         listener.close()
 
@@ -78,7 +76,7 @@ class Handle:
 
     def end(self):
         """Exit code and standard error, once it has ended by itself."""
-        _, errors = self.process.communicate(timeout=30)
+        _, errors = self.process.communicate()
         self.close()
         return self.process.returncode, errors
 

@@ -8,6 +8,7 @@ import signal
 import numpy as np
 import pytest
 from agents import SLOTS, agents, arrays
+from waiting import until
 
 from agglab.hosts.script_ledger import INPUT, REDUCTION, RESULT, SUMS, sample_name
 
@@ -141,8 +142,7 @@ def test_an_abort_and_a_stop_leave_nothing_of_a_script(trained, tmp_path):
         "time.sleep(600)"
     )
     name = str(tmp_path / "train.py")
-    while len(list(tmp_path.glob("there*"))) < 2:
-        os.sched_yield()
+    until(lambda: len(list(tmp_path.glob("there*"))) == 2, "both scripts run")
     assert len(running(name)) == 2
     second.send(command="abort")
     assert ends(second)["event"] == "aborted"
@@ -168,10 +168,10 @@ def test_a_killed_agent_leaves_files_only_beside_its_control_socket(trained, tmp
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
-    first, second = trained("report(step=0, epoch=0)\ntime.sleep(600)")
-    assert first.event()["event"] == "trained"
-    assert len(list(tmp_path.glob("t*/a"))) == 2
-    for agent in (first, second):
+    both = trained("time.sleep(600)")
+    until(lambda: len(list(tmp_path.glob("t*/a"))) == 2, "both agents have files")
+    until(lambda: len(running(str(tmp_path / "train.py"))) == 2, "both scripts run")
+    for agent in both:
         os.kill(agent.process.pid, signal.SIGKILL)
         agent.process.wait()
     assert list(temporary.iterdir()) == []

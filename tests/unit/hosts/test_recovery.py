@@ -153,3 +153,35 @@ def test_round_trips_are_those_of_the_largest_packets() -> None:
     assert (recovery.sampled, recovery.weight) == (1, 2)
     assert answered(recovery, packets_sent(1, weight=3), 0, 3 * MS) == 3 * MS
     assert (recovery.sampled, recovery.weight) == (0, 3), "those of smaller ones are forgotten"
+
+
+@pytest.mark.parametrize(
+    ("waiting", "prompt_share", "due_ms"),
+    [
+        (8, 1.0, 1.25),  # the last of a round may all be lost
+        (9, 1.0, 20),  # nine are not lost at once on a path that answers each
+        (9, 0.9, 1.25),
+        (64, 0.1, 1.25),  # where hardly any packet is answered at once, many may be lost
+        (64, 0.2, 20),
+    ],
+)
+def test_a_silence_among_many_packets_means_that_answers_are_late(
+    waiting: int, prompt_share: float, due_ms: float
+) -> None:
+    """A round trip takes 1 ms, has taken 20 ms when queues were full, and packets have been
+    lost."""
+    recovery = Recovery.of(Timing())
+    recovery.rto_ns, recovery.srtt_ns, recovery.longest_ns = 10 * MS, MS, 20 * MS
+    recovery.sampled = recovery.lossy = 1
+    recovery.in_flight, recovery.prompt_share = waiting, round(prompt_share * 2**16)
+    packets = np.zeros(waiting, np.dtype(PENDING))
+    packets["waiting"], packets["order"] = SENT, np.arange(1, waiting + 1)
+    assert repeated(recovery, packets, 0) == []
+    assert recovery.deadline_ns == due_ms * MS
+
+
+def test_the_longest_round_trip_is_forgotten_slowly() -> None:
+    recovery, sample = Recovery.of(Timing()), library.load().recovery_sample
+    for rtt_ns in (MS, 20 * MS, *[MS] * 64):
+        sample(ctypes.byref(recovery), ctypes.c_int64(rtt_ns))
+    assert 15 * MS < recovery.longest_ns < 16 * MS

@@ -7,12 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from waiting import until
 
 from agglab.hosts.agreement import Agreement
 from agglab.hosts.part import WORKER, Part
@@ -29,8 +29,6 @@ from agglab.hosts.script_process import Script, interface_of
 from agglab.hosts.script_round import ScriptRound
 from agglab.hosts.workloads import Torch
 
-PATIENCE_S = 20.0
-
 
 def script(tmp_path: Path, text: str) -> Path:
     path = tmp_path / "own.py"
@@ -42,7 +40,7 @@ def ended(path: Path, *arguments: str, **environment: str) -> str:
     """The error of a script that was run to its end."""
     running = Script(str(path), arguments, environment, path.parent)
     try:
-        assert running.wait(PATIENCE_S)
+        until(lambda: running.wait(1.0), "it has ended")
         return running.error()
     finally:
         running.kill()
@@ -66,13 +64,6 @@ def training_terms(present: np.ndarray | None) -> tuple[str, ...]:
 def test_integers_do_not_go_through_a_system_whose_sums_may_lack_workers() -> None:
     assert training_terms(None) == ("float32", "int32")
     assert training_terms(np.zeros(0, np.uint64)) == ("float32",)
-
-
-def until(holds) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 class TestScript:
@@ -133,12 +124,12 @@ class TestScript:
         )
         running = Script(str(script(tmp_path, text)), (), {}, tmp_path)
         try:
-            until(lambda: told.exists() and told.read_text().endswith("\n"))
+            until(lambda: told.exists() and told.read_text().endswith("\n"), "it runs")
             child = int(told.read_text())
             assert is_running(child)
         finally:
             running.kill()
-        until(lambda: not is_running(child))
+        until(lambda: not is_running(child), "its child has ended")
         running.kill()
 
     def test_ends_with_its_agent(self, tmp_path: Path) -> None:
@@ -155,13 +146,13 @@ class TestScript:
         )
         agent = subprocess.Popen([sys.executable, "-c", text])
         try:
-            until(lambda: told.exists() and told.read_text().endswith("\n"))
+            until(lambda: told.exists() and told.read_text().endswith("\n"), "it runs")
             pid = int(told.read_text())
             assert is_running(pid)
         finally:
             os.kill(agent.pid, signal.SIGKILL)
             agent.wait()
-        until(lambda: not is_running(pid))
+        until(lambda: not is_running(pid), "it has ended")
 
     def test_knows_the_interface_of_an_address(self) -> None:
         assert interface_of("127.0.0.1") == interface_of("127.0.0.9") == "lo"

@@ -34,11 +34,17 @@ Script = Callable[[int, int], Any]
 class Together:
     """Sums in this process: what a system would do, for services in threads."""
 
-    def __init__(self, workers: int, give_up_s: float = PATIENCE_S) -> None:
+    def __init__(self, workers: int) -> None:
         self._values: list[NDArray] = [np.empty(0)] * workers
         self._agreements = [PLAIN] * workers
-        self._barrier = threading.Barrier(workers)
-        self._give_up_s = give_up_s
+        self._turn = threading.Condition()
+        self._arrived, self._meetings, self._is_one_missing = 0, 0, False
+
+    def miss_a_worker(self) -> None:
+        """A rank has died: where ranks wait for it, or will, the reduction fails."""
+        with self._turn:
+            self._is_one_missing = True
+            self._turn.notify_all()
 
     def of(self, rank: int) -> ReduceCall:
         """The reduction of one rank."""
@@ -57,10 +63,17 @@ class Together:
         return reduce
 
     def _meet(self) -> None:
-        try:
-            self._barrier.wait(self._give_up_s)
-        except threading.BrokenBarrierError:
-            raise AllReduceError("a worker is missing") from None
+        with self._turn:
+            meeting = self._meetings
+            self._arrived += 1
+            if self._arrived == len(self._values):
+                self._arrived, self._meetings = 0, meeting + 1
+                self._turn.notify_all()
+            self._turn.wait_for(
+                lambda: self._meetings > meeting or self._is_one_missing, PATIENCE_S
+            )
+            if self._meetings == meeting:
+                raise AllReduceError("a worker is missing")
 
 
 class Noted:
@@ -112,10 +125,11 @@ def run_ranks(
     environment: Mapping[str, str] | None = None,
     serves: Callable[[int], Callable[[int], None]] | None = None,
     patience_s: float = PATIENCE_S,
+    on_death: Callable[[], None] | None = None,
 ) -> list[Rank]:
     """Run a script at all ranks and wait for its end. reduces(rank): its reduction;
     serves(rank): what an agent does between reductions, until a descriptor
-    can be read."""
+    can be read. on_death: called if the process of a rank fails."""
     reduces = reduces or Together(workers).of
     ranks = [Rank() for _ in range(workers)]
     with tempfile.TemporaryDirectory() as sockets:
@@ -129,7 +143,7 @@ def run_ranks(
             variables = script_environment(number, workers, ("127.0.0.1", port), "test", path)
             variables |= environment or {}
             serve = serves(number) if serves else None
-            arguments = (script, rank, service, noted, variables, serve, patience_s)
+            arguments = (script, rank, service, noted, variables, serve, patience_s, on_death)
             threads.append(threading.Thread(target=_serve, args=arguments))
         for thread in threads:
             thread.start()
@@ -146,6 +160,7 @@ def _serve(
     variables: Mapping[str, str],
     serve: Callable[[int], None] | None,
     patience_s: float,
+    on_death: Callable[[], None] | None,
 ) -> None:
     """One agent: until its script has ended."""
     ours, theirs = _context.Pipe(duplex=False)
@@ -178,6 +193,8 @@ def _serve(
         process.kill()
     process.join()
     rank.exit_code = process.exitcode
+    if rank.exit_code and on_death:
+        on_death()
     rank.counts, rank.reductions = service.counts, service.reductions
     rank.digest, rank.dtypes = noted.digest, noted.dtypes
     rank.goodbye = service.goodbye

@@ -129,6 +129,15 @@ ONE_MISTAKE = {
         "expect: {link_bound_ratio: {min: 2, max: 1}}",
         "s.yaml:1: expect.link_bound_ratio: min 2 is greater than max 1",
     ),
+    "exactly a ratio": (
+        "expect: {link_bound_ratio: 1.2}",
+        "s.yaml:1: expect.link_bound_ratio: is measured, so it can hardly be exactly 1.2; allowed: "
+        "{max: 1.2}, {min: 1.2} or {equals: 1.2}",
+    ),
+    "exactly a time": (
+        "expect: {allreduce.time_s.median: 1}",
+        "s.yaml:1: expect.allreduce.time_s.median: is measured, so it can hardly be exactly 1;",
+    ),
     "growth of one run": (
         "expect: {growth.link_bound_ratio: 1}",
         "s.yaml:1: expect.growth.link_bound_ratio: 'growth.link_bound_ratio' needs a sweep",
@@ -155,7 +164,7 @@ ONE_MISTAKE = {
         "s.yaml:1: expect.failure: 'worker' needs exactly one value",
     ),
     "expected switch that is not": (
-        "expect: {switches.s2.cpu_s: 1}",
+        "expect: {switches.s2.cpu_s: {max: 1}}",
         "s.yaml:1: expect.switches.s2.cpu_s: no such switch 's2'; allowed: s1",
     ),
     "expected link, turned round": (
@@ -175,7 +184,7 @@ ONE_MISTAKE = {
         "s.yaml:1: expect.jobs.job1.workers.4.sent: no such worker (by rank) '4'; allowed: 0, 1, 2",
     ),
     "expected share that is not": (
-        "expect: {fairness.shares.a: 1}",
+        "expect: {fairness.shares.a: {max: 1}}",
         "s.yaml:1: expect.fairness.shares.a: no such job 'a'; allowed: job1",
     ),
     "expected count that is not": (

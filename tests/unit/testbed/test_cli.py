@@ -23,18 +23,22 @@ from agglab.testbed.scenario import names
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     """Every step of a run that needs a machine; a test replaces the one it is about."""
-    program = Program(Path("p.p4"), Path("p.json"), Path("p.txtpb"), "0", "1")
+    description = tmp_path / "p.json"
+    kinds = ("actions", "register_arrays", "counter_arrays")
+    description.write_text(json.dumps({kind: [] for kind in kinds}))
+    program = Program(Path("p.p4"), description, Path("p.txtpb"), "0", "1")
     steps = {
         "lacks": lambda *_: [],
         "compile_program": lambda *a: program,
         "check_fits": lambda *a: None,
+        "check_registers": lambda *a: None,
         "isolated": lambda body: body(tmp_path / "scratch"),
         "turns": lambda self: (_ for _ in ()).throw(AssertionError("a bug")),
     }
 
     def put(**replaced) -> None:
         steps.update(replaced)
-        for name in ("compile_program", "check_fits"):
+        for name in ("compile_program", "check_fits", "check_registers"):
             monkeypatch.setattr(prepare, name, steps[name])
         for name in ("lacks", "isolated"):
             monkeypatch.setattr(f"agglab.testbed.network.{name}", steps[name])
@@ -165,6 +169,11 @@ def test_a_run_answers_programs_in_json(capsys, tmp_path: Path) -> None:
             "'scenarios/quikstart.yaml': unknown scenario, did",
         ),
         (["run", "no/such.yaml"], "no/such.yaml: cannot read the file: No such file or directory"),
+        (
+            ["check", "err/quickstrat.yaml"],
+            "err/quickstrat.yaml: cannot read the file: No such file or "
+            "directory, did you mean 'quickstart'?",
+        ),
         (["run", "quickstart", "--set", "seed=x"], "--set 'seed=x': seed: 'x' is not a whole"),
         (
             ["report", "no/such"],
@@ -286,7 +295,7 @@ def test_a_run_needs_nobody_who_listens(tmp_path: Path, streams: str) -> None:
         f"run quickstart --set backend=virtual --set workload.elements=9000 --results {tmp_path}"
     )
     shell = f"{{ {sys.executable} -m agglab.testbed {words}; echo $? >{tmp_path}/code; }} {streams}"
-    subprocess.run(["sh", "-c", shell], check=False, timeout=60)
+    subprocess.run(["sh", "-c", shell], check=False)
     assert (tmp_path / "code").read_text() == "0\n"
     assert metrics(tmp_path)["ok"] is True
 
@@ -294,7 +303,7 @@ def test_a_run_needs_nobody_who_listens(tmp_path: Path, streams: str) -> None:
 @pytest.mark.parametrize(("streams", "code"), [(">&-", 0), (">/dev/full", 1), ("| true", 1)])
 def test_output_that_nobody_takes_is_no_bug(tmp_path: Path, streams: str, code: int) -> None:
     shell = f"{{ {sys.executable} -m agglab.testbed list; echo $? >{tmp_path}/code; }} {streams}"
-    done = subprocess.run(["sh", "-c", shell], stderr=subprocess.PIPE, text=True, timeout=60)
+    done = subprocess.run(["sh", "-c", shell], stderr=subprocess.PIPE, text=True)
     assert (tmp_path / "code").read_text() == f"{code}\n"
     assert done.stderr == (
         "cannot write the output: No space left on device\n" * (streams[-4:] == "full")

@@ -11,11 +11,12 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import needs
 import pytest
+from waiting import until
 
 from agglab.testbed import cli, dask_points, scratch
 from agglab.testbed.errors import MachineLacks
@@ -82,7 +83,7 @@ def free_port() -> int:
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    pytest.importorskip("distributed", reason="agglab[dask] is not installed")
+    needs.require("Dask")
     made = Cluster(tmp_path)
     yield made
     made.stop()
@@ -105,7 +106,7 @@ def test_a_worker_that_is_killed_midway_loses_nothing(
     """The same table as on this machine alone, and each point is there once."""
     here, there = tmp_path / "here", tmp_path / "there"
     assert cli.main(["run", str(scenario), "--results", str(here)]) == 0
-    killer = threading.Thread(target=kill_after_first_point, args=(cluster, there))
+    killer = threading.Thread(target=kill_after_first_point, args=(cluster, there), daemon=True)
     killer.start()
     words = ["run", str(scenario), "--results", str(there), "--scheduler", cluster.address]
     capsys.readouterr()
@@ -131,9 +132,7 @@ def test_a_worker_that_is_killed_midway_loses_nothing(
 
 
 def kill_after_first_point(cluster: Cluster, results: Path) -> None:
-    end_s = time.monotonic() + PATIENCE_S
-    while not list(results.glob(f"tiny/2*/point-*/{DONE}")) and time.monotonic() < end_s:
-        time.sleep(0.01)
+    until(lambda: list(results.glob(f"tiny/2*/point-*/{DONE}")), "a point has ended")
     os.killpg(cluster.workers[0].pid, signal.SIGKILL)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from agglab.testbed import findings, systems
+from agglab.testbed.doubts import Doubt, doubts
 from agglab.testbed.faults import AgentPause, Attack, AtTime, Fault, SwitchRestart
 from agglab.testbed.findings import Case, find, slow_rounds, unexplained_repeats
 from agglab.testbed.network.link_counters import carried_bytes
@@ -29,16 +31,18 @@ def case(
     malformed: int = 0,
     injected: int = 0,
     median_s: float = 1.0,
-    complete: int = 1000,
     went: int = 2000,
     target: str = "native",
+    extra: int = 0,
+    program: Path | None = None,
+    system: str = "switchml",
 ) -> Case:
     """Two workers; the switch has completed 1000 chunks and sent 2000 frames."""
-    resolved = resolve(Scenario(topology=Topology(workers=2)))
+    resolved = resolve(Scenario(topology=Topology(workers=2), system=system), program)
     job = SimpleNamespace(
         restarts=0, failure=None, lost=[], started_ns=0, ended_ns=10**9, job=resolved.jobs[0]
     )
-    counts = dict.fromkeys(SWITCHML.counters, 0) | {"new": 2000, "complete": complete}
+    frames = dict.fromkeys(SWITCHML.counters, 0) | {"new": 2000, "complete": 1000}
     ways = (
         DirectionStatistics("h1-s1", "h1->s1", 2000, 0, 2000, 0, 0),
         DirectionStatistics("h1-s1", "s1->h1", went, 0, went, 0, 0),
@@ -47,7 +51,7 @@ def case(
         outcome=SimpleNamespace(
             jobs=[job], begun=begun, injected={"h9": injected} if injected else {}
         ),
-        counters={"s1": {kind: {0: (n, 0)} for kind, n in counts.items()}},
+        counters={"s1": {kind: {0: (n, 0)} for kind, n in frames.items()}},
         statistics=SimpleNamespace(
             directions=ways,
             switches=(SimpleNamespace(name="s1", details={}),),
@@ -55,8 +59,13 @@ def case(
             repeats=None,
         ),
     )
-    workers = {str(n): {"sent": SENT // 2, "retransmitted": again // 2} for n in (0, 1)}
-    bounds = {"lossy_bound_s": 0.9, "lossy_bound_ratio": median_s and median_s / 0.9}
+    counts = {"sent": SENT // 2, "retransmitted": again // 2, "duplicates": extra, "late": 0}
+    workers = {str(n): counts for n in (0, 1)}
+    bounds = {
+        "link_bound_s": 0.9,
+        "lossy_bound_s": 0.9,
+        "lossy_bound_ratio": median_s and median_s / 0.9,
+    }
     times = {"allreduce": {"time_s": {"median": median_s}}, **bounds}
     jobs = {"job1": {"workers": workers, "window_share": 1.0, **times}}
     totals = {"retransmitted": again, "malformed": malformed, "forged": 0}
@@ -162,6 +171,52 @@ def test_a_loss_explains_what_the_workers_of_the_largest_job_sent_again(
 def test_jobs_that_share_links_may_take_so_much_longer(median_s: float, slow: list[str]) -> None:
     two = with_second_job(case(median_s=median_s))
     assert [finding.kind for finding in slow_rounds(two)] == slow
+
+
+SHORT = "h1 waited 20% of the time"
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, []),
+        ({"again": 102}, [("sent-again", False)]),  # which is a finding as well
+        ({"again": 102, "short": SHORT}, [("sent-again", True)]),
+        ({"again": 100, "short": SHORT}, [("sent-again", False)]),
+        ({"again": 2, "losses": 50}, [("sent-again", False)]),
+        ({"again": 2, "begun": (PAUSE,)}, [("sent-again", False)]),
+        ({"extra": 1}, [("sent-unasked", False)]),
+        ({"median_s": 2.8, "short": SHORT}, [("slow", True)]),
+        ({"again": 4000, "median_s": 2.8, "short": SHORT}, [("sent-again", True), ("slow", True)]),
+        ({"again": 2, "system": "ring"}, []),
+        (
+            {"again": 2, "system": "ring", "program": Path("/own/forwarding.p4")},
+            [("sent-again", False)],
+        ),
+        ({"again": 4000, "short": SHORT, "system": "ring"}, [("sent-again", True)]),
+        ({"again": 4000, "short": SHORT, "system": "gloo"}, []),
+    ],
+)
+def test_what_a_late_process_explains_is_a_doubt(
+    changes: dict[str, Any], expected: list[tuple[str, bool]]
+) -> None:
+    found = doubts(case(**changes))
+    assert [(doubt.kind, doubt.firm) for doubt in found] == expected
+    assert all(SHORT in doubt.text for doubt in found if doubt.firm)
+
+
+def test_in_virtual_time_nothing_is_in_doubt() -> None:
+    measured: Any = SimpleNamespace(statistics=SimpleNamespace(repeats=object()))
+    virtual = replace(case(again=4000, short=SHORT), measured=measured)
+    assert doubts(virtual) == []
+
+
+def test_a_doubt_in_metrics() -> None:
+    assert Doubt("slow", "a round took 2 s", True).to_json() == {
+        "kind": "slow",
+        "text": "a round took 2 s",
+        "firm": True,
+    }
 
 
 def test_bytes_sent_are_read_without_a_program(tmp_path: Any) -> None:

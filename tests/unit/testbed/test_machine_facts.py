@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -31,3 +32,22 @@ def test_the_processor_is_named(
     (tmp_path / "cpuinfo").write_text(cpuinfo * 2)
     monkeypatch.setattr(machine_facts, "CPU_INFO", tmp_path / "cpuinfo")
     assert machine_facts.machine()["cpu"] == model
+
+
+def test_an_installed_copy_has_the_hash_of_the_checkout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """pip puts P4 programs elsewhere than code: in share/, whose name sorts otherwise."""
+    before = machine_facts.code_sha256()
+    package, programs = tmp_path / "site/agglab", tmp_path / "share/agglab/p4"
+    for part in machine_facts.CODE:
+        shutil.copytree(machine_facts.REPOSITORY / part, package / part)
+    shutil.copytree(machine_facts.P4_FOLDER, programs)
+    monkeypatch.setattr(machine_facts, "REPOSITORY", package)
+    monkeypatch.setattr(machine_facts, "P4_FOLDER", programs)
+    assert machine_facts.code_sha256() == before
+    (programs / "switchml.p4").rename(programs / "switchml2.p4")
+    renamed = machine_facts.code_sha256()
+    assert renamed != before
+    (package / "hosts/agent.py").write_text("pass\n")
+    assert machine_facts.code_sha256() not in (before, renamed)

@@ -9,12 +9,15 @@ import numpy as np
 import pytest
 
 from agglab.hosts import histogram, recording
-from agglab.testbed import metrics as metrics_module
+from agglab.hosts.workloads import Torch
 from agglab.testbed import systems, workloads
 from agglab.testbed.control.outcome import Failure, JobResult, Outcome, Round, Span
+from agglab.testbed.fairness import fairness
+from agglab.testbed.headline import MEANINGS
 from agglab.testbed.measurements import Measurements
 from agglab.testbed.metrics import compute, failures, lookup, shortcomings
 from agglab.testbed.network import DirectionStatistics, NetworkStatistics, SwitchStatistics
+from agglab.testbed.program_state import ProgramState
 from agglab.testbed.scenario import ResolvedScenario, load
 from agglab.testbed.scenario.expectations import Expectation
 from agglab.testbed.scenario.metric_names import metrics as metrics_of
@@ -312,13 +315,18 @@ def test_every_metric_is_documented_and_every_documented_one_exists(tmp_path: Pa
     full = {kind: {0: (1, 60), 16: (0, 0)} for kind in kinds.split()}
     of_no_job = ("malformed", "host_errors", "forged", "forwarded", "unroutable")
     full |= {kind: {0: (0, 0)} for kind in of_no_job}
-    measured = replace(measured, counters={"s1": full})
+    own = ProgramState({"dropped": {0: (2, 120), 1: (1, 60)}})
+    measured = replace(measured, counters={"s1": full}, programs={"s1": own})
     measured.outcome.attacked = {"result": 3}
-    metrics = {"ok": True, "reason": "", **compute(s, measured)}
+    opinion = {"findings": [], "lacking": ""}
+    metrics = {"ok": True, "verdict": "passed", "reason": "", "second_opinion": opinion}
+    metrics |= compute(s, measured)
+    assert lookup(metrics, "switches.s1.program.dropped") == 3
     found = leaves(metrics)
     others = {
         p for kind in workloads.KINDS.values() if kind.kind != "allreduce" for p in kind.metrics
     }
+    others |= {*MEANINGS, "gain_limits"}
     others |= {f"jobs.*.{path}" for path in others}
     assert {pattern_of(path, SWITCHML) for path in found} == set(metrics_of(SWITCHML)) - others
     missing = {"links_as_predicted", "accounts.balanced", "fidelity.waited_for"}
@@ -478,7 +486,7 @@ def test_shares_of_the_throughput_are_those_of_what_was_reduced(tmp_path: Path) 
     for job, end_s in zip(s.jobs, (8.0, 2.0), strict=True):
         done = Round(0, (0,), {0: ended(0, 0.0, end_s)}, 0, 1)
         results.append(JobResult(job, [done], started_ns=0))
-    found = metrics_module._fairness(results)
+    found = fairness(results)
     assert found["shares"] == {"a": pytest.approx(0.2), "b": pytest.approx(0.8)}
     assert found["jain"] == pytest.approx((1 + 4 / 3) ** 2 / (2 * (1 + 16 / 9)))
 
@@ -561,3 +569,20 @@ def test_failures_name_what_was_expected_and_what_was_found() -> None:
         "expected link_bound_ratio <= 1.3, got 1.30001",
         "expected workers.9.sent >= 1, got nothing",
     ]
+
+
+@pytest.mark.parametrize("scripted", [False, True])
+def test_a_job_whose_script_decides_what_it_reduces_has_no_rates_of_default_sizes(
+    tmp_path: Path, scripted: bool
+) -> None:
+    s = scenario(tmp_path)
+    measured = measurements(s)
+    (result,) = measured.outcome.jobs
+    if scripted:
+        result.job = replace(result.job, work=Torch(result.job.elements, "train.py", (), "float32"))
+    computed = compute(s, measured)
+    rates = ("allreduce.ate_per_s", "elements_per_s", "payload_bound_s", "fairness.jain")
+    known = [lookup(computed, path) is not None for path in (*rates, "fairness.shares.job1")]
+    assert known == [not scripted] * 5
+    assert (lookup(computed, "link_bound_ratio") is None) == scripted
+    assert lookup(computed, "headline.metric") == ("training.step_s.median" if scripted else None)

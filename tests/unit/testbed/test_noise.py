@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations
+from math import comb
 from statistics import median
 
 import numpy as np
@@ -10,7 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agglab.testbed.noise import EXACT_MAX, difference, median_interval
+from agglab.testbed.noise import EXACT_MAX, Interval, difference, median_interval
+from agglab.testbed.noise import _ratio_interval as ratio_interval
+from agglab.testbed.noise import _slower_pairs as slower_pairs
 
 TIMES = st.lists(st.integers(1, 20).map(float), min_size=1, max_size=5)
 
@@ -37,11 +41,7 @@ def test_p_is_that_of_all_divisions(a: list[float], b: list[float]) -> None:
     assert found and found.p == pytest.approx(by_hand(a, b))
     assert found.p >= found.p_least - 1e-12
     assert found.ratio == median(b) / median(a)
-    if found.interval is None:
-        assert min(len(a), len(b)) == 1
-    else:
-        assert min(len(a), len(b)) > 1
-        assert found.interval.low <= found.interval.high
+    assert (found.interval is None) == (2 / comb(len(a) + len(b), len(a)) > 0.05)
 
 
 def test_the_least_p_of_few_rounds() -> None:
@@ -70,13 +70,69 @@ def test_noise_is_taken_for_a_difference_about_as_often_as_stated() -> None:
     assert 0 < sum(p <= 0.05 for p in told) <= 20
 
 
-def test_an_interval_holds_the_median_about_as_often_as_stated() -> None:
+Draw = Callable[[np.random.Generator, int], np.ndarray]
+DISTRIBUTIONS: dict[str, tuple[Draw, float]] = {
+    "normal": (lambda rng, n: rng.normal(1, 0.2, n), 1.0),
+    "lognormal": (lambda rng, n: rng.lognormal(0, 0.5, n), 1.0),
+    "exponential": (lambda rng, n: rng.exponential(1, n), float(np.log(2))),
+    "uniform": (lambda rng, n: rng.uniform(0.5, 1.5, n), 1.0),
+}
+"""How samples are drawn, and the median of the distribution."""
+TRIES = 2000
+ALLOWED = 0.95 - 3 * (0.95 * 0.05 / TRIES) ** 0.5
+"""Three standard errors below the stated coverage."""
+
+
+@pytest.mark.parametrize("size", [6, 7, 9, 20])
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_an_interval_holds_the_median_as_often_as_stated(name: str, size: int) -> None:
+    draw, middle = DISTRIBUTIONS[name]
     rng = np.random.default_rng(3)
+    intervals = [median_interval(draw(rng, size)) for _ in range(TRIES)]
+    assert not any(each.is_range for each in intervals)
+    assert sum(each.low <= middle <= each.high for each in intervals) / TRIES >= ALLOWED
+    outside = [each for each in intervals if not each.low <= middle <= each.high]
+    assert outside, "an interval that always holds it says nothing"
+
+
+@pytest.mark.parametrize("sizes", [(4, 4), (5, 8), (6, 6), (12, 9), (30, 25)])
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_an_interval_holds_the_factor_as_often_as_stated(name: str, sizes: tuple[int, int]) -> None:
+    draw, _ = DISTRIBUTIONS[name]
+    rng = np.random.default_rng(4)
     held = 0
-    for _ in range(200):
-        interval = median_interval(rng.lognormal(0, 0.2, 20))
-        held += interval.low <= 1 <= interval.high
-    assert 180 <= held < 200
+    for _ in range(TRIES):
+        a, b = abs(draw(rng, sizes[0])), 1.5 * abs(draw(rng, sizes[1]))
+        interval = ratio_interval(a, b)
+        assert interval is not None
+        held += interval.low <= 1.5 <= interval.high
+    assert ALLOWED <= held / TRIES < 1
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 5])
+def test_fewer_than_six_values_have_a_range_and_no_interval(size: int) -> None:
+    values = [float(value) for value in range(size)]
+    assert median_interval(values[::-1]) == Interval(0.0, size - 1.0, is_range=True)
+
+
+def test_the_interval_of_six_is_that_of_all_and_of_nine_leaves_out_one_at_each_end() -> None:
+    assert median_interval([3, 1, 2, 6, 5, 4]) == Interval(1, 6)
+    assert median_interval([*range(1, 10)]) == Interval(2, 8)
+
+
+@pytest.mark.parametrize(("a", "b"), [(1, 1), (2, 3), (4, 4), (3, 7)])
+def test_pairs_are_counted_as_by_trying_all_divisions(a: int, b: int) -> None:
+    counts = [0] * (a * b + 1)
+    for chosen in combinations(range(a + b), a):
+        rest = set(range(a + b)) - set(chosen)
+        counts[sum(x > y for x in chosen for y in rest)] += 1
+    assert list(slower_pairs(a, b)) == counts
+
+
+def test_samples_that_cannot_differ_by_more_than_noise_have_no_interval() -> None:
+    assert difference([1, 1.1, 1.2], [9, 9.1, 9.2]).interval is None
+    found = difference([1, 1, 1, 1], [2, 2, 2, 2.5])
+    assert (found.ratio, found.interval) == (2, Interval(2, 2.5))
 
 
 def test_what_is_no_sample_has_no_difference() -> None:

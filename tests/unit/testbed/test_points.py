@@ -8,12 +8,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from waiting import until
 
 from agglab.testbed import cli
+from agglab.testbed.group import Run, take_turns
 from agglab.testbed.point_group import DONE
 from agglab.testbed.points import code_sha256, processes_for
 from agglab.testbed.record import RunFolder
@@ -177,29 +179,28 @@ def test_an_interrupt_that_comes_during_a_fork_is_not_lost(scenario: Path, tmp_p
 def killed_midway(scenario: Path, results: Path, how: signal.Signals) -> Path:
     """The folder of a run that was killed when some of its points were finished; all its processes
     are gone."""
-    command = [
-        sys.executable,
-        "-m",
-        "agglab.testbed",
-        "run",
-        str(scenario),
-        "--results",
-        str(results),
-    ]
-    run = subprocess.Popen([*command, "--processes", "2"], stdout=subprocess.PIPE, text=True)
+    run = begun(scenario, results)
     assert run.stdout is not None
     for line in run.stdout:
         if "(3 of 24" in line:
             break
-    children = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
+    points = children(run.pid)
     run.send_signal(how)
     run.stdout.read()
     assert run.wait() == (-how if how == signal.SIGKILL else 130)
-    until = time.monotonic() + 10
-    while any(is_running(pid) for pid in children):
-        assert time.monotonic() < until, "a point outlives its sweep"
-        time.sleep(0.01)
+    until(lambda: not any(map(is_running, points)), "no point outlives its sweep")
     return (results / "tiny" / "latest").resolve()
+
+
+def begun(scenario: Path, results: Path) -> subprocess.Popen[str]:
+    """A run that has two points at a time, in a process of its own."""
+    words = ["run", str(scenario), "--results", str(results), "--processes", "2"]
+    command = [sys.executable, "-m", "agglab.testbed", *words]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def children(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
 
 
 def is_running(pid: str) -> bool:
@@ -209,18 +210,97 @@ def is_running(pid: str) -> bool:
         return False
 
 
-def test_the_first_that_breaks_off_ends_the_sweep_with_its_code(
-    scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def killed(*_: object) -> int:
-        os.kill(os.getpid(), signal.SIGKILL)
-        raise AssertionError
+def test_a_sweep_survives_the_kill_of_three_of_its_points(tmp_path: Path) -> None:
+    scenario = tmp_path / "tiny.yaml"
+    scenario.write_text(TEXT.replace("[1, 2]", str(list(range(6)))))
+    run = begun(scenario, tmp_path)
+    assert run.stdout is not None
+    said, again = "", "was killed by SIGKILL; it will be run once more"
+    for line in run.stdout:
+        said += line
+        wanted = said.count(again) < 3 and " of 12, about" in line
+        if wanted and (points := children(run.pid)):
+            os.kill(int(points[-1]), signal.SIGKILL)
+    assert (run.wait(), said.count(again) >= 3) == (0, True)
+    folder = (tmp_path / "tiny" / "latest").resolve()
+    assert len(list(folder.glob(f"point-*/{DONE}"))) == 12
+    points = json.loads((folder / "metrics.json").read_text())["points"]
+    assert [point["metrics"]["ok"] for point in points] == [True] * 12
+    assert "(12 of 12)" in said and "PASSED  tiny, 12 runs" in said
+
+
+def kills_itself(suite_point: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets the process of a point with this label kill itself whenever it is run."""
+
+    def killed(runs: Sequence[Run]) -> int:
+        if runs[0].folder.path.name == suite_point:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return take_turns(runs)
 
     monkeypatch.setattr("agglab.testbed.points.take_turns", killed)
-    words = ["run", str(scenario), "--results", str(tmp_path), "--processes", "2"]
-    assert cli.main(words) == 128 + signal.SIGKILL
+
+
+def test_a_point_that_is_killed_twice_is_the_only_one_without_a_result(
+    scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        kills_itself("point-1", patch)
+        words = ["run", str(scenario), "--results", str(tmp_path), "--processes", "2"]
+        assert cli.main(words) == 1
+    folder = (tmp_path / "tiny" / "latest").resolve()
+    metrics = json.loads((folder / "metrics.json").read_text())
+    assert metrics["reason"] == "workers 2, seed 2: its process was killed by SIGKILL, twice"
+    assert [point["metrics"]["ok"] for point in metrics["points"]] == [True, False, True, True]
+    assert not (folder / "point-1" / DONE).exists(), "it does not count as finished"
+    ran(scenario, tmp_path, "--resume", str(folder))
+    assert len(list(folder.glob(f"point-*/{DONE}"))) == POINTS
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_a_point_that_is_aborted_does_not_end_the_sweep(
+    scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processes: str
+) -> None:
+    def aborted(runs: Sequence[Run]) -> int:
+        return 1 if runs[0].folder.path.name == "point-0" else take_turns(runs)
+
+    monkeypatch.setattr("agglab.testbed.points.take_turns", aborted)
+    words = ["run", str(scenario), "--results", str(tmp_path), "--processes", processes]
+    assert cli.main(words) == 1
     metrics = json.loads((tmp_path / "tiny" / "latest" / "metrics.json").read_text())
-    assert metrics["ok"] is False and "killed by signal 9" in metrics["reason"]
+    assert [point["metrics"]["ok"] for point in metrics["points"]] == [False, True, True, True]
+    assert metrics["reason"] == "workers 2, seed 1: the run did not finish"
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_what_the_machine_lacks_ends_the_sweep_with_its_code(
+    scenario: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    processes: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("agglab.testbed.points.take_turns", lambda runs: 3)
+    words = ["run", str(scenario), "--results", str(tmp_path), "--processes", processes]
+    assert cli.main(words) == 3
+    assert "  not run  " in capsys.readouterr().out
+
+
+def test_a_point_whose_agent_was_killed_is_run_once_more(
+    scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempts: list[str] = []
+
+    def killed_at_first(runs: Sequence[Run]) -> int:
+        code = take_turns(runs)
+        name = runs[0].folder.path.name
+        runs[0].killed = "" if name in attempts else "h1: worker 0 exited early with status -9"
+        attempts.append(name)
+        return code
+
+    monkeypatch.setattr("agglab.testbed.points.take_turns", killed_at_first)
+    folder = ran(scenario, tmp_path, "--processes", "1")
+    assert sorted(attempts) == sorted([f"point-{i}" for i in range(POINTS)] * 2)
+    assert len(list(folder.glob(f"point-*/{DONE}"))) == POINTS
 
 
 @pytest.mark.parametrize(

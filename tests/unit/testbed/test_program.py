@@ -1,7 +1,9 @@
 """Compiling through the cache: what makes it compile again, and what it leaves when it fails."""
 
 import json
+import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,8 +11,14 @@ import pytest
 from agglab.testbed import program
 from agglab.testbed.errors import CompileError
 from agglab.testbed.network import MachineLacks
+from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.plan import Entries, TableEntry
-from agglab.testbed.program import Program, check_fits, compile_program
+from agglab.testbed.program import (
+    Program,
+    check_fits,
+    check_registers,
+    compile_program,
+)
 
 FAKE_COMPILER = """
 import sys, pathlib
@@ -141,3 +149,52 @@ def test_a_table_with_a_planned_name_is_told_what_differs(tmp_path: Path, table,
         check_fits(compiled, Entries((PLANNED,), {}))
     assert said in str(caught.value)
     assert ("switch.entries" in str(caught.value)) == ("has no table" in said)
+
+
+def test_tables_that_a_foreign_program_lacks_are_named_once(tmp_path: Path) -> None:
+    file = tmp_path / "p.json"
+    file.write_text(json.dumps({"pipelines": [{"tables": []}], "actions": []}))
+    others = tuple(replace(PLANNED, table=name) for name in ("macs", "routes", "members"))
+    with pytest.raises(CompileError) as caught:
+        check_fits(Program(tmp_path / "p.p4", file, file, "", ""), Entries(others, {}))
+    (line,) = str(caught.value).splitlines()
+    assert "it has no table macs, routes, members, and no table with a key at all; fill" in line
+
+
+def test_registers_that_are_too_small_are_refused_with_their_line(tmp_path: Path) -> None:
+    def array(name: str, size: int, line: int) -> dict[str, object]:
+        info = {"filename": "own.p4", "line": line}
+        return {"name": name, "size": size, "source_info": info}
+
+    arrays = [array("c.tags", 4, 9), array("c.bits", 4, 10), array("c.more", 1, 11)]
+    file = tmp_path / "p.json"
+    file.write_text(json.dumps({"register_arrays": arrays}))
+    program = Program(tmp_path / "own.p4", file, file, "", "")
+    check_registers(program, {"tags": 4, "bits": 4})
+    with pytest.raises(CompileError) as caught:
+        check_registers(program, {"tags": 32, "bits": 32, "more": 8, "gone": 9})
+    assert str(caught.value).splitlines() == [
+        "own.p4:9: registers c.tags, c.bits: 4 cells each, but the slots of this scenario use "
+        "indices up to 31: declare at least 32 cells, or reduce switch.slots",
+        "own.p4:11: register c.more: 1 cell, but the slots of this scenario use indices up to 7: "
+        "declare at least 8 cells, or reduce switch.slots",
+    ]
+
+
+def test_the_same_program_elsewhere_has_the_same_hashes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its JSON names the files of which it was made, and these have other folders."""
+    monkeypatch.setattr(program, "CACHE", tmp_path / "cache")
+    programs = []
+    for name in ("here", "there"):
+        folder = tmp_path / name
+        shutil.copytree(REPOSITORY / "p4", folder)
+        monkeypatch.setattr(program, "INCLUDES", folder)
+        source = folder / "forwarding.p4"
+        programs.append(compile_program(source, "agglab", {}))
+    one, other = programs
+    assert one.json.read_bytes() != other.json.read_bytes()
+    assert (one.source_sha256, one.json_sha256) == (other.source_sha256, other.json_sha256)
+    source.write_text(source.read_text() + "\n// another\n")
+    assert compile_program(source, "agglab", {}).source_sha256 != one.source_sha256

@@ -26,10 +26,10 @@ class Fake:
         if Path(command[4]).is_file():
             self.texts.append(Path(command[4]).read_text())
         code, out, err = self.answer
-        if code in (0, 1):
+        if code in (0, 1, 4):
             folder = Path(command[-1]) / "fake/run-7"
             folder.mkdir(parents=True, exist_ok=True)
-            metrics = {"ok": not code, "reason": "it broke" * code, "totals": {"new": 9}}
+            metrics = {"ok": not code, "reason": "it broke" * bool(code), "totals": {"new": 9}}
             (folder / "metrics.json").write_text(json.dumps(metrics))
             lines = [{"event": "round", "round": 4}, {"event": "start"}, {"event": "round"}]
             (folder / "events.jsonl").write_text("".join(f"{json.dumps(x)}\n" for x in lines))
@@ -69,6 +69,16 @@ def test_a_missed_expectation_can_be_what_a_test_is_about(pytester, fake) -> Non
     fake.answer = (1, "FAILED  fake", "")
     body = 'r = scenario("loss", check=False)\n    assert not r.ok and not r.metrics["ok"]'
     outcome(pytester, body).assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize(("check", "counted"), [(True, "failed"), (False, "passed")])
+def test_a_run_that_cannot_be_judged_has_not_passed(pytester, fake, check: bool, counted) -> None:
+    fake.answer = (4, "UNDECIDED  fake", "")
+    body = f'r = scenario("loss", check={check})\n    assert not r.ok'
+    done = outcome(pytester, body)
+    done.assert_outcomes(**{counted: 1})
+    if check:
+        done.stdout.fnmatch_lines(["it broke (exit code 4)", "*UNDECIDED*"])
 
 
 def test_an_assertion_of_the_test_shows_the_run_too(pytester, fake) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
 import io
 import json
 import sys
@@ -11,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import needs
 import pytest
 
 from agglab.testbed import cli
@@ -120,6 +120,44 @@ def test_points_and_contenders_are_told_apart_and_each_run_comes_once(
     assert by_point == {"0": times[1] / times[0], "1": times[3] / times[2]}
 
 
+def test_a_swept_seed_is_one_column_and_that_of_each_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    growth = "expect: {growth.rounds: 1}\n"
+    run = ran(tmp_path, TEXT + "sweep: {seed: [3, 8], system: [switchml, ring]}\n" + growth)
+    capsys.readouterr()
+    assert cli.main(["results", str(run)]) == 0
+    printed = capsys.readouterr().out
+    columns = printed.partition("\n")[0].split(",")
+    assert [columns.count(name) for name in ("seed", "system")] == [1, 1]
+    rows = list(csv.DictReader(io.StringIO(printed)))
+    medians = [row for row in rows if row["metric"] == "allreduce.time_s.median"]
+    assert [(row["seed"], row["system"]) for row in medians] == [
+        ("3", "switchml"),
+        ("3", "ring"),
+        ("8", "switchml"),
+        ("8", "ring"),
+    ]
+    assert [row["seed"] for row in rows if row["metric"] == "growth.rounds"] == [""]
+
+
+@pytest.mark.parametrize("name", ["table.tex", "table", "table.parqet"])
+def test_a_format_that_is_not_known_is_refused_before_anything_is_read(
+    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / name
+    assert cli.main(["results", str(tmp_path / "nowhere"), "--out", str(out)]) == 2
+    said = f"agglab results: --out {out}: does not end in .csv or .parquet; say the format with "
+    assert capsys.readouterr().err == f"{said}--to: csv or parquet\n"
+    assert not out.exists()
+
+
+def test_another_name_is_written_in_the_format_that_is_said(tmp_path: Path) -> None:
+    run, out = ran(tmp_path, TEXT), tmp_path / "table.tsv"
+    assert cli.main(["results", str(run), "--to", "csv", "--out", str(out)]) == 0
+    assert out.read_text().startswith("run,started,scenario,")
+
+
 def test_the_table_is_what_the_folder_says(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -165,7 +203,7 @@ def test_a_swept_key_is_a_column_of_numbers_where_all_its_values_are(
     assert [type(value) for value in found] == [type(value) for value in column]
 
 
-@pytest.mark.skipif(not importlib.util.find_spec("pyarrow"), reason="pyarrow is not installed")
+@needs.mark("pyarrow")
 def test_parquet_holds_what_csv_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from pyarrow import parquet
 
@@ -184,11 +222,10 @@ def test_parquet_holds_what_csv_does(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_parquet_without_its_package_is_one_line_and_exit_code_3(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = ran(tmp_path, TEXT)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    capsys.readouterr()
     out = tmp_path / "numbers.parquet"
-    assert cli.main(["results", str(run), "--out", str(out)]) == 3
+    nowhere = tmp_path / "nowhere"  # so that reading it first would be another complaint
+    assert cli.main(["results", str(nowhere), "--out", str(out)]) == 3
     assert capsys.readouterr().err == (
         "this machine lacks the Python package pyarrow: "
         ".venv/bin/python -m pip install --editable '.[parquet]'\n"

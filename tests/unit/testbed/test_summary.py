@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from agglab.testbed.side_by_side import comparison
 from agglab.testbed.summary import summary
 
 
@@ -56,6 +57,13 @@ def test_a_missed_expectation_on_a_machine_too_small_has_a_remedy(
         assert remedy is None or remedy in lines[0]
 
 
+def test_a_run_that_cannot_be_judged_is_neither_passed_nor_failed() -> None:
+    case = {**metrics(False, True, "starved"), "verdict": "undecided", "reason": "h1 was late"}
+    text = summary("x", case, Path("r"))
+    assert text.startswith("UNDECIDED  x\n") and "  reason    h1 was late\n" in text
+    assert "remedy" not in text  # which the reason names
+
+
 @pytest.mark.parametrize(("sent", "said"), [(9, "decided in the round"), (0, "nothing crosses")])
 def test_a_round_without_a_bound_says_whether_anything_was_sent(sent: int, said: str) -> None:
     case = metrics(True, True, "network-bound")
@@ -75,7 +83,8 @@ def test_the_verdict_comes_first_and_a_failure_has_a_reason(ok: bool) -> None:
         lines = text.splitlines()
         assert lines[0].split(",")[0] == ("PASSED  x" if ok else "FAILED  x")
         reasons = [line for line in lines if line.startswith("  reason")]
-        assert reasons == ([] if ok else [f"  reason    {case['reason']}"])
+        label = "a 1: " if "runs" in lines[0] else ""
+        assert reasons == ([] if ok else [f"  reason    {label}{case['reason']}"])
 
 
 @pytest.mark.parametrize(
@@ -111,11 +120,12 @@ def test_a_system_that_summed_nothing_is_named_in_the_first_lines() -> None:
     lines = summary("x", case, Path("r")).splitlines()
     assert lines[:3] == [
         "PASSED  x",
-        "  sums      no sum was compared with a right one",
         "  finding   not-aggregated: the system summed nothing",
+        "  finding   slow: a round took 2 s",
     ]
-    assert lines[4] == "  calls     by Gloo (no all-reduce): reduce_scatter_tensor 2 times, 5 kB"
-    assert lines.count(lines[2]) == 1 and "  finding   slow: a round took 2 s" in lines
+    assert "  sums      no sum was compared with a right one" in lines
+    assert "  calls     by Gloo (no all-reduce): reduce_scatter_tensor 2 times, 5 kB" in lines
+    assert lines.count(lines[1]) == 1
 
 
 def sweep(failing: dict[str, Any]) -> dict[str, Any]:
@@ -164,3 +174,47 @@ def summed(errors: list[dict[str, Any]], sums: int, results: int) -> list[str]:
     counted = {"wrong_sums": sums, "wrong_results": results}
     case |= {"jobs": jobs, "fairness": {"jain": None}, **counted}
     return summary("x", case, Path("r")).splitlines()
+
+
+@pytest.mark.parametrize(("seeds", "warned"), [(1, False), (2, True), (5, True), (6, False)])
+def test_fewer_than_six_seeds_are_warned_of(seeds: int, warned: bool) -> None:
+    good = metrics(True, True, "network-bound")
+    points = [{"settings": {"seed": str(n)}, "metrics": good} for n in range(seeds)]
+    text = summary("x", {**good, "points": points, "growth": {}}, Path("r"))
+    said = f"  warning   {seeds} seeds have a range and no 95 % interval, for which at least 6 are"
+    assert (said in text) == warned
+
+
+def of_a_training(step_s: float | None) -> dict[str, Any]:
+    """A run of a script whose round is the start of Python, most of it."""
+    run = metrics(True, True, "waiting")
+    training = {"reductions": 8, "reducing_s": 0.1, "step_s": {"median": step_s}}
+    headline = {"metric": "training.step_s.median", "of": "step"}
+    job = {**run["jobs"]["job"], "training": training, "headline": headline}
+    return {**run, **job, "jobs": {"job": job}}
+
+
+def test_a_training_shows_the_time_of_its_steps_first() -> None:
+    (line,) = (t for t in summary("x", of_a_training(0.05), Path("r")).splitlines() if "time" in t)
+    assert line.startswith("  time      0.05 s a step; 0.2000 s a round")
+    alone = summary("x", of_a_training(None), Path("r"))
+    assert "s a step" not in alone and "0.2000 s a round" in alone
+
+
+def test_trainings_are_compared_by_their_steps() -> None:
+    runs = {"slow": of_a_training(0.041), "fast": of_a_training(0.01)}
+    both = comparison(runs, [])
+    assert both["ratio"]["slow"]["fast"]["training"]["step_s"]["median"] == pytest.approx(4.1)
+    head, slow, fast = summary("x", both, Path("r")).splitlines()[1:4]
+    assert "time/step  x slow" in head and "bound" not in head
+    assert "0.041 s    1.000" in slow and "0.01 s     0.244" in fast
+
+
+def test_a_run_that_was_aborted_does_not_change_what_the_others_are_compared_by() -> None:
+    runs = {"whole": of_a_training(0.01), "aborted": {"ok": False, "reason": "s1: ended"}}
+    assert "time/step" in summary("x", comparison(runs, []), Path("r"))
+
+
+def test_runs_of_unlike_workloads_are_compared_by_their_rounds() -> None:
+    runs = {"training": of_a_training(0.01), "rounds": metrics(True, True, "waiting")}
+    assert "time/round" in summary("x", comparison(runs, []), Path("r"))

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import needs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -236,7 +237,7 @@ def test_with_directions_by_pattern() -> None:
 
 
 def test_files_for_mn_build_the_same_graphs() -> None:
-    pytest.importorskip("mininet")
+    needs.require("mininet")
     from agglab.testbed.network import distutils_stand_in
 
     distutils_stand_in.provide()

@@ -29,6 +29,8 @@ ATTEMPT_MAX = 255
 PROBES = 8
 LOSS_PROBES = 5
 BACKOFF_MAX = 4
+ALWAYS_PROMPT = 2**16
+"""The share of packets that are answered without being sent again, if all are."""
 LOWER_BYTES = packets.HEADER_AT
 NEVER_NS = 2**63 - 1
 
@@ -85,6 +87,7 @@ class WorkerModel:
         """Three flags: whether a round-trip time is known, whether it is that of a packet with
         values, and whether a packet was ever sent again because later ones were answered first."""
         self._srtt = self._rttvar = self._late = self._probed_ns = self._progress_ns = 0
+        self._longest = self._prompt_share = 0
         self.rto_ns, self._backoff, self._loss_probes = times.initial_rto_ns, 0, 0
         self.deadline_ns = 0
         self._values: NDArray = np.zeros(0, np.int32)
@@ -258,6 +261,9 @@ class WorkerModel:
         order = flight.order if last else flight.first_order
         flight.waits = False
         self._progress_ns, self._backoff, self._loss_probes = now_ns, 0, 0
+        self._prompt_share -= self._prompt_share // 16
+        if not flight.attempt:
+            self._prompt_share += ALWAYS_PROMPT // 16
         if order < self._answered:
             if self._sampled and attempt == 0:
                 late = now_ns - flight.first_ns - self._srtt
@@ -286,6 +292,8 @@ class WorkerModel:
             self._srtt += error >> 3
         else:
             self._sampled, self._srtt, self._rttvar = True, rtt_ns, rtt_ns >> 1
+            self._longest = rtt_ns
+        self._longest = max(rtt_ns, self._longest - (self._longest - rtt_ns) // 256)
         wanted = self._srtt + max(4 * self._rttvar, self._times.slack_ns)
         self.rto_ns = _within(self._times.min_rto_ns, wanted, self._times.max_rto_ns)
 
@@ -310,8 +318,17 @@ class WorkerModel:
         since, timeout = flight.sent_ns, self._gap_ns(flight)
         if flight.order >= self._answered:
             since = max(since, self._progress_ns, self._probed_ns)
-            timeout = (timeout if self._lossy else self.rto_ns) << self._backoff
+            timeout = self._silence_ns(timeout) << self._backoff
         return since + min(timeout, self._times.max_rto_ns)
+
+    def _silence_ns(self, gap_ns: int) -> int:
+        """Returns how long a silence lasts before packets are sent again, without back-off."""
+        if not self._lossy:
+            return self.rto_ns
+        waiting = sum(flight.waits for flight in self.slots)
+        if waiting * self._prompt_share // ALWAYS_PROMPT <= PROBES:
+            return gap_ns
+        return max(self.rto_ns, self._longest)
 
     def poll(self, now_ns: int) -> list[tuple[int, bytes]] | None:
         """Returns what is sent now, as (slot, datagram). Returns None when the worker gives up, or

@@ -6,14 +6,15 @@ import os
 from datetime import timedelta
 from typing import Any
 
+import needs
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
+needs.require("PyTorch")
 
+import torch  # noqa: E402
 from torch import distributed as dist  # noqa: E402
 from torch import nn  # noqa: E402
-from torch.distributed import fsdp as fsdp_package  # noqa: E402
 from torch.nn.parallel import DistributedDataParallel as DDP  # noqa: E402
 from training_ranks import Together, run_ranks  # noqa: E402
 
@@ -364,8 +365,7 @@ def hooked(rank: int, workers: int) -> Any:
     report(parameters=wrapped)
 
 
-HAS_FSDP2 = hasattr(fsdp_package, "fully_shard")
-NEEDS_FSDP2 = pytest.mark.skipif(not HAS_FSDP2, reason="needs PyTorch 2.6 or newer (FSDP2)")
+NEEDS_FSDP2 = needs.mark("PyTorch 2.6 or newer")
 
 
 @pytest.mark.parametrize(
@@ -431,8 +431,8 @@ def dies(rank: int, workers: int) -> Any:
 
 
 def test_the_others_hear_of_a_rank_that_died() -> None:
-    together = Together(2, give_up_s=0.3)
-    ranks = run_ranks(dies, reduces=together.of)
+    together = Together(2)
+    ranks = run_ranks(dies, reduces=together.of, on_death=together.miss_a_worker)
     assert ranks[0].result == ranks[0].agent_error == "a worker is missing"
     assert ranks[1].exit_code == 3 and not ranks[1].goodbye
 

@@ -9,11 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import needs
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
+needs.require("PyTorch")
 
+import torch  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 from torch import distributed as dist  # noqa: E402
 from torch import nn  # noqa: E402
@@ -236,7 +238,8 @@ def dies(rank: int, workers: int) -> list[str]:
 
 
 def test_all_that_wait_hear_of_a_rank_that_died() -> None:
-    ranks = run_ranks(dies, reduces=Together(2, give_up_s=0.3).of)
+    together = Together(2)
+    ranks = run_ranks(dies, reduces=together.of, on_death=together.miss_a_worker)
     assert ranks[0].result == ["a worker is missing"] * 6
     assert ranks[0].agent_error == "a worker is missing"
 

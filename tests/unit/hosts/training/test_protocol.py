@@ -281,7 +281,7 @@ def agent(world: World) -> Iterator[World]:
 def summed(script: Client, values: NDArray, pieces: int = 1) -> tuple[NDArray, str | None]:
     """By a job of several pieces; waits for it."""
     ended = submitted(script, values, pieces)
-    return values, ended.get(timeout=20)
+    return values, ended.get()
 
 
 def submitted(
@@ -320,8 +320,8 @@ def test_a_job_that_begins_within_a_turn_has_the_next(agent: World, begins: int)
     script, long, urgent = Client(agent.path), np.arange(240, dtype="i4"), np.ones(90, "i4")
     ended: list[queue.SimpleQueue[str | None]] = []
     agent.during[begins] = lambda: ended.append(submitted(script, urgent, 1, priority=1))
-    assert submitted(script, long, 4, priority=0).get(timeout=20) is None
-    assert ended[0].get(timeout=20) is None
+    assert submitted(script, long, 4, priority=0).get() is None
+    assert ended[0].get() is None
     turns = [60] * 4
     turns.insert(1 + begins // 2, 90)  # those of a vote know it only at the next one
     assert agent.sizes[1::2] == turns and agent.sizes[::2] == [100] * 5
@@ -345,9 +345,9 @@ def test_the_reason_of_an_agent_that_has_gone_is_read(world: World) -> None:
     threading.Thread(target=lambda: made.put(Client(world.path))).start()
     world.service.wait(10)
     world.turn()
-    script, goes_on = made.get(timeout=20), threading.Event()
+    script, goes_on = made.get(), threading.Event()
     ended: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-    drains = [lambda slot: goes_on.wait(20), lambda slot: None]
+    drains = [lambda slot: goes_on.wait(), lambda slot: None]
     script.submit(Job([Piece(1, "int32", lambda slot: None, drain) for drain in drains], ended.put))
     while world.service.reductions < 1:
         world.service.wait(10)
@@ -359,7 +359,7 @@ def test_the_reason_of_an_agent_that_has_gone_is_read(world: World) -> None:
     script.report({"loss": 1.0})
     world.service.close()
     goes_on.set()
-    assert ended.get(timeout=20) == "nothing came"
+    assert ended.get() == "nothing came"
 
 
 def test_a_script_that_ended_without_reading_is_heard_to_the_end(world: World) -> None:

@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
+import needs
 import pytest
 
-torch = pytest.importorskip("torch")
+needs.require("PyTorch")
 
+import torch  # noqa: E402
 from torch import distributed as dist  # noqa: E402
 from training_ranks import run_ranks  # noqa: E402
 

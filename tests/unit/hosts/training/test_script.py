@@ -10,14 +10,15 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import needs
 import pytest
 
-pytest.importorskip("torch")
+needs.require("PyTorch")
 
-from training_ranks import Together, free_port
+from training_ranks import Together, free_port  # noqa: E402
 
-from agglab.hosts.training.environment import script_environment
-from agglab.hosts.training.service import Service, Terms
+from agglab.hosts.training.environment import script_environment  # noqa: E402
+from agglab.hosts.training.service import Service, Terms  # noqa: E402
 
 WORKERS = 2
 SCRIPT = """
@@ -87,7 +88,7 @@ def test_a_script_of_the_tutorials_shape_runs_by_the_backends_name_alone(
     script.write_text(SCRIPT + ends)
     port, together = free_port(), Together(WORKERS)
     hosts = [Host(tmp_path, script, rank, port, together.of(rank)) for rank in range(WORKERS)]
-    told = [host.program.communicate(timeout=120) for host in hosts]
+    told = [host.program.communicate() for host in hosts]
     for host in hosts:
         host.thread.join()
         host.service.close()

@@ -59,7 +59,7 @@ class Client:
         request = p4runtime_pb2.WriteRequest(device_id=DEVICE_ID, election_id=self.election_id)
         for kind, entity in updates:
             request.updates.add(type=p4runtime_pb2.Update.Type.Value(kind), entity=entity)
-        self.stub.Write(request, timeout=10)
+        self.stub.Write(request)
 
     def refused(self, *updates: Any) -> list[tuple[str, str]]:
         """A Write that must fail: the (code, message) of each update."""
@@ -71,9 +71,7 @@ class Client:
     def read(self, *queries: Any) -> list[Any]:
         """All entities that one Read returns."""
         request = p4runtime_pb2.ReadRequest(device_id=DEVICE_ID, entities=queries)
-        return [
-            entity for reply in self.stub.Read(request, timeout=10) for entity in reply.entities
-        ]
+        return [entity for reply in self.stub.Read(request) for entity in reply.entities]
 
     def configure(self, action: str, config: Any = None) -> None:
         """SetForwardingPipelineConfig."""
@@ -83,7 +81,7 @@ class Client:
         request.action = request.Action.Value(action)
         if config is not None:
             request.config.CopyFrom(config)
-        self.stub.SetForwardingPipelineConfig(request, timeout=60)
+        self.stub.SetForwardingPipelineConfig(request)
 
     def close(self) -> None:
         """End the stream."""

@@ -33,7 +33,7 @@ def send(client: Any, atomicity: str, *updates: tuple[str, Entity]) -> None:
     request = WriteRequest(device_id=DEVICE_ID, election_id=client.election_id, atomicity=atomicity)
     for kind, entity in updates:
         request.updates.add(type=Update.Type.Value(kind), entity=entity)
-    client.stub.Write(request, timeout=10)
+    client.stub.Write(request)
 
 
 def refused(client: Any, atomicity: str, *updates: tuple[str, Entity]) -> list[str]:

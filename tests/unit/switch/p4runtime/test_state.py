@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import until
 
 import agglab.switch.p4runtime  # before protobuf is first imported
 
@@ -282,10 +282,8 @@ def test_a_digest_is_not_sent_again_until_it_is_acknowledged(
     request.digest_ack.digest_id = id_of("digests", "learn_t")
     request.digest_ack.list_id = lists[0].digest.list_id
     client.requests.put(request)
-    deadline = time.monotonic() + 10
     stream = next(iter(switch_server.device.current.digests._streams.values()))
-    while len(stream.unacknowledged) > 1 and time.monotonic() < deadline:
-        time.sleep(0.002)
+    until(lambda: len(stream.unacknowledged) == 1, "the first list is acknowledged")
     learn(switch_server, 2, 1)
     assert samples(next(client.stream))[0][0] == b"\x01"
 

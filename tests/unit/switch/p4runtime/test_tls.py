@@ -5,13 +5,13 @@ Certificates are made by the openssl program.
 
 from __future__ import annotations
 
-import shutil
 import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import grpc
+import needs
 import pytest
 from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 
@@ -20,9 +20,7 @@ from agglab.switch.p4runtime.device import Device
 from agglab.switch.p4runtime.server import Server
 from agglab.switch.p4runtime.tls import TlsError, credentials
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("openssl") is None, reason="openssl is not installed (apt-get install openssl)"
-)
+pytestmark = needs.mark("openssl")
 
 
 NEW_KEY = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"
@@ -89,7 +87,7 @@ def answer(channel: grpc.Channel) -> str:
     with channel:
         stub = p4runtime_pb2_grpc.P4RuntimeStub(channel)
         try:
-            stub.Capabilities(p4runtime_pb2.CapabilitiesRequest(), timeout=30)
+            stub.Capabilities(p4runtime_pb2.CapabilitiesRequest())
         except grpc.RpcError as error:
             return str(error.code().name)
     return "OK"

@@ -106,7 +106,8 @@ def test_of_too_few_rounds_it_cannot_be_told(
 
 
 @pytest.mark.parametrize(
-    ("path", "value"), [("exact", False), ("ok", False), ("fidelity.verdict", "cpu-bound")]
+    ("path", "value"),
+    [("exact", False), ("verdict", "undecided"), ("fidelity.verdict", "cpu-bound")],
 )
 def test_a_flag_that_differs_is_a_difference(
     made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], path: str, value: object
@@ -132,6 +133,23 @@ def test_scenario_and_maker_are_compared(
     (folder / "manifest.json").write_text(json.dumps(manifest))
     _, text = told(first(made), folder, capsys)
     assert "  links.rate: 10mbit -> 20mbit\n" in text and "  packages.numpy: " in text
+
+
+def test_the_same_code_installed_elsewhere_is_no_difference(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Only a checkout knows its commit, and each has its files in folders of its own."""
+    folder = other(made, tmp_path, lambda metrics: None)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["git"] = {"commit": "f" * 40, "modified": False}
+    for each in manifest["programs"]:
+        each |= {"source": "/elsewhere/switchml.p4", "json": "/elsewhere/switchml.json"}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    code, text = told(first(made), folder, capsys)
+    assert code == 0 and "produced by (manifest)\n  nothing differs\n" in text
+    manifest["code_sha256"] = "of other code"
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    assert "  git.commit: " in told(first(made), folder, capsys)[1]
 
 
 def test_sweeps_are_matched_point_by_point(

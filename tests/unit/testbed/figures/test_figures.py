@@ -27,6 +27,7 @@ workload: {elements: 4_000, rounds: 2}
 sweep: {topology.workers: [2, 3]}
 """
 FIGURE = "figure: {title: A title, source: 'A paper', relation: 'It <grows>.'}\n"
+TWO = "compare: {a: {}, b: {system: ring}"
 COMPARED = """
 compare:
   switchml: {}
@@ -90,6 +91,79 @@ def test_in_virtual_time_contenders_that_need_real_links_are_left_out(tmp_path: 
     assert len(expected[REAL]) == 3
     assert all(p.resolved.virtual for p in suites[VIRTUAL].points)
     assert not any(p.resolved.virtual for p in suites[REAL].points)
+
+
+def without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets Gloo's system miss PyTorch, as on a machine where only set-up has run."""
+    monkeypatch.setattr(
+        "agglab.testbed.systems.gloo.system.importlib.util.find_spec", lambda name: None
+    )
+
+
+def test_on_real_links_only_contenders_that_the_machine_lacks_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_torch(monkeypatch)
+    path = written(tmp_path, BASE + FIGURE + COMPARED)
+    file = tmp_path / "real.yaml"
+    file.write_text(variant(path, REAL, long=False).text)
+    assert load(file).contenders == ("switchml", "ring")
+
+
+@pytest.mark.parametrize(
+    ("compared", "code", "said"),
+    [
+        (
+            COMPARED,
+            3,
+            "growth.gloo.allreduce.time_s.median, ratio.ring.gloo.allreduce.time_s.median (the run "
+            "was made without gloo)",
+        ),
+        (TWO + ", gloo: {system: gloo}}\n", 3, "the run was made without gloo"),
+        (TWO + "}\n", 0, ""),
+    ],
+)
+def test_a_relation_that_was_not_tested_does_not_count_as_held(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], compared: str, code: int, said: str
+) -> None:
+    path = written(tmp_path, BASE + FIGURE + compared.replace("{min: 1.1}", "{min: 1}"))
+    options = ["figures", str(path), "--clock", "virtual", "--results", str(tmp_path / "out")]
+    assert cli.main(options) == code
+    page, out = (tmp_path / "out/index.html").read_text(), capsys.readouterr().out
+    assert ("The relation holds." in page) == (not said)
+    assert (f"Not tested: {said}. What the run did test holds." in page) == bool(said)
+    assert (f"figure small: the relation was not tested as a whole: {said}\n" in out) == bool(said)
+
+
+def test_a_relation_that_one_clock_tested_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Gloo takes part on real links, which another system stands in for here."""
+    path = written(tmp_path, BASE + FIGURE + TWO + ", gloo: {system: gloo}}\n")
+    real_run = command.run
+
+    def run_without_gloo(suite: Suite, *rest: Any) -> int:
+        if "gloo" not in suite.contenders:
+            return real_run(suite, *rest)
+        folder = tmp_path / "out" / REAL / "small" / "latest"
+        folder.mkdir(parents=True)
+        (folder / "scenario.yaml").write_text(path.read_text())
+        return 0
+
+    monkeypatch.setattr(command, "run", run_without_gloo)
+    monkeypatch.setattr("agglab.testbed.systems.gloo.system.Gloo.lacks", lambda *_: iter(()))
+    assert cli.main(["figures", str(path), "--results", str(tmp_path / "out")]) == 0
+
+
+def test_published_numbers_stand_beside_what_was_measured(tmp_path: Path) -> None:
+    published = FIGURE.replace("relation:", "published: 'twice <as> fast', relation:")
+    expected = "expect: {growth.allreduce.time_s.median: {max: 1.5}}\n"
+    path = written(tmp_path, BASE + published + expected)
+    options = [str(path), "--clock", "virtual", "--results", str(tmp_path / "out")]
+    assert command.main(options) == 0
+    page = (tmp_path / "out/index.html").read_text()
+    assert "<p>Published: twice &lt;as&gt; fast</p>" in page
+    assert "<td>growth.allreduce.time_s.median</td><td>&lt;= 1.5</td><td>1<" in page
 
 
 def test_what_is_no_figure_has_no_variant(tmp_path: Path) -> None:
@@ -192,7 +266,8 @@ def test_a_figure_that_never_ran_says_so_on_the_page(tmp_path: Path) -> None:
     path = written(tmp_path, BASE + FIGURE)
     options = [str(path), "--clock", "virtual", "--results", str(tmp_path), "--draw"]
     assert command.main(options) == 0
-    assert "metrics.json" in (tmp_path / "index.html").read_text()
+    page = (tmp_path / "index.html").read_text()
+    assert "<p>Not tested: this machine has not run the figure.</p>" in page
 
 
 def test_long_settings_are_valid(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import needs
 import numpy as np
 import pytest
 
@@ -27,7 +28,7 @@ def older_processor() -> dict[str, str]:
     newer = np.show_config(mode="dicts")["SIMD Extensions"]["found"]
     core = OLDER.get(platform.machine())
     if core is None or not newer:
-        pytest.skip("needs a processor (x86-64 or arm64) with more than numpy's baseline")
+        needs.skip_lacking("a processor with more than numpy's baseline", "use a newer one")
     return {"OPENBLAS_CORETYPE": core, "NPY_DISABLE_CPU_FEATURES": ",".join(newer)}
 
 

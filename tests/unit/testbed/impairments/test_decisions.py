@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import get_args
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,7 +35,6 @@ from agglab.topologies.graph import (
     Reorder,
 )
 
-np = pytest.importorskip("numpy")
 SIZE = 100
 
 

@@ -6,9 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
+import needs
 
-pytest.importorskip("mininet", reason="needs the system package mininet")
+needs.require("mininet")
 
 ROOT = Path(__file__).resolve().parents[4]
 WITHOUT_DISTUTILS = """

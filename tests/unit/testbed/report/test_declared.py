@@ -125,13 +125,19 @@ def tracks(monkeypatch: pytest.MonkeyPatch) -> Any:
     return draw
 
 
-def test_seeds_are_one_point_whose_band_is_their_interval(tracks: Any) -> None:
+def test_few_seeds_are_one_point_whose_band_is_their_range(tracks: Any) -> None:
     times = {(1, 1): 1.0, (1, 2): 2.0, (1, 3): 9.0, (2, 1): 4.0, (2, 2): 5.0, (2, 3): 6.0}
     title, (track,) = tracks(repeated(times), title="Times")
-    assert title == "Times, with the 95 % interval of 3 seeds"
+    assert title == "Times, with the range of 3 seeds (too few for an interval)"
     assert list(track.pieces[0].points) == [(1.0, 2.0), (2.0, 5.0)]
-    (_, low, high), (_, low_2, high_2) = track.band
-    assert 1.0 <= low < 2.0 < high <= 9.0 and 4.0 <= low_2 < 5.0 < high_2 <= 6.0
+    assert list(track.band) == [(1.0, 1.0, 9.0), (2.0, 4.0, 6.0)]
+
+
+def test_many_seeds_are_one_point_whose_band_is_their_interval(tracks: Any) -> None:
+    times = {(point, seed): float(seed * seed) for point in (1, 2) for seed in range(1, 10)}
+    title, (track,) = tracks(repeated(times), title="Times")
+    assert title == "Times, with the 95 % interval of 9 seeds"
+    assert list(track.band) == [(1.0, 4.0, 64.0), (2.0, 4.0, 64.0)]
 
 
 def test_without_several_seeds_there_is_no_band_of_seeds(tracks: Any) -> None:

@@ -265,7 +265,7 @@ def test_a_sweep_says_of_every_point_how_it_ended(folder: Path) -> None:
     assert [row["sums exact"] for row in found] == ["true", "true", "true", "false", "–"]
     assert [row["wrong results"] for row in found] == ["0", "0", "7", "0", "–"]
     assert [row["fidelity"] for row in found[:2]] == ["network-bound", "starved"]
-    assert [row["why it failed"] for row in found] == [
+    assert [row["why it did not pass"] for row in found] == [
         "",
         "",
         "expected ratio &lt;= 1, got 2",

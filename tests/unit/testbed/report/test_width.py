@@ -8,11 +8,11 @@ import io
 import json
 import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
+import needs
 import pytest
 
 from agglab.testbed import report
@@ -20,10 +20,8 @@ from agglab.testbed.report import dygraphs
 from agglab.testbed.run import run
 from agglab.testbed.scenario import load
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = pytest.mark.skipif(
-    not BROWSER, reason="needs chromium: ./setup.sh --test-tools installs it"
-)
+BROWSER = needs.browser()
+pytestmark = needs.mark("chromium")
 WIDTHS = (1280, 390)
 FLAGS = [
     "--headless",
@@ -37,9 +35,7 @@ FLAGS = [
 ]
 DARK = "--blink-settings=preferredColorScheme=0"
 LIBRARY = dygraphs.find(dygraphs.folders())
-needs_library = pytest.mark.skipif(
-    not LIBRARY, reason="needs libjs-dygraphs: ./setup.sh --test-tools installs it"
-)
+needs_library = needs.mark("libjs-dygraphs")
 TEXT = """
 name: a-scenario-whose-name-is-rather-long
 backend: virtual

@@ -181,7 +181,7 @@ faults:
 - {kind: loss, link: h1-s1, probability: 7}
 - {kind: loss, link: h1-s1, probability: 1%}
 - {kind: link_down, link: h1-s1, at: 2s, until: 1s}
-expect: {jobs.z.exact: true, failure: {worker: h1, wthin: 1s}, switches.s7.cpu_s: 1}
+expect: {jobs.z.exact: true, failure: {worker: h1, wthin: 1s}, switches.s7.cpu_s: {max: 1}}
 """
     of_keys = {"links.loss", "links.overrides[1].rate", "faults[0].every", "faults[2].probability"}
     of_keys |= {"jobs[0].first_slot", "jobs[1].name", "jobs[1].share", "jobs[1].end"}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agglab.testbed import cli
-from agglab.testbed.scenario import ScenarioError, Suite, load, suite_to_yaml
+from agglab.testbed.scenario import ScenarioError, Suite, load, suite_to_yaml, to_yaml
 from agglab.testbed.scenario.document import parse, written
 
 BASE = """
@@ -52,6 +52,25 @@ def plain(suite: Suite) -> list[object]:
         for p in suite.points
         for s in (p.resolved.scenario,)
     ]
+
+
+def test_contenders_with_other_windows_have_the_same_queues(tmp_path: Path) -> None:
+    """Also where only one of them is run again from its own scenario, as by a Dask worker."""
+    text = "compare: {a: {system: ring}, b: {system: ring, workload: {window: 900}}, c: {}}"
+    runs = [point.resolved for point in suite(tmp_path, text).points]
+    assert len({run.graph for run in runs}) == 1
+    (way,) = {way for link in runs[0].graph.links for _, _, _, way in link.directions()}
+    assert (way.queue_packets, way.queue_bytes) == (None, 1800 * 1514)
+    alone = tmp_path / "alone.yaml"
+    for run in runs:
+        alone.write_text(to_yaml(run))
+        (point,) = load(alone).points
+        assert point.resolved.graph == run.graph
+
+
+def test_queues_that_are_equal_anyway_stay_as_they_are(tmp_path: Path) -> None:
+    runs = [point.resolved for point in suite(tmp_path, FOUR).points]
+    assert {run.scenario.links.queue_bytes for run in runs} == {None}
 
 
 def complaints(tmp_path: Path, text: str, *settings: str) -> list[str]:
@@ -212,11 +231,6 @@ TWO = "compare: {a: {}, b: {system: ring}}\n"
         (
             TWO + "sweep: {seed: [1, 2]}\nexpect: {growth.rounds: 1}",
             "3: expect.growth.rounds: unknown contender 'rounds'",
-        ),
-        (
-            "compare: {a: {system: ring}, b: {system: ring, workload: {window: 900}}}",
-            "1: compare.b: has other queues than a, because its window is different; allowed: an "
-            "explicit `links.queue`, which is then the same for all",
         ),
         (
             "compare: {a: {}, b: {system: ps, ps: {servers: h4}}}",

@@ -50,7 +50,9 @@ MISTAKES = (
     ),
     Mistake("expect", "expect: {exakt: true}", "expect.exakt"),
     Mistake("expect", "expect: {exact: 3}", "expect.exact"),
-    Mistake("expect", "expect: {switches.s99.cpu_s: 1}", "expect.switches.s99.cpu_s", needs=True),
+    Mistake(
+        "expect", "expect: {switches.s99.cpu_s: {max: 1}}", "expect.switches.s99.cpu_s", needs=True
+    ),
     Mistake("expect", "expect: {failure: {worker: x9}}", "expect.failure.worker", needs=True),
     Mistake("sweep", "sweep: {sede: [1, 2]}", "sweep.sede"),
     Mistake("sweep", "sweep: {timeouts.start: [1s, 2]}", "timeouts.start"),

@@ -3,6 +3,7 @@ wrong is found."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -230,6 +231,9 @@ def test_another_prediction_does_not_hold(
     predict_otherwise(monkeypatch, asked_of, direction, sign * bytes_off)
     code, metrics = tried(text)
     assert (code, metrics["links_as_predicted"], metrics["exact"]) == (1, False, True)
+    more_or_fewer = "fewer" if sign > 0 else "more"
+    named = rf"got false: 1 of \d+ directions differ: {direction} \d+ bytes {more_or_fewer} than"
+    assert re.search(named, metrics["reason"])
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from agglab.testbed.statistics import NetworkStatistics
 from agglab.testbed.systems.base import MissingChunks
 from agglab.testbed.systems.netrpc import diagnosis as netrpc
 from agglab.testbed.systems.pooling import diagnosis as pooling
@@ -20,7 +21,7 @@ HOSTS = tuple(f"h{n}" for n in range(1, 17))
 TAG = 5
 TREE = plan(rack(len(HOSTS)), [PlacedJob(1, HOSTS, 0, 4)]).trees[1]
 JOB: Any = SimpleNamespace(
-    hosts=HOSTS, members=range(len(HOSTS)), index=0, job=SimpleNamespace(number=1)
+    hosts=HOSTS, members=range(len(HOSTS)), index=0, job=SimpleNamespace(number=1, work=None)
 )
 Waiting = Mapping[str, Sequence[tuple[int, ...]]]
 
@@ -34,6 +35,9 @@ class Cells:
     def registers(self, switch: str, register: str, indices: Sequence[int]) -> list[int]:
         return [self._values[register]] * len(indices)
 
+    def statistics(self) -> NetworkStatistics:
+        return NetworkStatistics((), (), {})
+
 
 def of_summing(waiting: Waiting) -> Mapping[str, MissingChunks]:
     return summing.diagnose(Cells(tags=TAG, contributors=0xFFFF), TREE, 0, waiting)
@@ -44,12 +48,12 @@ def of_netrpc(waiting: Waiting) -> Mapping[str, MissingChunks]:
 
 
 def of_pooling(waiting: Waiting) -> Mapping[str, MissingChunks]:
-    return pooling.diagnose(Cells(owners=0, contributors=0), TREE, JOB, waiting, [(TAG,)])
+    return pooling.diagnose(Cells(owners=0, contributors=0), TREE, JOB, waiting, [(TAG,)], "h1")
 
 
 def of_pooling_server(waiting: Waiting) -> Mapping[str, MissingChunks]:
     lacks_all = (TAG, *(HOSTS.index(host) for host in waiting))
-    return pooling.diagnose(Cells(owners=0, contributors=0), TREE, JOB, waiting, [lacks_all])
+    return pooling.diagnose(Cells(owners=0, contributors=0), TREE, JOB, waiting, [lacks_all], "h1")
 
 
 @pytest.mark.parametrize("diagnose", [of_summing, of_netrpc, of_pooling, of_pooling_server])

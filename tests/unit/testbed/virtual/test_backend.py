@@ -174,7 +174,7 @@ def test_a_killed_worker_is_missed_by_the_others(rig: Rig) -> None:
     assert all(
         e["missing"] and e["waiting"] and "no result for chunk" in e["error"] for e in failed
     )
-    _, slot, tag = failed[0]["waiting"][0]
+    _, slot, tag, _ = failed[0]["waiting"][0]
     cell = slot << 1 | tag & 1
     assert rig.backend.registers("s1", "tags", [cell]) == [tag]
     assert rig.backend.registers("s1", "contributors", [cell]) == [0b011]

@@ -6,7 +6,7 @@ import pytest
 
 from agglab.hosts.endpoint import Repeat
 from agglab.hosts.wire import LOWER_HEADER_BYTES, Chunk, Kind
-from agglab.testbed.virtual.causes import Causes
+from agglab.testbed.virtual.causes import AGGREGATOR, Causes
 from agglab.testbed.virtual.clock import Clock
 
 HERE = frozenset((b"\x0a\0\0\1", b"\x0a\0\0\2"))
@@ -152,3 +152,14 @@ def test_what_any_agent_lost_explains_who_waits_for_all(hit_ns: int, explained: 
     causes.retransmitted("h1", 2, Repeat(None, 5, 800, gathered=True), elsewhere)
     assert causes.repeats().explained == ({(1, "h1"): 1} if explained else {})
     assert causes.repeats().unexplained.get((2, "h1")) == 1
+
+
+@pytest.mark.parametrize(("answered", "explained"), [(b"\x0a\0\0\1", 1), (b"\x0a\0\0\3", 0)])
+def test_what_was_asked_of_the_aggregator_anybody_may_answer(
+    answered: bytes, explained: int
+) -> None:
+    """Host 1 has sent a request to the aggregator's address. The answer of host 2 is lost."""
+    causes = Causes(Clock())
+    causes.hit(bytes(26) + b"\x0a\0\0\2" + answered + frame(1, 0, 0)[34:])
+    causes.retransmitted("h1", 1, Repeat(None, 5, 0), frozenset((b"\x0a\0\0\1", AGGREGATOR)))
+    assert causes.repeats().explained.get((1, "h1"), 0) == explained

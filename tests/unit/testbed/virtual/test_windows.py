@@ -9,12 +9,13 @@ import os
 import re
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any, TextIO
 
+import needs
 import pytest
+from waiting import until
 from windowed import LANES, SLOTS, drawn, run
 
 from agglab.common.c_build import compiler
@@ -180,9 +181,8 @@ def test_a_run_in_which_python_must_act_in_a_window_is_repeated_with_one_clock(
 def test_threads_end_with_the_network(switchml: CompiledProgram) -> None:
     before = set(os.listdir("/proc/self/task"))
     assert run(drawn(1, "switchml"), switchml, 3).windows > (0, 0)
-    deadline_s = time.monotonic() + 60
-    while set(os.listdir("/proc/self/task")) - before:  # the kernel lists a thread a little longer
-        assert time.monotonic() < deadline_s
+    # The kernel lists a thread a little longer.
+    until(lambda: not set(os.listdir("/proc/self/task")) - before, "the threads have ended")
 
 
 def test_one_processor_for_small_networks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,9 +248,7 @@ def test_random_schedules_under_the_thread_sanitizer() -> None:
         [compiler(), "-print-file-name=libtsan.so"], capture_output=True, text=True, check=True
     )
     if not os.path.isabs(tsan.stdout.strip()):
-        pytest.skip(
-            "needs libtsan.so, the thread sanitizer of the C compiler: apt-get install libtsan2"
-        )
+        needs.skip_lacking("the C compiler's thread sanitizer", "apt-get install libtsan2")
     environment = dict(os.environ, AGGLAB_SANITIZE="thread", LD_PRELOAD=tsan.stdout.strip())
     command = ["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", "random_schedules"]
     done = subprocess.run(

@@ -204,7 +204,8 @@ def test_metrics_follow_from_reports_and_reductions(scenario) -> None:
     found = summary([judged(scenario(), accounts()).measures])["training"]
     assert found["loss"] == {"first": 2, "last": 0} and found["accuracy"] == 0.75
     assert found["curve"] == [(2, 2), (4, 1), (6, 0)] and found["accuracy_curve"] == [(8, 0.75)]
-    assert found["steps"] == 3 and found["step_s"] == {"median": 2, "min": 2, "max": 2}
+    assert found["steps"] == 3
+    assert found["step_s"] == {"median": 2, "min": 2, "max": 2, "all": [2, 2]}
     assert found["reductions"] == STEPS and found["reduced_bytes"] == STEPS * ELEMENTS * 4
     assert found["reducing_s"] == STEPS / 2
     assert found["ranks"]["3"]["steps"] == 3

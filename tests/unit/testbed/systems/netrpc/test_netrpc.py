@@ -27,6 +27,7 @@ from agglab.hosts.workloads.library_text import library_text
 from agglab.testbed.plan.forwarding import wiring_of
 from agglab.testbed.received import Received
 from agglab.testbed.scenario import ScenarioError, load, resolve
+from agglab.testbed.statistics import NetworkStatistics
 from agglab.testbed.systems.netrpc import NetRpc, diagnosis
 from agglab.testbed.systems.netrpc.sessions import Share
 from agglab.testbed.workloads import KINDS
@@ -194,6 +195,9 @@ def test_who_has_not_come_to_a_call_is_missing(tmp_path: Path) -> None:
         def registers(self, switch: str, register: str, indices: list[int]) -> list[int]:
             assert (switch, register) == ("s1", "sequences")
             return [[7, 6, 7, 0], [7, 7, 8, 7]][indices[0] == 3]
+
+        def statistics(self) -> NetworkStatistics:
+            return NetworkStatistics((), (), {})
 
     waiting = {"h1": [[40, 2, 7]], "h3": [[40, 2, 7], [41, 3, 7]]}
     missing = diagnosis.diagnose(Switches(), "s1", job, waiting)

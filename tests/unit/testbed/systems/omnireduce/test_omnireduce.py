@@ -81,9 +81,9 @@ def test_links_without_loss_carry_what_was_predicted(
     )
 
 
-def filled(rank: int, number: int, workers: int) -> np.ndarray:
+def filled(rank: int, number: int, workers: int, density: float = 0.2) -> np.ndarray:
     """Of each block of SPARSE's tensor, whether it has a value."""
-    shape = Sparsity(0.2, 64, "random", workers, ELEMENTS)
+    shape = Sparsity(density, 64, "random", workers, ELEMENTS)
     tensor = make_tensor(5, 1, rank, number, ELEMENTS, "float32", sparsity=shape)
     padded = np.concatenate([tensor, np.zeros(-ELEMENTS % LANES)])
     return (padded.reshape(BLOCKS, LANES) != 0).any(axis=1)
@@ -323,3 +323,50 @@ def test_every_system_that_sums_tensors_does_sparse_ones() -> None:
     for name in systems.built_in():
         kinds = set(systems.find(name).abilities.workloads)
         assert "allreduce" not in kinds or set(ALL_REDUCES) <= kinds
+
+
+def resolved_lanes(folder: Path, workload: str, shape: str = RACKS[0], *settings: str) -> int:
+    (folder / "auto.yaml").write_text(scenario(workload, shape))
+    suite = load(folder / "auto.yaml", ["switch.lanes=auto", *settings])
+    return suite.points[0].resolved.lanes
+
+
+@pytest.mark.parametrize(
+    ("workload", "lanes"),
+    [
+        (ALLREDUCE, 363),  # no blocks: as many as fit
+        ("kind: sparse_allreduce, density: 10%, block: 256", 256),
+        ("kind: sparse_allreduce, density: 10%, block: 1000", 250),  # four packets to a block
+        ("kind: sparse_allreduce, density: 10%, block: 3", 363),  # every packet is filled anyway
+        ("kind: sparse_allreduce, density: 0.1%, block: 64", 64),
+        ("kind: sparse_allreduce, density: 50%, block: 256, overlap: none", 363),
+        ("kind: sparse_allreduce, density: 50%, block: 256, overlap: full", 256),
+        ("kind: embedding_allreduce, width: 64, tokens: 5", 64),
+    ],
+)
+def test_packets_match_blocks_where_that_sends_fewer_bytes(
+    tmp_path: Path, workload: str, lanes: int
+) -> None:
+    assert resolved_lanes(tmp_path, workload) == lanes
+
+
+def test_lanes_of_many_workers_and_of_bmv2(tmp_path: Path) -> None:
+    """With 64 workers, nearly every block is filled at some worker. BMv2 allows 128 lanes."""
+    workload = "kind: sparse_allreduce, density: 10%, block: 256"
+    assert resolved_lanes(tmp_path, workload, "kind: rack, workers: 64") == 363
+    bmv2 = ("switch.target=bmv2", "backend=mininet")
+    assert resolved_lanes(tmp_path, workload, RACKS[0], *bmv2) == 128
+
+
+def test_a_run_says_what_limits_the_gain(tried: Run) -> None:
+    workload = "kind: sparse_allreduce, density: 10%, block: 64"
+    _, metrics = tried(scenario(workload))
+    (shared,) = metrics["jobs"]["job1"]["gain_limits"]
+    blocks = np.array([filled(rank, 0, 4, 0.1) for rank in range(4)])
+    anywhere, alone = np.any(blocks, axis=0).mean(), blocks.mean()
+    assert shared.startswith(f"{anywhere:.0%} of the packets are sent to every worker")
+    assert shared.endswith(f"a single worker fills {alone:.0%}")
+    _, metrics = tried(scenario(workload).replace(f"lanes: {LANES}", "lanes: 100"))
+    _, zeros = metrics["jobs"]["job1"]["gain_limits"]
+    assert "packets of 100 values do not match blocks of 64; `switch.lanes: 64`" in zeros
+    assert "gain_limits" not in tried(scenario(ALLREDUCE))[1]["jobs"]["job1"]

@@ -218,5 +218,5 @@ def test_the_worker_that_is_gone_is_named(tried: Run) -> None:
     text = scenario_text("switchml", workload=given_up, switch="slots: 8", more=lines)
     code, metrics = tried(text)
     assert code == 1
-    assert "h2: worker 1 never sent" in metrics["reason"]
+    assert "h2: worker 1 never delivered" in metrics["reason"]
     assert metrics["switches"]["s1"]["packets"]["held"]

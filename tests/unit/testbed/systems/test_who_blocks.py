@@ -1,0 +1,89 @@
+"""A switch's program that withholds a sum or ignores a contribution is to blame for the round that
+hangs, and not the worker whose later chunks wait behind. Whole runs in virtual time."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agglab.testbed.paths import REPOSITORY
+from agglab.testbed.run import run
+from agglab.testbed.scenario import load
+
+TEXT = """
+name: hang
+backend: virtual
+topology: {{workers: 4}}
+links: {{rate: 100mbit, loss: {loss}}}
+system: {system}
+switch: {{program: {program}, lanes: 64, slots: 32}}
+workload: {{elements: 40_000, dtype: int32, rounds: 1, give_up: 500ms, window: 16{more}}}
+"""
+
+
+def reason(folder: Path, system: str, *changes: tuple[str, str], **keys: str) -> str:
+    """The reason of a run of a system whose program has these faults."""
+    shutil.copytree(REPOSITORY / "p4", folder / "p4")
+    pools = system in ("atp", "esa")
+    program = folder / ("p4/include/pooling.p4" if pools else f"p4/{system}.p4")
+    source = program.read_text()
+    for old, new in changes:
+        assert source.count(old) == 1, old
+        source = source.replace(old, new)
+    program.write_text(source)
+    path = folder / "hang.yaml"
+    settings = {"loss": "0%", "more": "", **keys}
+    path.write_text(TEXT.format(system=system, program=folder / f"p4/{system}.p4", **settings))
+    assert run(load(path), folder / "results", [], io.StringIO()) == 1
+    metrics: dict[str, Any] = json.loads((folder / "results/hang/latest/metrics.json").read_text())
+    return str(metrics["failure"]["reason"])
+
+
+WITHHELD = {
+    "switchml": [("if (meta.holds_result) {\n                        answer_one();",
+                  "if (meta.holds_result) {\n                        wait();")],
+    "omnireduce": [("                        answer_one();", "                        wait();")],
+    "netrpc": [("                        answer_one();", "                        wait();")],
+    "atp": [("result_to_one.count(meta.job);\n        standard_metadata.egress_spec = port;",
+             "mark_to_drop(standard_metadata);")],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("system", WITHHELD)
+def test_a_switch_that_withholds_sums_is_to_blame(tmp_path: Path, system: str) -> None:
+    said = reason(tmp_path, system, *WITHHELD[system], loss="1%")
+    assert said.startswith("switch s1 holds the sum and gives no valid answer for chunk"), said
+    assert "got no answer" in said and "never sent" not in said
+
+
+def test_chunks_behind_the_one_that_blocks_are_counted_once(tmp_path: Path) -> None:
+    """Loss takes results, and the switch does not send them again. Of each slot, the oldest chunk
+    blocks. Whoever has its sum waits for the slot's next chunk."""
+    said = reason(tmp_path, "switchml", *WITHHELD["switchml"], loss="1%")
+    assert said.endswith("wait behind them") or "waits behind" in said
+    assert "holds 4 of 4 contributions to chunk" in said
+
+
+def test_a_switch_that_ignores_a_worker_is_to_blame(tmp_path: Path) -> None:
+    ignores = (
+        "            || hdr.aggregation.slot >= meta.slots\n",
+        "            || hdr.aggregation.slot >= meta.slots\n"
+        "            || (meta.worker == 4 && hdr.aggregation.slot == 5)\n",
+    )
+    said = reason(tmp_path, "switchml", ignores)
+    assert said.startswith("switch s1 received and does not hold chunk 5 of job1; slot 5 of s1")
+    assert "holds 3 of 4 contributions to chunk 5 (tag 1, not h3), h3 sent it" in said
+
+
+def test_a_worker_that_sends_nothing_is_still_to_blame(tmp_path: Path) -> None:
+    """A link that is down loses more packets than a worker sends: nobody can blame the switch."""
+    said = reason(
+        tmp_path, "switchml", more="}\nfaults: [{kind: link_down, link: h2-s1, at: 10ms}]\n#"
+    )
+    assert said.startswith("h2: worker 1 never ")
+    assert "switch s1" not in said.split(";")[0]
