@@ -472,13 +472,6 @@ def test_results_gather_for_a_quarter_of_the_window_and_not_long():
     assert MAX_BATCH >= 64
 
 
-@pytest.mark.parametrize(("arrived", "gathers"), [(6, True), (7, False), (8, False)])
-def test_results_that_come_in_full_buffers_do_not_gather(arrived, gathers):
-    coalescing = ReceiveCoalescing(buffer_packets=7)
-    coalescing.results_arrived(1_000_000_000, arrived)
-    assert bool(coalescing.wait_ns(28)) is gathers
-
-
 def test_results_that_come_in_buffers_gather_only_after_less_than_a_full_one():
     single, buffered = ReceiveCoalescing(), ReceiveCoalescing(buffer_packets=7)
     for coalescing in (single, buffered):
