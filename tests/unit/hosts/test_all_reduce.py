@@ -257,6 +257,23 @@ def test_not_finite_values_are_an_error_and_the_next_call_works():
     np.testing.assert_array_equal(first, integers(0, 5) + integers(1, 5))
 
 
+@pytest.mark.parametrize(("workers", "value"), [(2, 3e38), (3, 1.5e38)])
+def test_a_sum_beyond_float32_is_an_error_with_the_smallest_exponent_that_can_make_one(
+    workers, value
+):
+    """The exponents of these values are the smallest whose sums are checked."""
+
+    def work(rank, reducer):
+        values = np.ones(500, np.float32)
+        values[321] = value
+        with pytest.raises(NotFinite) as error:
+            reducer.all_reduce(values, out=values)
+        return str(error.value)
+
+    message = "the sum at index 321 (chunk 20 of job 3) is beyond float32's range"
+    assert run_job(workers, work) == [message] * workers
+
+
 def test_a_missing_worker_is_a_timeout_and_ends_the_reducer():
     with LoopbackSwitch(LANES, {3: JobEntry(2, SLOTS)}) as switch:
         bind = worker_bind(0)

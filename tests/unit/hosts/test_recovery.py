@@ -54,6 +54,107 @@ def test_the_first_gap_makes_silences_shorter_at_once() -> None:
     assert repeated(recovery, packets, 5 * MS) == [0, 1]
 
 
+def packets_sent(count: int, **fields: int) -> np.ndarray:
+    """Packets that wait for their answers since time 0, in the order of their sending."""
+    packets = np.zeros(count, np.dtype(PENDING))
+    packets["waiting"] = SENT
+    packets["order"] = packets["first_order"] = np.arange(1, count + 1)
+    for name, value in fields.items():
+        packets[name] = value
+    return packets
+
+
+def answered(recovery: Recovery, packet: np.ndarray, attempt: int, now_ns: int) -> int:
+    """Tells recovery that the first of these packets was answered. Returns the measured round trip
+    in nanoseconds, or -1."""
+    call = library.load().recovery_answered
+    call.restype = ctypes.c_int64
+    found: int = call(
+        ctypes.byref(recovery),
+        ctypes.c_void_p(packet.ctypes.data),
+        ctypes.c_int(attempt),
+        ctypes.c_int64(now_ns),
+    )
+    return found
+
+
+def measured(**fields: int) -> Recovery:
+    """Recovery that knows round trips of 1 ms."""
+    recovery = Recovery.of(Timing())
+    recovery.srtt_ns, recovery.sampled, recovery.in_flight = MS, 1, 100
+    for name, value in fields.items():
+        setattr(recovery, name, value)
+    return recovery
+
+
+def test_of_many_silent_packets_only_those_sent_again_count_as_timeouts() -> None:
+    recovery = measured(rto_ns=10 * MS)
+    assert repeated(recovery, packets_sent(20), 10 * MS) == list(range(8))
+    assert (recovery.timeouts, recovery.retransmitted) == (8, 8)
+
+
+def test_each_silence_doubles_the_timeout_up_to_sixteen_times() -> None:
+    recovery, packets, now_ns = measured(rto_ns=10 * MS), packets_sent(1), 0
+    waits_ms = []
+    for _ in range(6):
+        assert repeated(recovery, packets, now_ns) == []
+        waits_ms.append((recovery.deadline_ns - now_ns) // MS)
+        now_ns = recovery.deadline_ns
+        assert repeated(recovery, packets, now_ns) == [0]
+    assert waits_ms == [10, 20, 40, 80, 160, 160]
+
+
+def test_requests_to_a_peer_that_answers_late_are_repeated_up_to_sixteen_times_apart() -> None:
+    recovery, packets, now_ns = measured(ask_ns=8 * MS), packets_sent(1, weight=1), 0
+    recovery.rto_ns = recovery.initial_rto_ns = recovery.max_rto_ns
+    recovery.sampled, waits_ms = 0, []
+    for _ in range(7):
+        recovery.progress_ns = now_ns  # other packets are answered, so there is no silence
+        assert repeated(recovery, packets, now_ns) == []
+        waits_ms.append((recovery.deadline_ns - now_ns) // MS)
+        now_ns = recovery.deadline_ns
+        recovery.progress_ns = now_ns
+        assert repeated(recovery, packets, now_ns) == [0]
+    assert waits_ms == [9, 16, 32, 64, 128, 128, 128]
+    assert (recovery.asked, recovery.timeouts) == (7, 0)
+
+
+@pytest.mark.parametrize(("arrives_ms", "late_ms"), [(1.5, 0.5), (2, 1), (10, 1)])
+def test_lateness_is_believed_up_to_a_round_trip(arrives_ms: float, late_ms: float) -> None:
+    recovery = measured(answered_order=5)
+    assert answered(recovery, packets_sent(1), 0, round(arrives_ms * MS)) == -1
+    assert recovery.late_ns == late_ms * MS
+
+
+@pytest.mark.parametrize(("attempt", "late_ns"), [(0, 1600), (1, 1500)])
+def test_only_a_loss_makes_lateness_be_forgotten(attempt: int, late_ns: int) -> None:
+    recovery = measured(late_ns=1600)
+    answered(recovery, packets_sent(1, attempt=attempt), attempt, MS)
+    assert recovery.late_ns == late_ns
+
+
+def test_an_answer_ends_the_silence() -> None:
+    recovery = measured(backoff=3, loss_probes=5)
+    answered(recovery, packets_sent(1), 0, 7 * MS)
+    assert (recovery.backoff, recovery.loss_probes, recovery.progress_ns) == (0, 0, 7 * MS)
+
+
+def test_a_packet_that_need_not_be_answered_any_more_ends_the_silence() -> None:
+    recovery, packets = measured(backoff=3), packets_sent(1)
+    library.load().recovery_skipped(
+        ctypes.byref(recovery), ctypes.c_void_p(packets.ctypes.data), ctypes.c_int64(7 * MS)
+    )
+    assert (recovery.backoff, recovery.progress_ns, recovery.in_flight) == (0, 7 * MS, 99)
+
+
+def test_round_trips_are_those_of_the_largest_packets() -> None:
+    recovery = measured(weight=2)
+    assert answered(recovery, packets_sent(1, weight=1), 0, 3 * MS) == -1
+    assert (recovery.sampled, recovery.weight) == (1, 2)
+    assert answered(recovery, packets_sent(1, weight=3), 0, 3 * MS) == 3 * MS
+    assert (recovery.sampled, recovery.weight) == (0, 3), "those of smaller ones are forgotten"
+
+
 @pytest.mark.parametrize(
     ("waiting", "prompt_share", "due_ms"),
     [

@@ -185,12 +185,14 @@ def test_drops_are_counted_by_reason() -> None:
 
 
 def test_packets_that_go_round_for_ever_are_dropped() -> None:
-    p = pipeline(call("resubmit", hexstr(1)))
-    assert p.process(0, b"\0") == []
-    p = pipeline(egress=[call("recirculate", hexstr(1))])
-    assert p.process(0, b"\0") == []
-    assert p.drops()["loop"] == 1
-    assert p.process(0, b"\0") == []
+    """After exactly 1024 passes through ingress, of which each packet has its own."""
+    passes = call("count", ref("counter_array", "c"), hexstr(0))
+    again = call("resubmit", hexstr(1))
+    for p in (pipeline(passes, again), pipeline(passes, egress=[call("recirculate", hexstr(1))])):
+        for packets in (1, 2):
+            assert p.process(0, b"\0") == []
+            assert p.drops()["loop"] == packets
+            assert p.counters.read("c", 0) == (1024 * packets, 1024 * packets)
 
 
 def test_limits_of_the_command_line() -> None:

@@ -132,6 +132,19 @@ def test_what_is_in_use_cannot_be_deleted(p: Pipeline) -> None:
     assert p.profiles.add_group("I.sel") == Group(0)
 
 
+def test_a_group_uses_the_members_that_it_has_now(p: Pipeline) -> None:
+    before, kept, new = (p.profiles.add_member("I.sel", "I.set", [v, v]) for v in (1, 2, 3))
+    group = p.profiles.add_group("I.sel", [before, kept])
+    p.profiles.set_group("I.sel", group, [kept, new])
+    p.profiles.delete_member("I.sel", before)
+    for member in (kept, new):
+        with pytest.raises(PipelineError, match="in use"):
+            p.profiles.delete_member("I.sel", member)
+    p.profiles.set_group("I.sel", group, [])
+    for member in (kept, new):
+        p.profiles.delete_member("I.sel", member)
+
+
 def test_a_default_member_stays_in_use_until_another_takes_its_place(p: Pipeline) -> None:
     one, two = (p.profiles.add_member("I.prof", "I.mark") for _ in range(2))
     p.tables.set_default_indirect("I.u", one)

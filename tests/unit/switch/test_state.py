@@ -8,6 +8,7 @@ import pytest
 from switch_p4 import instance
 
 from agglab.switch import Exact, Lpm, MeterRates, Pipeline, PipelineError, Range, Ternary
+from agglab.switch.meters import MAX_BURST, MAX_PER_S
 from agglab.switch.tables import DEFAULT_ENTRY
 
 METERS = """
@@ -153,6 +154,13 @@ def test_the_default_entry_counts_misses(tmp_path: Path) -> None:
     assert p.counters.read_entry("I.t", DEFAULT_ENTRY) == (8, 704)
 
 
+@pytest.mark.parametrize("per_s", [0.0, MAX_PER_S])
+def test_the_lowest_and_the_highest_rate_may_be_both_rates(metered: Pipeline, per_s: float) -> None:
+    rates = MeterRates(per_s, 1, per_s, MAX_BURST)
+    metered.meters.write("I.packets", 0, rates)
+    assert metered.meters.read("I.packets", 0) == rates
+
+
 def test_wrong_rates_and_meters_are_said(metered: Pipeline) -> None:
     for rates in (
         MeterRates(2, 1, 1, 1),
@@ -179,6 +187,14 @@ def test_an_entry_says_once_that_it_was_hit(metered: Pipeline) -> None:
     own_colour(metered, 1)
     assert metered.tables.take_hit("I.t", handle)
     assert not metered.tables.take_hit("I.t", handle)
+
+
+def test_a_new_entry_does_not_inherit_the_hit_of_the_one_before(metered: Pipeline) -> None:
+    handle = metered.tables.add("I.t", [Exact(1)], "I.leave")
+    own_colour(metered, 1)
+    metered.tables.delete("I.t", handle)
+    again = metered.tables.add("I.t", [Exact(1)], "I.leave")
+    assert not metered.tables.take_hit("I.t", again)
 
 
 LEARN = {
@@ -215,11 +231,16 @@ def test_digests_are_taken_in_order_also_of_dropped_packets(tmp_path: Path) -> N
 
 def test_digests_that_nobody_takes_are_dropped_and_counted(tmp_path: Path) -> None:
     p = instance(tmp_path, **LEARN)
-    room = (1 << 18) // (2 + 1 + 2 + 10)
+    room, left = divmod(1 << 18, 2 + 1 + 2 + 10)
     for _ in range(room + 3):
         assert p.process(0, learning(1))
     assert p.drops()["digest"] == 3
-    assert len(p.digests.take()) == room
+    assert left == 2 + 2, "exactly one sample of other_t fits in what is left"
+    for _ in range(2):
+        p.process(7, learning(2))
+    assert p.drops()["digest"] == 3 + 1
+    taken = p.digests.take()
+    assert (len(taken), taken[-1]) == (room + 1, ("other_t", (7,)))
     p.process(0, learning(2))
     assert p.digests.take() == [("other_t", (0,))]
 

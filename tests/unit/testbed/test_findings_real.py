@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from agglab.testbed import systems
+from agglab.testbed import findings, systems
 from agglab.testbed.doubts import Doubt, doubts
-from agglab.testbed.faults import AgentPause, Attack, AtTime, Fault
-from agglab.testbed.findings import Case, find
+from agglab.testbed.faults import AgentPause, Attack, AtTime, Fault, SwitchRestart
+from agglab.testbed.findings import Case, find, slow_rounds, unexplained_repeats
 from agglab.testbed.network.link_counters import carried_bytes
 from agglab.testbed.scenario import resolve
 from agglab.testbed.scenario.schema import Scenario, Topology
@@ -61,7 +61,11 @@ def case(
     )
     counts = {"sent": SENT // 2, "retransmitted": again // 2, "duplicates": extra, "late": 0}
     workers = {str(n): counts for n in (0, 1)}
-    bounds = {"lossy_bound_s": 0.9, "lossy_bound_ratio": median_s and median_s / 0.9}
+    bounds = {
+        "link_bound_s": 0.9,
+        "lossy_bound_s": 0.9,
+        "lossy_bound_ratio": median_s and median_s / 0.9,
+    }
     times = {"allreduce": {"time_s": {"median": median_s}}, **bounds}
     jobs = {"job1": {"workers": workers, "window_share": 1.0, **times}}
     totals = {"retransmitted": again, "malformed": malformed, "forged": 0}
@@ -102,6 +106,71 @@ ATTACK = Fault(0, "attack", Attack("h9", 20, 1.0), AtTime(0.1))
 )
 def test_counts_decide(changes: dict[str, Any], kinds: list[str]) -> None:
     assert [finding.kind for finding in find(case(**changes))] == kinds
+
+
+RESTART = Fault(0, "switch_restart", SwitchRestart("s1", 0.1), AtTime(0.1))
+PORTS = {"1": {"tx_errors": 3, "tx_oversize": 4}, "2": {"tx_errors": 10}}
+
+
+@pytest.mark.parametrize(("went", "kinds"), [(1872 - 17, []), (1871 - 17, ["lost-in-switch"])])
+def test_what_ports_could_not_send_is_not_lost_inside(went: int, kinds: list[str]) -> None:
+    of_ports = case(went=went)
+    of_ports.measured.statistics.switches[0].details["ports"] = PORTS
+    assert [finding.kind for finding in find(of_ports)] == kinds
+
+
+@pytest.mark.parametrize(("repeats", "judged"), [(None, False), (SimpleNamespace(), True)])
+def test_a_switch_that_was_restarted_is_judged_in_virtual_time_only(
+    repeats: Any, judged: bool
+) -> None:
+    restarted = case(went=1800, begun=(RESTART,))
+    restarted.measured.statistics.repeats = repeats
+    kinds = [finding.kind for finding in findings._in_switches(restarted)]
+    assert ("lost-in-switch" in kinds) == judged
+
+
+@pytest.mark.parametrize(
+    ("corrupted", "duplicated", "malformed", "kinds"),
+    [
+        (0, 5, 1, ["refused"]),
+        (2, 0, 2, []),
+        (2, 5, 7, []),
+        (2, 5, 8, ["refused"]),
+    ],
+)
+def test_copies_explain_refused_packets_only_where_some_were_corrupted(
+    corrupted: int, duplicated: int, malformed: int, kinds: list[str]
+) -> None:
+    copied = case(malformed=malformed)
+    first, second = copied.measured.statistics.directions
+    changed = replace(first, corrupted=corrupted, duplicated=duplicated)
+    copied.measured.statistics.directions = (changed, second)
+    assert [finding.kind for finding in find(copied)] == kinds
+
+
+def with_second_job(changed: Case) -> Case:
+    """Adds a job with one more worker."""
+    (job,) = changed.jobs.values()
+    workers = {**job["workers"], "2": {"sent": 0, "retransmitted": 0}}
+    return replace(changed, jobs={**changed.jobs, "job2": {**job, "workers": workers}})
+
+
+@pytest.mark.parametrize(("again", "unexplained"), [(6, 0), (7, 1)])
+def test_a_loss_explains_what_the_workers_of_the_largest_job_sent_again(
+    again: int, unexplained: int
+) -> None:
+    counts = {"small": [0], "large": [0, again, 0]}
+    jobs = {
+        name: {"workers": {str(rank): {"retransmitted": n} for rank, n in enumerate(ranks)}}
+        for name, ranks in counts.items()
+    }
+    assert unexplained_repeats(case().measured, jobs, losses=1) == unexplained
+
+
+@pytest.mark.parametrize(("median_s", "slow"), [(5.3, []), (5.5, ["slow", "slow"])])
+def test_jobs_that_share_links_may_take_so_much_longer(median_s: float, slow: list[str]) -> None:
+    two = with_second_job(case(median_s=median_s))
+    assert [finding.kind for finding in slow_rounds(two)] == slow
 
 
 SHORT = "h1 waited 20% of the time"

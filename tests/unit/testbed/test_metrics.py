@@ -12,6 +12,7 @@ from agglab.hosts import histogram, recording
 from agglab.hosts.workloads import Torch
 from agglab.testbed import systems, workloads
 from agglab.testbed.control.outcome import Failure, JobResult, Outcome, Round, Span
+from agglab.testbed.fairness import fairness
 from agglab.testbed.headline import MEANINGS
 from agglab.testbed.measurements import Measurements
 from agglab.testbed.metrics import compute, failures, lookup, shortcomings
@@ -466,6 +467,28 @@ def test_what_was_received_in_a_round_that_was_broken_off_counts(tmp_path: Path)
         "h1 (worker 0 of job1), round 1: sum[5] is 8, but 7 was expected"
         in shortcomings(outcome, [], [])[0]
     )
+
+
+def test_the_first_wrong_value_is_that_of_the_earliest_round(tmp_path: Path) -> None:
+    s = scenario(tmp_path)
+    outcome = measurements(s).outcome
+    outcome.jobs[0].verdicts[1] = Verdict(1, 0, WrongValue("sum", 1, 6, 3, 4))
+    outcome.jobs[0].broken_off.append((2, Verdict(3, 0, WrongValue("sum", 0, 5, 7, 8))))
+    first = compute(s, replace(measurements(s), outcome=outcome))["first_wrong"]
+    assert (first["round"], first["worker"], first["index"]) == (1, "h2", 6)
+
+
+def test_shares_of_the_throughput_are_those_of_what_was_reduced(tmp_path: Path) -> None:
+    """Job b, which has three times the share of a, reduces four times as much."""
+    jobs = "jobs: [{name: a, workers: [h1]}, {name: b, workers: [h2], share: 3}]\n"
+    s = scenario(tmp_path, extra=jobs)
+    results = []
+    for job, end_s in zip(s.jobs, (8.0, 2.0), strict=True):
+        done = Round(0, (0,), {0: ended(0, 0.0, end_s)}, 0, 1)
+        results.append(JobResult(job, [done], started_ns=0))
+    found = fairness(results)
+    assert found["shares"] == {"a": pytest.approx(0.2), "b": pytest.approx(0.8)}
+    assert found["jain"] == pytest.approx((1 + 4 / 3) ** 2 / (2 * (1 + 16 / 9)))
 
 
 def test_bytes_are_predicted_and_compared(tmp_path: Path) -> None:

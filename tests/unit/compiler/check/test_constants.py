@@ -85,6 +85,8 @@ def test_saturation(check: Check, width: int, left: int, right: int) -> None:
         ("-4s7", -7),
         ("~4s7", -8),
         ("4s5 ++ 4w3 == (int<8>) 83 ? 4s1 : 4s0", 1),
+        ("(int<4>) (-5) ++ 4w3 == (int<8>) (-77) ? 4s1 : 4s0", 1),
+        ("4w11 ++ 4s3 == 8w179 ? 4s1 : 4s0", 1),
     ],
 )
 def test_signed_cases(check: Check, text: str, value: int) -> None:
@@ -98,6 +100,7 @@ def test_signed_cases(check: Check, text: str, value: int) -> None:
         ("10 % 3", 1),
         ("-5 + 3 * 4", 7),
         ("1 << 100", 2**100),
+        ("(1 << 16384) >> 16380", 16),
         ("(1 << 100) >> 98", 4),
         ("6 & 3 | 8", 10),
         ("true ? 4 : 5", 4),
@@ -190,6 +193,7 @@ def test_values_that_fit_are_silent(
         ("1 % 0", "modulo by zero"),
         ("(0 - 4) / 2", "negative"),
         ("1 << -1", "negative"),
+        ("1 << 16385", "more than"),
         ("1 << 1000000000", "more than"),
         ("(1 << 16000) * (1 << 16000)" + " * (1 << 16000)" * 8, "more than"),
     ],

@@ -57,7 +57,11 @@ def run(count: int, size: int, seed: int = 1) -> list[bytes]:
     return [datagram(n, chance.randbytes(size)) for n in range(count)]
 
 
-@pytest.mark.parametrize("size", [1, 2, 63, 1024, 1471, 8972])
+FILLING = 5039
+"""A size of which 13 payloads with their headers make the longest IPv4 packet, 65535 bytes."""
+
+
+@pytest.mark.parametrize("size", [1, 2, 63, 1024, 1471, FILLING, 8972])
 @pytest.mark.parametrize("count", [1, 2, 7, 64, 200])
 def test_equal_datagrams_of_a_flow_leave_together(driver: Path, count: int, size: int) -> None:
     frames = run(count, size)
@@ -67,6 +71,11 @@ def test_equal_datagrams_of_a_flow_leave_together(driver: Path, count: int, size
     assert [len(buffer) for buffer in buffers] == [
         min(fit, count - first) for first in range(0, count, fit)
     ]
+
+
+def test_a_buffer_may_fill_the_longest_ipv4_packet(driver: Path) -> None:
+    assert 20 + 8 + 13 * FILLING == 65535
+    assert [len(buffer) for buffer in cut(driver, run(14, FILLING))] == [13, 1]
 
 
 def test_a_shorter_datagram_is_the_last_of_its_buffer(driver: Path) -> None:

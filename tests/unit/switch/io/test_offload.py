@@ -208,17 +208,36 @@ def test_a_checksum_is_completed(driver: Path, layers: Packet, length: int) -> N
     assert packets == [expected]
 
 
-def test_a_udp_checksum_of_zero_is_sent_as_ones(driver: Path) -> None:
-    layers = ETHER / V4 / UDP(dport=9)
-    filler = bytes(layers / Raw(bytes(2)))[40:42]  # makes the sum all ones, its complement zero
+@pytest.mark.parametrize(
+    ("transport", "sent"),
+    [(UDP(dport=9), b"\xff\xff"), (TCP(dport=9, flags="A"), b"\0\0")],
+    ids=["udp", "tcp"],
+)
+def test_a_checksum_of_zero_is_sent_as_ones_only_of_udp(
+    driver: Path, transport: Packet, sent: bytes
+) -> None:
+    """In UDP a checksum of zero would mean that there is none (RFC 768)."""
+    layers = ETHER / V4 / transport
+    header, protocol, offset = (8, 17, 6) if UDP in layers else (20, 6, 16)
+    at = 34 + offset
+    filler = bytes(layers / Raw(bytes(2)))[at : at + 2]  # makes the sum all ones
     expected = bytearray(bytes(layers / Raw(filler)))
-    expected[40:42] = b"\xff\xff"
+    expected[at : at + 2] = sent
     frame = bytearray(expected)
     # Addresses, protocol and length: what the sender leaves for the hardware to add to.
-    words = frame[26:34] + bytes([0, 17, 0, 10])
+    words = frame[26:34] + bytes([0, protocol, 0, header + 2])
     total = sum(int.from_bytes(words[i : i + 2], "big") for i in range(0, len(words), 2))
-    frame[40:42] = ((total & 0xFFFF) + (total >> 16)).to_bytes(2, "big")
-    assert run(driver, [Job(bytes(frame), 34, 6, 0, NEEDS_CSUM)]) == [[bytes(expected)]]
+    frame[at : at + 2] = ((total & 0xFFFF) + (total >> 16)).to_bytes(2, "big")
+    assert run(driver, [Job(bytes(frame), 34, offset, 0, NEEDS_CSUM)]) == [[bytes(expected)]]
+
+
+@pytest.mark.parametrize(("payload_bytes", "packets"), [(3 * 1024, 1024), (3 * 1024 + 1, None)])
+def test_a_buffer_is_cut_into_at_most_1024_packets(
+    driver: Path, payload_bytes: int, packets: int | None
+) -> None:
+    frame, start = big(ETHER / V4 / FLAGS_TCP, bytes(payload_bytes))
+    [cut] = run(driver, [Job(frame, start, 16, 3, NEEDS_CSUM, TCPV4)])
+    assert (cut and len(cut)) == packets
 
 
 def test_what_cannot_be_done_is_refused(driver: Path) -> None:

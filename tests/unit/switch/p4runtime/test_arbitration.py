@@ -86,6 +86,20 @@ def test_a_backup_is_not_promoted_when_the_primary_leaves(arbitration: Arbitrati
     assert second.take() == [(Code.OK, 10)]
 
 
+def test_who_has_left_is_told_nothing_any_more(arbitration: Arbitration) -> None:
+    primary, backup, other = FakeClient(), FakeClient(), FakeClient()
+    for client, election_id in ((primary, 10), (backup, 9), (other, 8)):
+        arbitration.update(client, hello(election_id))
+    for client in (primary, backup, other):
+        client.take()
+    arbitration.disconnect(backup)
+    arbitration.disconnect(primary)
+    assert (primary.take(), backup.take(), other.take()) == ([], [], [(Code.NOT_FOUND, 10)])
+    arbitration.update(other, hello(11))
+    assert (primary.take(), backup.take(), other.take()) == ([], [], [(Code.OK, 11)])
+    assert arbitration.primaries() == [other]
+
+
 def test_a_primary_can_step_down(arbitration: Arbitration) -> None:
     first, second = FakeClient(), FakeClient()
     arbitration.update(first, hello(10))

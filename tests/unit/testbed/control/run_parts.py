@@ -23,7 +23,7 @@ name: parts
 system: {system}
 backend: virtual
 topology: {{workers: 4}}
-switch: {{lanes: 16, slots: 16}}
+switch: {{{switch}}}
 workload: {{elements: 400, dtype: int32, rounds: 2, on_failure: {on_failure}, give_up: 2s}}
 {more}
 """
@@ -31,11 +31,14 @@ S = 1_000_000_000
 
 
 def resolved(
-    folder: Path, more: str = "", system: str = "switchml", on_failure: str = "fail"
+    folder: Path,
+    more: str = "",
+    system: str = "switchml",
+    on_failure: str = "fail",
+    switch: str = "",
 ) -> ResolvedScenario:
-    text = TEXT.format(system=system, more=more, on_failure=on_failure)
-    if system != "switchml":
-        text = text.replace("lanes: 16, slots: 16", "lanes: 16")
+    switch = switch or ("lanes: 16, slots: 16" if system == "switchml" else "lanes: 16")
+    text = TEXT.format(system=system, more=more, on_failure=on_failure, switch=switch)
     (folder / "parts.yaml").write_text(text)
     (point,) = load(folder / "parts.yaml").points
     return point.resolved

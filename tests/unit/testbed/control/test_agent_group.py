@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 from run_parts import Parts, resolved
 
-from agglab.testbed.control.agent_group import ANSWER_S, JobFailed
+from agglab.testbed.control.agent_group import ANSWER_S, SETTLE_S, JobFailed
 from agglab.testbed.worker_id import WorkerId
 
 PS = "ps: {servers: [h4]}\njobs: [{workers: [h1, h2, h3]}]"
+
+
+TWO_SERVERS = "ps: {servers: [h3, h4]}\njobs: [{workers: [h1, h2]}]"
 
 
 @pytest.fixture
@@ -18,11 +21,21 @@ def parts(tmp_path: Path) -> Parts:
     return Parts(resolved(tmp_path, PS, "ps"))
 
 
+@pytest.fixture
+def two_servers(tmp_path: Path) -> Parts:
+    return Parts(resolved(tmp_path, TWO_SERVERS, "ps"))
+
+
 def test_servers_have_ranks_above_those_of_workers(parts: Parts) -> None:
     group = parts.group
     assert group.needed == {0, 1, 2, 3} and group.servers == {3: WorkerId(1, "h4", "server", 3)}
     assert (group.called(1), group.called(3)) == ("h2: worker 1", "h4: server 0")
     assert parts.result.servers == {3: "h4"}
+
+
+def test_servers_are_numbered_over_all_hosts(two_servers: Parts) -> None:
+    called = [two_servers.group.called(rank) for rank in (2, 3)]
+    assert called == ["h3: server 0", "h4: server 1"]
 
 
 def test_programs_are_started_and_awaited(parts: Parts) -> None:
@@ -95,3 +108,44 @@ def test_a_server_that_does_not_answer_is_not_waited_for_for_long(parts: Parts) 
     parts.begin(parts.group.stop)
     parts.wait(ANSWER_S)
     assert parts.backend.taken()[-1] == ("h4-server-3", "stop")
+
+
+def test_a_server_that_ends_instead_of_answering_is_waited_for_no_longer(
+    two_servers: Parts,
+) -> None:
+    two_servers.begin(two_servers.group.stop)
+    two_servers.event("ended", 2, status=0)
+    assert not two_servers.ended
+    two_servers.event("served", 3, stats={})
+    assert two_servers.ended == [None]
+
+
+ALL_ASKED = [("h3-server-2", "settle"), ("h4-server-3", "settle")]
+
+
+@pytest.mark.parametrize("waited", [(True, False), (False, True), (True, True)])
+def test_all_are_asked_again_if_any_had_to_wait(
+    two_servers: Parts, waited: tuple[bool, bool]
+) -> None:
+    two_servers.begin(two_servers.group.settle)
+    assert sorted(two_servers.backend.taken()) == ALL_ASKED
+    for rank, had_to_wait in zip((2, 3), waited, strict=True):
+        two_servers.event("settled", rank, waited=had_to_wait)
+    assert sorted(two_servers.backend.taken()) == ALL_ASKED and not two_servers.ended
+    for rank in (3, 2):
+        two_servers.event("settled", rank, waited=False)
+    assert two_servers.ended == [None] and two_servers.result.settled
+    assert two_servers.backend.taken() == []
+
+
+def test_a_job_that_does_not_settle_in_time_says_so(two_servers: Parts) -> None:
+    two_servers.begin(two_servers.group.settle)
+    two_servers.event("settled", 2, waited=False)
+    two_servers.wait(SETTLE_S)
+    assert two_servers.ended == [None] and not two_servers.result.settled
+
+
+def test_packets_to_the_dead_are_not_waited_for(two_servers: Parts) -> None:
+    two_servers.event("ended", 2, status=-9)
+    two_servers.begin(two_servers.group.settle)
+    assert two_servers.ended == [None] and two_servers.backend.taken() == []

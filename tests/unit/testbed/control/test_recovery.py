@@ -212,6 +212,27 @@ def test_survivors_need_their_server(tmp_path: Path) -> None:
     assert rig.reason() == ("h4: server 0 never sent chunk 7 of job1", 3)
 
 
+def test_a_server_is_to_blame_also_when_a_worker_is_gone_with_it(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, "survivors")
+    rig.fail(*DIED, status=-9)
+    rig.event("ended", 3, status=-9)
+    rig.answer(0, 2)
+    assert rig.reason()[1] == 3
+
+
+@pytest.mark.parametrize("waits_s", [1.9, 2.0])
+def test_who_is_silent_is_waited_for_as_long_as_the_job_says(
+    tmp_path: Path, waits_s: float
+) -> None:
+    rig = Rig(tmp_path, "restart")
+    assert rig.job.give_up_s == 2.0 != ANSWER_S
+    rig.fail("failed", 0, error="no result", missing=[[0, 3]])
+    rig.answer(1, 3)
+    rig.wait(ANSWER_S)
+    rig.wait(waits_s)
+    assert bool(rig.ended) == (waits_s == 2.0)
+
+
 def test_what_running_again_would_not_mend_is_not_run_again(tmp_path: Path) -> None:
     rig = Rig(tmp_path, "restart")
     rig.fail("failed", 0, error="the sum is infinite", missing=None)
@@ -219,11 +240,16 @@ def test_what_running_again_would_not_mend_is_not_run_again(tmp_path: Path) -> N
     assert rig.reason() == ("h1: worker 0: the sum is infinite", None)
 
 
-def test_restarts_have_an_end(tmp_path: Path) -> None:
+def test_all_restarts_that_a_job_may_have_are_made_and_no_more(tmp_path: Path) -> None:
     rig = Rig(tmp_path, "restart")
-    rig.result.restarts = rig.job.restarts_max
-    rig.fail(*DIED, status=1)
-    rig.answer(0, 2, 3)
+    rig.result.restarts = rig.job.restarts_max - 1
+    rig.fail("failed", 0, error="no", missing=[[7, 7]])
+    rig.answer(1, 2, 3)
+    for rank in range(4):
+        rig.event("ready", rank)
+    assert rig.ended.pop() is None and rig.result.restarts == rig.job.restarts_max == 10
+    rig.fail("failed", 0, error="no", missing=[[7, 7]])
+    rig.answer(1, 2, 3)
     assert rig.reason()[0].endswith("gave up after 10 restarts")
 
 

@@ -65,3 +65,19 @@ def test_a_share_is_told_once_and_counts_from_the_next_session_on(tmp_path: Path
     assert [told["of"] for told in parts.told] == ["a", "b"]
     roster.leave(first)
     assert parts.told[-1] == {"event": "job_end", "of": "a"}
+
+
+def test_a_job_that_leaves_takes_its_entries_with_it(tmp_path: Path) -> None:
+    """Only its own: what the other job needs stays."""
+    parts = Parts(resolved(tmp_path, TWO, switch="lanes: 16, slots: 16, partition: dynamic"))
+    first, second = parts.resolved.jobs
+    for job in (first, second):
+        parts.roster.join(job)
+    for job in (first, second):
+        share = parts.roster.take_share(job)
+        assert share is not None
+        parts.roster.begin_session(job, share)
+    alone, both = (len(asked[2].tables) for asked in parts.backend.taken())
+    parts.roster.leave(second)
+    ((_, switch, left),) = parts.backend.taken()
+    assert (switch, len(left.tables)) == ("s1", alone) and 0 < alone < both

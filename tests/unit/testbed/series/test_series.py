@@ -12,7 +12,7 @@ from series_file import read
 from agglab.testbed.cli import main
 from agglab.testbed.series import rows
 from agglab.testbed.series.declared import KINDS, SERIES
-from agglab.testbed.series.tracks import ROWS_MAX, ROWS_MIN, Record, Tracks
+from agglab.testbed.series.tracks import AGENT, ROWS_MAX, ROWS_MIN, Record, Tracks
 from agglab.testbed.worker_id import WorkerId
 from agglab.topologies.rack import rack
 
@@ -174,6 +174,40 @@ def test_counts_go_on_where_a_program_was_started_anew() -> None:
     job = found["job", "retransmitted"]
     assert np.nansum(job.values) == 3
     assert found["job", "in_flight"].values.tolist() == [0, 2, 2, 2, 0, 1]
+
+
+def test_counts_go_on_through_every_restart_of_a_program() -> None:
+    """The third program continues the sum of both before it, not only that of the second; a program
+    that ended before its first sample changes nothing."""
+    sent = (1000, 500, 250)
+    programs = [
+        np.array([(n * 10 * MS, 0, 0, 0, 0, 0, 0), (n * 10 * MS + MS, count, 0, 1, 0, 0, 0)])
+        for n, count in enumerate(sent)
+    ]
+    programs.insert(2, programs[0][:0])
+    joined = rows._joined(programs)
+    assert joined[:, AGENT.index("bytes_sent")].tolist() == [0, 1000, 1000, 1500, 1500, 1750]
+    assert joined[:, AGENT.index("retransmitted")].tolist() == [0, 1, 1, 2, 2, 3]
+
+
+def test_a_round_trip_is_the_mean_of_the_agents_that_have_one() -> None:
+    """Of three agents, one has measured none yet."""
+    trips_ns = (3 * MS, 0, 6 * MS)
+    agents = [{"time_ns": np.array([0, MS]), "round_trip_ns": np.array([0, t])} for t in trips_ns]
+    means_s = rows._mean_trip(agents, np.array([0, MS]))
+    assert np.isnan(means_s[0]) and means_s[1] == pytest.approx(0.0045)
+
+
+def test_a_sample_counts_from_its_own_moment_on() -> None:
+    samples = {"time_ns": np.array([10, 20]), "in_flight": np.array([3, 5])}
+    moments = np.array([9, 10, 11, 19, 20, 21])
+    assert rows._latest(samples, "in_flight", moments).tolist() == [0, 3, 3, 3, 5, 5]
+
+
+def test_the_first_rate_is_that_since_the_start() -> None:
+    """The run starts 3 ms after a sample: the bytes of the next one took 1 ms, not 4 ms."""
+    times_ns, counted = np.array([0, 4 * MS, 6 * MS]), np.array([0, 500, 1500])
+    assert rows._rate(times_ns, counted, 3 * MS)[1:].tolist() == [4e6, 4e6]
 
 
 def test_things_with_unequally_many_samples_have_the_series_that_each_has_alone() -> None:

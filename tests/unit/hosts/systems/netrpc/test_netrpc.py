@@ -510,6 +510,23 @@ def test_a_run_that_yields_no_call_is_told():
     assert str(nodes[0].error) == "Wrong.run yielded 3, which is not a call of the service"
 
 
+def test_the_first_answer_has_to_name_an_epoch():
+    network, nodes, _ = rack("allreduce", tensors_of(1, 2, [40], "int32"), 4, 4)
+    workers, changed = [node.address for node in nodes], []
+
+    def tap(source, target, payload):
+        if target not in workers or changed:
+            return payload
+        assert payload[12:16] != bytes(4)
+        changed.append(target)
+        return payload[:12] + bytes(4) + payload[16:]
+
+    network.tap = tap
+    network.run()
+    check_sums(nodes, lambda arrays: np.sum(arrays, axis=0, dtype=np.int32))
+    assert changed and sorted(node.endpoint.counters["malformed"] for node in nodes) == [0, 1]
+
+
 def test_an_answer_of_another_epoch_is_refused():
     network, nodes, _ = rack("allreduce", tensors_of(1, 2, [40], "int32"), 4, 4)
     changed = []

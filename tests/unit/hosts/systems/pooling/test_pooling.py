@@ -93,6 +93,32 @@ def test_a_part_that_overlaps_changes_nothing(part):
     assert values(sent(server, 0)[0]) == [11] * LANES
 
 
+@pytest.mark.parametrize("flag", [Flag.OVERFLOW, Flag.CONGESTED])
+@pytest.mark.parametrize("flagged", range(3))
+def test_what_one_part_says_is_said_of_the_sum(part, flagged, flag):
+    server = PoolingServer(JOB)
+    flags = [flag if rank == flagged else 0 for rank in range(3)]
+    parts = [part(1 << rank, 5, kind=Kind.SCALED, flags=flags[rank]) for rank in range(3)]
+    deliver(server, 0, *parts)
+    (result,) = sent(server, 0)
+    assert header(result)["flags"] == flag
+    assert values(result) == [0 if flag == Flag.OVERFLOW else 15] * LANES
+
+
+@pytest.mark.parametrize("flagged", range(3))
+def test_congestion_of_one_workers_floats_is_said_of_their_sum(part, flagged):
+    server = PoolingServer(JOB)
+    scaled = [part(1 << rank, 5, kind=Kind.SCALED, flags=Flag.OVERFLOW) for rank in range(3)]
+    deliver(server, 0, *scaled)
+    sent(server, 0)
+    flags = [Flag.CONGESTED if rank == flagged else 0 for rank in range(3)]
+    floats = [part(1 << rank, 0, kind=Kind.FLOAT32, flags=flags[rank]) for rank in range(3)]
+    deliver(server, 0, *floats)
+    (result,) = sent(server, 0)
+    assert header(result)["kind"] == Kind.FLOAT32 | RESULT
+    assert header(result)["flags"] == Flag.CONGESTED
+
+
 def test_a_whole_sum_takes_the_place_of_parts(part):
     server = PoolingServer(JOB)
     deliver(server, 0, part(1, 1), part(ALL, 6))
