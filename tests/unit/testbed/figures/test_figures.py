@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from agglab.testbed import cli
+from agglab.testbed.arguments import CLOCKS, REAL, VIRTUAL
 from agglab.testbed.errors import MachineLacks
 from agglab.testbed.figures import command
-from agglab.testbed.figures.variants import CLOCKS, REAL, VIRTUAL, find, names, variant
+from agglab.testbed.figures.variants import find, names, variant
 from agglab.testbed.report import chart
 from agglab.testbed.run import run
 from agglab.testbed.scenario import ScenarioError, Suite, load
