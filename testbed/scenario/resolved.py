@@ -8,13 +8,13 @@ from pathlib import Path
 
 from agglab.testbed import systems, workloads
 from agglab.testbed.paths import P4_FOLDER
+from agglab.testbed.plan.paths import delays_s
 from agglab.testbed.scenario import graph
 from agglab.testbed.scenario.faults import expand
 from agglab.testbed.scenario.job_list import jobs_of
 from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.scenario.schema import Scenario
 from agglab.testbed.systems.base import Choices, P4Program, ResolvedScenario, Source, System
-from agglab.testbed.systems.forwarding import delays_s
 from agglab.topologies import Topology
 
 SAMPLE_S = 0.010
