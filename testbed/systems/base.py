@@ -557,8 +557,7 @@ class System(ABC):
     @abstractmethod
     def resolve(self, scenario: Scenario, slowest_bps: int, delays_s: float) -> Choices:
         """Returns the values of the keys that this system decides, with `auto` replaced.
-        slowest_bps: the rate of the slowest link. delays_s: the part of the longest round trip
-        between agents of any job that the links' delays cause, in seconds."""
+        slowest_bps: the slowest link's rate. delays_s: the longest round trip of delays alone."""
 
     @abstractmethod
     def chunks(self, scenario: Scenario, job: Job) -> int:
