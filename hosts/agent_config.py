@@ -14,7 +14,7 @@ from agglab.hosts.endpoint import Address
 from agglab.hosts.part import ROLES, WORKER, Part
 from agglab.hosts.workloads import InputKey, Work, read
 
-MAY_BE_ABSENT = ("worker", "sample_ns", "hosts", "first_timeout_s")
+MAY_BE_ABSENT = ("worker", "sample_ns", "hosts", "first_timeout_s", "delays_s")
 INTEGERS = ("job", "rank", "workers", "seed", "sample_ns")
 
 
@@ -30,7 +30,8 @@ class Config:
     module needs. role: one of hosts.part.ROLES. work: what a worker does in a round (workloads/).
     The following keys may be absent. worker: a class of the user's own (own_worker.py). sample_ns:
     the shortest time between samples of the agent's state, 0 for no samples (recording.py). hosts:
-    the address of each worker's host, by rank. first_timeout_s: as in hosts.part.Part.
+    the address of each worker's host, by rank. first_timeout_s, delays_s: as in
+    hosts.part.Part.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Config:
     sample_ns: int = 0
     hosts: Sequence[str] = ()
     first_timeout_s: float | None = None
+    delays_s: float = 0.0
 
     @classmethod
     def read(cls, path: Path) -> Config:
@@ -121,6 +123,7 @@ class Config:
             self.worker,
             tuple(self.hosts[member] for member in members) if self.hosts else (),
             self.first_timeout_s,
+            self.delays_s,
         )
 
 

@@ -178,11 +178,13 @@ class AllReducer(Reducer):
             raise ValueError(f"rank is {rank}; it must be 0 to {workers - 1}")
         deadline_ns = None if deadline_s is None else _nanoseconds("deadline_s", deadline_s)
         window = slots if window is None else window
+        first_timeout_ns = _nanoseconds("first_timeout_s", first_timeout_s)
         self.rank = rank
         self.worker = Worker(
             Job(job, workers, lanes, slots, window, first_tag, deadline_ns=deadline_ns),
             Timing(
-                initial_rto_ns=_nanoseconds("first_timeout_s", first_timeout_s),
+                initial_rto_ns=first_timeout_ns,
+                max_rto_ns=max(first_timeout_ns, Timing.max_rto_ns),
                 give_up_ns=_nanoseconds("give_up_s", give_up_s),
             ),
             aggregator,

@@ -21,7 +21,7 @@ from agglab.hosts.endpoint import Address, Endpoint, Inbox
 from agglab.hosts.errors import AllReduceError
 from agglab.hosts.native_endpoint import Rows
 
-IN_FLIGHT_TIME_S = 0.010
+IN_FLIGHT_TIME_S, OF_IT_ROUND_TRIP_S = 0.010, 0.005
 MIN_WINDOW = 16
 FIRST_TIMEOUT_MIN_S, FIRST_TIMEOUT_MAX_S = 0.020, 0.100
 MAX_BATCH = 128
@@ -32,29 +32,38 @@ IP_MTU_DISCOVER, IP_PMTUDISC_PROBE = 10, 3
 SK_MEMINFO_DROPS = 8
 
 
-def default_window(frame_bytes: int, most: int, link_rate_bps: float | None = None) -> int:
+def default_window(
+    frame_bytes: int, most: int, link_rate_bps: float | None = None, delays_s: float = 0.0
+) -> int:
     """Returns the window for links of a known rate: the number of frames that a link carries in 10
     ms, but at least 16 and at most `most`. Returns `most` if the rate is not known.
 
     10 ms cover three times: the round trip, the time for which workers let results gather before
     they receive them, and the time for which a process waits for a processor on a shared machine.
-    All workers of a job must use the same window, so `link_rate_bps` must be the rate of the
-    slowest link.
+    5 ms of them are for the round trip. If the links' delays alone make it longer, the window
+    covers as much more. delays_s: the part of the longest round trip that these delays cause, in
+    seconds. All workers of a job must use the same window, so `link_rate_bps` must be the rate of
+    the slowest link.
     """
     if not link_rate_bps:
         return most
-    frames = IN_FLIGHT_TIME_S * link_rate_bps / (8 * frame_bytes)
+    in_flight_s = IN_FLIGHT_TIME_S + max(0.0, delays_s - OF_IT_ROUND_TRIP_S)
+    frames = in_flight_s * link_rate_bps / (8 * frame_bytes)
     return min(most, max(MIN_WINDOW, round(frames)))
 
 
-def first_timeout_s(window: int, lanes: int, link_rate_bps: float | None = None) -> float:
+def first_timeout_s(
+    window: int, lanes: int, link_rate_bps: float | None = None, delays_s: float = 0.0
+) -> float:
     """Returns how long to wait for the first result while no round trip has been measured. This is
     20 times the time that a window of packets takes on the link, but at least 20 ms and at most 100
-    ms."""
-    if not link_rate_bps:
-        return FIRST_TIMEOUT_MAX_S
-    window_s = window * wire.frame_bytes(lanes) * 8 / link_rate_bps
-    return min(FIRST_TIMEOUT_MAX_S, max(FIRST_TIMEOUT_MIN_S, 20 * window_s))
+    ms. It is never less than twice `delays_s`, the part of the longest round trip that the links'
+    delays alone cause, in seconds."""
+    queues_s = FIRST_TIMEOUT_MAX_S
+    if link_rate_bps:
+        window_s = window * wire.frame_bytes(lanes) * 8 / link_rate_bps
+        queues_s = min(FIRST_TIMEOUT_MAX_S, max(FIRST_TIMEOUT_MIN_S, 20 * window_s))
+    return max(queues_s, 2 * delays_s)
 
 
 class Link:

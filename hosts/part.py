@@ -24,7 +24,8 @@ class Part:
     settings: what the system has agreed on for this session, as JSON values; the system's package
     names the keys. worker: a class of the user's own as `module:Class`, or an empty text. hosts:
     the IPv4 address of each member's host, by rank. first_timeout_s: how long to wait for a first
-    answer before packets are sent again; None if the link's rate decides.
+    answer before packets are sent again; None if the link's rate and delays decide. delays_s: the
+    part of the longest round trip between agents of the job that the links' delays cause.
     """
 
     job: int
@@ -39,6 +40,7 @@ class Part:
     worker: str = ""
     hosts: Sequence[str] = ()
     first_timeout_s: float | None = None
+    delays_s: float = 0.0
 
     @property
     def elements(self) -> int:

@@ -39,7 +39,8 @@ class Timing:
     No timeout is longer than `max_rto_ns`, the first one included. A measured timeout is always at
     least `slack_ns` longer than the mean round trip, to cover the time for which drivers let
     results gather. A packet is sent again sooner if later packets were answered first, but not
-    before `min_gap_ns` (docs/hosts.md).
+    before `min_gap_ns`. No loss probe is sent before `delays_ns`, the time that the links' delays
+    alone add to a round trip, which is at most `initial_rto_ns` (docs/hosts.md).
     """
 
     initial_rto_ns: int = 100_000_000
@@ -48,6 +49,7 @@ class Timing:
     max_rto_ns: int = 1_000_000_000
     slack_ns: int = 4_000_000
     give_up_ns: int = 10_000_000_000
+    delays_ns: int = 0
 
 
 class Recovery(ctypes.Structure):
@@ -65,6 +67,7 @@ class Recovery(ctypes.Structure):
                 "slack_ns",
                 "give_up_ns",
                 "hold_ns",
+                "delays_ns",
                 "ask_ns",
                 "srtt_ns",
                 "rttvar_ns",
@@ -97,6 +100,7 @@ class Recovery(ctypes.Structure):
             slack_ns=timing.slack_ns,
             give_up_ns=timing.give_up_ns,
             hold_ns=hold_ns,
+            delays_ns=timing.delays_ns,
             ask_ns=ask_ns,
             rto_ns=timing.initial_rto_ns,
             deadline_ns=2**63 - 1,

@@ -78,7 +78,7 @@ def idle_paths(
     wiring = wiring_of(resolved.graph)
     for declared in resolved.jobs:
         job = resolved.whole(declared)
-        homes = {wiring.attached[a.host][0] for a in resolved.system.agents(resolved, job)}
+        homes = {wiring.attached[host][0] for host in (*declared.hosts, *declared.servers)}
         choices = _choices(wiring, homes)
         usable = {frozenset((near, far)) for near, far in choices}
         idle = {link for link in usable if not any(carried.get(w) for w in _directions(link))}

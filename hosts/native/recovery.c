@@ -226,7 +226,7 @@ static int64_t loss_probe_ns(const struct recovery *r, const struct pending *p)
 
 	if (!r->lossy || is_measured(r, p) || r->loss_probes == LOSS_PROBES)
 		return INT64_MAX;
-	return since + (r->initial_rto_ns >> (LOSS_PROBES - r->loss_probes));
+	return since + r->delays_ns + ((r->initial_rto_ns - r->delays_ns) >> (LOSS_PROBES - r->loss_probes));
 }
 
 static void retransmit(struct recovery *r, struct pending *p, int64_t now_ns)

@@ -36,6 +36,7 @@ struct recovery {
 	int64_t slack_ns; /* smallest allowance above the smoothed round trip, since answers are received in batches */
 	int64_t give_up_ns;
 	int64_t hold_ns; /* how long a peer may delay an answer on purpose */
+	int64_t delays_ns; /* no answer comes sooner: the links' delays alone take as long */
 	int64_t ask_ns;  /* after this time a peer answers a repeated request; 0: it does not */
 
 	int64_t srtt_ns;

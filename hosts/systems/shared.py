@@ -39,15 +39,20 @@ COUNTERS = {
 
 def first_timeout_of(part: Part, lanes: int, window: int) -> float:
     """Returns the first timeout in seconds. If the part does not state it, it is computed from the
-    time that a window of packets takes on the link."""
-    return part.first_timeout_s or first_timeout_s(window, lanes, part.link_rate_bps)
+    time that a window of packets takes on the link and from the links' delays."""
+    usual_s = first_timeout_s(window, lanes, part.link_rate_bps, part.delays_s)
+    return part.first_timeout_s or usual_s
 
 
 def timing_of(part: Part, lanes: int, window: int) -> Timing:
     """Returns the timing of loss recovery that all systems use."""
     first_s = first_timeout_of(part, lanes, window)
+    first_ns = round(first_s * NS_PER_S)
     return Timing(
-        initial_rto_ns=round(first_s * NS_PER_S), give_up_ns=round(part.give_up_s * NS_PER_S)
+        initial_rto_ns=first_ns,
+        max_rto_ns=max(first_ns, Timing.max_rto_ns),
+        give_up_ns=round(part.give_up_s * NS_PER_S),
+        delays_ns=0 if part.first_timeout_s else round(part.delays_s * NS_PER_S),
     )
 
 

@@ -22,7 +22,8 @@ class Job:
     on_failure, restarts_max: the values in its `workload`.
 
     The system chooses `window`, `first_slot` and `slots` (see `resolved.resolve`). Before that, and
-    for systems that do not use them, they are 0. window: packets that a worker keeps in flight.
+    for systems that do not use them, they are 0. So is delays_s, the part of the longest round trip
+    between agents that the links' delays cause. window: packets that a worker keeps in flight.
     first_slot, slots: the switches' slots that the job may use.
     """
 
@@ -44,6 +45,7 @@ class Job:
     slots: int = 0
     servers: tuple[str, ...] = ()
     warmup: int = 0
+    delays_s: float = 0.0
 
     @property
     def elements(self) -> int:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from agglab.testbed import systems, workloads
 from agglab.testbed.paths import P4_FOLDER
+from agglab.testbed.plan.paths import delays_s
 from agglab.testbed.scenario import graph
 from agglab.testbed.scenario.faults import expand
 from agglab.testbed.scenario.job_list import jobs_of
@@ -27,7 +29,9 @@ def resolve(
     system = systems.of(scenario)
     bare = bare or graph.bare(scenario.topology)
     slowest_bps = graph.slowest_bps(bare, scenario)
-    choices = system.resolve(scenario, slowest_bps)
+    stated_jobs = jobs_of(scenario, bare, system)
+    round_trips_s = _delays_s(graph.with_links(bare, scenario), stated_jobs)
+    choices = system.resolve(scenario, slowest_bps, max(round_trips_s))
     jobs = tuple(
         replace(
             job,
@@ -35,8 +39,9 @@ def resolve(
             window=own.window,
             first_slot=own.first_slot,
             slots=own.slots,
+            delays_s=job_delays_s,
         )
-        for job, own in zip(jobs_of(scenario, bare, system), choices.jobs, strict=True)
+        for job, own, job_delays_s in zip(stated_jobs, choices.jobs, round_trips_s, strict=True)
     )
     complete = _complete(scenario, system, choices, jobs)
     sources = system.sources(complete)
@@ -55,6 +60,12 @@ def resolve(
         lanes=choices.lanes,
         window=choices.window,
     )
+
+
+def _delays_s(graph: Topology, jobs: Iterable[Job]) -> list[float]:
+    """Returns for each job the part of the longest round trip between its agents that the links'
+    delays cause, in seconds."""
+    return [delays_s(graph, dict.fromkeys((*job.hosts, *job.servers))) for job in jobs]
 
 
 def own_path(source: Source) -> Path:

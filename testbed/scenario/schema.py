@@ -449,7 +449,8 @@ class Workload:
         "window",
         AutoOr(
             Whole(1, SLOTS_MAX),
-            "10 ms of frames at the slowest link's rate, from 16 to all slots; on BMv2 at most 48",
+            "10 ms of frames at the slowest link's rate, more if delays make a round trip longer "
+            "than 5 ms, from 16 to all slots; on BMv2 at most 48",
         ),
         None,
         "number of chunks that a worker keeps in flight",
@@ -465,7 +466,8 @@ class Workload:
         "first_timeout",
         AutoOr(
             duration("10us", "1s"),
-            "20 times as long as a window takes on the link, but at least 20 ms and at most 100 ms",
+            "20 times as long as a window takes on the link, from 20 to 100 ms, but at least twice "
+            "the round trip that the links' delays cause",
         ),
         None,
         "time without any answer after which a worker sends packets again, as long as it has not "

@@ -555,9 +555,9 @@ class System(ABC):
         """Returns why a job cannot run on this network, in one line; empty if it can."""
 
     @abstractmethod
-    def resolve(self, scenario: Scenario, slowest_bps: int) -> Choices:
+    def resolve(self, scenario: Scenario, slowest_bps: int, delays_s: float) -> Choices:
         """Returns the values of the keys that this system decides, with `auto` replaced.
-        slowest_bps: the rate of the slowest link."""
+        slowest_bps: the slowest link's rate. delays_s: the longest round trip of delays alone."""
 
     @abstractmethod
     def chunks(self, scenario: Scenario, job: Job) -> int:

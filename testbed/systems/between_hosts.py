@@ -119,9 +119,9 @@ class BetweenHosts(System):
     def refused(self, graph: Topology, job: ActiveJob) -> str:
         return unreachable(graph, job.hosts)
 
-    def resolve(self, scenario: Scenario, slowest_bps: int) -> Choices:
+    def resolve(self, scenario: Scenario, slowest_bps: int, delays_s: float) -> Choices:
         lanes = self.lanes(scenario)
-        usual = default_window(self.frame_bytes(lanes), self.window_max, slowest_bps)
+        usual = default_window(self.frame_bytes(lanes), self.window_max, slowest_bps, delays_s)
         window = scenario.workload.window or usual
         jobs = [JobChoices(job.workload.window or window) for job in stated(scenario)]
         return Choices(jobs, lanes, window)

@@ -50,6 +50,7 @@ def agent_configuration(
         "seed": resolved.seed,
         "give_up_s": job.give_up_s,
         "first_timeout_s": job.first_timeout_s,
+        "delays_s": job.delays_s,
         "worker": job.worker,
         "work": workloads.description(job.work),
         "hosts": _addresses(resolved, job),

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from agglab.testbed.plan.forwarding import wiring_of
+from agglab.testbed.plan.paths import path as path
 from agglab.testbed.plan.tree import Wiring
 from agglab.testbed.systems.base import ByteRange, Counter, Source
 from agglab.topologies import Topology
@@ -56,24 +57,6 @@ class Flow:
     source: str
     target: str
     bytes: int
-
-
-def path(graph: Topology, source: str, target: str) -> list[str]:
-    """Returns the directions (`h1->s1`) that frames between two hosts cross. Between agents of one
-    host this is `h1->h1`, which is not a link. Raises ValueError if there is no path."""
-    if source == target:
-        return [f"{source}->{target}"]
-    wiring = wiring_of(graph)
-    node = wiring.attached[source][0]
-    crossed = [f"{source}->{node}"]
-    while node != target:
-        port = wiring.port_to_host(node, target)
-        if port is None:
-            raise ValueError(f"no path from {source} to {target}")
-        following = wiring.ports[node][port]
-        crossed.append(f"{node}->{following}")
-        node = following
-    return crossed
 
 
 def unreachable(graph: Topology, hosts: Sequence[str]) -> str:

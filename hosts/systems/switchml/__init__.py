@@ -60,4 +60,4 @@ def _window(part: Part) -> int:
     has = part.settings
     window: int | None = has["window"]
     frame_bytes = wire.frame_bytes(has["lanes"])
-    return window or default_window(frame_bytes, has["slots"], part.link_rate_bps)
+    return window or default_window(frame_bytes, has["slots"], part.link_rate_bps, part.delays_s)

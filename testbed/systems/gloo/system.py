@@ -79,7 +79,7 @@ class Gloo(BetweenHosts):
                 )
                 yield f"faults[{index}].kind", what, "worker_pause, or another system"
 
-    def resolve(self, scenario: Scenario, slowest_bps: int) -> Choices:
+    def resolve(self, scenario: Scenario, slowest_bps: int, delays_s: float) -> Choices:
         return Choices([JobChoices() for _ in stated(scenario)])
 
     def chunks(self, scenario: Scenario, job: Job) -> int:

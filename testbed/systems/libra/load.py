@@ -17,9 +17,9 @@ import numpy.typing as npt
 from agglab.hosts.systems.libra import wire
 from agglab.hosts.workloads import InputKey, PushPull
 from agglab.testbed.plan.forwarding import wiring_of
+from agglab.testbed.plan.paths import path
 from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.systems.base import ActiveJob
-from agglab.testbed.systems.forwarding import path
 from agglab.testbed.systems.libra.keys import LibraKeys
 from agglab.topologies import Topology
 

@@ -207,9 +207,9 @@ class Libra(BetweenHosts):
     def added(self, inputs: Sequence[Array], start: int, elements: int) -> Array:
         raise AssertionError("floats are summed as integers")
 
-    def resolve(self, scenario: Scenario, slowest_bps: int) -> Choices:
+    def resolve(self, scenario: Scenario, slowest_bps: int, delays_s: float) -> Choices:
         lanes = self.lanes(scenario)
-        usual = default_window(self.frame_bytes(lanes), self.window_max, slowest_bps)
+        usual = default_window(self.frame_bytes(lanes), self.window_max, slowest_bps, delays_s)
         window = scenario.workload.window or usual
         slots = slots_of(_keys(scenario).hot, lanes)
         jobs = [

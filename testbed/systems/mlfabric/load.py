@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from agglab.hosts.systems.mlfabric import wire
 from agglab.hosts.systems.mlfabric.wire import Kind
 from agglab.hosts.workloads import async_sgd
+from agglab.testbed.plan.paths import path
 from agglab.testbed.systems.base import ActiveJob, ByteRange, Unpredictable
-from agglab.testbed.systems.forwarding import Flow, path
+from agglab.testbed.systems.forwarding import Flow
 from agglab.testbed.workloads.async_sgd import TrainingHistory
 from agglab.topologies import Topology
 

@@ -17,8 +17,8 @@ from agglab.hosts.workloads import InputKey
 from agglab.hosts.workloads.calls import LOCKS
 from agglab.testbed.plan import Tree
 from agglab.testbed.plan.forwarding import wiring_of
+from agglab.testbed.plan.paths import path
 from agglab.testbed.systems.base import ActiveJob, ByteRange, Cells
-from agglab.testbed.systems.forwarding import path
 from agglab.testbed.systems.netrpc.plan import climb
 from agglab.testbed.systems.summing.bounds import Load
 from agglab.topologies import Topology

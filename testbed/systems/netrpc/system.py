@@ -91,8 +91,8 @@ class NetRpc(Summing):
             return f"{len(job.job.hosts)} workers: a job has at most {plan.WORKERS_MAX}"
         return super().refused(graph, job)
 
-    def resolve(self, scenario: Scenario, slowest_bps: int) -> Choices:
-        found = super().resolve(scenario, slowest_bps)
+    def resolve(self, scenario: Scenario, slowest_bps: int, delays_s: float) -> Choices:
+        found = super().resolve(scenario, slowest_bps, delays_s)
         jobs = [replace(job, window=min(job.window, wire.POSITIONS)) for job in found.jobs]
         return Choices(jobs, found.lanes, min(found.window, wire.POSITIONS))
 

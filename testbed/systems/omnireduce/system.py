@@ -89,10 +89,10 @@ class OmniReduce(Summing):
         most = common.lanes_that_fit(scenario, self.sizes.header_bytes)
         return min(most, BMV2_LANES_MAX) if scenario.switch.target == "bmv2" else most
 
-    def resolve(self, scenario: Scenario, slowest_bps: int) -> Choices:
+    def resolve(self, scenario: Scenario, slowest_bps: int, delays_s: float) -> Choices:
         lanes = self.lanes(scenario)
         fitting = replace(scenario, switch=replace(scenario.switch, lanes=lanes))
-        return super().resolve(fitting, slowest_bps)
+        return super().resolve(fitting, slowest_bps, delays_s)
 
     def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
         """Returns the table entries. They include the multicast group of the two copies that a

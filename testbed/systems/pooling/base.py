@@ -139,14 +139,14 @@ class Pooling(System):
         allows."""
         return common.lanes_of(scenario, wire.HEADER_BYTES)
 
-    def resolve(self, scenario: Scenario, slowest_bps: int) -> Choices:
+    def resolve(self, scenario: Scenario, slowest_bps: int, delays_s: float) -> Choices:
         """Returns the values of keys that the system decides. The window does not depend on the
         number of slots, because chunks that find no slot go to the server."""
         lanes = self.lanes(scenario)
         most = MAX_WINDOW
         if scenario.switch.target == "bmv2":
             most = max(1, QUEUE_OF_BMV2 // max(1, len(scenario.jobs)))
-        usual = default_window(wire.frame_bytes(lanes), most, slowest_bps)
+        usual = default_window(wire.frame_bytes(lanes), most, slowest_bps, delays_s)
         window = scenario.workload.window or usual
         slots = scenario.switch.slots
         jobs = [JobChoices(job.workload.window or window, 0, slots) for job in stated(scenario)]

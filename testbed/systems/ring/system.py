@@ -13,6 +13,7 @@ from agglab.hosts.part import WORKER
 from agglab.hosts.systems import shared
 from agglab.hosts.systems.ring import wire
 from agglab.hosts.systems.ring.endpoint import ACKNOWLEDGE_EVERY, OWN_COUNTERS, packets_of_round
+from agglab.testbed.plan.paths import path
 from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.systems.base import (
@@ -31,7 +32,7 @@ from agglab.testbed.systems.between_hosts import (
     one_after_another,
 )
 from agglab.testbed.systems.common import meanings
-from agglab.testbed.systems.forwarding import Flow, path
+from agglab.testbed.systems.forwarding import Flow
 from agglab.topologies import Topology
 
 ACKNOWLEDGEMENT_BYTES = base_wire.LOWER_HEADER_BYTES + wire.HEADER_BYTES

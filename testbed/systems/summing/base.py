@@ -81,8 +81,8 @@ class Summing(System):
             return str(error)
         return ""
 
-    def resolve(self, scenario: Scenario, slowest_bps: int) -> Choices:
-        return keys.resolve(scenario, slowest_bps, self.sizes_of(scenario))
+    def resolve(self, scenario: Scenario, slowest_bps: int, delays_s: float) -> Choices:
+        return keys.resolve(scenario, slowest_bps, delays_s, self.sizes_of(scenario))
 
     def lanes(self, scenario: Scenario) -> int:
         """Returns the number of lanes that the scenario states, or the largest number that its MTU

@@ -51,13 +51,13 @@ def _slots_known(i: int, trust: Trust) -> bool:
     return trust(*(f"jobs[{i}].{name}" for name in ("slots", "first_slot", "share")))
 
 
-def resolve(scenario: Scenario, slowest_bps: int, sizes: Sizes) -> Choices:
+def resolve(scenario: Scenario, slowest_bps: int, delays_s: float, sizes: Sizes) -> Choices:
     """Returns the values of these keys (see System.resolve)."""
     lanes = common.lanes_of(scenario, sizes.header_bytes)
     most = _window_at_most(scenario)
 
     def auto(slots: int) -> int:
-        return min(most, default_window(sizes.full(lanes), slots, slowest_bps))
+        return min(most, default_window(sizes.full(lanes), slots, slowest_bps, delays_s))
 
     window = scenario.workload.window or auto(scenario.switch.slots)
     jobs = [

@@ -82,11 +82,11 @@ class SwitchML(Summing):
         lanes = super().lanes(scenario)
         return halves.even(lanes) if _takes_pairs_of_lanes(scenario) else lanes
 
-    def resolve(self, scenario: Scenario, slowest_bps: int) -> Choices:
+    def resolve(self, scenario: Scenario, slowest_bps: int, delays_s: float) -> Choices:
         if _takes_pairs_of_lanes(scenario):
             lanes = self.lanes(scenario)
             scenario = replace(scenario, switch=replace(scenario.switch, lanes=lanes))
-        return super().resolve(scenario, slowest_bps)
+        return super().resolve(scenario, slowest_bps, delays_s)
 
     def chunks(self, scenario: Scenario, job: Job) -> int:
         return -(-job.elements // self._values_per_chunk(scenario, self.lanes(scenario), job.dtype))

@@ -453,10 +453,23 @@ def test_the_default_window_covers_ten_milliseconds_of_the_link():
     assert default_window(1078, 128, 1e6) == MIN_WINDOW
 
 
+def test_the_default_window_covers_delays_beyond_five_milliseconds():
+    """At 86.24 Mbit/s ten frames of 1078 bytes take a millisecond."""
+    assert default_window(1078, 10_000, 8.624e7, delays_s=0.005) == 100
+    assert default_window(1078, 10_000, 8.624e7, delays_s=0.024) == 290
+    assert default_window(1078, 64, 8.624e7, delays_s=0.024) == 64
+
+
 def test_the_first_timeout_is_twenty_windows_on_the_link():
     assert first_timeout_s(32, 256, 100e6) == pytest.approx(20 * 32 * 1078 * 8 / 100e6)
     assert first_timeout_s(16, 256, 1e9) == 0.020
     assert first_timeout_s(128, 256, 100e6) == first_timeout_s(1, 1) == 0.100
+
+
+def test_the_first_timeout_is_at_least_two_round_trips_of_delays():
+    assert first_timeout_s(16, 256, 1e9, delays_s=0.010) == 0.020
+    assert first_timeout_s(16, 256, 1e9, delays_s=0.024) == 0.048
+    assert first_timeout_s(128, 256, 100e6, delays_s=0.3) == first_timeout_s(1, 1, None, 0.3) == 0.6
 
 
 def test_results_gather_for_a_quarter_of_the_window_and_not_long():

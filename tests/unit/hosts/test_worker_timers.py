@@ -109,6 +109,18 @@ def test_where_openings_were_lost_single_packets_with_values_feel_for_an_answer(
     assert talk.worker.counters["timeouts"] == 5
 
 
+def test_nothing_feels_for_an_answer_before_the_links_delays_allow_one():
+    """The probes are spread over the time between the delays, 32 ms, and the first timeout."""
+    timing = {"initial_rto_ns": 64 * MS, "min_rto_ns": 200 * MS, "delays_ns": 32 * MS}
+    talk = Conversation(dtype=np.float32, **timing)
+    talk.poll(0)
+    assert talk.answer(0.1, 1, 2, 3) == [1, 2, 3]
+    assert talk.poll(talk.deadline_ms) == [0]  # overtaken
+    talk.answer(1, 0, attempt=1)
+    times = [time_ms for time_ms, _ in talk.silence_until(100)]
+    assert times == [34, 35, 37, 41, 49]
+
+
 def test_without_a_loss_nothing_feels_for_an_answer():
     talk = Conversation(dtype=np.float32, initial_rto_ns=64 * MS, min_rto_ns=200 * MS)
     talk.poll(0)

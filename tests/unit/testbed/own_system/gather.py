@@ -88,7 +88,7 @@ class Gather(System):
     def refused(self, graph: Topology, job: ActiveJob) -> str:
         return plain.unreachable(graph, job.hosts)
 
-    def resolve(self, scenario: Scenario, slowest_bps: int) -> Choices:
+    def resolve(self, scenario: Scenario, slowest_bps: int, delays_s: float) -> Choices:
         jobs = [JobChoices() for _ in stated(scenario)]
         return Choices(jobs, lanes=scenario.switch.lanes or 256)
 
