@@ -22,6 +22,8 @@ from agglab.testbed.measurements import Measurements
 from agglab.testbed.queue_losses import Balance, balances
 from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.scenario.finding_kinds import WARNINGS
+from agglab.testbed.switch_sums import missing_sums
+from agglab.testbed.systems.base import Owing
 from agglab.testbed.workloads import KINDS
 from agglab.topologies.graph import COPYING, DELAYING
 
@@ -81,6 +83,7 @@ def find(case: Case) -> list[Finding]:
     found += [] if case.short else slow_rounds(case)
     found += _small_windows(case)
     found += [Finding(NOT_AGGREGATED, *each) for each in not_aggregated(case.jobs)]
+    found += _missing_sums(case)
     if case.virtual:
         found += [Finding("accounts", text) for text in imbalances(case.measured)]
     return [*found, *_idle_paths(case)]
@@ -213,6 +216,21 @@ def _too_early(case: Case) -> Iterator[Finding]:
         for switch, counters in case.measured.counters.items():
             if what := system.too_early(case.resolved, job, counters, ran_s):
                 yield Finding("too-early", f"the program of {switch} {what} ({result.job.name})")
+
+
+def _missing_sums(case: Case) -> Iterator[Finding]:
+    """Yields a finding for each job of which switches did not make the sums that they owed. Faults,
+    delays and attackers are good reasons not to make one."""
+    if not isinstance(case.resolved.system, Owing):
+        return
+    outcome = case.measured.outcome
+    disturbed = _disorderly(case) or _delayed(outcome.begun) or holding_up(outcome.begun)
+    if disturbed or outcome.attacked or outcome.injected:
+        return
+    if any(result.restarts or result.failure or result.lost for result in outcome.jobs):
+        return
+    for text, numbers in missing_sums(case.resolved, case.measured, case.losses):
+        yield Finding(NOT_AGGREGATED, text, numbers)
 
 
 def _dropped_inside(case: Case, switch: str) -> int:

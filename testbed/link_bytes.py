@@ -118,7 +118,7 @@ def _under_way(measured: Measurements) -> str:
 def _expected(resolved: ResolvedScenario, measured: Measurements) -> dict[str, Expected]:
     directions: dict[str, Expected] = {}
     for result in measured.outcome.jobs:
-        job = _as_far_as_it_came(resolved, result)
+        job = as_far_as_it_came(resolved, result)
         run_bytes: Counter[str] = Counter()
         for number in range(len(result.rounds)):
             run_bytes.update(reductions.round_bytes(resolved, job, number))
@@ -139,14 +139,19 @@ def _decided(resolved: ResolvedScenario, job: ActiveJob, result: JobResult) -> M
     """Returns the bytes by direction that follow from what agents decided in the run."""
     if not isinstance(resolved.system, Deciding):
         return {}
+    histories = [verdict.history for verdict in result.verdicts]
+    return resolved.system.decided_bytes(resolved, job, histories, counts_of_servers(result))
+
+
+def counts_of_servers(result: JobResult) -> Counter[str]:
+    """Returns the sums of the counts of all servers of a job over the whole run."""
     counts: Counter[str] = Counter()
     for event in result.served:
         counts.update(event["stats"])
-    histories = [verdict.history for verdict in result.verdicts]
-    return resolved.system.decided_bytes(resolved, job, histories, counts)
+    return counts
 
 
-def _as_far_as_it_came(resolved: ResolvedScenario, result: JobResult) -> ActiveJob:
+def as_far_as_it_came(resolved: ResolvedScenario, result: JobResult) -> ActiveJob:
     """Returns the job with only the rounds that were completed, because the scenario's `end` may
     stop it early."""
     job = resolved.whole(result.job)

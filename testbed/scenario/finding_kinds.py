@@ -13,7 +13,7 @@ FAULTS = {
     "small-window": "the window limits the rate, not the links: it fills less than three "
     "quarters of the bandwidth-delay product",
     "not-aggregated": "a training script's sums were not made by the system, or Gloo summed more "
-    "bytes than the system did",
+    "bytes than the system did; or switches did not make sums that they owed a server",
     "accounts": "the counters of links, hosts and workers contradict each other",
 }
 """The meaning of each kind that makes a run fail unless its scenario expects it."""

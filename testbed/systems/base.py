@@ -759,6 +759,22 @@ class Deciding(Protocol):
 
 
 @runtime_checkable
+class Owing(Protocol):
+    """A system in which results are right even if switches make no sums, and which can say how many
+    sums they owed. Its programs count those that they made (`complete` in System.counters)."""
+
+    def sums_owed(
+        self,
+        resolved: ResolvedScenario,
+        job: ActiveJob,
+        histories: Sequence[Any],
+        counts: Mapping[str, int],
+    ) -> int:
+        """Returns how many sums all switches together owed in the job's rounds; 0 if it is not
+        known. histories, counts: as for Deciding.decided_bytes."""
+
+
+@runtime_checkable
 class Stepwise(Protocol):
     """A system in which more than two round trips of a round follow one another. In other systems
     one agrees on the round, and one brings the results."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -172,6 +173,20 @@ class Libra(BetweenHosts):
         self, resolved: ResolvedScenario, job: ActiveJob, number: int
     ) -> Mapping[str, int]:
         return crossed(resolved.graph, _setting(resolved, job), job, number)
+
+    def sums_owed(
+        self,
+        resolved: ResolvedScenario,
+        job: ActiveJob,
+        histories: Sequence[Any],
+        counts: Mapping[str, int],
+    ) -> int:
+        """Returns how many sums switches owed: each switch with workers of the job owes one of each
+        group of hot keys in each round."""
+        setting, racks = _setting(resolved, job), racks_of(resolved.graph, job)
+        return len(racks) * sum(
+            sum(load(setting, number).groups) for number in range(job.job.rounds)
+        )
 
     def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
         """Returns the bounds of the round in which the least is sent."""

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agglab.hosts.systems.mlfabric import wire
+from agglab.hosts.systems.mlfabric import scheduler, wire
 from agglab.hosts.systems.mlfabric.wire import Kind
 from agglab.hosts.workloads import async_sgd
 from agglab.testbed.plan.paths import path
@@ -83,6 +83,23 @@ def decided_bytes(
     return sent.by_direction()
 
 
+def sums_owed(
+    at: Place, cells: int, histories: Sequence[TrainingHistory | None], counts: Mapping[str, int]
+) -> int:
+    """Returns how many sums the switch at the server owed (see Owing.sums_owed). cells: the number
+    of the job's cells. It is not known if the chunks of the groups that are under way at once share
+    cells, or if the replica took the server's place."""
+    chunks = -(-at.job.job.elements // at.lanes)
+    if cells < scheduler.OUTSTANDING_MAX * chunks or counts.get("takeovers") or None in histories:
+        return 0
+    groups = (group for history in histories if history for group in _groups(at, history))
+    return sum(
+        len(group.past_switch(chunk, at.servers[0])) > 1
+        for group in groups
+        for chunk in group.chunks
+    )
+
+
 def _check(at: Place, history: TrainingHistory) -> None:
     work = at.job.job.work
     assert isinstance(work, async_sgd.AsyncSgd), "the only workload"
@@ -145,6 +162,14 @@ class _Group:
     def chunks(self) -> frozenset[int]:
         return frozenset[int]().union(*(chunks for _, chunks in self.members))
 
+    def sources(self, chunk: int) -> Sequence[str]:
+        """Returns the hosts of the members that have values in a chunk."""
+        return [host for host, chunks in self.members if chunk in chunks]
+
+    def past_switch(self, chunk: int, server: str) -> Sequence[str]:
+        """Returns those of these hosts whose values cross the switch to the server's host."""
+        return [host for host in self.sources(chunk) if host != server]
+
 
 def _groups(at: Place, history: TrainingHistory) -> Iterator[_Group]:
     """Yields the groups in the order in which they were committed."""
@@ -179,8 +204,7 @@ def _of_group(at: Place, sent: _Sent, group: _Group) -> None:
     for told in (at.scheduler, *(host for host, _ in group.members)):
         sent.packets(server, told, Kind.COMMIT)
     for chunk in group.chunks:
-        sources = [host for host, chunks in group.members if chunk in chunks]
-        together = [host for host in sources if host != server]
+        sources, together = group.sources(chunk), group.past_switch(chunk, server)
         if len(together) > 1 and at.sums:
             sent.summed(together, server)
             sources = [host for host in sources if host == server]

@@ -194,6 +194,16 @@ class Mlfabric(BetweenHosts):
     ) -> ByteRange:
         return load.extra_bytes(self._place(resolved, job), counts)
 
+    def sums_owed(
+        self,
+        resolved: ResolvedScenario,
+        job: ActiveJob,
+        histories: Sequence[Any],
+        counts: Mapping[str, int],
+    ) -> int:
+        _, cells = plan.cells_of(resolved.slots, job.index, len(resolved.jobs))
+        return load.sums_owed(self._place(resolved, job), cells, histories, counts)
+
     def _place(self, resolved: ResolvedScenario, job: ActiveJob) -> load.Place:
         _, cells = plan.cells_of(resolved.slots, job.index, len(resolved.jobs))
         return load.Place(resolved.graph, job, resolved.lanes, cells > 0)
