@@ -82,7 +82,10 @@ def test_a_figure_needs_a_sweep(tmp_path: Path) -> None:
         load(written(tmp_path, "figure: {title: a}\n"))
 
 
-def test_in_virtual_time_contenders_that_need_real_links_are_left_out(tmp_path: Path) -> None:
+def test_in_virtual_time_contenders_that_need_real_links_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch_is(monkeypatch, there=True)
     path = written(tmp_path, BASE + FIGURE + COMPARED)
     suites = {}
     for clock in CLOCKS:
@@ -99,17 +102,18 @@ def test_in_virtual_time_contenders_that_need_real_links_are_left_out(tmp_path: 
     assert not any(p.resolved.virtual for p in suites[REAL].points)
 
 
-def without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets Gloo's system miss PyTorch, as on a machine where only set-up has run."""
+def torch_is(monkeypatch: pytest.MonkeyPatch, there: bool) -> None:
+    """Lets Gloo's system find PyTorch, or miss it as on a machine where only set-up has run."""
     monkeypatch.setattr(
-        "agglab.testbed.systems.gloo.system.importlib.util.find_spec", lambda name: None
+        "agglab.testbed.systems.gloo.system.importlib.util.find_spec",
+        lambda name: object() if there else None,
     )
 
 
 def test_on_real_links_only_contenders_that_the_machine_lacks_are_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    without_torch(monkeypatch)
+    torch_is(monkeypatch, there=False)
     path = written(tmp_path, BASE + FIGURE + COMPARED)
     file = tmp_path / "real.yaml"
     file.write_text(variant(path, REAL, long=False).text)
