@@ -45,6 +45,7 @@ class Times:
     max_rto_ns: int
     slack_ns: int
     give_up_ns: int
+    delays_ns: int = 0
 
 
 @dataclass
@@ -304,7 +305,8 @@ class WorkerModel:
         """Returns when the first waiting packet is sent again as a loss probe."""
         if not self._lossy or self._is_measured(flight) or self._loss_probes == LOSS_PROBES:
             return NEVER_NS
-        early = self._times.initial_rto_ns // 2 ** (LOSS_PROBES - self._loss_probes)
+        times, halvings = self._times, LOSS_PROBES - self._loss_probes
+        early = times.delays_ns + (times.initial_rto_ns - times.delays_ns) // 2**halvings
         return max(flight.first_ns, self._progress_ns) + early
 
     def _gap_ns(self, flight: Flight) -> int:

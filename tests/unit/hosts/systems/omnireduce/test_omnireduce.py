@@ -455,7 +455,7 @@ def test_who_waits_in_vain_says_for_what():
     assert isinstance(nodes[0].error, RoundTimeout)
     assert "no result for chunks 0-3 (slots 0-3) of job 7 after 0.4 s" in str(nodes[0].error)
     assert nodes[0].error.missing == [(0, 3)]
-    assert nodes[0].endpoint.waiting(2) == [[0, 0, 1], [1, 1, 1]]
+    assert nodes[0].endpoint.waiting(2) == [[0, 0, 1, 4], [1, 1, 1, 4]]
 
 
 def column_in_flight():
