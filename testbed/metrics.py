@@ -116,7 +116,7 @@ def _job(resolved: ResolvedScenario, result: JobResult, record: Record) -> dict[
     kind = workloads.KINDS[job.work.kind]
     bound = (
         UNBOUNDED
-        if kind.unpredictable
+        if kind.unpredictable and not kind.reduces_elements
         else reductions.bounds_of_first(resolved, resolved.whole(job), len(result.rounds))
     )
     times = [done.time_s for done in result.rounds if done.number >= job.warmup]
