@@ -365,7 +365,7 @@ def test_a_sweep_that_broke_off_is_not_ok(fake, tmp_path: Path) -> None:
     found = metrics(tmp_path, "scaling")
     assert (found["ok"], found["exact"], len(found["points"])) == (False, None, 3)
     assert "interrupted" in found["reason"]
-    assert "did not finish" in found["reason"]
+    assert "the run was not begun" in found["reason"]
 
 
 def test_a_fault_that_meets_two_jobs_is_told_once(capsys, tmp_path: Path) -> None:
