@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import needs
 import pytest
 from newcomer import Newcomer, clone, give_to
 from reviewed import REVIEWED, USERS, Review
@@ -19,14 +19,11 @@ pytestmark = pytest.mark.root
 IS_LONG = os.environ.get("AGGLAB_DOCUMENTS") == "long"
 OF_TIME = re.compile(r"expected (\w*link_bound_ratio|ratio\.\S+|\S*time_s\S*) ")
 """An expectation about time, which a busy machine may miss."""
-NEEDED = ("git", "make", "openssl", "mn", "setpriv", "unshare")
 
 
-@pytest.fixture(scope="module", params=USERS)
+@pytest.fixture(scope="module")
 def newcomer(request: pytest.FixtureRequest) -> Iterator[Newcomer]:
-    for program in NEEDED:
-        if shutil.which(program) is None:
-            pytest.skip(f"needs the program {program}")
+    needs.require("make", "mn", "openssl", "setpriv")
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
         place, home = Path(folder) / "agglab", Path(folder) / "home"
@@ -36,24 +33,25 @@ def newcomer(request: pytest.FixtureRequest) -> Iterator[Newcomer]:
         give_to(Path(folder), request.param)
         reader = Newcomer(request.param, place, home)
         if reader.run(".venv/bin/python -c 'import numpy'").returncode != 0:
-            pytest.skip(f"the user {request.param} may not read this checkout's environment")
+            reader_may = f"a checkout that the user {request.param} may read"
+            needs.skip_lacking(reader_may, "move it out of private folders")
         reader.prepare()
         give_to(place, request.param)
         yield reader
 
 
-def lines() -> Iterator[object]:
-    """The lines to run; those that several commands share are run once."""
+def cases() -> Iterator[object]:
+    """Each user with the lines to run; a line that several commands share is run once."""
     chosen = {how.line(IS_LONG): how for how in REVIEWED.values() if how.line(IS_LONG)}
-    for line, how in chosen.items():
-        yield pytest.param(line, how, id=line[:80])
+    for user in USERS:
+        for line, how in chosen.items():
+            if user in how.users:
+                yield pytest.param(user, line, how, id=f"{user}-{line[:80]}")
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize(("line", "how"), lines())
+@pytest.mark.parametrize(("newcomer", "line", "how"), cases(), indirect=["newcomer"])
 def test_the_command_works(newcomer: Newcomer, line: str, how: Review) -> None:
-    if newcomer.user not in how.users:
-        pytest.skip(f"only for {', '.join(how.users)}")
     done = newcomer.run(line)
     said = done.stdout + done.stderr
     if done.returncode != how.code(newcomer.user):

@@ -6,13 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import needs
 import pytest
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("torch.distributed.fsdp", reason="needs PyTorch with FSDP")
-
-from torch.distributed import fsdp as fsdp_package  # noqa: E402
-
+needs.require("PyTorch")
 pytestmark = pytest.mark.root
 
 TEXT = """
@@ -49,9 +46,7 @@ def train(scenario: Any) -> Callable[..., Any]:
     return run
 
 
-@pytest.mark.skipif(
-    not hasattr(fsdp_package, "fully_shard"), reason="needs PyTorch 2.6 or newer (FSDP2)"
-)
+@needs.mark("PyTorch 2.6 or newer")
 @pytest.mark.parametrize(
     ("expected", "code"),
     [("expect: {exact: true}\n", 1), ("expect: {findings: [not-aggregated]}\n", 0)],

@@ -66,7 +66,20 @@ from agglab.topologies import Topology
 LANES_MAX = 1024
 
 
+def _sums_owed(
+    resolved: ResolvedScenario,
+    job: ActiveJob,
+    histories: Sequence[Any],
+    counts: Mapping[str, int],
+) -> int:
+    """Returns how many sums switches owed: each switch with workers of the job owes one of each
+    group of hot keys in each round."""
+    setting, racks = _setting(resolved, job), racks_of(resolved.graph, job)
+    return len(racks) * sum(sum(load(setting, number).groups) for number in range(job.job.rounds))
+
+
 class Libra(BetweenHosts):
+    sums_owed = staticmethod(_sums_owed)
     name = "libra"
     summary = "servers hold keys and values; switches sum the hot keys on the way"
     choose_when = (
@@ -174,20 +187,6 @@ class Libra(BetweenHosts):
     ) -> Mapping[str, int]:
         return crossed(resolved.graph, _setting(resolved, job), job, number)
 
-    def sums_owed(
-        self,
-        resolved: ResolvedScenario,
-        job: ActiveJob,
-        histories: Sequence[Any],
-        counts: Mapping[str, int],
-    ) -> int:
-        """Returns how many sums switches owed: each switch with workers of the job owes one of each
-        group of hot keys in each round."""
-        setting, racks = _setting(resolved, job), racks_of(resolved.graph, job)
-        return len(racks) * sum(
-            sum(load(setting, number).groups) for number in range(job.job.rounds)
-        )
-
     def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
         """Returns the bounds of the round in which the least is sent."""
         graph, setting = resolved.graph, _setting(resolved, job)
@@ -208,8 +207,7 @@ class Libra(BetweenHosts):
     def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> ByteRange:
-        """Returns the bytes that the agents themselves counted as sent again. They cannot be
-        derived from numbers of frames, which have many lengths."""
+        """Returns the bytes that agents counted as sent again, in packets of many lengths."""
         return ByteRange(counts["bytes_again"], counts["bytes_again"])
 
     def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:

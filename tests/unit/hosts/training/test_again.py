@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import needs
 import pytest
 
-torch = pytest.importorskip("torch")
+needs.require("PyTorch")
 
+import torch  # noqa: E402
 from torch import distributed as dist  # noqa: E402
 from training_ranks import Together, run_ranks  # noqa: E402
 

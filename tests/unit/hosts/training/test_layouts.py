@@ -7,11 +7,13 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import needs
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
+needs.require("PyTorch")
 
+import torch  # noqa: E402
 from torch import distributed as dist  # noqa: E402
 from training_ranks import run_ranks  # noqa: E402
 
