@@ -112,11 +112,8 @@ ALL = (
     _program("clang", TEST_TOOLS),
     Need("chromium", TEST_TOOLS, lambda: browser() is not None),
     Need("libjs-dygraphs", TEST_TOOLS, _has_chart_library),
-    Need(
-        "gcc-aarch64-linux-gnu",
-        TEST_TOOLS,
-        lambda: has_program("aarch64-linux-gnu-gcc") and ARM64_HEADERS.is_dir(),
-    ),
+    _program("gcc-aarch64-linux-gnu", TEST_TOOLS, "aarch64-linux-gnu-gcc"),
+    Need("libc6-dev-arm64-cross", TEST_TOOLS, ARM64_HEADERS.is_dir),
     _program("p4c", PEERS, "p4c-bm2-ss"),
     _program("BMv2", PEERS, "simple_switch", "simple_switch_CLI", "simple_switch_grpc"),
     Need("a kernel with netem", "make machine", _has_netem, ("netem",)),

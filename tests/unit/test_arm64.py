@@ -27,7 +27,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def complaints(compiler: str, flags: Sequence[str], sources: Sequence[Path]) -> str:
     """What the compiler says of the sources; the flags are those of this machine's builds."""
-    needs.require("gcc-aarch64-linux-gnu", *(["clang"] if compiler == "clang" else []))
+    needs.require(
+        "gcc-aarch64-linux-gnu",
+        "libc6-dev-arm64-cross",
+        *(["clang"] if compiler == "clang" else []),
+    )
     flags = [flag for flag in flags if flag not in (c_build.NATIVE, "-shared")]
     command = [compiler, *COMPILERS[compiler], *flags, "-fsyntax-only", *map(str, sources)]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -36,9 +40,9 @@ def complaints(compiler: str, flags: Sequence[str], sources: Sequence[Path]) -> 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_the_packet_loop(compiler: str) -> None:
-    assert (
-        complaints(compiler, [*c_build.LIBRARY, *loop.FLAGS], sorted(loop.HERE.glob("*.c"))) == ""
-    )
+    folders = [f"-I{loop.HERE}", f"-I{build.RUNTIME}"]
+    flags = [*c_build.LIBRARY, *loop.FLAGS, *folders]
+    assert complaints(compiler, flags, sorted(loop.HERE.glob("*.c"))) == ""
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
