@@ -252,6 +252,9 @@ TESTS = never_run(
         "pytest --agglab-results DIR": f"{PYTHON} -m pytest --help | grep -e --agglab-results",
         "AGGLAB_COLLECTIVES=3000 AGGLAB_SEED=1 .venv/bin/python -m pytest "
         "tests/unit/hosts/training/test_random.py": "ls tests/unit/hosts/training/test_random.py",
+        "AGGLAB_DOCUMENTS=quick .venv/bin/python -m pytest tests/documents": (
+            f"{PYTHON} -m pytest tests/documents --collect-only -q"
+        ),
         "AGGLAB_DOCUMENTS=long .venv/bin/python -m pytest tests/documents": (
             f"{PYTHON} -m pytest tests/documents --collect-only -q"
         ),
