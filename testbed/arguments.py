@@ -289,13 +289,7 @@ def export(command: argparse.ArgumentParser) -> None:
         help="for p4app: the program that runs the switch; simple_switch is filled over Thrift "
         "(default: Agglab's own)",
     )
-    command.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="change one key, such as links.loss=1%% (can be given several times)",
-    )
+    _settings(command)
     command.add_argument(
         "--contender", default="", metavar="NAME", help="export this contender of a comparison"
     )
