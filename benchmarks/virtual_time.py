@@ -2,14 +2,12 @@
 65,536 values each.
 
 `run()` takes about a minute and returns the rows. A `ratio` near 1 means that the cost grows
-linearly with the number of workers. For two processors, the ratio says how many times as fast as
-one they are; on a machine that is busy otherwise, they are not faster.
+linearly with the number of workers.
 """
 
 from __future__ import annotations
 
 import multiprocessing
-import os
 import resource
 import time
 from collections.abc import Iterator
@@ -34,7 +32,6 @@ class Cost:
     used."""
 
     cpu_s: float
-    wall_s: float
     events: int
     memory_bytes: int
 
@@ -67,10 +64,6 @@ def _rows() -> Iterator[Row]:
     tensors = racks * WORKERS_PER_RACK * ELEMENTS * 4
     memory = lossy.memory_bytes
     yield Row("virtual", f"{what}: memory", memory / 1e9, "GB", "the tensors", memory / tensors)
-    if len(os.sched_getaffinity(0)) > 1:
-        both = alone(racks, LOSS, parts=2)
-        what = f"{what}: two processors"
-        yield Row("virtual", what, both.wall_s, "s", "one", lossy.wall_s / both.wall_s)
 
 
 def alone(
@@ -79,17 +72,14 @@ def alone(
     workers_per_rack: int = WORKERS_PER_RACK,
     lanes: int = LANES,
     elements: int = ELEMENTS,
-    parts: int = 1,
 ) -> Cost:
     """Measures one round in a separate process, so that the largest amount of memory is that of
     this round alone. Raises RuntimeError if a sum is wrong."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(_cost, (racks, loss, workers_per_rack, lanes, elements, parts))
+        return pool.apply(_cost, (racks, loss, workers_per_rack, lanes, elements))
 
 
-def _cost(
-    racks: int, loss: float, workers_per_rack: int, lanes: int, elements: int, parts: int
-) -> Cost:
+def _cost(racks: int, loss: float, workers_per_rack: int, lanes: int, elements: int) -> Cost:
     compiled = CompiledProgram(programs.compiled(systems.default(), lanes, SLOTS).json)
     topology = Topology("rack", workers=workers_per_rack)
     if racks > 1:
@@ -102,10 +92,10 @@ def _cost(
         workload=Workload(elements=elements, dtype="int32", rounds=1, window=SLOTS, give_up_s=60.0),
         timeouts=Timeouts(round_s=600.0),
     )
-    begun_s, begun_cpu_s = time.perf_counter(), time.process_time()
-    trial = attempt(scenario, compiled, parts)
-    cpu_s, wall_s = time.process_time() - begun_cpu_s, time.perf_counter() - begun_s
+    begun_cpu_s = time.process_time()
+    trial = attempt(scenario, compiled)
+    cpu_s = time.process_time() - begun_cpu_s
     if trial.finding:
         raise RuntimeError(str(trial.finding))
     memory_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return Cost(cpu_s, wall_s, trial.actions, memory_bytes)
+    return Cost(cpu_s, trial.actions, memory_bytes)

@@ -23,11 +23,10 @@ from agglab.common.private_folders import why_not_ours
 # On ARM64 clang 14 has no -march=native, and gcc's does not tune.
 NATIVE = "-mcpu=native" if platform.machine() == "aarch64" else "-march=native"
 LIBRARY = ("-std=gnu11", "-O3", NATIVE, "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared")
-SANITIZED = ("-g", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer")
-SANITIZERS = {
-    "1": ("-fsanitize=address,undefined", *SANITIZED),
-    "thread": ("-fsanitize=thread", *SANITIZED),
-}
+SANITIZED = (
+    *("-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
+    *("-g", "-fno-omit-frame-pointer"),
+)
 CPU_INFO = Path("/proc/cpuinfo")
 # Of x86-64: flags, model; of ARM64: Features, CPU implementer, part, ...
 PROCESSOR = ("flags", "model", "Features", "CPU")
@@ -96,13 +95,12 @@ def build_library(
     already. Raises BuildError.
 
     If AGGLAB_SANITIZE is 1, the shared object has the address and undefined-behaviour sanitizers,
-    and the process must have libasan preloaded; if it is `thread`, the thread sanitizer, and
-    libtsan. folders: where headers are searched. flags: flags in addition to LIBRARY. texts:
-    generated headers, by name.
+    and the process must have libasan preloaded. folders: where headers are searched. flags: flags
+    in addition to LIBRARY. texts: generated headers, by name.
     """
     files = [*sources, *(file for each in folders for file in sorted(each.glob("*.h")))]
     contents = [digest(texts or {}), *(digest(read([file])) for file in files)]
-    sanitized = SANITIZERS.get(os.environ.get("AGGLAB_SANITIZE", ""), ())
+    sanitized = SANITIZED if os.environ.get("AGGLAB_SANITIZE") == "1" else ()
     return build(
         part,
         [str(source.resolve()) for source in sources],

@@ -43,7 +43,7 @@ class NativeEndpoint(ctypes.Structure):
         ("outbox", Rows),
         *[(name, ctypes.c_void_p) for name in ("recovery", "disagreed", "pendings")],
         *[(name, ctypes.c_uint64) for name in ("pending_stride", "pending_rows")],
-        *[(name, ctypes.c_void_p) for name in ("shortest_bytes", "inbox")],
+        ("inbox", ctypes.c_void_p),
         ("inbox_bytes", ctypes.c_uint64),
     ]
 
@@ -72,15 +72,13 @@ def native_endpoint(
 ) -> NativeEndpoint:
     """Returns the structure by which C code drives an endpoint with one peer.
 
-    state: the endpoint's structure, with the fields `recovery` and `disagreed`, and with
-    `shortest_bytes` if the endpoint knows it (native/endpoint.h). take, poll: the C library's
-    functions that do the work of `on_datagrams` and `poll`. pendings: records that begin with
-    recovery.PENDING and a tag, one for each of the first rows of the outbox. The caller must keep
-    all this memory alive.
+    state: the endpoint's structure, with the fields `recovery` and `disagreed`. take, poll: the C
+    library's functions that do the work of `on_datagrams` and `poll`. pendings: records that begin
+    with recovery.PENDING and a tag, one for each of the first rows of the outbox. The caller must
+    keep all this memory alive.
     """
     begin, kind = ctypes.addressof(state), type(state)
     assert ctypes.sizeof(Recovery) == kind.recovery.size
-    shortest = getattr(kind, "shortest_bytes", None)
     return NativeEndpoint(
         begin,
         _address(take),
@@ -92,7 +90,6 @@ def native_endpoint(
         pendings.ctypes.data,
         pendings.itemsize,
         pendings.size,
-        begin + shortest.offset if shortest else None,
         inbox.rows_address,
         inbox.row_bytes,
     )

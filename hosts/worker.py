@@ -60,7 +60,7 @@ COUNTERS = (
 `timeouts` counts the retransmissions that follow a silence. The other retransmissions happen
 because results of later packets have come."""
 
-FROZEN = ("chunks_done", "in_flight", "disagreed", "openings", "shortest_bytes")
+FROZEN = ("chunks_done", "in_flight", "disagreed", "openings")
 
 
 class _State(ctypes.Structure):
@@ -82,7 +82,7 @@ class _State(ctypes.Structure):
             (name, ctypes.c_uint32)
             for name in ("disagreed", "kind", "workers", "chunks", "chunks_done", "queued")
         ],
-        *[(name, ctypes.c_uint32) for name in ("openings", "shortest_bytes")],
+        ("openings", ctypes.c_uint32),
         *[
             (name, ctypes.c_uint64)
             for name in COUNTERS

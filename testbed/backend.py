@@ -27,11 +27,6 @@ from agglab.topologies.graph import Impairment
 Command = Mapping[str, Any]
 
 
-class MustRepeat(Exception):
-    """Raised if a run in virtual time cannot go on with several processors, and must be repeated
-    with one. It is rare (docs/virtual.md)."""
-
-
 class Backend(Protocol):
     """A network with its switches and workers. A context manager: entering it builds everything and
     starts the switches with empty programs; leaving it stops and removes everything."""

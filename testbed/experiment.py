@@ -9,8 +9,8 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import TextIO
 
-from agglab.testbed import buffers, processors
-from agglab.testbed.backend import Backend, MustRepeat
+from agglab.testbed import buffers
+from agglab.testbed.backend import Backend
 from agglab.testbed.control.assembly import conductor
 from agglab.testbed.control.outcome import Outcome
 from agglab.testbed.control.turns import exhaust
@@ -27,11 +27,6 @@ from agglab.testbed.series import latency, rows
 from agglab.testbed.series.rows import table
 from agglab.testbed.series.tracks import Record
 from agglab.testbed.systems.base import Cells, System
-
-REPEATED = (
-    "several processors cannot simulate this run, so it begins again with one; "
-    f"{processors.VARIABLE}=1 avoids the first attempt"
-)
 
 
 class Experiment:
@@ -77,18 +72,12 @@ class Experiment:
 
     def _measured(self) -> Generator[None, None, Measurements]:
         log = self.folder.path / "events.jsonl"
-        try:
-            with self._backend(processors.for_network(self.resolved.graph)) as backend:
-                return (yield from self._in(backend, log))
-        except MustRepeat:
-            log.unlink()
-            self.progress.say(REPEATED)
-        with self._backend(1) as backend:
+        with self._backend() as backend:
             return (yield from self._in(backend, log))
 
-    def _backend(self, parts: int) -> Backend:
+    def _backend(self) -> Backend:
         """Returns a new backend. Its module is imported here, because each backend needs packages
-        that the other does not. parts: into how many parts a network in virtual time is cut."""
+        that the other does not."""
         resolved = self.resolved
         pcaps = self.folder.path / "pcap" if resolved.scenario.switch.pcap else None
         if pcaps:
@@ -106,7 +95,6 @@ class Experiment:
                 sample_ns=resolved.sample_ns,
                 slot_meter=self.system.slot_meter(resolved) if resolved.sample_ns else None,
                 counter_meter=counter_meter(self.programs, self._declared_counters),
-                parts=1 if wanted.anything else parts,
                 wanted=wanted,
             )
         from agglab.testbed.mininet_backend import MininetBackend

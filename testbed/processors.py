@@ -1,4 +1,4 @@
-"""Decides how many processors a run in virtual time uses. Its results do not depend on it."""
+"""Decides how many processors the computation of the right sums uses. No result depends on it."""
 
 from __future__ import annotations
 

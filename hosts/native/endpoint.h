@@ -9,8 +9,6 @@
 #include "io.h"
 #include "recovery.h"
 
-#define ENDPOINT_AHEAD 3 /* datagrams that an endpoint may take in one window of virtual time */
-
 struct endpoint {
 	void *state;
 	/* Takes count datagrams, row_bytes apart. Returns how many were awaited. */
@@ -25,9 +23,6 @@ struct endpoint {
 	const uint8_t *pendings;   /* a struct pending for each row, followed by the packet's tag (uint32_t) */
 	uint64_t pending_stride;
 	uint64_t pending_rows;
-	/* The length of the shortest datagram that the endpoint may send before it has taken more than ENDPOINT_AHEAD
-	 * datagrams, if switches answer a datagram with none that is shorter. NULL: not known. */
-	const uint32_t *shortest_bytes;
 	/* Room for one datagram that has arrived. */
 	uint8_t *inbox;
 	uint64_t inbox_bytes;

@@ -218,14 +218,6 @@ static void prepare(struct worker *w, uint32_t index)
 	w->queue[w->queued++] = index;
 }
 
-/* All OPENINGs are of one length, and so are all other packets of a round. */
-static void find_shortest(struct worker *w)
-{
-	uint32_t opening = datagram_bytes(w, WIRE_OPENING), other = datagram_bytes(w, w->kind);
-
-	w->shortest_bytes = w->openings && opening < other ? opening : other;
-}
-
 void worker_begin(struct worker *w, int64_t now_ns)
 {
 	uint32_t used = w->chunks < w->window ? w->chunks : w->window;
@@ -242,7 +234,6 @@ void worker_begin(struct worker *w, int64_t now_ns)
 		w->openings += w->slots[index].kind == WIRE_OPENING;
 		prepare(w, index);
 	}
-	find_shortest(w);
 }
 
 static void take_narrow(struct worker *w, const struct slot *slot, const uint8_t *payload)
@@ -302,7 +293,6 @@ static int advance(struct worker *w, struct slot *slot, uint8_t exponent)
 			return 0;
 		slot->kind = (uint8_t)w->kind;
 		w->openings--;
-		find_shortest(w);
 	} else if (w->chunks - slot->chunk > w->window) {
 		slot->chunk += w->window;
 	} else {

@@ -53,8 +53,7 @@ struct worker {
 	uint32_t chunks;
 	uint32_t chunks_done;
 	uint32_t queued;
-	uint32_t openings;       /* slots whose OPENING has not been answered */
-	uint32_t shortest_bytes; /* length of the shortest datagram that the worker may send (endpoint.h) */
+	uint32_t openings; /* slots whose OPENING has not been answered */
 
 	uint64_t sent;
 	uint64_t received;

@@ -24,7 +24,6 @@ from agglab.testbed.virtual.frames import Address, packed
 from agglab.testbed.virtual.gathered import Gatherings
 from agglab.testbed.virtual.hosts import HostNode
 from agglab.testbed.virtual.links import LinkDirection
-from agglab.testbed.virtual.parts import cut
 from agglab.testbed.virtual.recordings import NOTHING, SwitchRecording, Wanted
 from agglab.testbed.virtual.switches import CompiledProgram, SwitchNode
 from agglab.testbed.virtual.workers import AgentNode, Inboxes
@@ -33,14 +32,6 @@ from agglab.topologies import Host, Link, Topology
 from agglab.topologies.graph import Impairment
 
 AGGREGATOR = Address(wire.AGGREGATOR_MAC, wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_PORT)
-
-
-def _clocks(clock: Clock, topology: Topology, parts: int) -> dict[str, int]:
-    """Returns the address of the clock of every node. A part without nodes has no clock."""
-    of_nodes = cut(topology, parts)
-    used = sorted(set(of_nodes.values()))
-    clocks = {part: clock.part() if len(used) > 1 else clock.address for part in used}
-    return {node: clocks[part] for node, part in of_nodes.items()}
 
 
 class VirtualBackend:
@@ -57,14 +48,11 @@ class VirtualBackend:
         sample_ns: int = 0,
         slot_meter: SlotMeter | None = None,
         counter_meter: CounterMeter | None = None,
-        parts: int = 1,
         wanted: Wanted = NOTHING,
     ) -> None:
         """sample_ns: how often workers, links and switches are sampled for `record`; 0 for never.
         slot_meter: counts the slots that each switch uses at a sample. counter_meter: reads the
-        counters of each switch that are sampled. parts: into how many parts the network is cut,
-        which run at the same time where they can. The results are the same for any number, unless
-        `wait` raises MustRepeat. wanted: what is recorded of switches."""
+        counters of each switch that are sampled. wanted: what is recorded of switches."""
         self.topology, self.seed = topology, seed
         self.clock = Clock()
         self._limit_ns = limit_ns
@@ -72,14 +60,9 @@ class VirtualBackend:
         self.clock.answer(HIT, 0, lambda _, frame: self._causes.hit(frame))
         self._disturbing: dict[object, Disturbance] = {}
         self._by_ip = {host.ip: host for host in topology.hosts}
-        self._parts = _clocks(self.clock, topology, parts)
-        self._hosts = {
-            host.name: HostNode(self.clock, host, self._parts[host.name]) for host in topology.hosts
-        }
+        self._hosts = {host.name: HostNode(self.clock, host) for host in topology.hosts}
         self._switches = {
-            switch: SwitchNode(
-                self.clock, switch, program, seed, switch_delay_ns, self._parts[switch]
-            )
+            switch: SwitchNode(self.clock, switch, program, seed, switch_delay_ns)
             for switch, program in programs.items()
         }
         self._directions: dict[str, LinkDirection] = {}
@@ -89,8 +72,7 @@ class VirtualBackend:
             switch.record(SwitchRecording(wanted, name, switch.ports))
         self._workers: dict[WorkerId, AgentNode] = {}
         self._dead: set[WorkerId] = set()
-        self._inboxes: dict[int, Inboxes] = {}
-        self._gatherings: dict[int, Gatherings] = {}
+        self._inboxes, self._gatherings = Inboxes(), Gatherings()
         self._received: dict[tuple[int, int, int], Received] = {}
         self._events: list[Event] = []
         self._started: list[tuple[WorkerId, AgentNode]] = []
@@ -101,8 +83,7 @@ class VirtualBackend:
     def _lay(self, link: Link) -> None:
         ways = {}
         for name, sender, receiver, direction in link.directions():
-            part = self._parts[sender.node]
-            made = LinkDirection(self.clock, self.seed, link.name, name, direction, part=part)
+            made = LinkDirection(self.clock, self.seed, link.name, name, direction)
             self._directions[name] = made
             ways[sender, receiver] = made
         for (sender, receiver), out in ways.items():
@@ -127,7 +108,6 @@ class VirtualBackend:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self.clock.rest()
         for switch in self._switches.values():
             switch.close()
             switch.end_recording()
@@ -218,10 +198,7 @@ class VirtualBackend:
         report = self._events.append
         explained = self._causes.explained(worker.job, worker.host)
         told = (send, report, keep, again, opened)
-        part = self._parts[worker.host]
-        inboxes = self._inboxes.setdefault(part, Inboxes())
-        gatherings = self._gatherings.setdefault(part, Gatherings())
-        shared = (inboxes, gatherings, part)
+        shared = (self._inboxes, self._gatherings)
         node = AgentNode(self.clock, configuration, *told, explained, *shared)
         self._workers[worker] = node
         self._started.append((worker, node))

@@ -8,7 +8,6 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-from agglab.testbed.backend import MustRepeat
 from agglab.testbed.virtual import native
 from agglab.testbed.virtual.interrupts import interrupts_wait
 
@@ -24,7 +23,7 @@ ACTIONS_A_CALL = 100_000
 # `enum question` of native/clock.h.
 ACTION, FRAME, HIT, DATAGRAM, TIMER, FINISH, FAILED, AGAIN, EMITTED, PROCESSED, ARRIVED = range(11)
 # `enum reason`.
-IS_OVER, WAS_STOPPED, HAS_MORE, STANDS_STILL, UNFORESEEN = range(5)
+IS_OVER, WAS_STOPPED, HAS_MORE, STANDS_STILL = range(4)
 
 
 class NeverEnds(RuntimeError):
@@ -37,7 +36,7 @@ class _State(ctypes.Structure):
 
     _fields_ = [
         ("now_ns", ctypes.c_int64),
-        *[(name, ctypes.c_uint64) for name in ("happened", "at_once", "windows", "in_windows")],
+        *[(name, ctypes.c_uint64) for name in ("happened", "at_once")],
         *[(name, ctypes.c_uint32) for name in ("stop", "no_memory")],
     ]
 
@@ -68,14 +67,6 @@ class Clock:
         if getattr(self, "address", 0):
             self.library.clock_free(self.address)
 
-    def part(self) -> int:
-        """Returns the address of a further clock, for a part of the network. This clock runs it
-        too."""
-        made: int = self.library.clock_part(self.address)
-        if not made:
-            raise MemoryError
-        return made
-
     @property
     def now_ns(self) -> int:
         return self._state.now_ns
@@ -84,11 +75,6 @@ class Clock:
     def happened(self) -> int:
         """The number of actions carried out so far."""
         return self._state.happened
-
-    @property
-    def windows(self) -> tuple[int, int]:
-        """The number of windows so far, and of the actions carried out in them."""
-        return self._state.windows, self._state.in_windows
 
     def at(self, time_ns: int, action: Action, argument: Any) -> None:
         """Calls `action(argument)` when the clock reaches `time_ns`, which must not be past."""
@@ -113,18 +99,12 @@ class Clock:
             while reason == HAS_MORE and not came:
                 reason = self.library.clock_run(self.address, until_ns, ACTIONS_A_CALL, AT_ONCE_MAX)
                 self._raise_errors()
-        if reason == UNFORESEEN:
-            raise MustRepeat("Python must act in the middle of a window (native/windows.h)")
         if reason == STANDS_STILL:
             raise NeverEnds(f"virtual time stands still at {self.now_ns / 1e9:g} s")
         return reason == WAS_STOPPED
 
     def _interrupt(self) -> None:
         self._state.stop = 1
-
-    def rest(self) -> None:
-        """Ends the threads of the clock, until they are needed again."""
-        self.library.clock_rest(self.address)
 
     def _raise_errors(self) -> None:
         error, self._error = self._error, None

@@ -44,9 +44,8 @@ class Socket:
 class HostNode:
     """A host: its link's outgoing direction, and its agents' sockets by UDP port."""
 
-    def __init__(self, clock: Clock, host: Host, part: int | None = None) -> None:
-        """part: the address of the host's clock, if it is not `clock` itself."""
-        self.name, self.part = host.name, part or clock.address
+    def __init__(self, clock: Clock, host: Host) -> None:
+        self.name = host.name
         self.sockets: dict[int, Socket] = {}
         self._clock, self._library = clock, clock.library
         self._own_ip = host.ip
@@ -54,7 +53,7 @@ class HostNode:
         self._agents: list[AgentNode] = []
         self._out: LinkDirection | None = None
         self._local_sent = self._local_received = 0
-        self.address: int = self._library.host_new(self.part, id(self))
+        self.address: int = self._library.host_new(clock.address, id(self))
         if not self.address:
             raise MemoryError
         self._counts = _Counts.from_address(self.address)
@@ -68,7 +67,7 @@ class HostNode:
         """Connects the host to its link."""
         self._out = out
         self._library.host_connect(self.address, out.address)
-        into.end_at(self.part, self._library.host_receive, self.address, 0)
+        into.end_at(self._library.host_receive, self.address, 0)
 
     def open(self, own: Address, peers: Sequence[Address], agent: AgentNode) -> None:
         """Opens an agent's socket. It replaces a socket on the same port whose program or session

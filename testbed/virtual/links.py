@@ -57,9 +57,7 @@ class LinkDirection:
         name: str,
         direction: Direction,
         deliver: Callable[[bytes], None] | None = None,
-        part: int | None = None,
     ) -> None:
-        """part: the address of the sender's clock, if it is not `clock` itself."""
         self.link, self.name = link, name
         self._clock, self._direction = clock, direction
         self._library = clock.library
@@ -70,9 +68,7 @@ class LinkDirection:
             direction.queue_bytes or 0,
             packets,
         )
-        self.address: int = self._library.link_new(
-            part or clock.address, ctypes.byref(settings), id(self)
-        )
+        self.address: int = self._library.link_new(clock.address, ctypes.byref(settings), id(self))
         if not self.address:
             raise MemoryError
         self._counts = _Counts.from_address(self.address)
@@ -86,10 +82,10 @@ class LinkDirection:
         if getattr(self, "address", 0):
             self._library.link_free(self.address)
 
-    def end_at(self, part: int, receive: object, node: int, port: int) -> None:
-        """Makes the direction end at a port of a node in C. part: the address of the node's clock.
-        receive: the library's function that takes the frames."""
-        self._library.link_to(self.address, part, native.address_of(receive), node, port)
+    def end_at(self, receive: object, node: int, port: int) -> None:
+        """Makes the direction end at a port of a node in C. receive: the library's function that
+        takes the frames."""
+        self._library.link_to(self.address, native.address_of(receive), node, port)
 
     def tap(self, told: Callable[[bytes], None]) -> None:
         """Calls `told` with each frame before it is delivered."""

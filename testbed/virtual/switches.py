@@ -140,13 +140,11 @@ class SwitchNode:
         compiled: CompiledProgram,
         seed: int,
         delay_ns: int = 0,
-        part: int | None = None,
     ) -> None:
-        """part: the address of the switch's clock, if it is not `clock` itself."""
-        self.name, self._part = name, part or clock.address
+        self.name = name
         self._clock, self._library = clock, clock.library
         self._compiled, self._seed = compiled, seed
-        self.address: int = self._library.switch_new(self._part, delay_ns, id(self))
+        self.address: int = self._library.switch_new(clock.address, delay_ns, id(self))
         if not self.address:
             raise MemoryError
         self._state = _Counts.from_address(self.address)
@@ -168,7 +166,7 @@ class SwitchNode:
         self._ports[port] = out
         if not self._library.switch_connect(self.address, port, out.address):
             raise MemoryError
-        into.end_at(self._part, self._library.switch_receive, self.address, port)
+        into.end_at(self._library.switch_receive, self.address, port)
 
     def receive(self, port: int, frame: bytes) -> None:
         """Handles a frame that has arrived at a port."""

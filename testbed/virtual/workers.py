@@ -49,9 +49,8 @@ Opened = Callable[["AgentNode"], None]
 
 
 class Inboxes(dict[int, Inbox]):
-    """The inboxes that all agents of a part of a network share, by the length of the longest
-    payload. An endpoint processes what is in an inbox before any other agent of the part receives
-    something."""
+    """The inboxes that all agents of a network share, by the length of the longest payload. An
+    endpoint processes what is in an inbox before any other agent receives something."""
 
     def __missing__(self, longest_bytes: int) -> Inbox:
         made = self[longest_bytes] = Inbox(GATHERED_MAX, longest_bytes)
@@ -79,7 +78,7 @@ class _State(ctypes.Structure):
 
     _fields_ = [
         ("timer_ns", ctypes.c_int64),
-        *[(name, ctypes.c_uint32) for name in ("alive", "driven", "resting", "unfit")],
+        *[(name, ctypes.c_uint32) for name in ("alive", "driven", "resting")],
     ]
 
 
@@ -108,11 +107,9 @@ class AgentNode:
         explained: Explained | None = None,
         inboxes: Inboxes | None = None,
         gatherings: Gatherings | None = None,
-        part: int | None = None,
     ) -> None:
-        """part: the address of the clock of the agent's host, if it is not `clock` itself."""
         self._clock, self._library = clock, clock.library
-        self.address: int = self._library.agent_new(part or clock.address, id(self))
+        self.address: int = self._library.agent_new(clock.address, id(self))
         if not self.address:
             raise MemoryError
         self._state = _State.from_address(self.address)
@@ -172,7 +169,6 @@ class AgentNode:
         plain = core.round is not None and not (core.slow_s or core.marks or core.broken_off)
         self._state.driven = self._native is not None and plain and self._looks
         self._state.resting = self._paused or not self._in_use
-        self._library.agent_weigh(self.address)
 
     @property
     def alive(self) -> bool:
@@ -223,7 +219,6 @@ class AgentNode:
         stopped = self._core.round is None  # then nobody reads events any more
         stats = {} if stopped else self._core.take_unreported()
         self._state.alive = self._state.driven = 0
-        self._library.agent_weigh(self.address)
         self._throw_away()
         self._core.tell("ended", status=status, stats=stats)
 

@@ -64,13 +64,13 @@ class Silent:
     def add(self, event: str, **fields: Any) -> None: ...
 
 
-def attempt(scenario: Scenario, compiled: CompiledProgram, parts: int = 1) -> Trial:
-    """Runs a checked scenario whose numbers of lanes and slots are those of the compiled program.
-    parts: into how many parts the network is cut."""
+def attempt(scenario: Scenario, compiled: CompiledProgram) -> Trial:
+    """Runs a checked scenario whose numbers of lanes and slots are those of the compiled
+    program."""
     resolved, silent = resolve(scenario), cast(Any, Silent())
     graph, seed = resolved.graph, resolved.seed
     programs = {switch.name: compiled for switch in graph.switches}
-    with VirtualBackend(graph, seed, programs, limit_ns=LIMIT_NS, parts=parts) as backend:
+    with VirtualBackend(graph, seed, programs, limit_ns=LIMIT_NS) as backend:
         run = conductor(resolved, backend, silent, silent)
         failed, finding = _conduct(run, scenario, graph)
         lost = {way.direction: way.dropped_numbers for way in backend.statistics().directions}

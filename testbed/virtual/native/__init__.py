@@ -23,18 +23,15 @@ Ask = ctypes.CFUNCTYPE(None, U32, U64, I64, P, U32)
 
 SIGNATURES: dict[str, tuple[type | None, list[type]]] = {
     "clock_new": (P, [Ask]),
-    "clock_part": (P, [P]),
     "clock_free": (None, [P]),
     "clock_ask_at": (None, [P, I64, I64]),
     "clock_run": (INT, [P, I64, U64, U64]),
-    "clock_always_in_windows": (None, [P]),
-    "clock_rest": (None, [P]),
     "clock_is_idle": (INT, [P]),
     "clock_layout": (U32, []),
     "link_new": (P, [P, P, U64]),
     "link_free": (None, [P]),
     "link_tap": (None, [P]),
-    "link_to": (None, [P, P, P, P, U16]),
+    "link_to": (None, [P, P, P, U16]),
     "link_send_copy": (None, [P, BYTES, U32]),
     "link_impair": (None, [P, P, U32]),
     "link_down": (None, [P, I32]),
@@ -67,7 +64,6 @@ SIGNATURES: dict[str, tuple[type | None, list[type]]] = {
     "agent_new": (P, [P, U64]),
     "agent_free": (None, [P]),
     "agent_drive": (None, [P, P, P, P, P]),
-    "agent_weigh": (None, [P]),
     "agent_wake": (None, [P, I64]),
     "agent_poll": (None, [P]),
 }

@@ -7,7 +7,7 @@
 #define STEPS 4u /* classes to a doubling */
 
 /* Sizes grow in steps of 64 bytes up to 256, then in steps of a quarter of a power of two. */
-uint32_t frame_class(uint32_t bytes)
+static uint32_t class_of(uint32_t bytes)
 {
 	uint32_t last = bytes ? bytes - 1 : 0, doublings;
 
@@ -22,11 +22,6 @@ static uint32_t class_bytes(uint32_t class)
 	uint32_t doublings = class / STEPS, step = class % STEPS;
 
 	return doublings ? (STEPS + 1 + step) << (5 + doublings) : (step + 1) * STEP_BYTES;
-}
-
-uint32_t frame_class_shortest(uint32_t class)
-{
-	return class ? class_bytes(class - 1) + 1 : 1;
 }
 
 static struct frame *make(struct pool *pool, uint32_t class)
@@ -50,20 +45,6 @@ static struct frame *take(struct pool *pool, uint32_t class)
 	return frame;
 }
 
-static void give(struct pool *pool, struct frame *frame)
-{
-	frame->next_free = pool->free[frame->class];
-	pool->free[frame->class] = frame;
-}
-
-void pool_lend(struct pool *from, struct pool *to, uint32_t class)
-{
-	struct frame *frame = take(from, class);
-
-	if (frame)
-		give(to, frame);
-}
-
 struct frame *frame_new(struct pool *pool, uint32_t bytes)
 {
 	uint32_t class;
@@ -71,14 +52,13 @@ struct frame *frame_new(struct pool *pool, uint32_t bytes)
 
 	if (bytes > class_bytes(FRAME_CLASSES - 1))
 		return NULL;
-	class = frame_class(bytes);
+	class = class_of(bytes);
 	frame = take(pool, class);
 	if (!frame)
 		frame = make(pool, class);
 	if (!frame)
 		return NULL;
 	frame->bytes = bytes;
-	pool->in_use[class]++;
 	return frame;
 }
 
@@ -91,17 +71,10 @@ struct frame *frame_copy(struct pool *pool, const uint8_t *data, uint32_t bytes)
 	return frame;
 }
 
-void frame_shorten(struct pool *pool, struct frame *frame, uint32_t bytes)
-{
-	pool->in_use[frame_class(frame->bytes)]--;
-	frame->bytes = bytes;
-	pool->in_use[frame_class(bytes)]++;
-}
-
 void frame_free(struct pool *pool, struct frame *frame)
 {
-	pool->in_use[frame_class(frame->bytes)]--;
-	give(pool, frame);
+	frame->next_free = pool->free[frame->class];
+	pool->free[frame->class] = frame;
 }
 
 void pool_free(struct pool *pool)

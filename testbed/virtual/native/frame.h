@@ -19,22 +19,11 @@ struct frame {
 struct pool {
 	struct frame *all;
 	struct frame *free[FRAME_CLASSES];
-	/* Frames in use by the class of their length. A frame may come from one pool and go to another, so only the
-	 * sum of all pools says how many there are. */
-	int64_t in_use[FRAME_CLASSES];
 };
-
-/* Returns the class of frames of this length, and the length of the shortest frames of a class. */
-uint32_t frame_class(uint32_t bytes);
-uint32_t frame_class_shortest(uint32_t class);
 
 /* Returns room for a frame of `bytes` bytes; NULL without memory, or if it is too long. */
 struct frame *frame_new(struct pool *pool, uint32_t bytes);
 struct frame *frame_copy(struct pool *pool, const uint8_t *data, uint32_t bytes);
-/* Makes a frame shorter than it was requested. */
-void frame_shorten(struct pool *pool, struct frame *frame, uint32_t bytes);
-/* Moves a free frame of the class from one pool to another, if there is one. */
-void pool_lend(struct pool *from, struct pool *to, uint32_t class);
 void frame_free(struct pool *pool, struct frame *frame);
 void pool_free(struct pool *pool);
 

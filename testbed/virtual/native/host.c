@@ -74,52 +74,6 @@ void host_send_datagram(struct host *host, const struct framing *framing, const 
 	send_frame(host, frame);
 }
 
-/* Makes windows so short that hardly more than two datagrams can come over the host's link in one. */
-static void shorten_windows(const struct agent *agent)
-{
-	const struct link *link = agent->host->out;
-	int64_t sending_ns = link_sending_ns(link, agent->endpoint.inbox_bytes + LOWER_HEADER_BYTES);
-
-	for (uint32_t class = 0; class < FRAME_CLASSES; class++)
-		clock_look_ahead(agent->clock, class, sending_ns);
-}
-
-/* Counts the shortest frame that the agent may send in a window as one in use, so that windows are short enough. */
-static void expect(struct agent *agent, uint32_t expects)
-{
-	const uint32_t *shortest_bytes = agent->endpoint.shortest_bytes;
-	int64_t *in_use = agent->clock->pool.in_use;
-	uint32_t class = expects && shortest_bytes ? frame_class(LOWER_HEADER_BYTES + *shortest_bytes) : 0;
-
-	in_use[agent->expected] -= agent->expects;
-	in_use[class] += expects;
-	agent->expects = expects;
-	agent->expected = class;
-}
-
-static void set_unfit(struct agent *agent, uint32_t unfit)
-{
-	agent->clock->unfit += (uint64_t)unfit - agent->state.unfit;
-	agent->state.unfit = unfit;
-}
-
-/* Returns whether the round of a driven agent may end in the next window. If more datagrams come to it in one and end
- * the round, that is UNFORESEEN. */
-static int is_near_end(const struct agent *agent)
-{
-	return agent->endpoint.recovery->in_flight <= ENDPOINT_AHEAD;
-}
-
-void agent_weigh(struct agent *agent)
-{
-	const struct agent_state *state = &agent->state;
-
-	if (state->driven)
-		shorten_windows(agent);
-	expect(agent, state->driven);
-	set_unfit(agent, state->alive && !state->resting && (!state->driven || is_near_end(agent)));
-}
-
 /* Gives a datagram to an agent that is driven in C. */
 static void take(struct agent *agent, const uint8_t *payload, uint32_t bytes)
 {
@@ -133,18 +87,6 @@ static void take(struct agent *agent, const uint8_t *payload, uint32_t bytes)
 		return;
 	}
 	agent_poll(agent);
-	if (agent->state.driven) {
-		expect(agent, 1);
-		set_unfit(agent, is_near_end(agent));
-	}
-}
-
-/* Gives a datagram to Python. A note_function. */
-static void give_python(struct clock *clock, void *subject, int64_t peer, const uint8_t *payload, uint32_t bytes)
-{
-	const struct agent *agent = subject;
-
-	clock_ask(clock, DATAGRAM, agent->object, peer, payload, bytes);
 }
 
 static void give(struct host *host, struct agent *agent, uint32_t peer, const uint8_t *payload, uint32_t bytes)
@@ -154,10 +96,8 @@ static void give(struct host *host, struct agent *agent, uint32_t peer, const ui
 	host->counts.used++;
 	if (agent->state.driven)
 		take(agent, payload, bytes);
-	else if (agent->state.resting)
-		clock_note(host->clock, give_python, agent, peer, payload, bytes);
 	else
-		give_python(host->clock, agent, peer, payload, bytes);
+		clock_ask(host->clock, DATAGRAM, agent->object, peer, payload, bytes);
 }
 
 static int is_from(const struct framing *framing, const uint8_t *frame)
@@ -262,19 +202,8 @@ static uint32_t column_at(const uint8_t *column, uint64_t stride, uint32_t row)
 	return value;
 }
 
-/* Finds out why a row is sent again. A note_function. */
-static void explain_repeat(struct clock *clock, void *subject, int64_t row, const uint8_t *data, uint32_t bytes)
-{
-	const struct agent *agent = subject;
-	struct repeat repeat;
-
-	memcpy(&repeat, data, sizeof(repeat));
-	if (!agent->explained || !hits_explain(agent->explained, (uint16_t)row, repeat.tag, clock->now_ns))
-		clock_ask(clock, AGAIN, agent->object, row, data, bytes);
-}
-
-/* Notes that a row is sent again, if it is. */
-static void note_repeat(struct agent *agent, const struct endpoint *e, uint32_t row)
+/* Finds out why a row is sent again, if it is. */
+static void explain_repeat(const struct agent *agent, const struct endpoint *e, uint32_t row)
 {
 	const uint8_t *pending = e->pendings + row * e->pending_stride;
 	struct pending sent;
@@ -287,15 +216,15 @@ static void note_repeat(struct agent *agent, const struct endpoint *e, uint32_t 
 		return;
 	memcpy(&repeat.tag, pending + sizeof(sent), sizeof(repeat.tag));
 	repeat.first_sent_ns = sent.first_sent_ns;
-	clock_note(agent->clock, explain_repeat, agent, row, (const uint8_t *)&repeat, sizeof(repeat));
+	if (!agent->explained || !hits_explain(agent->explained, (uint16_t)row, repeat.tag, agent->clock->now_ns))
+		clock_ask(agent->clock, AGAIN, agent->object, row, (const uint8_t *)&repeat, sizeof(repeat));
 }
 
 static void send_row(struct agent *agent, const struct endpoint *e, uint32_t row)
 {
 	uint32_t bytes = column_at(e->outbox.lengths, e->outbox.length_stride, row);
 
-	assert(!e->shortest_bytes || bytes >= *e->shortest_bytes);
-	note_repeat(agent, e, row);
+	explain_repeat(agent, e, row);
 	host_send_datagram(agent->host, agent->framing, e->outbox.frames + row * e->outbox.frame_stride, bytes);
 }
 

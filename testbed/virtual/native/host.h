@@ -20,7 +20,6 @@ struct agent_state {
 	uint32_t alive;   /* its program runs, and its sockets take datagrams */
 	uint32_t driven;  /* it is in a round that C drives without Python until the round ends */
 	uint32_t resting; /* it reads no datagrams until it is commanded to: Python only keeps them */
-	uint32_t unfit;   /* Python may have to act on one of its next events */
 };
 
 /* What Python is told of a packet that is sent again. */
@@ -34,8 +33,6 @@ struct host;
 
 struct agent {
 	struct agent_state state;
-	uint32_t expects; /* whether a frame of class `expected` counts as in use, since the agent may send one */
-	uint32_t expected;
 	struct clock *clock;
 	uint64_t object;
 	struct endpoint endpoint;
@@ -80,9 +77,6 @@ void agent_free(struct agent *agent);
  * again are counted if it is known why. Python is told of all others. */
 void agent_drive(struct agent *agent, const struct endpoint *endpoint, struct host *host,
 		 const struct framing *framing, struct explained *explained);
-
-/* Reconsiders whether the agent is unfit and what it may send, after a change of its state. */
-void agent_weigh(struct agent *agent);
 
 /* Sets the event of the deadline to due_ns, unless it is earlier already. */
 void agent_wake(struct agent *agent, int64_t due_ns);

@@ -1,8 +1,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "framing.h"
-#include "journal.h"
 #include "link.h"
 
 #define BITS 8
@@ -13,7 +11,7 @@ struct link *link_new(struct clock *clock, const struct link_settings *settings,
 
 	if (!link)
 		return NULL;
-	link->clock = link->end = clock;
+	link->clock = clock;
 	link->settings = *settings;
 	link->rate_bps = settings->rate_bps;
 	link->object = object;
@@ -24,59 +22,31 @@ void link_free(struct link *link)
 {
 	free(link->numbers);
 	free(link->flights);
-	free(link->leaving);
 	free(link);
 }
 
-int64_t link_sending_ns(const struct link *link, uint64_t bytes)
+/* Returns how long a frame takes to be sent, rounded up to a nanosecond. */
+static int64_t sending_ns(const struct link *link, uint64_t bytes)
 {
 	uint64_t nanobits = bytes * BITS * NS_PER_S;
 
 	return link->rate_bps ? (int64_t)((nanobits + link->rate_bps - 1) / link->rate_bps) : 0;
 }
 
-static int is_between_parts(const struct link *link)
+void link_to(struct link *link, deliver_function deliver, void *node, uint16_t port)
 {
-	return link->clock != link->end;
-}
-
-/* Tells how soon a frame of each class can reach the other part. A frame that is shorter than LOWER_HEADER_BYTES ends
- * the run as UNFORESEEN. */
-static void look_ahead(const struct link *link)
-{
-	if (!is_between_parts(link))
-		return;
-	for (uint32_t class = 0; class < FRAME_CLASSES; class++) {
-		uint32_t shortest = frame_class_shortest(class);
-		int64_t sending_ns = link_sending_ns(link, shortest < LOWER_HEADER_BYTES ? LOWER_HEADER_BYTES : shortest);
-
-		clock_look_ahead(link->clock, class, sending_ns + (int64_t)link->settings.delay_ns);
-	}
-}
-
-void link_to(struct link *link, struct clock *end, deliver_function deliver, void *node, uint16_t port)
-{
-	link->end = end;
 	link->deliver = deliver;
 	link->node = node;
 	link->port = port;
-	look_ahead(link);
 }
 
 void link_tap(struct link *link)
 {
 	link->tapped = 1;
-	link->clock->all->watched = 1;
 }
 
 void link_impair(struct link *link, struct decider **deciders, uint32_t count)
 {
-	uint32_t corrupts = 0;
-
-	for (uint32_t i = 0; i < count; i++)
-		corrupts |= deciders[i]->kind == CORRUPT;
-	link->clock->all->corrupting += corrupts - link->corrupts;
-	link->corrupts = corrupts;
 	link->deciders = deciders;
 	link->decider_count = count;
 }
@@ -96,36 +66,16 @@ static struct flight *flight_at(const struct link *link, uint64_t index)
 	return &link->flights[(link->head + index) & (link->room - 1)];
 }
 
-static void tell_hit(struct clock *clock, void *subject, int64_t number, const uint8_t *data, uint32_t bytes)
-{
-	(void)subject, (void)number;
-	clock_ask(clock, HIT, 0, 0, data, bytes);
-}
-
 void note_hit(struct clock *clock, const struct frame *frame)
 {
-	clock_note(clock, tell_hit, NULL, 0, frame->data, frame->bytes);
-}
-
-/* Returns frame `index` of all that wait, are being sent or under way, counted from the last one. */
-static const struct flight *flight_from_end(const struct link *link, uint64_t index)
-{
-	if (index < link->leaving_count)
-		return &link->leaving[link->leaving_count - 1 - index];
-	return flight_at(link, link->counts.in_flight - 1 - (index - link->leaving_count));
-}
-
-/* Returns at least the number of frames that wait, are being sent or under way. */
-static uint64_t in_flight_at_most(const struct link *link)
-{
-	return link->counts.in_flight + link->leaving_count;
+	clock_ask(clock, HIT, 0, 0, frame->data, frame->bytes);
 }
 
 /* Sets when a frame is sent, after everything before it. */
 static void schedule(struct link *link, struct flight *flight)
 {
 	flight->begin_ns = link->clock->now_ns > link->free_ns ? link->clock->now_ns : link->free_ns;
-	link->free_ns = flight->begin_ns + link_sending_ns(link, flight->bytes);
+	link->free_ns = flight->begin_ns + sending_ns(link, flight->bytes);
 	flight->arrive_ns = link->free_ns + (int64_t)link->settings.delay_ns;
 }
 
@@ -135,8 +85,8 @@ static uint64_t not_begun(const struct link *link, uint64_t *bytes)
 	uint64_t count = 0;
 
 	*bytes = 0;
-	for (; count < in_flight_at_most(link); count++) {
-		const struct flight *flight = flight_from_end(link, count);
+	for (; count < link->counts.in_flight; count++) {
+		const struct flight *flight = flight_at(link, link->counts.in_flight - 1 - count);
 
 		if (flight->begin_ns <= link->clock->now_ns)
 			break;
@@ -158,7 +108,7 @@ static int is_full(const struct link *link, uint64_t size)
 		not_begun(link, &bytes);
 		return bytes + size > link->settings.queue_bytes;
 	}
-	if (in_flight_at_most(link) < link->settings.queue_packets)
+	if (link->counts.in_flight < link->settings.queue_packets)
 		return 0;
 	packets = not_begun(link, &bytes);
 	return packets >= link->settings.queue_packets;
@@ -183,13 +133,7 @@ static void set_off(struct link *link)
 {
 	const struct flight *first = flight_at(link, 0);
 
-	clock_at_with(link->end, first->arrive_ns, arrive, link, link->schedule, first->frame);
-}
-
-/* Gives a frame to the pool of the receiver's clock in exchange for a free one, so that no pool runs dry. */
-static void exchange(struct link *link, const struct frame *frame)
-{
-	pool_lend(&link->end->pool, &link->clock->pool, frame->class);
+	clock_at_with(link->clock, first->arrive_ns, arrive, link, link->schedule, first->frame);
 }
 
 /* Puts a frame in the ring. */
@@ -198,34 +142,8 @@ static void join(struct link *link, const struct flight *flight)
 	if (!make_room(link))
 		return;
 	*flight_at(link, link->counts.in_flight++) = *flight;
-	if (is_between_parts(link))
-		exchange(link, flight->frame);
 	if (link->counts.in_flight == 1)
 		set_off(link);
-}
-
-/* Puts the next frame that has left in a window in the ring. A note_function. */
-static void join_next(struct clock *clock, void *subject, int64_t number, const uint8_t *data, uint32_t bytes)
-{
-	struct link *link = subject;
-
-	(void)clock, (void)number, (void)data, (void)bytes;
-	join(link, &link->leaving[link->joined++]);
-	if (link->joined == link->leaving_count)
-		link->joined = link->leaving_count = 0;
-}
-
-/* Sends a frame to another part in a window. */
-static void leave(struct link *link, const struct flight *flight)
-{
-	struct clock *clock = link->clock;
-
-	if (!grow(clock, &link->leaving, &link->leaving_room, link->leaving_count, sizeof(*flight)))
-		return;
-	link->leaving[link->leaving_count++] = *flight;
-	if (flight->arrive_ns < clock->journal->end_ns)
-		clock->journal->unforeseen = 1;
-	clock_note(clock, join_next, link, 0, NULL, 0);
 }
 
 void link_send(struct link *link, struct frame *frame)
@@ -242,10 +160,7 @@ void link_send(struct link *link, struct frame *frame)
 	link->counts.bytes += frame->bytes;
 	link->flying_bytes += frame->bytes;
 	schedule(link, &flight);
-	if (link->clock->journal && is_between_parts(link))
-		leave(link, &flight);
-	else
-		join(link, &flight);
+	join(link, &flight);
 }
 
 void link_send_copy(struct link *link, const uint8_t *data, uint32_t bytes)
@@ -262,13 +177,13 @@ static void hand_over(struct link *link, struct frame *frame)
 {
 	link->counts.handed_over++;
 	if (link->tapped)
-		clock_ask(link->end, ARRIVED, link->object, 0, frame->data, frame->bytes);
+		clock_ask(link->clock, ARRIVED, link->object, 0, frame->data, frame->bytes);
 	if (link->deliver) {
-		link->deliver(link->end, link->node, link->port, frame);
+		link->deliver(link->clock, link->node, link->port, frame);
 		return;
 	}
-	clock_ask(link->end, FRAME, link->object, 0, frame->data, frame->bytes);
-	frame_free(&link->end->pool, frame);
+	clock_ask(link->clock, FRAME, link->object, 0, frame->data, frame->bytes);
+	frame_free(&link->clock->pool, frame);
 }
 
 static void let_go(struct clock *clock, void *subject, int64_t number)
@@ -284,11 +199,11 @@ static void let_go(struct clock *clock, void *subject, int64_t number)
 static void hand_over_after(struct link *link, int64_t delay_ns, struct frame *frame)
 {
 	if (!frame) {
-		link->end->no_memory = 1;
+		link->clock->no_memory = 1;
 	} else if (delay_ns) {
 		link->counts.held++;
 		frame->holder = link;
-		clock_at(link->end, link->end->now_ns + delay_ns, let_go, frame, 0);
+		clock_at(link->clock, link->clock->now_ns + delay_ns, let_go, frame, 0);
 	} else {
 		hand_over(link, frame);
 	}
@@ -298,15 +213,15 @@ static void drop(struct link *link, uint64_t k, struct frame *frame)
 {
 	link->counts.dropped++;
 	if (link->counts.numbers < NUMBERS_KEPT &&
-	    grow(link->end, &link->numbers, &link->numbers_room, link->counts.numbers, sizeof(k)))
+	    grow(link->clock, &link->numbers, &link->numbers_room, link->counts.numbers, sizeof(k)))
 		link->numbers[link->counts.numbers++] = k;
-	frame_free(&link->end->pool, frame);
+	frame_free(&link->clock->pool, frame);
 }
 
 /* Delivers the frame, then its copies, each as a frame of its own. */
 static void deliver_all(struct link *link, const struct decision *decision, struct frame *frame)
 {
-	struct pool *pool = &link->end->pool;
+	struct pool *pool = &link->clock->pool;
 	struct frame *copies[decision->copies + 1];
 
 	for (uint32_t i = 0; i < decision->copies; i++)
@@ -327,7 +242,7 @@ static void impair(struct link *link, uint64_t k, struct frame *frame)
 	for (uint32_t i = 0; i < count; i++)
 		decide(link->deciders[i], k, frame->bytes, &decision);
 	if (decision.dropped || decision.flips || decision.late_ns)
-		note_hit(link->end, frame);
+		note_hit(link->clock, frame);
 	if (decision.dropped) {
 		drop(link, k, frame);
 		return;
@@ -348,46 +263,6 @@ static struct frame *take_first(struct link *link)
 	return flight->frame;
 }
 
-/* Takes a frame that has arrived in a window from the ring. is_next_set_off: whether the next one arrives in the same
- * window. A note_function. */
-static void take_arrived(struct clock *clock, void *subject, int64_t is_next_set_off, const uint8_t *data,
-			 uint32_t bytes)
-{
-	struct link *link = subject;
-
-	(void)clock, (void)data, (void)bytes;
-	link->arrived--;
-	take_first(link);
-	if (link->counts.in_flight && !is_next_set_off)
-		set_off(link);
-}
-
-/* Returns the frame that arrives from another part in a window. */
-static struct frame *take_in_window(struct link *link)
-{
-	struct clock *clock = link->end;
-	struct frame *frame = flight_at(link, link->arrived)->frame;
-	const struct flight *next = flight_at(link, link->arrived + 1);
-	int is_next_due = ++link->arrived < link->counts.in_flight && next->arrive_ns < clock->journal->end_ns;
-
-	if (is_next_due)
-		clock_at_with(clock, next->arrive_ns, arrive, link, link->schedule, next->frame);
-	clock_note(clock, take_arrived, link, is_next_due, NULL, 0);
-	return frame;
-}
-
-static struct frame *take(struct link *link)
-{
-	struct frame *frame;
-
-	if (link->end->journal && is_between_parts(link))
-		return take_in_window(link);
-	frame = take_first(link);
-	if (link->counts.in_flight)
-		set_off(link);
-	return frame;
-}
-
 static void arrive(struct clock *clock, void *subject, int64_t schedule_number)
 {
 	struct link *link = subject;
@@ -396,7 +271,9 @@ static void arrive(struct clock *clock, void *subject, int64_t schedule_number)
 
 	if (schedule_number != link->schedule)
 		return;
-	frame = take(link);
+	frame = take_first(link);
+	if (link->counts.in_flight)
+		set_off(link);
 	k = link->counts.seen++;
 	if (link->down) {
 		link->counts.lost++;
@@ -418,7 +295,6 @@ void link_change_rate(struct link *link, uint64_t rate_bps)
 		link->free_ns = flight_at(link, first)->begin_ns;
 	for (uint64_t i = first; i < link->counts.in_flight; i++)
 		schedule(link, flight_at(link, i));
-	look_ahead(link);
 	link->schedule++;
 	if (link->counts.in_flight)
 		set_off(link);

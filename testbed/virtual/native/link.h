@@ -51,8 +51,7 @@ struct flight {
 
 struct link {
 	struct counts counts;
-	struct clock *clock; /* the sender's */
-	struct clock *end;   /* the receiver's */
+	struct clock *clock;
 	struct link_settings settings;
 	uint64_t rate_bps; /* present rate, which a fault may change */
 	int64_t free_ns;   /* when all frames will have been sent */
@@ -67,7 +66,6 @@ struct link {
 
 	struct decider **deciders;
 	uint32_t decider_count;
-	uint32_t corrupts; /* whether an impairment changes frames */
 	uint64_t *numbers;
 	uint64_t numbers_room;
 
@@ -77,12 +75,6 @@ struct link {
 	uint64_t room, head;
 	uint64_t flying_bytes;
 	int64_t schedule;
-
-	/* In a window, the two ends of a link between parts of a network may not change the ring. */
-	struct flight *leaving; /* frames that the sender has sent in the window */
-	uint64_t leaving_count, leaving_room;
-	uint64_t arrived; /* frames that have arrived in the window */
-	uint64_t joined;  /* at its end: frames of `leaving` that are in the ring by now */
 };
 
 /* Notes that a frame was lost, changed or held up. */
@@ -91,11 +83,8 @@ void note_hit(struct clock *clock, const struct frame *frame);
 struct link *link_new(struct clock *clock, const struct link_settings *settings, uint64_t object);
 void link_free(struct link *link);
 
-/* From then on, frames go to a port of a node in C. end: the node's clock. */
-void link_to(struct link *link, struct clock *end, deliver_function deliver, void *node, uint16_t port);
-
-/* Returns how long a frame takes to be sent, rounded up to a nanosecond. */
-int64_t link_sending_ns(const struct link *link, uint64_t bytes);
+/* From then on, frames go to a port of a node in C. */
+void link_to(struct link *link, deliver_function deliver, void *node, uint16_t port);
 
 void link_tap(struct link *link);
 

@@ -48,7 +48,6 @@ void switch_start(struct switch_node *node, struct pipeline *pipeline, const str
 void switch_watch(struct switch_node *node, uint32_t watched)
 {
 	node->watched = watched;
-	node->clock->all->watched |= watched;
 }
 
 uint64_t switch_sent(const struct switch_node *node, uint16_t port)
@@ -74,7 +73,7 @@ static void commit(void *context, uint16_t port, uint32_t len)
 	struct switch_node *node = context;
 	struct frame *frame = node->leaving;
 
-	frame_shorten(&node->clock->pool, frame, len);
+	frame->bytes = len;
 	if (node->watched)
 		clock_ask(node->clock, EMITTED, node->object, port, frame->data, len);
 	if (port >= node->port_count || !node->ports[port].out) {

@@ -7,7 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from agglab.testbed import processors
 from agglab.testbed.processors import in_threads
+from agglab.testbed.scenario import ScenarioError
+from agglab.topologies import rack
 
 THREADS, VALUES = 2, 20
 
@@ -65,3 +68,21 @@ def test_no_call_begins_after_an_exception(end, raised, at, pending_are_cancelle
     with pytest.raises(raised):
         in_threads(THREADS, call, range(VALUES))
     assert len(begun) <= THREADS + 1
+
+
+def test_one_processor_for_small_networks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(processors.VARIABLE, "5")
+    monkeypatch.setattr(processors, "HOSTS_MIN", 8)
+    assert processors.for_network(rack(7)) == 1
+    assert processors.for_network(rack(8)) == 5
+    monkeypatch.delenv(processors.VARIABLE)
+    assert processors.allowed() == len(os.sched_getaffinity(0))
+
+
+@pytest.mark.parametrize("value", ["0", "two", "-1", "1.5", "²", "99999"])
+def test_a_number_of_processors_that_is_none_is_refused(
+    value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(processors.VARIABLE, value)
+    with pytest.raises(ScenarioError, match=f"AGGLAB_PROCESSORS: '{value}' is not a whole number"):
+        processors.allowed()

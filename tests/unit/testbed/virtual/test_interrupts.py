@@ -20,12 +20,9 @@ def interrupt_at(clock: Clock, time_ns: int) -> None:
     )
 
 
-@pytest.fixture(params=[1, 2])
-def clock(request: pytest.FixtureRequest) -> Clock:
-    made = Clock()
-    for _ in range(request.param - 1):
-        made.part()
-    return made
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
 
 
 def test_ctrl_c_ends_the_run_after_what_python_is_asked_next(clock: Clock) -> None:
