@@ -60,7 +60,7 @@ COUNTERS = (
 `timeouts` counts the retransmissions that follow a silence. The other retransmissions happen
 because results of later packets have come."""
 
-FROZEN = ("chunks_done", "in_flight", "disagreed", "openings")
+FROZEN = ("chunks_done", "in_flight", "disagreed")
 
 
 class _State(ctypes.Structure):
@@ -82,7 +82,6 @@ class _State(ctypes.Structure):
             (name, ctypes.c_uint32)
             for name in ("disagreed", "kind", "workers", "chunks", "chunks_done", "queued")
         ],
-        ("openings", ctypes.c_uint32),
         *[
             (name, ctypes.c_uint64)
             for name in COUNTERS

@@ -226,12 +226,10 @@ void worker_begin(struct worker *w, int64_t now_ns)
 		used = 1;
 	w->chunks_done = 0;
 	w->queued = 0;
-	w->openings = 0;
 	recovery_begin(&w->recovery, now_ns);
 	for (uint32_t index = 0; index < used; index++) {
 		w->slots[index].chunk = index;
 		w->slots[index].kind = is_scaled(w) || may_lack(w) || index == 0 ? WIRE_OPENING : (uint8_t)w->kind;
-		w->openings += w->slots[index].kind == WIRE_OPENING;
 		prepare(w, index);
 	}
 }
@@ -292,7 +290,6 @@ static int advance(struct worker *w, struct slot *slot, uint8_t exponent)
 		if (!w->chunks)
 			return 0;
 		slot->kind = (uint8_t)w->kind;
-		w->openings--;
 	} else if (w->chunks - slot->chunk > w->window) {
 		slot->chunk += w->window;
 	} else {

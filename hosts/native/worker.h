@@ -53,7 +53,6 @@ struct worker {
 	uint32_t chunks;
 	uint32_t chunks_done;
 	uint32_t queued;
-	uint32_t openings; /* slots whose OPENING has not been answered */
 
 	uint64_t sent;
 	uint64_t received;
