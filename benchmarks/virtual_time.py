@@ -19,7 +19,7 @@ from agglab.testbed import systems
 from agglab.testbed.scenario.schema import Links, Scenario, Switch, Timeouts, Topology, Workload
 from agglab.testbed.virtual import CompiledProgram
 from agglab.verification import programs
-from agglab.verification.explore.trial import attempt
+from agglab.verification.trial import attempt
 from benchmarks.row import Row
 
 ELEMENTS, LANES, SLOTS, WORKERS_PER_RACK = 65_536, 365, 64, 16

@@ -23,7 +23,7 @@ from agglab.testbed.worker_id import Event, WorkerId
 from agglab.topologies import Direction, rack
 from agglab.topologies.graph import Corrupt, Topology
 from agglab.verification.explore.schedules import LANES, SLOTS
-from agglab.verification.explore.trial import attempt
+from agglab.verification.trial import attempt
 
 S = 1_000_000_000
 ELEMENTS, SEED = 70, 3

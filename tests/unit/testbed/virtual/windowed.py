@@ -12,7 +12,7 @@ from agglab.testbed.scenario.schema import Workload
 from agglab.testbed.series import latency, rows
 from agglab.testbed.virtual import CompiledProgram, NeverEnds, VirtualBackend
 from agglab.verification.explore.schedules import schedule
-from agglab.verification.explore.trial import LIMIT_NS, Silent
+from agglab.verification.trial import LIMIT_NS, Silent
 
 LANES, SLOTS = 4, 64
 """More slots than explore has: with few packets in flight, every round may end soon."""

@@ -17,7 +17,7 @@ from agglab.verification import programs
 from agglab.verification.explore.schedules import LANES, SLOTS, schedule
 from agglab.verification.explore.search import Subject, minimal, search, try_seed, write
 from agglab.verification.explore.shrink import sound
-from agglab.verification.explore.trial import Finding, attempt
+from agglab.verification.trial import Finding, attempt
 
 SYSTEM = "switchml"
 PROGRAM = REPOSITORY / "p4" / "switchml.p4"
