@@ -4,8 +4,8 @@ known.
 An agent sends a packet again because it has received no answer. Each retransmission belongs to one
 of three cases: explained, consequence or unexplained.
 
-The retransmission is explained if a packet of the same chunk (slot and tag), or of the chunk before
-it on the slot, was lost, changed or held up anywhere. It is also explained if a fault stopped or
+The retransmission is explained if a packet of the same chunk (slot and tag), or of the chunk that
+all agents must have finished before it, was lost, changed or held up anywhere. It is also explained if a fault stopped or
 slowed a node that should have answered, at some time since the first transmission.
 
 It is a consequence if another packet of the job was lost, changed or held up, or was sent again for
@@ -91,10 +91,11 @@ class HitChunks:
             raise MemoryError
 
     def explain(self, counted: Explained, repeat: Repeat, now_ns: int) -> bool:
-        """Counts a retransmission if its chunk was hit, or the chunk before it on the slot. Returns
-        whether it did."""
-        place, tag = repeat.place, repeat.number
-        return self._library.hits_explain(ctypes.byref(counted), place, tag, now_ns) != 0
+        """Counts a retransmission if its chunk was hit, or the chunk before it. Returns whether it
+        did."""
+        chunk = repeat.place, repeat.number
+        before = repeat.before or (repeat.place, (repeat.number - 1) % 2**32)
+        return self._library.hits_explain(ctypes.byref(counted), *chunk, *before, now_ns) != 0
 
 
 class Causes:

@@ -266,10 +266,12 @@ static uint32_t column_at(const uint8_t *column, uint64_t stride, uint32_t row)
 static void explain_repeat(struct clock *clock, void *subject, int64_t row, const uint8_t *data, uint32_t bytes)
 {
 	const struct agent *agent = subject;
+	uint16_t slot = (uint16_t)row;
 	struct repeat repeat;
 
 	memcpy(&repeat, data, sizeof(repeat));
-	if (!agent->explained || !hits_explain(agent->explained, (uint16_t)row, repeat.tag, clock->now_ns))
+	if (!agent->explained ||
+	    !hits_explain(agent->explained, slot, repeat.tag, slot, repeat.tag - 1, clock->now_ns))
 		clock_ask(clock, AGAIN, agent->object, row, data, bytes);
 }
 
