@@ -5,8 +5,9 @@ so is every byte on a link that was not predicted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from agglab.testbed.control.outcome import Failure, JobResult
 from agglab.testbed.measurements import Measurements
@@ -16,10 +17,11 @@ from agglab.testbed.scenario.fault_kinds import FaultEntry
 from agglab.testbed.scenario.finding_kinds import WARNINGS
 from agglab.testbed.scenario.jobs import Job
 from agglab.topologies import Topology
+from agglab.verification import proofs
 
 LASTING = ("link_down", "worker_pause", "server_pause")
 KILLING = ("worker_crash", "worker_restart")
-LINK_BYTES = "link bytes"
+SENT_AGAIN, SLOW, LINK_BYTES = "sent-again", "slow", "link bytes"
 OF_SETTINGS = ("small-window", *WARNINGS)
 """The kinds of findings that follow from a scenario's settings alone, which searches draw freely."""
 EMPTYING = ("worker_restart", "switch_restart", "switch_reprogram")
@@ -46,10 +48,21 @@ def judge(resolved: ResolvedScenario, measured: Measurements) -> Iterator[Findin
             yield from _judge_failure(resolved, result.job, result.failure)
     metrics = compute(resolved, measured)
     for finding in metrics["findings"]:
-        if finding["kind"] not in OF_SETTINGS:
+        if finding["kind"] not in OF_SETTINGS and not _is_due(finding, resolved, measured):
             yield Finding(finding["kind"], finding["text"])
     if metrics["links_as_predicted"] is False:
         yield Finding(LINK_BYTES, metrics["links_unclear"])
+
+
+def _is_due(finding: Mapping[str, Any], resolved: ResolvedScenario, measured: Measurements) -> bool:
+    """Whether a finding had to come. Agents of a job that fails ask again until they give up. How a
+    system works may also make its agents ask again, and rounds in which they do are slow."""
+    repeats = proofs.of(resolved.system.name).repeats
+    most = repeats(resolved, measured.counters) if repeats else 0
+    if finding["kind"] == SENT_AGAIN:
+        failed = any(job.failure for job in measured.outcome.jobs)
+        return failed or finding["numbers"]["unexplained"] <= most
+    return finding["kind"] == SLOW and most > 0
 
 
 def _wrong_sums(result: JobResult) -> Iterator[Finding]:

@@ -91,31 +91,31 @@ def everywhere(program: Program, resolved: ResolvedScenario) -> Prepared:
 def attempt(resolved: ResolvedScenario, prepared: Prepared) -> Trial:
     """Runs and judges a scenario."""
     ended = simulate(resolved, prepared)
+    wrong = findings(resolved, ended)
+    lost = ended.dropped if wrong else {}
     if ended.measured is None:
-        assert ended.broke_off is not None
-        return Trial((ended.broke_off,), 0, ended.actions, None, ended.dropped)
-    try:
-        findings = tuple(judge(resolved, ended.measured))
-    except Exception as error:  # whatever it is, it must not be
-        findings = (_error(error),)
+        return Trial(wrong, 0, ended.actions, None, lost)
     jobs = ended.measured.outcome.jobs
     times_s = [done.time_s for done in jobs[0].rounds if done.number >= jobs[0].job.warmup]
-    return Trial(
-        findings,
-        sum(job.failure is not None for job in jobs),
-        ended.actions,
-        median(times_s) if times_s else None,
-        ended.dropped if findings else {},
-    )
+    failed = sum(job.failure is not None for job in jobs)
+    return Trial(wrong, failed, ended.actions, median(times_s) if times_s else None, lost)
+
+
+def findings(resolved: ResolvedScenario, ended: Simulation) -> tuple[Finding, ...]:
+    """Returns everything that was wrong in a run."""
+    if ended.measured is None:
+        return () if ended.broke_off is None else (ended.broke_off,)
+    try:
+        return tuple(judge(resolved, ended.measured))
+    except Exception as error:  # whatever it is, it must not be
+        return (_error(error),)
 
 
 def simulate(resolved: ResolvedScenario, prepared: Prepared, parts: int = 1) -> Simulation:
     """Runs a scenario. parts: into how many parts the network is cut."""
     programs = {switch: native(program.json) for switch, program in prepared.programs.items()}
     graph, silent = resolved.graph, cast(Any, Silent())
-    with VirtualBackend(
-        graph, resolved.seed, programs, limit_ns=LIMIT_NS, parts=parts
-    ) as backend:
+    with VirtualBackend(graph, resolved.seed, programs, limit_ns=LIMIT_NS, parts=parts) as backend:
         measured, broke_off = None, None
         try:
             outcome = conductor(resolved, backend, silent, silent, prepared.fill).run()

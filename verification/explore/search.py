@@ -183,7 +183,9 @@ def minimal(seed: int, finding: Finding, subject: Subject) -> tuple[Scenario, Fi
 
     begun = schedule(seed, subject.system)
     small = shrink(
-        begun, lambda each: try_scenario(each, compiled).dropped, lambda each: alike(each) is not None
+        begun,
+        lambda each: try_scenario(each, compiled).dropped,
+        lambda each: alike(each) is not None,
     )
     final = alike(small)
     assert final is not None

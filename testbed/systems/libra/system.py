@@ -46,7 +46,14 @@ from agglab.testbed.systems.between_hosts import (
     trip_s,
 )
 from agglab.testbed.systems.common import IP_AND_UDP_BYTES, meanings
-from agglab.testbed.systems.forwarding import Flow, Route, path, rates, slowest_crossing_s, unreachable
+from agglab.testbed.systems.forwarding import (
+    Flow,
+    Route,
+    path,
+    rates,
+    slowest_crossing_s,
+    unreachable,
+)
 from agglab.testbed.systems.libra.attack import KINDS, forged
 from agglab.testbed.systems.libra.keys import LibraKeys
 from agglab.testbed.systems.libra.load import Load, Setting, crossed, load, racks_of, through_switch
