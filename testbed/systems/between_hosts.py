@@ -48,9 +48,7 @@ from agglab.testbed.systems.forwarding import (
     FORWARDING_COUNTERS,
     SOURCE,
     Flow,
-    Route,
     bytes_by_direction,
-    path,
     path_s,
     rates,
     retransmitted_bytes,
@@ -194,12 +192,7 @@ class BetweenHosts(System):
         more: Mapping[str, int],
         counters: Mapping[str, Mapping[str, Cells]],
     ) -> Mapping[str, ByteRange]:
-        flows, route = self.flows(resolved, job), self.route(resolved)
-        return retransmitted_bytes(resolved.graph, flows, more, route)
-
-    def route(self, resolved: ResolvedScenario) -> Route:
-        """Returns how the system's frames go from one host to another."""
-        return path
+        return retransmitted_bytes(resolved.graph, self.flows(resolved, job), more)
 
     def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
         """Returns what results must be: integers modulo 2^32, and float32 bit for bit, added in the

@@ -7,7 +7,7 @@ p4/include/forwarding.p4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from agglab.testbed.plan.forwarding import wiring_of
@@ -17,9 +17,6 @@ from agglab.testbed.systems.base import ByteRange, Counter, Source
 from agglab.topologies import Topology
 
 SOURCE = Source("forwarding")
-
-Route = Callable[[Topology, str, str], Sequence[str]]
-"""A function that returns the directions that a frame crosses from one host to another."""
 
 FORWARDING_COUNTERS: dict[str, Counter] = {
     "malformed": Counter(
@@ -118,7 +115,7 @@ def _spread(
 
 
 def retransmitted_bytes(
-    graph: Topology, flows: Sequence[Flow], more: Mapping[str, int], route: Route = path
+    graph: Topology, flows: Sequence[Flow], more: Mapping[str, int]
 ) -> dict[str, ByteRange]:
     """Returns the retransmitted bytes by direction (see System.retransmitted_bytes).
 
@@ -128,7 +125,7 @@ def retransmitted_bytes(
     """
     partly = {flow.source for flow in flows if flow.source == flow.target}
     most: dict[str, int] = {}
-    for direction, sources in _sources(graph, flows, route).items():
+    for direction, sources in _sources(graph, flows).items():
         most[direction] = sum(more.get(source, 0) for source in sources)
     return {
         direction: ByteRange(size if _sender(direction) in more.keys() - partly else 0, size)
@@ -140,11 +137,11 @@ def _sender(direction: str) -> str:
     return direction.partition("->")[0]
 
 
-def _sources(graph: Topology, flows: Iterable[Flow], route: Route) -> dict[str, set[str]]:
+def _sources(graph: Topology, flows: Iterable[Flow]) -> dict[str, set[str]]:
     """Returns for each direction the hosts whose flows cross it."""
     found: dict[str, set[str]] = {}
     for flow in flows:
-        for direction in route(graph, flow.source, flow.target):
+        for direction in path(graph, flow.source, flow.target):
             found.setdefault(direction, set()).add(flow.source)
     return found
 

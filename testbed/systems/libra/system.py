@@ -46,17 +46,10 @@ from agglab.testbed.systems.between_hosts import (
     trip_s,
 )
 from agglab.testbed.systems.common import IP_AND_UDP_BYTES, meanings
-from agglab.testbed.systems.forwarding import (
-    Flow,
-    Route,
-    path,
-    rates,
-    slowest_crossing_s,
-    unreachable,
-)
+from agglab.testbed.systems.forwarding import Flow, rates, slowest_crossing_s, unreachable
 from agglab.testbed.systems.libra.attack import KINDS, forged
 from agglab.testbed.systems.libra.keys import LibraKeys
-from agglab.testbed.systems.libra.load import Load, Setting, crossed, load, racks_of, through_switch
+from agglab.testbed.systems.libra.load import Load, Setting, crossed, load, racks_of
 from agglab.testbed.systems.libra.plan import (
     COUNTERS,
     JOBS_MAX,
@@ -182,11 +175,6 @@ class Libra(BetweenHosts):
         return found
 
     # What should happen.
-
-    def route(self, resolved: ResolvedScenario) -> Route:
-        """Returns how packets go to servers. Packets that a switch may sum cross it, even if the
-        server is on the sender's host."""
-        return through_switch if _keys(resolved.scenario).hot else path
 
     def flows(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Flow]:
         """Returns the pairs of hosts that send to each other. The sizes are 0, because they differ
