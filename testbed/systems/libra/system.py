@@ -46,10 +46,24 @@ from agglab.testbed.systems.between_hosts import (
     trip_s,
 )
 from agglab.testbed.systems.common import IP_AND_UDP_BYTES, meanings
-from agglab.testbed.systems.forwarding import Flow, rates, slowest_crossing_s, unreachable
+from agglab.testbed.systems.forwarding import (
+    Flow,
+    Route,
+    path,
+    rates,
+    slowest_crossing_s,
+    unreachable,
+)
 from agglab.testbed.systems.libra.attack import KINDS, forged
 from agglab.testbed.systems.libra.keys import LibraKeys
-from agglab.testbed.systems.libra.load import Load, Setting, crossed, load, racks_of
+from agglab.testbed.systems.libra.load import (
+    Load,
+    Setting,
+    crossed,
+    load,
+    racks_of,
+    through_switch,
+)
 from agglab.testbed.systems.libra.plan import (
     COUNTERS,
     JOBS_MAX,
@@ -209,6 +223,9 @@ class Libra(BetweenHosts):
     ) -> ByteRange:
         """Returns the bytes that agents counted as sent again, in packets of many lengths."""
         return ByteRange(counts["bytes_again"], counts["bytes_again"])
+
+    def route(self, scenario: Scenario) -> Route:
+        return through_switch if _keys(scenario).hot else path
 
     def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
         """Returns what results must be: integers modulo 2^32, or the sums of floats as the workers
