@@ -130,6 +130,13 @@ class Libra(BetweenHosts):
             yield from _too_many_lanes(scenario)
         yield from attacks_from_servers(scenario, self.name, _keys(scenario).servers, trust)
 
+    def unused_keys(self, scenario: Scenario) -> Iterator[tuple[str, str]]:
+        own, jobs = _keys(scenario), stated(scenario)
+        if not own.hot and own.sample_every != LibraKeys().sample_every:
+            yield "libra.sample_every", "without hot keys (`libra.hot: 0`) no round is a sample"
+        if own.hot and min(own.sample_every, max(job.workload.rounds for job in jobs)) == 1:
+            yield "libra.hot", "every round is a sample, in which all keys are cold"
+
     def refused(self, graph: Topology, job: ActiveJob) -> str:
         servers, workers = len(job.job.servers), len(job.hosts)
         if servers > SERVERS_MAX:

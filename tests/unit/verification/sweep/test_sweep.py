@@ -56,6 +56,10 @@ def test_an_answer_of_a_server_to_a_request_for_the_aggregator_may_be_lost(seed:
         # A request to a server on the worker's own host crosses the switch.
         ("libra", "rack", "small", "0.2%", 4),
         ("libra", "rack", "large", "0.05%", 1),
+        # Three workers waited for one that waited for the answer that all must have first.
+        ("netrpc", "rack", "small", "0.5%", 6),
+        # A worker's last request came after the run, and nobody answered it.
+        ("mlfabric", "rack", "small", "0.2%", 6),
     ],
 )
 def test_correct_systems_are_not_reported(
