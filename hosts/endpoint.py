@@ -32,6 +32,12 @@ method `others` of this type. It takes any bytes, because it is also asked about
 """
 
 
+Packets = Callable[[], "NDArray[np.void] | None"]
+"""Returns the packets that wait for an answer, or that did last: records that begin with
+recovery.PENDING and the packet's number, with one record for each place (Repeat). An endpoint whose
+packets switches aggregate has them as its property `packets`. None if the agent has ended."""
+
+
 class Repeat(NamedTuple):
     """Facts about a packet that is sent again.
 

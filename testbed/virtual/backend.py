@@ -212,7 +212,7 @@ class VirtualBackend:
             peers[:] = [Address(self._mac(known, ip), ip, port) for ip, port in agent.peers]
             pairs[:] = [frozenset((packed(own.ip), packed(peer.ip))) for peer in peers]
             host.open(own, peers, agent)
-            of_job = worker.job, agent.computing_ns, agent.others
+            of_job = worker.job, agent.computing_ns, agent.others, lambda: agent.packets
             self._causes.agent(packed(own.ip), own.port, *of_job)
 
         report = self._events.append

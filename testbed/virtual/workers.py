@@ -258,6 +258,13 @@ class AgentNode:
         return found
 
     @property
+    def packets(self) -> NDArray[np.void] | None:
+        """The endpoint's property `packets` (hosts.endpoint.Packets), if it has one and if the
+        agent's program runs."""
+        found: NDArray[np.void] | None = getattr(self._session.endpoint, "packets", None)
+        return found if self.alive else None
+
+    @property
     def unread(self) -> int:
         """The number of datagrams that have arrived and that the worker has not read, or will never
         read."""

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from agglab.hosts.endpoint import Repeat
+from agglab.hosts.recovery import PENDING, QUEUED
 from agglab.hosts.wire import LOWER_HEADER_BYTES, Chunk, Kind
 from agglab.testbed.virtual.causes import AGGREGATOR, Causes
 from agglab.testbed.virtual.clock import Clock
 
 HERE = frozenset((b"\x0a\0\0\1", b"\x0a\0\0\2"))
 """Addresses between which the packets of these tests travel."""
+
+
+ANSWERED, SENT = 0, 2
+"""Values of the field `waiting` of a packet (native/recovery.h)."""
 
 
 def frame(job: int, slot: int, tag: int) -> bytes:
@@ -79,6 +85,47 @@ def test_who_mends_a_loss_may_keep_others_waiting(tag: int, kind: str) -> None:
     after(clock, 900)
     causes.retransmitted("h1", 1, Repeat(3, 7, 800), HERE)
     assert getattr(causes.repeats(), kind)[1, "h1"] == 1
+
+
+@pytest.mark.parametrize(
+    ("tag", "waiting", "first_sent_ns", "kind"),
+    [
+        (6, SENT, 700, "explained"),  # that worker waits for the chunk before
+        (7, QUEUED, 700, "explained"),
+        (7, SENT, 851, "explained"),
+        (7, SENT, 850, "consequences"),
+        (7, ANSWERED, 700, "consequences"),
+        (8, QUEUED, 700, "consequences"),
+        (2**31 + 6, SENT, 700, "consequences"),
+        (2**31 + 8, SENT, 700, "explained"),
+    ],
+)
+def test_a_worker_may_have_waited_for_one_that_a_loss_held_up(
+    tag: int, waiting: int, first_sent_ns: int, kind: str
+) -> None:
+    """Slot 1, sent at 800 ns, again at 900, after a loss of another chunk; of another worker's
+    packet on the same slot the tag, the state and the time are known."""
+    packets = np.zeros(2, [*PENDING, ("tag", "u4")])
+    fields = ["tag", "waiting", "first_sent_ns"]
+    packets[fields][1] = (tag, waiting, first_sent_ns)
+    clock = Clock()
+    causes = Causes(clock)
+    causes.agent(b"\x0a\0\0\2", 9, 1, packets=lambda: packets)
+    after(clock, 850)
+    causes.hit(frame(1, 4, 7))
+    after(clock, 900)
+    causes.retransmitted("h1", 1, Repeat(1, 7, 800), HERE)
+    assert getattr(causes.repeats(), kind) == {(1, "h1"): 1}
+
+
+def test_without_a_loss_no_worker_is_held_up() -> None:
+    packets = np.zeros(2, [*PENDING, ("tag", "u4")])
+    clock = Clock()
+    causes = Causes(clock)
+    causes.agent(b"\x0a\0\0\2", 9, 1, packets=lambda: packets)
+    after(clock, 900)
+    causes.retransmitted("h1", 1, Repeat(1, 7, 800), HERE)
+    assert causes.repeats().unexplained == {(1, "h1"): 1}
 
 
 def test_tags_wrap_around() -> None:
