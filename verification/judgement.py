@@ -23,7 +23,7 @@ LASTING = ("link_down", "worker_pause", "server_pause")
 KILLING = ("worker_crash", "worker_restart")
 SENT_AGAIN, SLOW, LINK_BYTES = "sent-again", "slow", "link bytes"
 OF_SETTINGS = ("small-window", *WARNINGS)
-"""The kinds of findings that follow from a scenario's settings alone, which searches draw freely."""
+"""The kinds of findings that follow from settings alone, which searches draw freely."""
 EMPTYING = ("worker_restart", "switch_restart", "switch_reprogram")
 
 

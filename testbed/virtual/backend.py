@@ -234,7 +234,8 @@ class VirtualBackend:
 
     def command(self, worker: WorkerId, command: Command) -> None:
         if command["command"] == "slow":
-            self._disturb(("slow", worker), worker.job, command["delay_s"] > 0)
+            asleep_until_ns = self._workers[worker].busy_until_ns
+            self._disturb(("slow", worker), worker.job, command["delay_s"] > 0, asleep_until_ns)
         elif command["command"] == "configure":
             self._forget_deaths(worker)
         node = self._workers.get(worker)
@@ -263,11 +264,12 @@ class VirtualBackend:
                 self._disturb(("killed", dead), None, False)
                 self._dead.remove(dead)
 
-    def _disturb(self, what: object, job: int | None, on: bool) -> None:
-        """Records that a fault which keeps a node from answering in time begins (`on`) or ends."""
+    def _disturb(self, what: object, job: int | None, on: bool, until_ns: int = 0) -> None:
+        """Records that a fault which keeps a node from answering in time begins (`on`) or ends.
+        until_ns: the time until which the effect of one that ends lasts."""
         under_way = self._disturbing.pop(what, None)
         if under_way is not None:
-            self._causes.end(under_way)
+            self._causes.end(under_way, until_ns)
         if on:
             self._disturbing[what] = self._causes.begin(job)
 

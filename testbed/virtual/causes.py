@@ -5,8 +5,9 @@ An agent sends a packet again because it has received no answer. Each retransmis
 of three cases: explained, consequence or unexplained.
 
 The retransmission is explained if a packet of the same chunk (slot and tag), or of the chunk that
-all agents must have finished before it, was lost, changed or held up anywhere. It is also explained if a fault stopped or
-slowed a node that should have answered, at some time since the first transmission.
+all agents must have finished before it, was lost, changed or held up anywhere. It is also explained
+if a fault stopped or slowed a node that should have answered, at some time since the first
+transmission.
 
 It is a consequence if another packet of the job was lost, changed or held up, or was sent again for
 that reason. This must have happened after the first transmission, or before it by no more than the
@@ -180,9 +181,10 @@ class Causes:
         self._disturbances.append(made)
         return made
 
-    def end(self, disturbance: Disturbance) -> None:
-        """Records that the disturbance is over."""
-        disturbance.end_ns = self.clock.now_ns
+    def end(self, disturbance: Disturbance, until_ns: int = 0) -> None:
+        """Records that the disturbance is over. until_ns: the time until which its effect lasts, if
+        that is later than now."""
+        disturbance.end_ns = max(self.clock.now_ns, until_ns)
 
     def retransmitted(self, host: str, job: int, repeat: Repeat, between: Pair) -> None:
         """Records that an agent has sent a packet again, and why. between: the agent's address and
