@@ -10,7 +10,6 @@ from __future__ import annotations
 from agglab.hosts.endpoint import Endpoint
 from agglab.hosts.part import SERVER, Part
 from agglab.hosts.systems import shared
-from agglab.hosts.systems.netrpc import wire
 from agglab.hosts.systems.netrpc.endpoint import Job, NetRpcWorker
 from agglab.hosts.systems.netrpc.server import NetRpcServer
 from agglab.hosts.systems.netrpc.service import load
@@ -27,6 +26,4 @@ def endpoint(part: Part) -> Endpoint:
             part.job, service, has["cells"], has["first_tag"], part.peers, has["lanes"]
         )
     job = Job(part.job, part.workers, has["lanes"], has["window"], has["first_tag"], service)
-    longest = wire.KEYS_BYTES // wire.VALUE_BYTES if service.maps else 0
-    timing = shared.timing_of(part, max(job.lanes, longest), job.window)
-    return NetRpcWorker(job, timing, part.peers)
+    return NetRpcWorker(job, shared.timing_of(part, job.lanes, job.window), part.peers)

@@ -53,6 +53,29 @@ def test_what_was_hit_and_when(hit: tuple[int, int, int], hit_ns: int, kind: str
     assert len(found.examples) == (kind == "unexplained")
 
 
+@pytest.mark.parametrize(
+    ("tag", "kind"), [(4, "explained"), (6, "consequences"), (3, "consequences")]
+)
+def test_which_chunk_comes_before_is_up_to_the_system(tag: int, kind: str) -> None:
+    """Chunk 7 follows chunk 4, which has another slot."""
+    causes = Causes(Clock())
+    causes.hit(frame(1, 5 if tag == 4 else 3, tag))
+    causes.retransmitted("h1", 1, Repeat(3, 7, 0, before=(5, 4)), HERE)
+    assert getattr(causes.repeats(), kind) == {(1, "h1"): 1}
+
+
+@pytest.mark.parametrize(("first_sent_ns", "kind"), [(300, "explained"), (301, "unexplained")])
+def test_the_effect_of_a_fault_may_outlast_it(first_sent_ns: int, kind: str) -> None:
+    clock = Clock()
+    causes = Causes(clock)
+    disturbance = causes.begin(1)
+    after(clock, 100)
+    causes.end(disturbance, until_ns=300)
+    after(clock, 400)
+    causes.retransmitted("h1", 1, Repeat(3, 7, first_sent_ns), HERE)
+    assert getattr(causes.repeats(), kind) == {(1, "h1"): 1}
+
+
 @pytest.mark.parametrize(("job", "kind"), [(1, "explained"), (2, "consequences")])
 def test_a_lost_datagram_may_carry_several_chunks(job: int, kind: str) -> None:
     """Slot 5 follows the header in datagrams of job 1, but not in those of job 2."""
