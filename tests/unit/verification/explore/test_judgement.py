@@ -1,4 +1,4 @@
-"""What `explore` and `sweep` judge besides sums and failures: findings, bytes of links, counters."""
+"""What `explore` and `sweep` judge besides sums and failures: findings, links and counters."""
 
 from __future__ import annotations
 
@@ -55,6 +55,8 @@ def test_a_run_in_which_nothing_goes_wrong_has_no_findings() -> None:
         ("omnireduce", 7015),
         ("atp", 7018),  # a result that is late delays the next chunk of its position
         ("mlfabric", 7102),  # a server that was started again knows no older packet
+        ("mlfabric", 7009),  # and one that stays dead answers nobody, in no session
+        ("netrpc", 7093),  # a job that fails asks until it gives up
         ("ps", 54),  # a slow worker sleeps for longer than its fault lasts
         ("libra", 7261),  # a worker has a window for each server
         ("esa", 7083),  # jobs whose chunks want the same slot
@@ -78,20 +80,31 @@ def test_a_counter_that_counts_too_little_is_found(tmp_path: Path) -> None:
     assert "miscounted" in kinds(try_scenario(SMALL, compile_program(broken, "agglab", SIZES)))
 
 
+def predict_more(system: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes the system predict this number of bytes more on each link that a round uses."""
+    right = systems.find(system).round_bytes
+
+    def wrong(*asked: Any) -> Mapping[str, int]:
+        return {name: known + size for name, known in right(*asked).items()}
+
+    monkeypatch.setattr(systems.find(system), "round_bytes", wrong)
+
+
 def test_a_byte_that_was_not_predicted_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The smallest scenario that shows it asks for a judgement of its links."""
-    right = systems.find("ring").round_bytes
-
-    def one_more(*asked: Any) -> Mapping[str, int]:
-        return {name: size + 1 for name, size in right(*asked).items()}
-
-    monkeypatch.setattr(systems.find("ring"), "round_bytes", one_more)
+    predict_more("ring", 1, monkeypatch)
     subject = Subject("ring", programs.path("ring"))
     trial = try_scenario(schedule(7003, "ring"), subject.compiled)
     assert kinds(trial) == {"link bytes"}
     small, finding = minimal(7003, trial.findings[0], subject)
     assert "1 bytes fewer than predicted" in finding.text
     assert "links_as_predicted" in [expectation.metric for expectation in small.expect]
+
+
+def test_an_emptied_switch_excuses_no_other_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    predict_more("switchml", -1, monkeypatch)
+    trial = try_scenario(schedule(7015, "switchml"), program_of("switchml"))
+    assert kinds(trial) == {"link bytes"}
 
 
 def test_collisions_explain_no_more_than_they_can_cause(monkeypatch: pytest.MonkeyPatch) -> None:
