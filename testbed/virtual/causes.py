@@ -152,7 +152,7 @@ class Causes:
         return self._explained[job, host]
 
     def _mended(self, job: int) -> ctypes.c_int64:
-        """Returns when a packet of the job was last sent again because its chunk was hit."""
+        """Returns when a packet of the job was last sent again for a reason."""
         return self._last_mended_ns.setdefault(job, ctypes.c_int64(-FOREVER_NS))
 
     def hit(self, frame: bytes) -> None:
@@ -195,6 +195,7 @@ class Causes:
             return
         if self._disturbed(job, first_sent_ns):
             explained.count += 1
+            self._mended(job).value = self.clock.now_ns
             return
         waited_ns = self.clock.now_ns - first_sent_ns
         apart_ns = waited_ns + self._computing_ns.get(job, 0)
@@ -226,8 +227,8 @@ class Causes:
         return False
 
     def _last_trouble_ns(self, job: int) -> int:
-        """Returns the time at which a packet of the job was last lost, or sent again because of a
-        loss."""
+        """Returns the time at which a packet of the job was last lost, or sent again for a
+        reason."""
         return max(self._last_hit_ns.get(job, -FOREVER_NS), self._mended(job).value)
 
     def _was_hit(self, job: int, repeat: Repeat, between: Pair, explained: Explained) -> bool:

@@ -247,7 +247,7 @@ def _print(tally: Tally, seeds: range, processes: int, out: TextIO) -> None:
         print(f"  {kind}: {len(named)}, seeds {', '.join(named[:SHOWN_MAX])}", file=out)
     if not kinds:
         ended = f"{tally.declared} jobs failed as declared, naming who is missing"
-        print(f"  no hang, no wrong sum, no other failure; {ended}", file=out)
+        print(f"  nothing was wrong; {ended}", file=out)
 
 
 def _one_line(text: str) -> str:

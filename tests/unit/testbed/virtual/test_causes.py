@@ -76,6 +76,17 @@ def test_the_effect_of_a_fault_may_outlast_it(first_sent_ns: int, kind: str) -> 
     assert getattr(causes.repeats(), kind) == {(1, "h1"): 1}
 
 
+def test_who_asks_again_because_of_a_fault_keeps_others_waiting() -> None:
+    """h1 has sent its packet after the fault, but waits for h2."""
+    clock = Clock()
+    causes = Causes(clock)
+    causes.end(causes.begin(None))
+    after(clock, 100)
+    causes.retransmitted("h2", 1, Repeat(3, 6, 0), HERE)
+    causes.retransmitted("h1", 1, Repeat(3, 7, 50), HERE)
+    assert causes.repeats().consequences == {(1, "h1"): 1}
+
+
 @pytest.mark.parametrize(("job", "kind"), [(1, "explained"), (2, "consequences")])
 def test_a_lost_datagram_may_carry_several_chunks(job: int, kind: str) -> None:
     """Slot 5 follows the header in datagrams of job 1, but not in those of job 2."""

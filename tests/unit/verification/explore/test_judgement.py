@@ -52,6 +52,7 @@ def test_a_run_in_which_nothing_goes_wrong_has_no_findings() -> None:
         ("ring", 7082),  # a window of one packet was called slow
         ("ring", 7029),  # a changed address takes a packet to another link
         ("switchml", 7015),  # a switch that lost its memory sends sums up again
+        ("switchml", 159),  # who waits for a worker that mends this asks again, too
         ("omnireduce", 7015),
         ("atp", 7018),  # a result that is late delays the next chunk of its position
         ("mlfabric", 7102),  # a server that was started again knows no older packet
