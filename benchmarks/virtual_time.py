@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agglab.testbed import systems
+from agglab.testbed.scenario import resolve
 from agglab.testbed.scenario.schema import Links, Scenario, Switch, Timeouts, Topology, Workload
-from agglab.testbed.virtual import CompiledProgram
 from agglab.verification import programs
-from agglab.verification.explore.trial import attempt
+from agglab.verification.trial import everywhere, findings, native, simulate
 from benchmarks.row import Row
 
 ELEMENTS, LANES, SLOTS, WORKERS_PER_RACK = 65_536, 365, 64, 16
@@ -80,7 +80,8 @@ def alone(
 
 
 def _cost(racks: int, loss: float, workers_per_rack: int, lanes: int, elements: int) -> Cost:
-    compiled = CompiledProgram(programs.compiled(systems.default(), lanes, SLOTS).json)
+    program = programs.compiled(systems.default(), lanes, SLOTS)
+    assert native(program.json), "compiled before the time is taken"
     topology = Topology("rack", workers=workers_per_rack)
     if racks > 1:
         topology = Topology("two_tier", workers=workers_per_rack, racks=racks)
@@ -93,9 +94,10 @@ def _cost(racks: int, loss: float, workers_per_rack: int, lanes: int, elements: 
         timeouts=Timeouts(round_s=600.0),
     )
     begun_cpu_s = time.process_time()
-    trial = attempt(scenario, compiled)
+    resolved = resolve(scenario)
+    ended = simulate(resolved, everywhere(program, resolved))
     cpu_s = time.process_time() - begun_cpu_s
-    if trial.finding:
-        raise RuntimeError(str(trial.finding))
+    for finding in findings(resolved, ended):
+        raise RuntimeError(str(finding))
     memory_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return Cost(cpu_s, trial.actions, memory_bytes)
+    return Cost(cpu_s, ended.actions, memory_bytes)

@@ -32,6 +32,12 @@ method `others` of this type. It takes any bytes, because it is also asked about
 """
 
 
+Packets = Callable[[], "NDArray[np.void] | None"]
+"""Returns the packets that wait for an answer, or that did last: records that begin with
+recovery.PENDING and the packet's number, with one record for each place (Repeat). An endpoint whose
+packets switches aggregate has them as its property `packets`. None if the agent has ended."""
+
+
 class Repeat(NamedTuple):
     """Facts about a packet that is sent again.
 
@@ -39,13 +45,15 @@ class Repeat(NamedTuple):
     and its tag, which can be compared between all agents of a job. place is None if only the
     packet's receiver can have failed to answer. first_sent_ns: when the packet was first sent.
     gathered: whether the receiver answers only when it has received such a packet from every worker
-    of the job.
+    of the job. before: the slot and tag of the chunk whose result an agent must have before it
+    sends this one; None if that is the tag before on the same slot.
     """
 
     place: int | None
     number: int
     first_sent_ns: int
     gathered: bool = False
+    before: tuple[int, int] | None = None
 
 
 class Outbox(NamedTuple):

@@ -27,6 +27,8 @@ PENDING = [
 ]
 """The fields of `struct pending`, for dtypes of structures that begin with it."""
 PENDING_BYTES = 40
+QUEUED = 1
+"""The value of the field `waiting` of a packet that is laid out and not sent yet."""
 
 
 @dataclass(frozen=True)

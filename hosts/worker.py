@@ -287,6 +287,11 @@ class Worker:
             return None
         return Repeat(row, int(slot["tag"]), int(slot["first_sent_ns"]))
 
+    @property
+    def packets(self) -> NDArray[np.void]:
+        """The contributions by slot (hosts.endpoint.Packets)."""
+        return self.slots
+
     def waiting(self, most: int) -> list[list[int]]:
         """Returns [chunk, slot, tag, how often it was sent again] of slots that wait for a result,
         at most `most` of them. If the job has a deadline, the number of sets follows."""

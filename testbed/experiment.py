@@ -3,7 +3,6 @@ reads the counters. Stops and removes everything that it has started."""
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Generator
 from pathlib import Path
@@ -14,11 +13,10 @@ from agglab.testbed.backend import Backend
 from agglab.testbed.control.assembly import conductor
 from agglab.testbed.control.outcome import Outcome
 from agglab.testbed.control.turns import exhaust
-from agglab.testbed.measurements import Measurements
+from agglab.testbed.measurements import Measurements, collect, declared_counters
 from agglab.testbed.prepare import Prepared
-from agglab.testbed.program import register_bits
 from agglab.testbed.program_state import NAME as PROGRAM_FILE
-from agglab.testbed.program_state import counter_meter, own_counters, read_state
+from agglab.testbed.program_state import counter_meter, own_counters
 from agglab.testbed.progress import Progress
 from agglab.testbed.record import EventLog, RunFolder
 from agglab.testbed.scenario import ResolvedScenario
@@ -26,7 +24,6 @@ from agglab.testbed.scratch import note_elsewhere
 from agglab.testbed.series import latency, rows
 from agglab.testbed.series.rows import table
 from agglab.testbed.series.tracks import Record
-from agglab.testbed.systems.base import Cells, System
 
 
 class Experiment:
@@ -94,7 +91,7 @@ class Experiment:
                 built(jsons, wanted.detail),
                 sample_ns=resolved.sample_ns,
                 slot_meter=self.system.slot_meter(resolved) if resolved.sample_ns else None,
-                counter_meter=counter_meter(self.programs, self._declared_counters),
+                counter_meter=counter_meter(self.programs, declared_counters(self.system)),
                 wanted=wanted,
             )
         from agglab.testbed.mininet_backend import MininetBackend
@@ -141,26 +138,17 @@ class Experiment:
         return progress
 
     def _collected(self, backend: Backend, outcome: Outcome) -> Measurements:
-        counters = {
-            switch.name: counters_of(self.system, backend, switch.name)
-            for switch in self.resolved.graph.switches
-        }
-        statistics = backend.statistics()
+        measured = collect(self.resolved, backend, outcome, self.programs)
         drops = {
             way.direction: {"count": way.dropped_injected, "numbers": list(way.dropped_numbers)}
-            for way in statistics.directions
+            for way in measured.statistics.directions
         }
         self.folder.write_json("drops.json", drops)
-        record = backend.record()
-        self._write_series(record, outcome)
-        asked = self.resolved.scenario.switch.registers
-        states = read_state(backend, self.programs, self._declared_counters, asked)
-        described = {switch: state.described() for switch, state in states.items()}
+        self._write_series(measured.record, outcome)
+        described = {switch: state.described() for switch, state in measured.programs.items()}
         if any(state["counters"] or state["registers"] for state in described.values()):
             self.folder.write_json(PROGRAM_FILE, described)
-        bits = {switch: register_bits(program) for switch, program in self.programs.items()}
-        available = len(os.sched_getaffinity(0))
-        return Measurements(outcome, statistics, counters, bits, available, record, states)
+        return measured
 
     def _write_series(self, record: Record, outcome: Outcome) -> None:
         """Writes the files of metrics over time and of latencies. Writes no file if the run takes
@@ -173,20 +161,9 @@ class Experiment:
         self.folder.write(rows.NAME, "\n".join([*rows.lines(series), ""]))
         self.folder.write(latency.NAME, "\n".join([*latency.lines(record.latencies, jobs), ""]))
 
-    @property
-    def _declared_counters(self) -> set[str]:
-        return {counter.name for counter in self.system.counters.values()}
-
     def _counter_names(self) -> set[str]:
         """Returns the names of all counters of the programs: those that the system declares, and
         the programs' own."""
-        declared = self._declared_counters
+        declared = declared_counters(self.system)
         own = (own_counters(program, declared) for program in self.programs.values())
         return declared.union(*(names.values() for names in own))
-
-
-def counters_of(system: System, backend: Backend, switch: str) -> dict[str, Cells]:
-    """Returns the switch's counters, by their keys in `system.counters`. A user's own program may
-    have fewer than Agglab's."""
-    read = {kind: backend.counters(switch, each.name) for kind, each in system.counters.items()}
-    return {kind: cells for kind, cells in read.items() if cells is not None}

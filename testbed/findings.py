@@ -16,7 +16,7 @@ from typing import Any
 from agglab.testbed.accounts import imbalances
 from agglab.testbed.collectives import NOT_AGGREGATED, not_aggregated
 from agglab.testbed.empty_queues import trips_s
-from agglab.testbed.faults import Attack, Fault, Impair, SwitchReprogram, SwitchRestart
+from agglab.testbed.faults import AgentCrash, Attack, Fault, Impair, SwitchReprogram, SwitchRestart
 from agglab.testbed.idle_paths import idle_paths
 from agglab.testbed.measurements import Measurements
 from agglab.testbed.queue_losses import Balance, balances
@@ -248,9 +248,11 @@ def _stopped(case: Case, switch: str) -> int:
 
 def _refused(case: Case) -> Iterator[Finding]:
     """Yields a finding about packets that switches or agents refused without a reason. A reason is
-    that a packet is foreign, corrupted or of an earlier session."""
+    that a packet is foreign, corrupted or of an earlier session, or that it is for the agent before
+    one that was started again."""
     outcome = case.measured.outcome
-    if any(result.restarts or result.failure or result.lost for result in outcome.jobs):
+    renewed = any(isinstance(fault.action, AgentCrash) for fault in outcome.begun)
+    if renewed or any(r.restarts or r.failure or r.lost for r in outcome.jobs):
         return
     ways = case.measured.statistics.directions
     changed = sum(way.corrupted for way in ways)
@@ -288,13 +290,13 @@ def slow_rounds(case: Case) -> Iterator[Finding]:
     for name, job in case.jobs.items():
         if job["lossy_bound_ratio"] is None:
             continue
-        median_s, bound_s = job["allreduce"]["time_s"]["median"], job["lossy_bound_s"]
-        bound_s *= len(case.jobs)
+        median_s = job["allreduce"]["time_s"]["median"]
+        bound_s = job["lossy_bound_s"] * len(case.jobs) / (job["window_share"] or 1.0)
         if median_s > SLOW_TIMES * bound_s and median_s > _slow_from_s(case, name, bound_s):
             yield Finding(
                 "slow",
                 f"a round of {name} took {median_s:.4g} s, which is {median_s / bound_s:.1f} "
-                "times what the links allow, although no packet was lost",
+                "times what links and window allow, although no packet was lost",
                 {"time_s": median_s, "bound_s": bound_s},
             )
 

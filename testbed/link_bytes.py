@@ -14,6 +14,7 @@ from typing import Any
 
 from agglab.testbed import workloads
 from agglab.testbed.control.outcome import JobResult
+from agglab.testbed.faults import SwitchReprogram, SwitchRestart
 from agglab.testbed.measurements import Measurements
 from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.systems.base import ActiveJob, Deciding, Unpredictable
@@ -47,8 +48,8 @@ def compare(
     """Adds `predicted_bytes` to every direction of `links`. Returns whether every direction carried
     exactly the predicted bytes plus those counted as sent again, and a text that names those which
     did not. If that cannot be known, returns None and the reason. If links made copies of packets
-    or attackers sent some, it is not known why directions carried more, since these are forwarded
-    and answered, too."""
+    or changed some, or attackers sent some, it is not known why directions carried more, since
+    these are forwarded and answered, too."""
     unclear, expected = _unclear(resolved, measured), {}
     if not unclear:
         try:
@@ -69,9 +70,8 @@ def compare(
         for name, way in ways.items()
         if (more := expected.get(name, Expected()).beyond(way["bytes"]))
     }
-    uncounted = _uncounted(ways, measured)
-    if uncounted and beyond and min(beyond.values()) > 0:
-        return None, f"{uncounted}, and nobody counts what became of them"
+    if beyond and min(beyond.values()) > 0 and (reason := _uncounted(beyond, ways, measured)):
+        return None, reason
     return not beyond, _named(beyond, len(ways)) if beyond else ""
 
 
@@ -88,13 +88,26 @@ def _named(beyond: Mapping[str, int], ways: int) -> str:
     return f"{len(beyond)} of {ways} directions differ: {', '.join(named)}{rest}"
 
 
-def _uncounted(ways: Mapping[str, Mapping[str, Any]], measured: Measurements) -> str:
-    """Returns what was on the links besides the frames of agents; empty if there was nothing."""
+def _uncounted(
+    beyond: Mapping[str, int], ways: Mapping[str, Mapping[str, Any]], measured: Measurements
+) -> str:
+    """Returns why these directions may have carried more than the agents' frames; empty if there is
+    no reason."""
     copies = sum(way["duplicated"] for way in ways.values())
+    changed = sum(way["corrupted"] for way in ways.values())
     attacks = sum(measured.outcome.attacked.values())
     found = [f"links made {copies} copies of packets"] if copies else []
+    found += [f"links changed bits of {changed} packets"] if changed else []
     found += [f"attackers sent {attacks} frames"] if attacks else []
-    return " and ".join(found)
+    if found:
+        return f"{' and '.join(found)}, and nobody counts what became of them"
+    actions = (fault.action for fault in measured.outcome.begun)
+    emptied = {each.switch for each in actions if isinstance(each, SwitchRestart | SwitchReprogram)}
+    senders = {name.partition("->")[0] for name in beyond}
+    if senders <= emptied:
+        named = " and ".join(sorted(senders))
+        return f"{named} lost its memory, and does not know which sums it had sent before"
+    return ""
 
 
 def _unclear(resolved: ResolvedScenario, measured: Measurements) -> str:

@@ -1,15 +1,19 @@
-"""Defines Measurements, which holds everything that a finished run has measured."""
+"""Collects everything that a finished run has measured."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from agglab.testbed.backend import Backend
 from agglab.testbed.control.outcome import Outcome
-from agglab.testbed.program_state import ProgramState
+from agglab.testbed.program import Programs, register_bits
+from agglab.testbed.program_state import ProgramState, read_state
+from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.series.tracks import Record
 from agglab.testbed.statistics import NetworkStatistics
-from agglab.testbed.systems.base import Cells
+from agglab.testbed.systems.base import Cells, System
 
 
 @dataclass(frozen=True)
@@ -30,3 +34,32 @@ class Measurements:
     processors: int
     record: Record = field(default_factory=Record)
     programs: Mapping[str, ProgramState] = field(default_factory=dict)
+
+
+def collect(
+    resolved: ResolvedScenario, backend: Backend, outcome: Outcome, programs: Programs
+) -> Measurements:
+    """Reads all counters and states of a network in which a run has just ended."""
+    declared, asked = declared_counters(resolved.system), resolved.scenario.switch.registers
+    counters = {switch: _counters(resolved.system, backend, switch) for switch in programs}
+    return Measurements(
+        outcome,
+        backend.statistics(),
+        counters,
+        {switch: register_bits(program) for switch, program in programs.items()},
+        len(os.sched_getaffinity(0)),
+        backend.record(),
+        read_state(backend, programs, declared, asked),
+    )
+
+
+def declared_counters(system: System) -> set[str]:
+    """Returns the names of the counters that the system declares, as its program spells them."""
+    return {counter.name for counter in system.counters.values()}
+
+
+def _counters(system: System, backend: Backend, switch: str) -> dict[str, Cells]:
+    """Returns the switch's counters, by their keys in `system.counters`. A user's own program may
+    have fewer than Agglab's."""
+    read = {kind: backend.counters(switch, each.name) for kind, each in system.counters.items()}
+    return {kind: cells for kind, cells in read.items() if cells is not None}

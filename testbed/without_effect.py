@@ -21,7 +21,8 @@ def notes(points: Sequence[Point], prepared: Sequence[Prepared]) -> list[str]:
     lines: dict[str, None] = {}
     for point, own in zip(points, prepared, strict=True):
         scenario = point.resolved.scenario
-        for key, why in unused_keys(scenario):
+        of_system = point.resolved.system.unused_keys(scenario)
+        for key, why in (*unused_keys(scenario), *of_system):
             lines[f"{key} has no effect: {why}"] = None
         for program in dict.fromkeys(own.programs.values()):
             if line := _unheard(program, scenario.switch.log):
@@ -30,7 +31,8 @@ def notes(points: Sequence[Point], prepared: Sequence[Prepared]) -> list[str]:
 
 
 def unused_keys(scenario: Scenario) -> Iterator[tuple[str, str]]:
-    """Yields the path of each stated key without effect, and why it has none."""
+    """Yields the path of each stated key that all systems have and that is without effect, and
+    why it has none."""
     switch, virtual = scenario.switch, scenario.backend == "virtual"
     if switch.target == "bridge":
         for name in ("log", "compiler"):

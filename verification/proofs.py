@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any, TextIO
 
 from agglab.testbed import systems
+from agglab.testbed.scenario import ResolvedScenario
+from agglab.testbed.systems.base import Cells
 from agglab.testbed.virtual import CompiledProgram
 from agglab.verification.explore import walk
 
@@ -31,13 +33,16 @@ class Proofs:
     takes (P4 program, steps, where to print). script: makes a packet test for a number of lanes,
     whose entries and frames `fuzz` uses to start from. options: draws the system's own keys for
     `explore`, as an object of the system's class `options`. Without it, schedules use the default
-    values.
+    values. repeats: returns the most packets that agents may have sent again although nothing was
+    lost or late, because of how the system works; it takes the scenario and the counters of each
+    switch.
     """
 
     walks: Callable[[CompiledProgram], walk.System[Any]] | None = None
     exhaust: Callable[[Path, int, TextIO], None] | None = None
     script: Callable[[int], str] | None = None
     options: Callable[[Random], object] | None = None
+    repeats: Callable[[ResolvedScenario, Mapping[str, Mapping[str, Cells]]], int] | None = None
 
 
 def folder(system: str) -> Path:

@@ -154,14 +154,17 @@ struct timeouts {
 };
 
 /* How long an overtaken packet's answer may take: a round trip, and an allowance for queues and for paths that reorder,
- * as in RFC 8985, section 7. The allowance is at most another round trip: otherwise delays that losses cause would
- * count as deviation, and slow the repair of these losses down. The round trips of smaller packets say nothing about a
- * larger one. */
+ * as in RFC 8985, section 7. A quarter of a round trip is added to how late answers have been, since the next may be
+ * later still: overtaken packets are not measured, so the smoothed round trip does not follow queues that grow. The
+ * allowance is at most another round trip: otherwise delays that losses cause would count as deviation, and slow the
+ * repair of these losses down. The round trips of smaller packets say nothing about a larger one. */
 static int64_t gap_ns(const struct recovery *r, int measured)
 {
-	int64_t margin = within(r->srtt_ns / 4, 4 * r->rttvar_ns, r->srtt_ns);
+	int64_t margin = r->srtt_ns / 4 + r->late_ns;
 
-	margin = within(margin, r->late_ns, r->srtt_ns);
+	if (margin < 4 * r->rttvar_ns)
+		margin = 4 * r->rttvar_ns;
+	margin = within(0, margin, r->srtt_ns);
 	return measured ? within(r->min_gap_ns, r->srtt_ns + margin, r->max_rto_ns) : r->rto_ns;
 }
 

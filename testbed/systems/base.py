@@ -539,6 +539,11 @@ class System(ABC):
         each other."""
         return iter(())
 
+    def unused_keys(self, scenario: Scenario) -> Iterator[tuple[str, str]]:
+        """Yields the path of each of the system's keys that is without effect together with the
+        others, and why."""
+        return iter(())
+
     def server_patterns(self, scenario: Scenario) -> Sequence[str]:
         """Returns the value of `NAME.servers`: names or patterns of hosts, each of which must match
         a host."""

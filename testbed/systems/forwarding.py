@@ -7,7 +7,7 @@ p4/include/forwarding.p4.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from agglab.testbed.plan.forwarding import wiring_of
@@ -57,6 +57,10 @@ class Flow:
     source: str
     target: str
     bytes: int
+
+
+Route = Callable[[Topology, str, str], list[str]]
+"""Returns the directions that frames from one host to another cross."""
 
 
 def unreachable(graph: Topology, hosts: Sequence[str]) -> str:
@@ -115,18 +119,21 @@ def _spread(
 
 
 def retransmitted_bytes(
-    graph: Topology, flows: Sequence[Flow], more: Mapping[str, int]
+    graph: Topology, flows: Sequence[Flow], more: Mapping[str, int], route: Route = path
 ) -> dict[str, ByteRange]:
     """Returns the retransmitted bytes by direction (see System.retransmitted_bytes).
 
     All bytes that a host sent beyond the prediction crossed its own link, unless its agents also
     send to each other. Each other direction on the paths of the host's flows may have carried any
-    part of these bytes. Switches retransmit nothing.
+    part of these bytes. Switches retransmit nothing. route: returns the directions that a flow
+    crosses.
     """
     partly = {flow.source for flow in flows if flow.source == flow.target}
-    most: dict[str, int] = {}
-    for direction, sources in _sources(graph, flows).items():
-        most[direction] = sum(more.get(source, 0) for source in sources)
+    sources: dict[str, set[str]] = {}
+    for flow in flows:
+        for direction in route(graph, flow.source, flow.target):
+            sources.setdefault(direction, set()).add(flow.source)
+    most = {name: sum(more.get(host, 0) for host in hosts) for name, hosts in sources.items()}
     return {
         direction: ByteRange(size if _sender(direction) in more.keys() - partly else 0, size)
         for direction, size in most.items()
@@ -135,15 +142,6 @@ def retransmitted_bytes(
 
 def _sender(direction: str) -> str:
     return direction.partition("->")[0]
-
-
-def _sources(graph: Topology, flows: Iterable[Flow]) -> dict[str, set[str]]:
-    """Returns for each direction the hosts whose flows cross it."""
-    found: dict[str, set[str]] = {}
-    for flow in flows:
-        for direction in path(graph, flow.source, flow.target):
-            found.setdefault(direction, set()).add(flow.source)
-    return found
 
 
 def path_s(graph: Topology, source: str, target: str, frame_bytes: int) -> float:

@@ -8,6 +8,7 @@ from typing import Any
 
 from agglab.hosts import wire
 from agglab.hosts.endpoint import Repeat
+from agglab.hosts.part import WORKER
 from agglab.testbed import usage
 from agglab.testbed.backend import Command, CounterMeter
 from agglab.testbed.impairments import decider, direction_key
@@ -191,10 +192,9 @@ class VirtualBackend:
             peers[:] = [Address(self._mac(known, ip), ip, port) for ip, port in agent.peers]
             pairs[:] = [frozenset((packed(own.ip), packed(peer.ip))) for peer in peers]
             host.open(own, peers, agent)
-            of_job = worker.job, agent.computing_ns, agent.others
+            of_job = worker.job, agent.computing_ns, agent.others, lambda: agent.packets
             self._causes.agent(packed(own.ip), own.port, *of_job)
 
-        self._forget_death(worker)
         report = self._events.append
         explained = self._causes.explained(worker.job, worker.host)
         told = (send, report, keep, again, opened)
@@ -211,10 +211,10 @@ class VirtualBackend:
 
     def command(self, worker: WorkerId, command: Command) -> None:
         if command["command"] == "slow":
-            self._disturb(("slow", worker), worker.job, command["delay_s"] > 0)
-        elif command["command"] == "configure":  # whoever is dead is waited for no longer
-            for known in [dead for dead in self._dead if dead.job == worker.job]:
-                self._forget_death(known)
+            asleep_until_ns = self._workers[worker].busy_until_ns
+            self._disturb(("slow", worker), worker.job, command["delay_s"] > 0, asleep_until_ns)
+        elif command["command"] == "configure":
+            self._forget_deaths(worker)
         node = self._workers.get(worker)
         if node is not None:
             node.command(command)
@@ -231,16 +231,22 @@ class VirtualBackend:
         self._dead.add(worker)
         self._workers[worker].kill()
 
-    def _forget_death(self, worker: WorkerId) -> None:
-        """Notes that nobody waits for a worker that was killed any more."""
-        self._disturb(("killed", worker), None, False)
-        self._dead.discard(worker)
+    def _forget_deaths(self, configured: WorkerId) -> None:
+        """Notes whose death keeps nobody waiting any more, because an agent is configured for a new
+        session. The session has no worker that is dead. It has all servers, and one that was
+        started again answers only after it has been configured itself."""
+        node = self._workers.get(configured)
+        for dead in [each for each in self._dead if each.job == configured.job]:
+            if dead.role == WORKER or (dead == configured and node and node.alive):
+                self._disturb(("killed", dead), None, False)
+                self._dead.remove(dead)
 
-    def _disturb(self, what: object, job: int | None, on: bool) -> None:
-        """Records that a fault which keeps a node from answering in time begins (`on`) or ends."""
+    def _disturb(self, what: object, job: int | None, on: bool, until_ns: int = 0) -> None:
+        """Records that a fault which keeps a node from answering in time begins (`on`) or ends.
+        until_ns: the time until which the effect of one that ends lasts."""
         under_way = self._disturbing.pop(what, None)
         if under_way is not None:
-            self._causes.end(under_way)
+            self._causes.end(under_way, until_ns)
         if on:
             self._disturbing[what] = self._causes.begin(job)
 

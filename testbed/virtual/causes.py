@@ -4,16 +4,19 @@ known.
 An agent sends a packet again because it has received no answer. Each retransmission belongs to one
 of three cases: explained, consequence or unexplained.
 
-The retransmission is explained if a packet of the same chunk (slot and tag), or of the chunk before
-it on the slot, was lost, changed or held up anywhere. It is also explained if a fault stopped or
-slowed a node that should have answered, at some time since the first transmission.
+The retransmission is explained if a packet of the same chunk (slot and tag), or of the chunk that
+all agents must have finished before it, was lost, changed or held up anywhere. It is also explained
+if a fault stopped or slowed a node that should have answered, at some time since the first
+transmission.
 
 It is a consequence if another packet of the job was lost, changed or held up, or was sent again for
 that reason. This must have happened after the first transmission, or before it by no more than the
 time that the agent has waited since. The reason for this case is that workers that repair a loss
 are out of step for a moment, and packets that are late then look as if they were lost. Workers that
 compute between two sums are out of step after they have computed as well, so the computing time is
-added.
+added. If another worker has sent its packet of the same chunk only in the later half of the time
+that this one has waited, or not at all, then no timer can be right: the retransmission is
+explained.
 
 Otherwise it is unexplained, and is due to the program or to the worker's timers.
 
@@ -33,7 +36,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from agglab.hosts import wire
-from agglab.hosts.endpoint import Others, Repeat
+from agglab.hosts.endpoint import Others, Packets, Repeat
+from agglab.hosts.recovery import PENDING, QUEUED
 from agglab.testbed.statistics import Repeats
 from agglab.testbed.virtual.clock import Clock
 from agglab.testbed.virtual.frames import packed
@@ -41,6 +45,8 @@ from agglab.testbed.virtual.frames import packed
 EXAMPLES_KEPT = 3
 FOREVER_NS = 1 << 62
 AGGREGATOR = packed(wire.AGGREGATOR_ADDRESS)
+NUMBER = len(PENDING)
+"""The index of the field of Packets that has a packet's number."""
 
 Chunk = tuple[int, int, int]
 """The number of a job, a slot and a tag."""
@@ -91,10 +97,11 @@ class HitChunks:
             raise MemoryError
 
     def explain(self, counted: Explained, repeat: Repeat, now_ns: int) -> bool:
-        """Counts a retransmission if its chunk was hit, or the chunk before it on the slot. Returns
-        whether it did."""
-        place, tag = repeat.place, repeat.number
-        return self._library.hits_explain(ctypes.byref(counted), place, tag, now_ns) != 0
+        """Counts a retransmission if its chunk was hit, or the chunk before it. Returns whether it
+        did."""
+        chunk = repeat.place, repeat.number
+        before = repeat.before or (repeat.place, (repeat.number - 1) % 2**32)
+        return self._library.hits_explain(ctypes.byref(counted), *chunk, *before, now_ns) != 0
 
 
 class Causes:
@@ -106,6 +113,7 @@ class Causes:
         self._jobs: dict[tuple[bytes, bytes], int] = {}
         self._computing_ns: dict[int, int] = {}
         self._others: dict[int, Others] = {}
+        self._packets: dict[int, dict[tuple[bytes, int], Packets]] = {}
         self._hit = HitChunks(clock)
         self._last_hit_ns: dict[int, int] = {}
         self._last_mended_ns: dict[int, ctypes.c_int64] = {}
@@ -117,14 +125,21 @@ class Causes:
         self._examples: list[str] = []
 
     def agent(
-        self, ip: bytes, port: int, job: int, computing_ns: int = 0, others: Others | None = None
+        self,
+        ip: bytes,
+        port: int,
+        job: int,
+        computing_ns: int = 0,
+        others: Others | None = None,
+        packets: Packets = lambda: None,
     ) -> None:
         """Records that frames from and to this address belong to this job. This works for the
         packets of any system. computing_ns: how long the job's agents compute between two sums of a
         round. others: the method of the agent's endpoint, if its datagrams may carry packets of
-        several chunks."""
+        several chunks. packets: returns the agent's packets, if switches aggregate them."""
         self._jobs[ip, port.to_bytes(2, "big")] = job
         self._computing_ns[job] = computing_ns
+        self._packets.setdefault(job, {})[ip, port] = packets
         if others is not None:
             self._others[job] = others
 
@@ -137,7 +152,7 @@ class Causes:
         return self._explained[job, host]
 
     def _mended(self, job: int) -> ctypes.c_int64:
-        """Returns when a packet of the job was last sent again because its chunk was hit."""
+        """Returns when a packet of the job was last sent again for a reason."""
         return self._last_mended_ns.setdefault(job, ctypes.c_int64(-FOREVER_NS))
 
     def hit(self, frame: bytes) -> None:
@@ -167,9 +182,10 @@ class Causes:
         self._disturbances.append(made)
         return made
 
-    def end(self, disturbance: Disturbance) -> None:
-        """Records that the disturbance is over."""
-        disturbance.end_ns = self.clock.now_ns
+    def end(self, disturbance: Disturbance, until_ns: int = 0) -> None:
+        """Records that the disturbance is over. until_ns: the time until which its effect lasts, if
+        that is later than now."""
+        disturbance.end_ns = max(self.clock.now_ns, until_ns)
 
     def retransmitted(self, host: str, job: int, repeat: Repeat, between: Pair) -> None:
         """Records that an agent has sent a packet again, and why. between: the agent's address and
@@ -179,11 +195,15 @@ class Causes:
             return
         if self._disturbed(job, first_sent_ns):
             explained.count += 1
+            self._mended(job).value = self.clock.now_ns
             return
         waited_ns = self.clock.now_ns - first_sent_ns
         apart_ns = waited_ns + self._computing_ns.get(job, 0)
         if self._last_trouble_ns(job) >= first_sent_ns - apart_ns:
-            self._consequences[job, host] += 1
+            if self._waits_for_another(job, repeat):
+                explained.count += 1
+            else:
+                self._consequences[job, host] += 1
             return
         self._unexplained[job, host] += 1
         if len(self._examples) < EXAMPLES_KEPT:
@@ -191,9 +211,24 @@ class Causes:
             what = f"{host}, job {job}, {place} {repeat.number}"
             self._examples.append(f"{what}: {waited_ns / 1e6:.3f} ms after its first transmission")
 
+    def _waits_for_another(self, job: int, repeat: Repeat) -> bool:
+        """Returns whether one of the job's workers has sent its packet of this chunk only in the
+        later half of the time since `repeat` was first sent, or has not sent it yet."""
+        middle_ns = (repeat.first_sent_ns + self.clock.now_ns) // 2
+        for packets_of in self._packets.get(job, {}).values():
+            packets = packets_of()
+            if packets is None or repeat.place is None:
+                continue
+            packet = packets[repeat.place]
+            ahead = _serial_difference(int(packet[NUMBER]), repeat.number)
+            is_sent = ahead > 0 or (ahead == 0 and packet["waiting"] != QUEUED)
+            if not is_sent or (ahead == 0 and packet["first_sent_ns"] > middle_ns):
+                return True
+        return False
+
     def _last_trouble_ns(self, job: int) -> int:
-        """Returns the time at which a packet of the job was last lost, or sent again because of a
-        loss."""
+        """Returns the time at which a packet of the job was last lost, or sent again for a
+        reason."""
         return max(self._last_hit_ns.get(job, -FOREVER_NS), self._mended(job).value)
 
     def _was_hit(self, job: int, repeat: Repeat, between: Pair, explained: Explained) -> bool:
@@ -224,6 +259,11 @@ class Causes:
             dict(self._unexplained),
             tuple(self._examples),
         )
+
+
+def _serial_difference(one: int, other: int) -> int:
+    """Returns one - other of two 32-bit numbers that wrap around."""
+    return (one - other + 2**31) % 2**32 - 2**31
 
 
 def _pairs(source: bytes, target: bytes) -> tuple[Pair, ...]:

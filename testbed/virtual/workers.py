@@ -121,7 +121,8 @@ class AgentNode:
         self._share: Share | None = None
         self._config = Config.of({**configuration, "control": "", "sums_dir": None}, "the agent")
         self._paused = False
-        self._busy_until_ns = 0
+        self.busy_until_ns = 0
+        """The time until which a slow agent handles no packets."""
         self._arrived: list[tuple[int, bytes]] = []
         self._thrown_away = 0
         self._commands: list[Command] = []
@@ -253,6 +254,13 @@ class AgentNode:
         return found
 
     @property
+    def packets(self) -> NDArray[np.void] | None:
+        """The endpoint's property `packets` (hosts.endpoint.Packets), if it has one and if the
+        agent's program runs."""
+        found: NDArray[np.void] | None = getattr(self._session.endpoint, "packets", None)
+        return found if self.alive else None
+
+    @property
     def unread(self) -> int:
         """The number of datagrams that have arrived and that the worker has not read, or will never
         read."""
@@ -318,7 +326,7 @@ class AgentNode:
     @property
     def _looks(self) -> bool:
         """Whether the agent reads the datagrams that arrive at present."""
-        return not self._paused and self._in_use and self._clock.now_ns >= self._busy_until_ns
+        return not self._paused and self._in_use and self._clock.now_ns >= self.busy_until_ns
 
     def kernel_drop(self) -> None:
         """Counts a datagram for the agent's socket that the kernel drops."""
@@ -365,8 +373,8 @@ class AgentNode:
         session, core = self._session, self._core
         session.endpoint.on_datagrams(self._clock.now_ns, session.inbox)
         if core.slow_s:
-            self._busy_until_ns = self._clock.now_ns + round(core.slow_s * NS_PER_S)
-            self._clock.at(self._busy_until_ns, self._look, None)
+            self.busy_until_ns = self._clock.now_ns + round(core.slow_s * NS_PER_S)
+            self._clock.at(self.busy_until_ns, self._look, None)
         if core.marks:
             core.after_batch()
         if core.round is not None and session.endpoint.done:

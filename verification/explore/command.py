@@ -72,9 +72,10 @@ def _whole(text: str) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=f"{module('agglab.verification')} explore",
-        description="Look, in virtual time, for fault schedules that end in a hang, a wrong sum or "
-        "a failure that no fault explains, or in which a switch or worker behaves differently "
-        "from its model. Each schedule that is found is made smaller and written to a file.",
+        description="Look, in virtual time, for fault schedules that end in a hang, a wrong sum, "
+        "or a failure, finding or bytes on links that no fault explains, or in which a switch or "
+        "worker behaves differently from its model. Each schedule that is found is made smaller "
+        "and written to a file.",
     )
     parser.add_argument(
         "--schedules",

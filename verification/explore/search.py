@@ -19,20 +19,23 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from agglab.testbed.command_lines import launcher, module
-from agglab.testbed.program import compile_program
+from agglab.testbed.program import Program, compile_program
 from agglab.testbed.scenario import Scenario, resolve, to_yaml
 from agglab.testbed.scenario.expectations import Expectation
-from agglab.testbed.virtual import CompiledProgram
 from agglab.verification import programs, proofs
 from agglab.verification.explore import walk
 from agglab.verification.explore.schedules import LANES, SLOTS, schedule
 from agglab.verification.explore.shrink import shrink
-from agglab.verification.explore.trial import Finding, Trial, attempt
 from agglab.verification.explore.walk import Walk
+from agglab.verification.judgement import LINK_BYTES, Finding
+from agglab.verification.trial import Trial, native, try_scenario
 
 BATCH = 50
 SHOWN_MAX = 10
 PROGRESS_S = 5.0
+EXPECTED = (Expectation("exact", equals=True),)
+AS_PREDICTED = Expectation("links_as_predicted", equals=True)
+"""A run judges its links' bytes only if its scenario asks for that."""
 
 
 @dataclass(frozen=True)
@@ -44,21 +47,16 @@ class Subject:
     program: Path
 
     @cached_property
-    def json(self) -> Path:
-        """The JSON of the program."""
+    def compiled(self) -> Program:
+        """The program, compiled for the lanes and slots of all schedules."""
         parameters = programs.source(self.system, LANES, SLOTS).parameters
-        return compile_program(self.program, "agglab", parameters).json
-
-    @cached_property
-    def compiled(self) -> CompiledProgram:
-        """The program, compiled to native code."""
-        return CompiledProgram(self.json)
+        return compile_program(self.program, "agglab", parameters)
 
     @cached_property
     def walks(self) -> walk.System[Any] | None:
         """The worlds for walks, if the system has models of its protocol."""
         make = proofs.of(self.system).walks
-        return make(self.compiled) if make else None
+        return make(native(self.compiled.json)) if make else None
 
     def is_walk(self, seed: int) -> bool:
         """Whether a seed stands for a walk and not for a scenario."""
@@ -91,7 +89,7 @@ class Tally:
 
 def search(subject: Subject, seeds: range, processes: int, out: TextIO | None = None) -> Tally:
     """Tries the schedule of every seed."""
-    assert subject.compiled, "built once, before the processes ask for it"
+    assert native(subject.compiled.json), "built once, before the processes ask for it"
     begun = shown = time.monotonic()
     found: list[Found] = []
     tried = declared = actions = 0
@@ -118,7 +116,7 @@ def _prepare(system: str, program: Path) -> None:
     again and again."""
     global _subject
     _subject = Subject(system, program)
-    assert _subject.compiled, "loaded before the first schedule"
+    assert native(_subject.compiled.json), "loaded before the first schedule"
     gc.freeze()
 
 
@@ -136,15 +134,15 @@ def try_seed(seed: int, subject: Subject) -> Trial:
     """Runs and judges the walk or scenario of a seed."""
     if subject.is_walk(seed):
         return try_walk(walk.draw(seed, _walks(subject)), subject)
-    return attempt(schedule(seed, subject.system), subject.compiled)
+    return try_scenario(schedule(seed, subject.system), subject.compiled)
 
 
 def try_walk(chosen: Walk[Any], subject: Subject, told: list[str] | None = None) -> Trial:
     """Takes the steps of a walk and judges it. told: a list to which descriptions of the steps are
     added."""
     wrong = walk.attempt(chosen, _walks(subject), told)
-    finding = None if wrong is None else Finding(wrong.kind, wrong.text)
-    return Trial(finding, actions=len(chosen.steps))
+    findings = () if wrong is None else (Finding(wrong.kind, wrong.text),)
+    return Trial(findings, actions=len(chosen.steps))
 
 
 def _walks(subject: Subject) -> walk.System[Any]:
@@ -179,16 +177,20 @@ def minimal(seed: int, finding: Finding, subject: Subject) -> tuple[Scenario, Fi
     """Returns a small scenario that fails in the same way as a seed's scenario, and its finding."""
     compiled = subject.compiled
 
-    def fails(scenario: Scenario) -> bool:
-        trial = attempt(scenario, compiled)
-        return trial.finding is not None and trial.finding.kind == finding.kind
+    def alike(scenario: Scenario) -> Finding | None:
+        findings = try_scenario(scenario, compiled).findings
+        return next((each for each in findings if each.kind == finding.kind), None)
 
     begun = schedule(seed, subject.system)
-    small = shrink(begun, lambda each: attempt(each, compiled).dropped, fails)
-    final = attempt(small, compiled).finding
+    small = shrink(
+        begun,
+        lambda each: try_scenario(each, compiled).dropped,
+        lambda each: alike(each) is not None,
+    )
+    final = alike(small)
     assert final is not None
-    exact = Expectation("exact", equals=True)
-    return replace(small, description=_one_line(str(final)), expect=(exact,)), final
+    expect = (*EXPECTED, AS_PREDICTED) if final.kind == LINK_BYTES else EXPECTED
+    return replace(small, description=_one_line(str(final)), expect=expect), final
 
 
 def write(scenario: Scenario, program: Path, folder: Path) -> Path:
@@ -245,7 +247,7 @@ def _print(tally: Tally, seeds: range, processes: int, out: TextIO) -> None:
         print(f"  {kind}: {len(named)}, seeds {', '.join(named[:SHOWN_MAX])}", file=out)
     if not kinds:
         ended = f"{tally.declared} jobs failed as declared, naming who is missing"
-        print(f"  no hang, no wrong sum, no other failure; {ended}", file=out)
+        print(f"  nothing was wrong; {ended}", file=out)
 
 
 def _one_line(text: str) -> str:

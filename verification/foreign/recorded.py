@@ -11,8 +11,8 @@ from agglab.testbed.control.assembly import conductor
 from agglab.testbed.prepare import prepare
 from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.virtual import VirtualBackend, built
-from agglab.verification.explore.trial import Silent
 from agglab.verification.foreign.scenario import resolved
+from agglab.verification.trial import Silent
 
 FRAMES_MAX = 300
 ELEMENTS = 4000

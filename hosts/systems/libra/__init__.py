@@ -33,5 +33,6 @@ def endpoint(part: Part) -> Endpoint:
         racks = tuple(Rack(peer, tuple(ranks)) for peer, ranks in has["racks"])
         room = TableSizes(has["keys"], part.work.elements, racks)
         return LibraServer(job, has["index"], part.peers, room)
-    timing = shared.timing_of(part, has["lanes"], has["window"])
+    in_flight = has["window"] * len(part.peers)  # a window of its own for each server
+    timing = shared.timing_of(part, has["lanes"], in_flight)
     return LibraWorker(job, part.rank, part.peers, timing)

@@ -213,6 +213,11 @@ class NetRpcWorker:
         return Repeat(place, int(call["sequence"]), int(call["first_sent_ns"]))
 
     @property
+    def packets(self) -> NDArray[np.void]:
+        """The calls that the switch gathers, by position (hosts.endpoint.Packets)."""
+        return self._rows.calls[: self.job.gather_positions]
+
+    @property
     def deadline_ns(self) -> int:
         """See Endpoint.deadline_ns."""
         pause_ns = (

@@ -216,6 +216,11 @@ class OmniReducer:
         return Repeat(row, int(column["tag"]), int(column["first_sent_ns"]))
 
     @property
+    def packets(self) -> NDArray[np.void]:
+        """The packets by column (hosts.endpoint.Packets)."""
+        return self.columns
+
+    @property
     def deadline_ns(self) -> int:
         """See Endpoint.deadline_ns."""
         return self._state.deadline_ns

@@ -104,6 +104,8 @@ static void prepare(struct omnireduce_worker *w, uint32_t index, int64_t now_ns)
 	memcpy(frame, &header, sizeof(header));
 	w->lengths[index] = OMNIREDUCE_HEADER_BYTES + body_bytes;
 	column->has_values = !opening && body_bytes;
+	/* Whoever sends headers alone may be answered with values. */
+	column->pending.weight = !opening;
 	recovery_prepare(&w->recovery, &column->pending);
 	fuse_add(w, index, now_ns);
 }

@@ -222,7 +222,8 @@ class PoolingWorker:
         if not position["attempt"]:
             return None
         _, slot, tag = self._where(int(position["chunk"]))
-        return Repeat(slot, tag, int(position["first_sent_ns"]))
+        before = self._slot_of(tag - self.job.window), (tag - self.job.window) % 2**32
+        return Repeat(slot, tag, int(position["first_sent_ns"]), before=before)
 
     def waiting(self, most: int) -> list[list[int]]:
         """Returns [chunk, slot, tag, how often it was sent again] of contributions that wait for a
@@ -233,7 +234,10 @@ class PoolingWorker:
 
     def _where(self, chunk: int) -> list[int]:
         tag = self._state.first_tag + chunk
-        return [chunk, int(self._slots[tag % self._slots.size]), tag]
+        return [chunk, self._slot_of(tag), tag]
+
+    def _slot_of(self, tag: int) -> int:
+        return int(self._slots[tag % self._slots.size])
 
     def finish(self) -> None:
         """Raises NotFinite, which names the index, if the result contains Inf or NaN. The next

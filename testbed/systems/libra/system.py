@@ -46,10 +46,24 @@ from agglab.testbed.systems.between_hosts import (
     trip_s,
 )
 from agglab.testbed.systems.common import IP_AND_UDP_BYTES, meanings
-from agglab.testbed.systems.forwarding import Flow, rates, slowest_crossing_s, unreachable
+from agglab.testbed.systems.forwarding import (
+    Flow,
+    Route,
+    path,
+    rates,
+    slowest_crossing_s,
+    unreachable,
+)
 from agglab.testbed.systems.libra.attack import KINDS, forged
 from agglab.testbed.systems.libra.keys import LibraKeys
-from agglab.testbed.systems.libra.load import Load, Setting, crossed, load, racks_of
+from agglab.testbed.systems.libra.load import (
+    Load,
+    Setting,
+    crossed,
+    load,
+    racks_of,
+    through_switch,
+)
 from agglab.testbed.systems.libra.plan import (
     COUNTERS,
     JOBS_MAX,
@@ -115,6 +129,13 @@ class Libra(BetweenHosts):
         if trust("switch.lanes", "links.mtu"):
             yield from _too_many_lanes(scenario)
         yield from attacks_from_servers(scenario, self.name, _keys(scenario).servers, trust)
+
+    def unused_keys(self, scenario: Scenario) -> Iterator[tuple[str, str]]:
+        own, jobs = _keys(scenario), stated(scenario)
+        if not own.hot and own.sample_every != LibraKeys().sample_every:
+            yield "libra.sample_every", "without hot keys (`libra.hot: 0`) no round is a sample"
+        if own.hot and min(own.sample_every, max(job.workload.rounds for job in jobs)) == 1:
+            yield "libra.hot", "every round is a sample, in which all keys are cold"
 
     def refused(self, graph: Topology, job: ActiveJob) -> str:
         servers, workers = len(job.job.servers), len(job.hosts)
@@ -209,6 +230,9 @@ class Libra(BetweenHosts):
     ) -> ByteRange:
         """Returns the bytes that agents counted as sent again, in packets of many lengths."""
         return ByteRange(counts["bytes_again"], counts["bytes_again"])
+
+    def route(self, scenario: Scenario) -> Route:
+        return through_switch if _keys(scenario).hot else path
 
     def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
         """Returns what results must be: integers modulo 2^32, or the sums of floats as the workers

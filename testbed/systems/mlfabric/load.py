@@ -73,12 +73,19 @@ def decided_bytes(
             f"the replica of {at.job.job.name} took the place of its server, and nobody knows "
             "what was on its way to that server"
         )
-    sent = _Sent(at)
+    sent, refused = _Sent(at), 0
     for history in histories:
         if history is None:
             raise Unpredictable(f"results of {at.job.job.name} were wrong")
         _check(at, history)
         _of_run(at, sent, history)
+        outcomes = [account["outcome"] for account in history.accounts]
+        refused += int(np.isin(np.concatenate(outcomes), REFUSED).sum())
+    if refused > counts.get("requests", 0) - counts.get("granted", 0):
+        raise Unpredictable(
+            f"a request of {at.job.job.name} came after the end of its run, and the scheduler does "
+            "not answer such a request"
+        )
     _of_replica(at, sent, counts)
     return sent.by_direction()
 

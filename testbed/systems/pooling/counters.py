@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.systems.base import Cells, Counter
 from agglab.testbed.systems.forwarding import FORWARDING_COUNTERS
 
@@ -54,3 +55,20 @@ def expected_frames(counters: Mapping[str, Cells], index: int, children: int) ->
         return counters.get(kind, {}).get(index, (0, 0))[0]
 
     return count("to_all") * children + sum(count(kind) for kind in ONE_FRAME)
+
+
+def repeats_by_collisions(
+    resolved: ResolvedScenario, counters: Mapping[str, Mapping[str, Cells]]
+) -> int:
+    """Returns the most contributions that workers sent again because chunks of several jobs wanted
+    the same slot. Each time, a sum may have stayed in a slot without the contribution that found
+    the slot taken, and all workers ask for it. counters: by switch."""
+    if len(resolved.jobs) == 1:
+        return 0
+    collided = sum(
+        packets
+        for cells in counters.values()
+        for kind in ("collided", "evicted")
+        for packets, _ in cells.get(kind, {}).values()
+    )
+    return collided * max(len(job.hosts) for job in resolved.jobs)

@@ -56,7 +56,7 @@ SIGNATURES: dict[str, tuple[type | None, list[type]]] = {
     "hits_new": (P, []),
     "hits_free": (None, [P]),
     "hits_add": (INT, [P, U16, U16, U32]),
-    "hits_explain": (INT, [P, U16, U32, I64]),
+    "hits_explain": (INT, [P, U16, U32, U16, U32, I64]),
     "gathered_new": (P, [P]),
     "gathered_free": (None, [P]),
     "share_take": (None, [P, U64, U64, P, P]),

@@ -86,11 +86,12 @@ static int has(const struct hits *hits, uint16_t job, uint16_t slot, uint32_t ta
 	return place_of(hits, key_of(job, slot, tag))->used != 0;
 }
 
-int hits_explain(struct explained *explained, uint16_t slot, uint32_t tag, int64_t now_ns)
+int hits_explain(struct explained *explained, uint16_t slot, uint32_t tag, uint16_t slot_before, uint32_t tag_before,
+		 int64_t now_ns)
 {
 	const struct hits *hits = explained->hits;
 
-	if (!has(hits, explained->job, slot, tag) && !has(hits, explained->job, slot, tag - 1))
+	if (!has(hits, explained->job, slot, tag) && !has(hits, explained->job, slot_before, tag_before))
 		return 0;
 	explained->count++;
 	*explained->mended_ns = now_ns;

@@ -24,7 +24,9 @@ void hits_free(struct hits *hits);
 /* Returns 0 where there is no memory. */
 int hits_add(struct hits *hits, uint16_t job, uint16_t slot, uint32_t tag);
 
-/* Counts a retransmission if its chunk was hit, or the chunk before it on the slot. Returns 0 for all others. */
-int hits_explain(struct explained *explained, uint16_t slot, uint32_t tag, int64_t now_ns);
+/* Counts a retransmission if its chunk was hit, or the chunk that all agents must have finished before it. Returns 0 for
+ * all others. */
+int hits_explain(struct explained *explained, uint16_t slot, uint32_t tag, uint16_t slot_before, uint32_t tag_before,
+		 int64_t now_ns);
 
 #endif

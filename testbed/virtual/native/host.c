@@ -206,6 +206,7 @@ static uint32_t column_at(const uint8_t *column, uint64_t stride, uint32_t row)
 static void explain_repeat(const struct agent *agent, const struct endpoint *e, uint32_t row)
 {
 	const uint8_t *pending = e->pendings + row * e->pending_stride;
+	uint16_t slot = (uint16_t)row;
 	struct pending sent;
 	struct repeat repeat = {0};
 
@@ -216,7 +217,8 @@ static void explain_repeat(const struct agent *agent, const struct endpoint *e, 
 		return;
 	memcpy(&repeat.tag, pending + sizeof(sent), sizeof(repeat.tag));
 	repeat.first_sent_ns = sent.first_sent_ns;
-	if (!agent->explained || !hits_explain(agent->explained, (uint16_t)row, repeat.tag, agent->clock->now_ns))
+	if (!agent->explained ||
+	    !hits_explain(agent->explained, slot, repeat.tag, slot, repeat.tag - 1, agent->clock->now_ns))
 		clock_ask(agent->clock, AGAIN, agent->object, row, (const uint8_t *)&repeat, sizeof(repeat));
 }
 

@@ -186,7 +186,8 @@ def test_on_real_links_a_loss_explains_two_repetitions_of_each_worker() -> None:
 def test_only_what_links_bound_can_be_slow(ratio: float | None, expected: list[str]) -> None:
     """A training script computes for as long as it likes: its jobs have no such ratio."""
     times = {"time_s": {"median": 12.0}}
-    job = {"allreduce": times, "lossy_bound_s": 1.0, "lossy_bound_ratio": ratio}
+    bound = {"lossy_bound_s": 1.0, "lossy_bound_ratio": ratio, "window_share": 1.0}
+    job: dict[str, Any] = {"allreduce": times, **bound}
     outcome, statistics = SimpleNamespace(begun=[]), SimpleNamespace(repeats=None)
     case: Any = SimpleNamespace(
         measured=SimpleNamespace(outcome=outcome, statistics=statistics),
@@ -197,6 +198,8 @@ def test_only_what_links_bound_can_be_slow(ratio: float | None, expected: list[s
         virtual=False,
     )
     assert [finding.kind for finding in slow_rounds(case)] == expected
+    job["window_share"] = 0.25  # the window alone makes a round take 4 s
+    assert list(slow_rounds(case)) == []
 
 
 def lie_of_a_link(**more: int) -> Callable[..., Any]:

@@ -13,10 +13,11 @@ from unittest.mock import patch
 
 import pytest
 
+from agglab.testbed.prepare import compile_points
 from agglab.testbed.run import run
 from agglab.testbed.scenario import load, schema
 from agglab.testbed.scenario.key import key_of
-from agglab.testbed.without_effect import unused_keys
+from agglab.testbed.without_effect import notes, unused_keys
 
 SECTIONS = (schema.Scenario, schema.Switch, schema.Links, schema.Timeouts, schema.Series)
 READ_ELSEWHERE = {
@@ -104,6 +105,29 @@ def test_a_bridge_has_no_log(tmp_path: Path) -> None:
     assert list(unused_keys(point.resolved.scenario)) == [
         ("switch.log", "a bridge runs no P4 program")
     ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "keys"),
+    [
+        (["libra.sample_every=1"], ["libra.hot"]),
+        (["libra.sample_every=2"], []),
+        (["libra.sample_every=2", "workload.rounds=1"], ["libra.hot"]),
+        (["libra.hot=0"], []),
+        (["libra.hot=0", "libra.sample_every=1"], ["libra.sample_every"]),
+    ],
+)
+def test_keys_of_a_system_that_do_nothing_together_are_named(
+    tmp_path: Path, settings: list[str], keys: list[str]
+) -> None:
+    path = tmp_path / "keys.yaml"
+    path.write_text(
+        "name: keys\nbackend: virtual\nsystem: libra\n"
+        "workload: {kind: push_pull, elements: 100, rounds: 4}\n"
+    )
+    points = load(path, settings).points
+    lines = notes(points, compile_points(points))
+    assert [line.partition(" has no effect: ")[0] for line in lines] == keys
 
 
 def test_a_note_is_printed_once(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from random import Random
 
 from agglab.testbed.systems.atp.system import AtpKeys
+from agglab.testbed.systems.pooling.counters import repeats_by_collisions
 from agglab.testbed.systems.pooling.keys import DIVIDED, SHARED
 from agglab.verification.proofs import Proofs
 
@@ -23,4 +24,4 @@ def options(chance: Random) -> AtpKeys:
     )
 
 
-PROOFS = Proofs(options=options)
+PROOFS = Proofs(options=options, repeats=repeats_by_collisions)

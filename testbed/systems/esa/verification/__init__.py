@@ -6,6 +6,7 @@ from __future__ import annotations
 from random import Random
 
 from agglab.testbed.systems.esa.system import PRIORITY_MAX, EsaKeys
+from agglab.testbed.systems.pooling.counters import repeats_by_collisions
 from agglab.verification.proofs import Proofs
 
 SCALES = (24, 30)
@@ -23,4 +24,4 @@ def options(chance: Random) -> EsaKeys:
     )
 
 
-PROOFS = Proofs(options=options)
+PROOFS = Proofs(options=options, repeats=repeats_by_collisions)

@@ -13,7 +13,7 @@ import pytest
 from agglab.hosts import wire
 from agglab.hosts.tensors import make_tensor
 from agglab.testbed.paths import REPOSITORY
-from agglab.testbed.program import compile_program
+from agglab.testbed.program import Program, compile_program
 from agglab.testbed.scenario.fault_kinds import FaultEntry
 from agglab.testbed.scenario.schema import Links, Scenario, Switch, Timeouts, Workload
 from agglab.testbed.scenario.schema import Topology as Shape
@@ -23,7 +23,7 @@ from agglab.testbed.worker_id import Event, WorkerId
 from agglab.topologies import Direction, rack
 from agglab.topologies.graph import Corrupt, Topology
 from agglab.verification.explore.schedules import LANES, SLOTS
-from agglab.verification.explore.trial import attempt
+from agglab.verification.trial import try_scenario
 
 S = 1_000_000_000
 ELEMENTS, SEED = 70, 3
@@ -31,12 +31,14 @@ CHUNKS = -(-ELEMENTS // LANES)
 
 
 @pytest.fixture(scope="module")
-def compiled() -> CompiledProgram:
-    return CompiledProgram(
-        compile_program(
-            REPOSITORY / "p4" / "switchml.p4", "agglab", {"LANES": LANES, "SLOTS": SLOTS}
-        ).json
-    )
+def program() -> Program:
+    sizes = {"LANES": LANES, "SLOTS": SLOTS}
+    return compile_program(REPOSITORY / "p4" / "switchml.p4", "agglab", sizes)
+
+
+@pytest.fixture(scope="module")
+def compiled(program: Program) -> CompiledProgram:
+    return CompiledProgram(program.json)
 
 
 def slow_rack() -> Topology:
@@ -269,7 +271,7 @@ IMPAIRMENTS = [
 @pytest.mark.parametrize("impairment", IMPAIRMENTS, ids=lambda each: str(each["kind"]))
 @pytest.mark.parametrize("shape", [Shape("rack", 3), Shape("two_tier", 2, racks=2)])
 def test_sums_are_exact_under(
-    impairment: dict[str, Any], shape: Shape, dtype: str, compiled: CompiledProgram
+    impairment: dict[str, Any], shape: Shape, dtype: str, program: Program
 ) -> None:
     scenario = Scenario(
         name="impaired",
@@ -281,4 +283,4 @@ def test_sums_are_exact_under(
         faults=(FaultEntry(link="*", **impairment),),
         timeouts=Timeouts(round_s=600.0),
     )
-    assert attempt(scenario, compiled).finding is None
+    assert try_scenario(scenario, program).finding is None

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from agglab.hosts.endpoint import Repeat
+from agglab.hosts.recovery import PENDING, QUEUED
 from agglab.hosts.wire import LOWER_HEADER_BYTES, Chunk, Kind
 from agglab.testbed.virtual.causes import AGGREGATOR, Causes
 from agglab.testbed.virtual.clock import Clock
 
 HERE = frozenset((b"\x0a\0\0\1", b"\x0a\0\0\2"))
 """Addresses between which the packets of these tests travel."""
+
+
+ANSWERED, SENT = 0, 2
+"""Values of the field `waiting` of a packet (native/recovery.h)."""
 
 
 def frame(job: int, slot: int, tag: int) -> bytes:
@@ -47,6 +53,40 @@ def test_what_was_hit_and_when(hit: tuple[int, int, int], hit_ns: int, kind: str
     assert len(found.examples) == (kind == "unexplained")
 
 
+@pytest.mark.parametrize(
+    ("tag", "kind"), [(4, "explained"), (6, "consequences"), (3, "consequences")]
+)
+def test_which_chunk_comes_before_is_up_to_the_system(tag: int, kind: str) -> None:
+    """Chunk 7 follows chunk 4, which has another slot."""
+    causes = Causes(Clock())
+    causes.hit(frame(1, 5 if tag == 4 else 3, tag))
+    causes.retransmitted("h1", 1, Repeat(3, 7, 0, before=(5, 4)), HERE)
+    assert getattr(causes.repeats(), kind) == {(1, "h1"): 1}
+
+
+@pytest.mark.parametrize(("first_sent_ns", "kind"), [(300, "explained"), (301, "unexplained")])
+def test_the_effect_of_a_fault_may_outlast_it(first_sent_ns: int, kind: str) -> None:
+    clock = Clock()
+    causes = Causes(clock)
+    disturbance = causes.begin(1)
+    after(clock, 100)
+    causes.end(disturbance, until_ns=300)
+    after(clock, 400)
+    causes.retransmitted("h1", 1, Repeat(3, 7, first_sent_ns), HERE)
+    assert getattr(causes.repeats(), kind) == {(1, "h1"): 1}
+
+
+def test_who_asks_again_because_of_a_fault_keeps_others_waiting() -> None:
+    """h1 has sent its packet after the fault, but waits for h2."""
+    clock = Clock()
+    causes = Causes(clock)
+    causes.end(causes.begin(None))
+    after(clock, 100)
+    causes.retransmitted("h2", 1, Repeat(3, 6, 0), HERE)
+    causes.retransmitted("h1", 1, Repeat(3, 7, 50), HERE)
+    assert causes.repeats().consequences == {(1, "h1"): 1}
+
+
 @pytest.mark.parametrize(("job", "kind"), [(1, "explained"), (2, "consequences")])
 def test_a_lost_datagram_may_carry_several_chunks(job: int, kind: str) -> None:
     """Slot 5 follows the header in datagrams of job 1, but not in those of job 2."""
@@ -79,6 +119,47 @@ def test_who_mends_a_loss_may_keep_others_waiting(tag: int, kind: str) -> None:
     after(clock, 900)
     causes.retransmitted("h1", 1, Repeat(3, 7, 800), HERE)
     assert getattr(causes.repeats(), kind)[1, "h1"] == 1
+
+
+@pytest.mark.parametrize(
+    ("tag", "waiting", "first_sent_ns", "kind"),
+    [
+        (6, SENT, 700, "explained"),  # that worker waits for the chunk before
+        (7, QUEUED, 700, "explained"),
+        (7, SENT, 851, "explained"),
+        (7, SENT, 850, "consequences"),
+        (7, ANSWERED, 700, "consequences"),
+        (8, QUEUED, 700, "consequences"),
+        (2**31 + 6, SENT, 700, "consequences"),
+        (2**31 + 8, SENT, 700, "explained"),
+    ],
+)
+def test_a_worker_may_have_waited_for_one_that_a_loss_held_up(
+    tag: int, waiting: int, first_sent_ns: int, kind: str
+) -> None:
+    """Slot 1, sent at 800 ns, again at 900, after a loss of another chunk; of another worker's
+    packet on the same slot the tag, the state and the time are known."""
+    packets = np.zeros(2, [*PENDING, ("tag", "u4")])
+    fields = ["tag", "waiting", "first_sent_ns"]
+    packets[fields][1] = (tag, waiting, first_sent_ns)
+    clock = Clock()
+    causes = Causes(clock)
+    causes.agent(b"\x0a\0\0\2", 9, 1, packets=lambda: packets)
+    after(clock, 850)
+    causes.hit(frame(1, 4, 7))
+    after(clock, 900)
+    causes.retransmitted("h1", 1, Repeat(1, 7, 800), HERE)
+    assert getattr(causes.repeats(), kind) == {(1, "h1"): 1}
+
+
+def test_without_a_loss_no_worker_is_held_up() -> None:
+    packets = np.zeros(2, [*PENDING, ("tag", "u4")])
+    clock = Clock()
+    causes = Causes(clock)
+    causes.agent(b"\x0a\0\0\2", 9, 1, packets=lambda: packets)
+    after(clock, 900)
+    causes.retransmitted("h1", 1, Repeat(1, 7, 800), HERE)
+    assert causes.repeats().unexplained == {(1, "h1"): 1}
 
 
 def test_tags_wrap_around() -> None:

@@ -10,27 +10,25 @@ import pytest
 
 from agglab.testbed import systems
 from agglab.testbed.paths import REPOSITORY
-from agglab.testbed.program import compile_program
+from agglab.testbed.program import Program, compile_program
 from agglab.testbed.scenario import load
-from agglab.testbed.virtual import CompiledProgram
 from agglab.verification import programs
 from agglab.verification.explore.schedules import LANES, SLOTS, schedule
 from agglab.verification.explore.search import Subject, minimal, search, try_seed, write
 from agglab.verification.explore.shrink import sound
-from agglab.verification.explore.trial import Finding, attempt
+from agglab.verification.trial import try_scenario
 
 SYSTEM = "switchml"
 PROGRAM = REPOSITORY / "p4" / "switchml.p4"
+SIZES = {"LANES": LANES, "SLOTS": SLOTS}
 SEEDS = range(7000, 7060)
 STOPPED_TWICE = (18, 248, 443)
 """Seeds that draw two faults that stop the same program, of which one is left out."""
 
 
 @pytest.fixture(scope="module")
-def compiled() -> CompiledProgram:
-    return CompiledProgram(
-        compile_program(PROGRAM, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json
-    )
+def compiled() -> Program:
+    return compile_program(PROGRAM, "agglab", SIZES)
 
 
 def broken(folder: Path, old: str, new: str) -> Path:
@@ -68,10 +66,10 @@ def test_periodic_losses_end() -> None:
     assert all(fault.for_s for fault in periodic)
 
 
-def test_schedules_end_as_they_must(compiled: CompiledProgram) -> None:
-    trials = {seed: attempt(schedule(seed, SYSTEM), compiled) for seed in SEEDS}
+def test_schedules_end_as_they_must(compiled: Program) -> None:
+    trials = {seed: try_scenario(schedule(seed, SYSTEM), compiled) for seed in SEEDS}
     assert {seed: t.finding for seed, t in trials.items() if t.finding} == {}
-    again = [attempt(schedule(seed, SYSTEM), compiled).actions for seed in SEEDS[:10]]
+    again = [try_scenario(schedule(seed, SYSTEM), compiled).actions for seed in SEEDS[:10]]
     assert again == [trials[seed].actions for seed in SEEDS[:10]]
 
 
@@ -87,31 +85,26 @@ def test_a_broken_switch_is_found_and_shrunk(adds_twice: Path, tmp_path: Path) -
     # What is written is a valid scenario, fails alike, and does not with the right program.
     path = write(small, adds_twice, tmp_path)
     (point,) = load(path).points
-    program = compile_program(
-        point.resolved.programs["s1"].path, "agglab", {"LANES": LANES, "SLOTS": SLOTS}
-    )
-    again = attempt(point.resolved.scenario, CompiledProgram(program.json)).finding
+    program = compile_program(point.resolved.programs["s1"].path, "agglab", SIZES)
+    again = try_scenario(point.resolved.scenario, program).finding
     assert again and again.kind == "wrong sum"
 
 
 def test_the_right_switch_passes_what_the_broken_one_failed(
-    adds_twice: Path, compiled: CompiledProgram
+    adds_twice: Path, compiled: Program
 ) -> None:
-    wrong = CompiledProgram(
-        compile_program(adds_twice, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json
-    )
+    wrong = compile_program(adds_twice, "agglab", SIZES)
     for seed in range(20):
-        if attempt(schedule(seed, SYSTEM), wrong).finding:
-            assert attempt(schedule(seed, SYSTEM), compiled).finding is None
+        if try_scenario(schedule(seed, SYSTEM), wrong).finding:
+            assert try_scenario(schedule(seed, SYSTEM), compiled).finding is None
 
 
 def test_a_switch_that_never_answers_again_is_a_failure(tmp_path: Path) -> None:
     """Without answers to repeated contributions a lost result is lost for good."""
     program = broken(tmp_path, "if (meta.holds_result) {", "if (false) {")
-    sizes = {"LANES": LANES, "SLOTS": SLOTS}
-    silent = CompiledProgram(compile_program(program, "agglab", sizes).json)
-    found = [attempt(schedule(seed, SYSTEM), silent).finding for seed in range(30)]
-    assert "failure" in {each.kind for each in found if isinstance(each, Finding)}
+    silent = compile_program(program, "agglab", SIZES)
+    found = [try_scenario(schedule(seed, SYSTEM), silent).finding for seed in range(30)]
+    assert "failure" in {each.kind for each in found if each}
 
 
 def test_other_systems_meet_the_same_schedules() -> None:
