@@ -63,6 +63,7 @@ def test_the_command_works(trial: Trial, request: pytest.FixtureRequest) -> None
     done = newcomer.run(trial.line)
     said = done.stdout + done.stderr
     if done.returncode != 0:
+        needs.skip_if_said_lacking(said)
         is_excused = is_on_real_links(trial.line) and is_only_late(done)
         assert is_excused, f"exit code {done.returncode}\n{said}"
     assert not FAULT.search(said), said
