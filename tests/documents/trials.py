@@ -63,6 +63,7 @@ def _all(is_long: bool) -> Iterator[Trial]:
 
 
 def is_ours(text: str) -> bool:
+    """Whether the line starts make or a program of Agglab."""
     return bool(OURS.match(text))
 
 
