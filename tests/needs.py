@@ -154,6 +154,13 @@ def skip_lacking(what: str, remedy: str) -> NoReturn:
     pytest.skip(f"needs {what.replace(':', ',')}: {remedy}")
 
 
+def skip_if_said_lacking(said: str) -> None:
+    """Skips the test if a command of Agglab ended because of something that the machine lacks."""
+    lack = re.search(r"^this machine lacks (.+?): (.*)$", said, re.MULTILINE)
+    if lack:
+        skip_lacking(lack[1], lack[2].strip())
+
+
 def need_and_remedy(reason: str) -> tuple[str, str]:
     """What a skipped test's reason says is needed, and how to get it. A reason of another form is
     returned whole, without a remedy."""

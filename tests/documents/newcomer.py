@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pages import ROOT
-from reviewed import ROOT_USER
+from reviewed import SWEEP
+from trials import ROOT_USER
 
 NOBODY = 65534
 PATHS = {
@@ -21,13 +22,9 @@ PATHS = {
     "nobody": "/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games",
 }
 """What Debian's login gives to each user."""
-LIMIT_S = 400
+IS_LONG = os.environ.get("AGGLAB_DOCUMENTS") == "long"
+LIMIT_S = 7200 if IS_LONG else 400
 SMALL = "--set backend=virtual --set workload.elements=9000"
-SWEEP = """backend: virtual
-topology: {workers: 2}
-workload: {elements: 2000, rounds: 1}
-sweep: {links.loss: [0%, 1%]}
-"""
 PREPARING = (
     f"./agglab run quickstart {SMALL}",
     f"./agglab run quickstart {SMALL}",
@@ -54,7 +51,7 @@ class Newcomer:
             ["unshare", "--net", "sh", "-c", shell, line],
             cwd=self.clone,
             env={**self._results(), "HOME": str(self.home), "TMPDIR": str(self.home)}
-            | {"PATH": PATHS[ROOT_USER], "BROWSER": "true", "LC_ALL": "C.UTF-8"},
+            | {"PATH": PATHS[ROOT_USER], "BROWSER": "true", "LC_ALL": "C.UTF-8", "COLUMNS": "9999"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -88,7 +85,7 @@ def succeeded(done: subprocess.CompletedProcess[str]) -> None:
     assert done.returncode == 0, f"{done.args[-1]}\n{done.stdout}{done.stderr}"
 
 
-def clone(folder: Path, is_long: bool) -> None:
+def clone(folder: Path) -> None:
     """Puts the working tree's files that git knows or does not ignore into the folder, and sets the
     clone up."""
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
@@ -97,7 +94,7 @@ def clone(folder: Path, is_long: bool) -> None:
         if (source := ROOT / name).exists():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, folder / name, follow_symlinks=False)
-    if is_long:
+    if IS_LONG:
         subprocess.run(["./setup.sh"], cwd=folder, check=True, timeout=LIMIT_S)
     else:
         _lend_environment(folder)

@@ -11,92 +11,17 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 TOP = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "tests/packets/README.md")
 PAGES = (*TOP, *sorted((ROOT / "docs").rglob("*.md")))
-PROGRAMS = frozenset(
-    [
-        "agglab",
-        "agglab-p4c",
-        "agglab-switch",
-        "apt",
-        "apt-get",
-        "bash",
-        "bridge",
-        "cat",
-        "cd",
-        "chmod",
-        "chown",
-        "cmake",
-        "cp",
-        "curl",
-        "dask",
-        "debootstrap",
-        "docker",
-        "dpkg",
-        "echo",
-        "ethtool",
-        "export",
-        "g++",
-        "gcc",
-        "git",
-        "grep",
-        "gzip",
-        "ip",
-        "iperf",
-        "kill",
-        "ln",
-        "ls",
-        "make",
-        "mkdir",
-        "mn",
-        "mnexec",
-        "modprobe",
-        "mount",
-        "mv",
-        "nc",
-        "npm",
-        "openssl",
-        "p4c",
-        "p4c-bm2-ss",
-        "p4run",
-        "pgrep",
-        "pip",
-        "pip3",
-        "pkill",
-        "podman",
-        "ps",
-        "pytest",
-        "python",
-        "python3",
-        "qemu-system-x86_64",
-        "rm",
-        "rsync",
-        "ruff",
-        "scp",
-        "sed",
-        "sh",
-        "simple_switch",
-        "simple_switch_CLI",
-        "simple_switch_grpc",
-        "source",
-        "ssh",
-        "su",
-        "sudo",
-        "sysctl",
-        "systemctl",
-        "tail",
-        "tar",
-        "tc",
-        "tcpdump",
-        "time",
-        "timeout",
-        "torchrun",
-        "touch",
-        "tshark",
-        "unshare",
-        "vagrant",
-        "virsh",
-        "wget",
-        "zip",
-    ]
+PROGRAMS = re.compile(
+    r"""
+    agglab|agglab-p4c|agglab-switch|apt|apt-get|bash|bridge|cat|cd|chmod|chown|
+    cmake|cp|curl|dask|debootstrap|docker|dpkg|echo|ethtool|export|g\+\+|gcc|git|
+    grep|gzip|ip|iperf|kill|ln|ls|make|mkdir|mn|mnexec|modprobe|mount|mv|nc|npm|
+    openssl|p4c|p4c-bm2-ss|p4run|pgrep|pip|pip3|pkill|podman|ps|pytest|python|
+    python3|qemu-system-x86_64|rm|rsync|ruff|scp|sed|sh|simple_switch|
+    simple_switch_CLI|simple_switch_grpc|source|ssh|su|sudo|sysctl|systemctl|tail|tar|
+    tc|tcpdump|time|timeout|torchrun|touch|tshark|unshare|vagrant|virsh|wget|zip
+    """,
+    re.VERBOSE,
 )
 """Programs that a command line may start with; so may any path of a program (`./x`, `.venv/x`)."""
 PATH = re.compile(r"(\./|\.venv/|\.\./|[A-Z]+/|[\w./-]*/bin/)\S+|[\w./-]+\.sh")
@@ -160,7 +85,7 @@ def _of_block(block: str, page: str, first: int, is_shell: bool) -> Iterator[Sho
 def is_command(text: str) -> bool:
     """Returns whether the first word, after settings of variables, names a program."""
     words = [word for word in text.split() if not SETTING.match(word)]
-    return bool(words) and (words[0] in PROGRAMS or bool(PATH.fullmatch(words[0])))
+    return bool(words) and any(known.fullmatch(words[0]) for known in (PROGRAMS, PATH))
 
 
 def _line(text: str, offset: int) -> int:

@@ -1,31 +1,70 @@
-"""Every command line of the documents has a review, and every review is of one."""
+"""Every command line of the documents can be tried, and reviewed.py names no others."""
 
 from __future__ import annotations
 
-from collections import Counter
+import re
+from itertools import combinations
 
 from pages import ROOT, commands, shown
-from reviewed import REVIEWED
+from reviewed import FILLED_IN, FOLLOWED
+from trials import NAMED, filled_in, is_ours, stand_in, trials
+
+TEXTS = {each.text for each in shown()}
+CHECKED_OUT = re.compile(r"(?:docs|figures|p4|scenarios|switch|testbed|tests|topologies)/[\w./-]+")
+EXTRA = re.compile(r"'\.\[(\w+)\]'")
 
 
-def test_every_command_of_the_documents_is_reviewed() -> None:
-    new = [str(each) for each in shown() if each.text not in REVIEWED]
-    assert not new, "say in tests/documents/reviewed.py how a test runs these commands"
+def test_every_command_of_another_program_is_reviewed() -> None:
+    known = frozenset().union(*NAMED)
+    new = [str(each) for each in shown() if not is_ours(each.text) and each.text not in known]
+    assert not new, "say in tests/documents/reviewed.py what a test does with these commands"
 
 
-def test_every_review_is_of_a_command_in_the_documents() -> None:
-    texts = {each.text for each in shown()}
-    assert [text for text in REVIEWED if text not in texts] == []
+def test_every_review_is_of_one_command_in_the_documents() -> None:
+    assert [text for texts in NAMED for text in texts if text not in TEXTS] == []
+    assert [first & second for first, second in combinations(NAMED, 2) if first & second] == []
 
 
-def test_whatever_is_not_run_as_written_says_why() -> None:
-    silent = [text for text, how in REVIEWED.items() if not how.why and how.quick != text]
-    assert silent == []
+def test_every_placeholder_stands_in_the_documents() -> None:
+    assert [each for each in FILLED_IN if not any(each in text for text in TEXTS)] == []
+
+
+def test_no_line_that_is_run_has_a_placeholder() -> None:
+    left = re.compile(r"<\w+>|\.\.\.|(?<!\$)\b(?:DIR|FILE|PACK|RUN|SHARE|TEST)\b(?!=)")
+    assert [each.line for each in trials(is_long=True) if left.search(each.line)] == []
 
 
 def test_a_page_that_another_test_follows_has_that_test() -> None:
-    tests = Counter(how.followed_by for how in REVIEWED.values() if how.followed_by)
-    assert set(tests) and all((ROOT / test).is_file() for test in tests)
+    assert FOLLOWED and all((ROOT / test).is_file() for test in FOLLOWED)
+
+
+def test_files_and_extras_that_commands_name_exist() -> None:
+    texts = "\n".join(TEXTS.difference(*FOLLOWED.values()))
+    gone = [path for path in CHECKED_OUT.findall(texts) if not (ROOT / path).exists()]
+    declared = (ROOT / "pyproject.toml").read_text()
+    lacking = [name for name in EXTRA.findall(texts) if f"\n{name} = " not in declared]
+    assert (gone, lacking) == ([], [])
+
+
+def test_a_stand_in_checks_what_can_be_checked() -> None:
+    texts = (
+        "make scenario NAME=baselines TARGET=bmv2",
+        "AGGLAB_MACHINE=1 make test TESTS=tests/machine",
+        "./agglab run baselines --set seed=2",
+        "./agglab run FILE [--resume DIR]",
+        "pytest --agglab-results DIR",
+    )
+    assert [(each.line, each.mentioned) for text in texts for each in stand_in(text)] == [
+        ("make check NAME=baselines TARGET=bmv2", set()),
+        ("make -n test TESTS=tests/machine", set()),
+        ("./agglab check baselines --set seed=2", set()),
+        ("./agglab run --help", {"--resume"}),
+        (".venv/bin/python -m pytest --help", {"--agglab-results"}),
+    ]
+
+
+def test_optional_parts_are_filled_in() -> None:
+    assert filled_in("./agglab compare A B [--json]") == "./agglab compare $A $B --json"
 
 
 def test_commands_are_seen_wherever_they_stand() -> None:

@@ -65,8 +65,7 @@ class Runs:
     def run(self, *words: str, **environment: str) -> Ended:
         ended = self._end(self.start(*words, **environment))
         if ended.code == LACKING:
-            what, _, remedy = ended.err.removeprefix("this machine lacks ").partition(": ")
-            needs.skip_lacking(what, remedy.strip())
+            needs.skip_if_said_lacking(ended.err)
         return ended
 
     def run_with_programs(self, folder: Path, *words: str) -> Ended:

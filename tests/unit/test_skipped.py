@@ -190,9 +190,10 @@ def test_what_agglab_lacks_has_the_name_of_the_need() -> None:
     }
     for what, name in said.items():
         with pytest.raises(pytest.skip.Exception, match=f"^needs {name}: "):
-            needs.skip_lacking(what, "remedy")
+            needs.skip_if_said_lacking(f"a line before\nthis machine lacks {what}: remedy\nmake: 3")
     with pytest.raises(pytest.skip.Exception, match="needs memory, the run needs 9 GiB: use"):
         needs.skip_lacking("memory: the run needs 9 GiB", "use less")
+    needs.skip_if_said_lacking("the file has no such thing")
 
 
 def test_every_test_tool_is_a_need() -> None:
