@@ -153,6 +153,16 @@ def test_a_full_queue_of_a_link_between_parts(switchml: CompiledProgram, tmp_pat
     assert re.search("dropped_by_queue=[1-9]", assert_alike(text, switchml, tmp_path))
 
 
+def test_windows_get_shorter_when_a_link_between_parts_gets_faster(
+    switchml: CompiledProgram, tmp_path: Path
+) -> None:
+    """If they stayed as long, a frame would arrive within a window, and `run` raise MustRepeat."""
+    slow = "{match: 's*-s5', rate: 2mbit}"
+    faster = "{kind: rate, link: 's*-s5', rate: 200mbit, at: 3ms}"
+    text = f"links: {{rate: 20mbit, overrides: [{slow}]}}\nfaults: [{faster}, {JITTER}]\n"
+    assert_alike(text, switchml, tmp_path)
+
+
 def test_a_run_in_which_python_must_act_in_a_window_is_repeated_with_one_clock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

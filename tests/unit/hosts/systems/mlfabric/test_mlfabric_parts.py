@@ -89,6 +89,18 @@ def test_a_transport_sends_more_packets_at_once_than_its_outbox_had_rows() -> No
     assert transport.counters["sent"] == 5 * 43
 
 
+def test_only_the_rows_of_this_poll_hold_repeated_packets() -> None:
+    transport = Transport(1, 1, LANES, [("a", 1)], Timing())
+    transport.send(0, Kind.NEED)
+    (first,) = transport.poll(0).tolist()
+    assert transport.repeats(first) is None
+    (again,) = transport.poll(200 * MS).tolist()
+    assert (repeat := transport.repeats(again)) and repeat.first_sent_ns == 0
+    transport.send_once(0, Kind.NEED, b"new")
+    (new,) = transport.poll(200 * MS).tolist()
+    assert new == again and transport.repeats(new) is None
+
+
 def test_a_commit_that_a_later_one_overtook_is_late_and_no_stranger_s() -> None:
     transport = Transport(1, 1, LANES, [("w", 1), ("s", 1)], Timing())
     job = SchedulerJob(1, 1, 4, updates=9, time_ns=0, silence_ns=MS, first_group=5)
@@ -141,6 +153,32 @@ def test_whoever_asks_after_the_end_is_told_again() -> None:
     assert sent() == [(1, Kind.OVER)]
     scheduler.take(0, Message(1, Kind.IDLE, 1, 0, b""))
     assert sent() == [(1, Kind.OVER)]
+
+
+def test_what_was_computed_from_a_version_that_the_replica_has_is_not_lost() -> None:
+    """Requests that wait when the replica takes over, and those of workers that have not heard."""
+    peers = [("w", 1), ("v", 1), ("server", 1), ("replica", 1)]
+    transport = Transport(1, 1, LANES, peers, Timing())
+    job = SchedulerJob(2, 2, 4, updates=9, time_ns=0, silence_ns=MS, first_group=5)
+    scheduler = Scheduler(job, Policy("fifo", 0, 1, 0), transport)
+    transport.run = 1
+
+    def ask(rank: int, step: int, read: int) -> None:
+        asked = replace(member(rank), step=step, read=read).request
+        scheduler.take(0, Message(rank, Kind.REQUEST, 1, 0, asked))
+
+    for step in range(2):
+        ask(0, step, 0)  # granted
+    for step, read in enumerate((1, 2, 3)):
+        ask(1, step, read)
+    scheduler.tick(MS)
+    assert scheduler.counters["takeovers"] == 1 and scheduler.counters["lost"] == 0
+    scheduler.take(MS, Message(3, Kind.PROMOTED, 1, 1, numbers(0, 2)))
+    assert scheduler.counters["lost"] == 1
+    for step, read in enumerate((1, 2, 3)):
+        ask(0, 2 + step, read)
+    assert scheduler.counters["lost"] == 2
+    assert scheduler.counters["requests"] == 8
 
 
 def test_a_channel_refuses_what_is_beyond_its_window() -> None:

@@ -149,6 +149,34 @@ def test_the_chunk_before_is_remembered_and_older_ones_are_late(part):
     assert sent(server, 0) == [] and server.counters["late"] == 1
 
 
+@pytest.fixture
+def nearly_wrapped(part):
+    """A server that has summed the last but one tag of position 0 before tags begin again at 0."""
+    server = PoolingServer(JOB)
+    deliver(server, 0, part(ALL, 6))
+    sent(server, 0)
+    server._cells["tag"][0] = 2**32 - 2 * WINDOW
+    return server
+
+
+def test_after_the_largest_tag_comes_0(part, nearly_wrapped):
+    for tag in (2**32 - WINDOW, 0):
+        assert deliver(nearly_wrapped, 0, part(ALL, 7, tag=tag)) == 1
+        assert [header(result)["tag"] for result in sent(nearly_wrapped, 0)] == [tag]
+    deliver(nearly_wrapped, 0, part(1, 9, tag=2**32 - 2 * WINDOW))
+    counters = nearly_wrapped.counters
+    assert (counters["late"], counters["malformed"]) == (1, 0)
+
+
+def test_whoever_contributes_after_a_disagreement_at_the_largest_tag_is_told(part, nearly_wrapped):
+    last = 2**32 - WINDOW
+    deliver(nearly_wrapped, 0, part(1, 10, tag=last), part(2, 10, tag=last, digest=77))
+    sent(nearly_wrapped, 0)
+    assert deliver(nearly_wrapped, 0, part(4, 10, tag=1)) == 0
+    (told,) = sent(nearly_wrapped, 0)
+    assert header(told)["kind"] == Kind.MISMATCH | RESULT
+
+
 REFUSED = {
     "members": ({"members": 8}, "malformed"),
     "nobody": ({"members": 0}, "malformed"),
