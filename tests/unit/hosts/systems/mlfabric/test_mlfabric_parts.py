@@ -10,12 +10,12 @@ import pytest
 
 from agglab.hosts.endpoint import Inbox
 from agglab.hosts.recovery import Timing
-from agglab.hosts.systems.mlfabric import wire
+from agglab.hosts.systems.mlfabric import server, wire
 from agglab.hosts.systems.mlfabric.channel import NEVER_NS, WINDOW, Channel
 from agglab.hosts.systems.mlfabric.group import Grant, GroupSum, Member
 from agglab.hosts.systems.mlfabric.policy import Policy, Waiting
 from agglab.hosts.systems.mlfabric.scheduler import Scheduler, SchedulerJob
-from agglab.hosts.systems.mlfabric.server import numbers
+from agglab.hosts.systems.mlfabric.server import Server, ServerJob, numbers
 from agglab.hosts.systems.mlfabric.store import Assembly, Store
 from agglab.hosts.systems.mlfabric.transport import Message, Transport
 from agglab.hosts.systems.mlfabric.wire import Kind, Reason
@@ -179,6 +179,32 @@ def test_what_was_computed_from_a_version_that_the_replica_has_is_not_lost() -> 
         ask(0, 2 + step, read)
     assert scheduler.counters["lost"] == 2
     assert scheduler.counters["requests"] == 8
+
+
+def test_as_many_early_pushes_are_kept_again_when_their_grant_has_come(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(server, "EARLY_MAX", 3)
+    transport = Transport(1, 1, LANES, [("u", 1), ("v", 1), ("w", 1), ("scheduler", 1)], Timing())
+    job = ServerJob(0, 1, 3, LANES, LANES, 0, silence_ns=MS, first_group=5, in_flight=9)
+    role = Server(job, transport)
+    transport.run = 1
+    members = tuple(member(rank, (0,)) for rank in range(3))
+    for turn in range(3):
+        for rank in range(3):
+            role.take(0, Message(rank, Kind.PUSH, 1, 0, push(5 + turn, rank)))
+        role.take(0, Message(0, Kind.PUSH, 1, 0, push(6 + turn, 0)))
+        assert transport.counters["malformed"] == turn + 1, "a fourth early one"
+        role.take(0, Message(3, Kind.GRANT, 1, 0, Grant(5 + turn, 3 * turn, 0, members).body))
+    assert role.counters["committed"] == 9
+    assert role.store.model.tolist() == [3 * (1 + 2 + 3)] * LANES
+
+
+def push(group: int, rank: int) -> bytes:
+    """Of a group of three workers. Worker `rank` adds rank + 1."""
+    head = np.zeros(1, wire.PUSH)
+    head["group"], head["members"], head["present"] = group, 0b111, 1 << rank
+    return head.tobytes() + np.full(LANES, rank + 1, ">i4").tobytes()
 
 
 def test_a_channel_refuses_what_is_beyond_its_window() -> None:
