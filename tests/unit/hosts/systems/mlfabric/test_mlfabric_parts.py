@@ -101,6 +101,19 @@ def test_only_the_rows_of_this_poll_hold_repeated_packets() -> None:
     assert new == again and transport.repeats(new) is None
 
 
+def test_an_acknowledgement_names_the_attempt_that_came() -> None:
+    near, far = (Transport(1, 1, LANES, [("a", 1)], Timing()) for _ in range(2))
+    near.send(0, Kind.NEED, bytes(wire.NEED.itemsize))
+    for now_ns, attempt in ((0, 0), (200 * MS, 1), (500 * MS, 2)):
+        (row,) = near.poll(now_ns).tolist()
+        inbox = Inbox(1, far.longest_bytes)
+        inbox.fill([near.outbox.datagram(row)])
+        assert len(list(far.on_datagrams(now_ns, inbox))) == (attempt == 0)
+        (row,) = far.poll(now_ns).tolist()
+        acknowledgement = np.frombuffer(far.outbox.datagram(row), wire.HEADER, 1)
+        assert (acknowledgement["kind"], acknowledgement["attempt"]) == (Kind.ACK, attempt)
+
+
 def test_a_commit_that_a_later_one_overtook_is_late_and_no_stranger_s() -> None:
     transport = Transport(1, 1, LANES, [("w", 1), ("s", 1)], Timing())
     job = SchedulerJob(1, 1, 4, updates=9, time_ns=0, silence_ns=MS, first_group=5)

@@ -237,10 +237,10 @@ def test_workers_of_different_shapes_are_told(part):
 
 def test_what_does_not_fit_is_sent_as_floats():
     server, workers = PoolingServer(JOB), [PoolingWorker(JOB, rank) for rank in range(3)]
-    inputs = [np.full(LANES, value, np.float32) for value in (1e9, 1.0, -1e9)]
-    outs = [np.zeros(LANES, np.float32) for _ in workers]
+    inputs = [np.float32(2 * LANES * [value] + LANES * [1]) for value in (1e9, 1.0, -1e9)]
+    outs = [np.zeros(3 * LANES, np.float32) for _ in workers]
     for worker, x, out in zip(workers, inputs, outs, strict=True):
-        worker.begin(0, x, out, np.ones(LANES, np.int32))
+        worker.begin(0, x, out, np.ones(3 * LANES, np.int32))
     for _ in range(2):
         packets = [
             changed(payload, members=1 << rank)
@@ -252,8 +252,8 @@ def test_what_does_not_fit_is_sent_as_floats():
             for worker in workers:
                 deliver(worker, 1, result)
     assert all(worker.done for worker in workers)
-    assert [out.tolist() for out in outs] == [[0.0] * LANES] * 3  # (1e9 + 1) - 1e9
-    assert workers[0].counters["overflown"] == 1
+    assert [out.tolist() for out in outs] == [2 * LANES * [0.0] + LANES * [3.0]] * 3  # 1e9 + 1 - 1e9
+    assert [worker.counters["overflown"] for worker in workers] == [2, 2, 2]
 
 
 def test_a_worker_sends_no_more_than_a_window_beyond_its_oldest(part):

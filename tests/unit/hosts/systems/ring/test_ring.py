@@ -372,8 +372,23 @@ def test_an_acknowledgement_tells_at_most_255_units_for_which_it_was_held_back(u
     assert deliver(nodes[0].endpoint, 0, [(nodes[0].endpoint.peers[1], data)]) == 1
     sent = [payload for _, payload in nodes[0].poll(units * wire.DELAY_UNIT_NS)]
     (acknowledgement,) = [payload for payload in sent if payload[1] == ACKNOWLEDGEMENT]
-    header = np.frombuffer(acknowledgement, wire.HEADER, 1)[0]
-    assert header["delay"] == told
+    assert np.frombuffer(acknowledgement, wire.HEADER, 1)["delay"] == told
+
+
+def test_an_acknowledgement_names_the_attempt_that_came():
+    _, nodes = ring(tensors_of(9, 3, [12], "int32"), 2, 16)
+    for node in nodes:
+        node.begin_next(0)
+    nodes[0].poll(0)
+    data = nodes[2].poll(0)[0][1]
+    for attempt in (3, 1):
+        header = np.frombuffer(data, wire.HEADER, 1).copy()
+        header["attempt"] = attempt
+        repeated = header.tobytes() + data[wire.HEADER_BYTES :]
+        deliver(nodes[0].endpoint, 0, [(nodes[0].endpoint.peers[1], repeated)])
+        sent = [payload for _, payload in nodes[0].poll(0)]
+        (acknowledgement,) = [payload for payload in sent if payload[1] == ACKNOWLEDGEMENT]
+        assert np.frombuffer(acknowledgement, wire.HEADER, 1)["attempt"] == attempt
 
 
 def test_what_was_not_sent_cannot_be_acknowledged():
