@@ -51,8 +51,9 @@ def deep_and_short(port: int) -> Iterator[tuple[str, bytes]]:
 
 
 def forwarded(port: int) -> Iterator[Step]:
-    """To a host whose MAC address is known (3, at port 3) and to one there is a route to (2, at
-    port 2); ICMP to the aggregator, a forged one, and a packet whose life is over."""
+    """To a host whose MAC address is known (3, at port 3) and to those there are routes to (2, at
+    port 2, and 9, behind the port by which the packet came); ICMP to the aggregator, a forged one,
+    and a packet whose life is over."""
     message = struct.pack("!BBHI", 3, 3, checksum(struct.pack("!BBHI", 3, 3, 0, 0)), 0)
     own, there = worker_address(port), worker_address(2)
     error = ipv4(message, own, AGGREGATOR, protocol=1)
@@ -62,5 +63,8 @@ def forwarded(port: int) -> Iterator[Step]:
     packet, routed = (ipv4(b"x", own, there, ttl=ttl) for ttl in (9, 8))
     out = worker_mac(2) + AGGREGATOR_MAC + b"\x08\0" + routed
     yield Step(port, tagged([], packet, AGGREGATOR_MAC, port), [(2, out)])
+    back, routed_back = (ipv4(b"x", own, worker_address(9), ttl=ttl) for ttl in (9, 8))
+    out = worker_mac(9) + AGGREGATOR_MAC + b"\x08\0" + routed_back
+    yield Step(port, tagged([], back, AGGREGATOR_MAC, port), [(port, out)])
     known = tagged([], packet, worker_mac(3), port)
     yield Step(port, known, [(3, known)])
