@@ -53,7 +53,7 @@ def deep_and_short(port: int) -> Iterator[tuple[str, bytes]]:
 
 def forwarded(port: int) -> Iterator[Step]:
     """To a host whose MAC address is known (3, at port 3) and to those there are routes to (2, at
-    port 2, and 9, behind the port by which the packet came); a packet whose header is damaged, which
+    port 2, and 9, behind the port by which the packet came); a packet with a damaged header, which
     nobody corrects; ICMP to the aggregator, a forged one, and a packet whose life is over; then
     packets by another port, whose host is known only if it is a worker of a job."""
     message = struct.pack("!BBHI", 3, 3, checksum(struct.pack("!BBHI", 3, 3, 0, 0)), 0)
@@ -78,13 +78,13 @@ def forwarded(port: int) -> Iterator[Step]:
 def at_a_port_that_leads_to_a_switch(port: int) -> Iterator[Step]:
     """Unless a job has a worker at this port. The aggregator's address is forged here too, also as
     an IPv6 address; one that only ends like it, and the host's own, are not."""
-    own, there, mac = worker_address(port), worker_address(2), worker_mac(port)
+    source, there, mac = worker_address(port), worker_address(2), worker_mac(port)
     yield Step(port, tagged([], ipv4(b"x", AGGREGATOR, there), worker_mac(2), port))
-    packet, routed = (ipv4(b"x", own, there, ttl=ttl) for ttl in (9, 8))
+    packet, routed = (ipv4(b"x", source, there, ttl=ttl) for ttl in (9, 8))
     out = worker_mac(2) + AGGREGATOR_MAC + b"\x08\0" + routed
     yield Step(port, tagged([], packet, AGGREGATOR_MAC, port), [(2, out)])
-    for upper, is_forged in ((bytes(10), True), (b"\xfd" + bytes(9), False)):
-        source = upper + b"\xff\xff" + AGGREGATOR
-        ipv6 = b"\x60" + bytes(5) + bytes([NO_NEXT_HEADER, 9]) + source + bytes(16)
+    mapped, private, other = bytes(10) + b"\xff\xff", b"\xfd" + bytes(9) + b"\xff\xff", bytes(12)
+    for prefix in (mapped, private, other):
+        ipv6 = b"\x60" + bytes(5) + bytes([NO_NEXT_HEADER, 9]) + prefix + AGGREGATOR + bytes(16)
         frame = mac + mac + b"\x86\xdd" + ipv6
-        yield Step(port, frame, [] if is_forged else [(port, frame)])
+        yield Step(port, frame, [] if prefix == mapped else [(port, frame)])

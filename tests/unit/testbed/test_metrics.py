@@ -261,10 +261,9 @@ def evidence(s: ResolvedScenario, measured: Measurements) -> Evidence:
     """From what the fidelity of a run is judged."""
     judged: list[Evidence] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fidelity, "judge", lambda found: judged.append(found) or {})
+        patch.setattr(fidelity, "judge", lambda given: judged.append(given) or {})
         compute(s, measured)
-    (found,) = judged
-    return found
+    return judged[0]
 
 
 def test_from_what_fidelity_is_judged(tmp_path: Path) -> None:
@@ -280,8 +279,7 @@ def test_from_what_fidelity_is_judged(tmp_path: Path) -> None:
         Fault(2, "jitter", Impair("h1-s1", ("h1->s1",), Jitter(50)), AtTime(0.2)),
     ]
     measured = replace(measured, statistics=statistics)
-    found = evidence(s, measured)
-    assert found == Evidence(
+    assert evidence(s, measured) == Evidence(
         rate_share=pytest.approx(600_000 / (2.4 * 10e6 / 8), rel=0.01),
         usage=measured.outcome.usage,
         processors=2,
@@ -297,8 +295,8 @@ def test_from_what_fidelity_is_judged(tmp_path: Path) -> None:
         brief=True,
     )
     measured.outcome.begun += begun
-    found = evidence(s, measured)
-    assert found.delayed and found.faults == ("worker_paused",)
+    with_faults = evidence(s, measured)
+    assert with_faults.delayed and with_faults.faults == ("worker_paused",)
 
 
 @pytest.mark.parametrize(("chunks", "brief"), [(16, True), (17, False)])

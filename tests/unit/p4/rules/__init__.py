@@ -102,7 +102,7 @@ class Rules:
         setup.entries.append(neighbour(worker_mac(3), 3))
         setup.entries.append(route(worker_address(2), worker_mac(2), 2))
         setup.entries.append(route(worker_address(9), worker_mac(9), ATTACKER_PORT))
-        counts = {"forwarded": 6, "host_errors": 1, "forged": 3, "unroutable": 1}
+        counts = {"forwarded": 7, "host_errors": 1, "forged": 3, "unroutable": 1}
         return Conversation(setup, list(forwarded(ATTACKER_PORT)), self.counts(counts))
 
     def attacked(self, system: str) -> Scenario:

@@ -173,8 +173,8 @@ def test_whoever_contributes_after_a_disagreement_at_the_largest_tag_is_told(par
     deliver(nearly_wrapped, 0, part(1, 10, tag=last), part(2, 10, tag=last, digest=77))
     sent(nearly_wrapped, 0)
     assert deliver(nearly_wrapped, 0, part(4, 10, tag=1)) == 0
-    (told,) = sent(nearly_wrapped, 0)
-    assert header(told)["kind"] == Kind.MISMATCH | RESULT
+    (mismatch,) = sent(nearly_wrapped, 0)
+    assert header(mismatch)["kind"] == Kind.MISMATCH | RESULT
 
 
 REFUSED = {
@@ -252,7 +252,8 @@ def test_what_does_not_fit_is_sent_as_floats():
             for worker in workers:
                 deliver(worker, 1, result)
     assert all(worker.done for worker in workers)
-    assert [out.tolist() for out in outs] == [2 * LANES * [0.0] + LANES * [3.0]] * 3  # 1e9 + 1 - 1e9
+    sums = 2 * LANES * [0.0] + LANES * [3.0]  # (1e9 + 1) - 1e9, and 1 + 1 + 1
+    assert [out.tolist() for out in outs] == [sums] * 3
     assert [worker.counters["overflown"] for worker in workers] == [2, 2, 2]
 
 

@@ -362,8 +362,8 @@ def test_the_time_that_an_acknowledgement_was_held_back_is_not_the_networks(came
     assert first._state.recovery.srtt_ns == max(0, on_the_way_ns)
 
 
-@pytest.mark.parametrize(("units", "told"), [(200, 200), (255, 255), (256, 255), (600, 255)])
-def test_an_acknowledgement_tells_at_most_255_units_for_which_it_was_held_back(units, told):
+@pytest.mark.parametrize(("units", "delay"), [(200, 200), (255, 255), (256, 255), (600, 255)])
+def test_an_acknowledgement_tells_at_most_255_units_for_which_it_was_held_back(units, delay):
     _, nodes = ring(tensors_of(9, 3, [12], "int32"), 2, 16)
     for node in nodes:
         node.begin_next(0)
@@ -372,7 +372,7 @@ def test_an_acknowledgement_tells_at_most_255_units_for_which_it_was_held_back(u
     assert deliver(nodes[0].endpoint, 0, [(nodes[0].endpoint.peers[1], data)]) == 1
     sent = [payload for _, payload in nodes[0].poll(units * wire.DELAY_UNIT_NS)]
     (acknowledgement,) = [payload for payload in sent if payload[1] == ACKNOWLEDGEMENT]
-    assert np.frombuffer(acknowledgement, wire.HEADER, 1)["delay"] == told
+    assert np.frombuffer(acknowledgement, wire.HEADER, 1)["delay"] == delay
 
 
 def test_an_acknowledgement_names_the_attempt_that_came():
