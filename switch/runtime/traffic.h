@@ -24,7 +24,6 @@ static void copy_start(struct packet *k)
 {
 	k->flow.truncate = NO_TRUNCATION;
 	k->flow.exit = false;
-	k->flow.digest = 0;
 	k->flow.clone_session = k->flow.clone_fields = 0;
 	k->flow.resubmit_fields = k->flow.recirculate_fields = 0;
 }

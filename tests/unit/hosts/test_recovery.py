@@ -119,6 +119,16 @@ def test_requests_to_a_peer_that_answers_late_are_repeated_up_to_sixteen_times_a
     assert (recovery.asked, recovery.timeouts) == (7, 0)
 
 
+def test_a_request_that_nobody_answers_before_all_have_sent_it_is_not_repeated_early() -> None:
+    """Such a packet, which opens a round, has weight 0. The other one brings values."""
+    recovery, packets = measured(ask_ns=8 * MS), packets_sent(2)
+    packets["weight"] = 0, 1
+    recovery.rto_ns = recovery.max_rto_ns
+    recovery.progress_ns = 20 * MS  # others are answered
+    assert repeated(recovery, packets, 20 * MS) == [1]
+    assert (recovery.asked, recovery.timeouts) == (1, 0)
+
+
 @pytest.mark.parametrize(("arrives_ms", "late_ms"), [(1.5, 0.5), (2, 1), (10, 1)])
 def test_lateness_is_believed_up_to_a_round_trip(arrives_ms: float, late_ms: float) -> None:
     recovery = measured(answered_order=5)

@@ -19,6 +19,7 @@ from frames import (
 TAG_TYPES = (0x8100, 0x88A8, 0x9100)
 MAX_TAGS = 4
 CONTROL = 5
+NO_NEXT_HEADER = 59
 
 
 def tagged(tags: Sequence[int], body: bytes, to: bytes, port: int) -> bytes:
@@ -51,8 +52,10 @@ def deep_and_short(port: int) -> Iterator[tuple[str, bytes]]:
 
 
 def forwarded(port: int) -> Iterator[Step]:
-    """To a host whose MAC address is known (3, at port 3) and to one there is a route to (2, at
-    port 2); ICMP to the aggregator, a forged one, and a packet whose life is over."""
+    """To a host whose MAC address is known (3, at port 3) and to those there are routes to (2, at
+    port 2, and 9, behind the port by which the packet came); a packet with a damaged header, which
+    nobody corrects; ICMP to the aggregator, a forged one, and a packet whose life is over; then
+    packets by another port, whose host is known only if it is a worker of a job."""
     message = struct.pack("!BBHI", 3, 3, checksum(struct.pack("!BBHI", 3, 3, 0, 0)), 0)
     own, there = worker_address(port), worker_address(2)
     error = ipv4(message, own, AGGREGATOR, protocol=1)
@@ -62,5 +65,26 @@ def forwarded(port: int) -> Iterator[Step]:
     packet, routed = (ipv4(b"x", own, there, ttl=ttl) for ttl in (9, 8))
     out = worker_mac(2) + AGGREGATOR_MAC + b"\x08\0" + routed
     yield Step(port, tagged([], packet, AGGREGATOR_MAC, port), [(2, out)])
+    back, routed_back = (ipv4(b"x", own, worker_address(9), ttl=ttl) for ttl in (9, 8))
+    out = worker_mac(9) + AGGREGATOR_MAC + b"\x08\0" + routed_back
+    yield Step(port, tagged([], back, AGGREGATOR_MAC, port), [(port, out)])
     known = tagged([], packet, worker_mac(3), port)
-    yield Step(port, known, [(3, known)])
+    damaged = known[:24] + b"\x12\x34" + known[26:]
+    for frame in (known, damaged):
+        yield Step(port, frame, [(3, frame)])
+    yield from at_a_port_that_leads_to_a_switch(3)
+
+
+def at_a_port_that_leads_to_a_switch(port: int) -> Iterator[Step]:
+    """Unless a job has a worker at this port. The aggregator's address is forged here too, also as
+    an IPv6 address; one that only ends like it, and the host's own, are not."""
+    source, there, mac = worker_address(port), worker_address(2), worker_mac(port)
+    yield Step(port, tagged([], ipv4(b"x", AGGREGATOR, there), worker_mac(2), port))
+    packet, routed = (ipv4(b"x", source, there, ttl=ttl) for ttl in (9, 8))
+    out = worker_mac(2) + AGGREGATOR_MAC + b"\x08\0" + routed
+    yield Step(port, tagged([], packet, AGGREGATOR_MAC, port), [(2, out)])
+    mapped, private, other = bytes(10) + b"\xff\xff", b"\xfd" + bytes(9) + b"\xff\xff", bytes(12)
+    for prefix in (mapped, private, other):
+        ipv6 = b"\x60" + bytes(5) + bytes([NO_NEXT_HEADER, 9]) + prefix + AGGREGATOR + bytes(16)
+        frame = mac + mac + b"\x86\xdd" + ipv6
+        yield Step(port, frame, [] if prefix == mapped else [(port, frame)])

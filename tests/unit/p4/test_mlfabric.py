@@ -114,6 +114,8 @@ def test_other_members_for_one_chunk_are_refused(pipeline: Pipeline) -> None:
     assert sent(pipeline, Push(1, 9, 0b011, ONES)) == []
     assert sent(pipeline, Push(2, 9, 0b111, ONES)) == []
     assert counted(pipeline)["refused"] == 1
+    ((_, data),) = sent(pipeline, Push(2, 9, 0b011, TWOS))  # nor do they change the cell's
+    assert read(data)[1:] == (0b011, 0b011, (3,) * LANES)
 
 
 def test_a_wrong_checksum_is_refused(pipeline: Pipeline) -> None:

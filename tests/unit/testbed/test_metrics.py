@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 
 from agglab.hosts import histogram, recording
+from agglab.hosts.part import WORKER
 from agglab.hosts.workloads import Torch
-from agglab.testbed import systems, workloads
+from agglab.testbed import fidelity, systems, workloads
 from agglab.testbed.control.outcome import Failure, JobResult, Outcome, Round, Span
 from agglab.testbed.fairness import fairness
+from agglab.testbed.faults import AgentPause, AtTime, Fault, Impair
+from agglab.testbed.fidelity import Evidence
 from agglab.testbed.headline import MEANINGS
 from agglab.testbed.measurements import Measurements
 from agglab.testbed.metrics import compute, failures, lookup, shortcomings
@@ -28,7 +31,7 @@ from agglab.testbed.systems.summing.plan import PlacedJob, plan
 from agglab.testbed.usage import Usage
 from agglab.testbed.verify import Verdict, WrongValue
 from agglab.testbed.worker_id import WorkerId
-from agglab.topologies import Drop, Topology
+from agglab.topologies import Drop, Jitter, Topology
 
 SWITCHML = systems.find("switchml")
 TEXT = """
@@ -40,9 +43,11 @@ workload: {elements: 1050, dtype: DTYPE, rounds: 3, window: 4}
 """
 
 
-def scenario(tmp_path: Path, dtype: str = "float32", extra: str = "") -> ResolvedScenario:
+def scenario(
+    tmp_path: Path, dtype: str = "float32", extra: str = "", text: str = TEXT
+) -> ResolvedScenario:
     path = tmp_path / "hand.yaml"
-    path.write_text(TEXT.replace("DTYPE", dtype) + extra)
+    path.write_text(text.replace("DTYPE", dtype) + extra)
     return load(path).points[0].resolved
 
 
@@ -250,6 +255,55 @@ def test_the_whole_of_it(tmp_path: Path) -> None:
     assert metrics["failure"] is None
     # 600 kB in 2.4 s at 10 Mbit/s is a fifth of what the link carries.
     assert "carried 20% of its rate" in " ".join(metrics["fidelity"]["reasons"])
+
+
+def evidence(s: ResolvedScenario, measured: Measurements) -> Evidence:
+    """From what the fidelity of a run is judged."""
+    judged: list[Evidence] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fidelity, "judge", lambda given: judged.append(given) or {})
+        compute(s, measured)
+    return judged[0]
+
+
+def test_from_what_fidelity_is_judged(tmp_path: Path) -> None:
+    s = scenario(tmp_path)
+    measured = measurements(s)
+    ways = [
+        replace(way, corrupted=number, lost_link_down=10 * number)
+        for number, way in enumerate(measured.statistics.directions)
+    ]
+    statistics = replace(measured.statistics, directions=tuple(ways))
+    begun = [
+        Fault(1, "worker_paused", AgentPause(1, "h1", WORKER), AtTime(0.1)),
+        Fault(2, "jitter", Impair("h1-s1", ("h1->s1",), Jitter(50)), AtTime(0.2)),
+    ]
+    measured = replace(measured, statistics=statistics)
+    assert evidence(s, measured) == Evidence(
+        rate_share=pytest.approx(600_000 / (2.4 * 10e6 / 8), rel=0.01),
+        usage=measured.outcome.usage,
+        processors=2,
+        injected_drops=3 + 1,
+        other_drops=2 + 7 + 3 + 5,  # of a queue, of a ring, of ports, of a kernel
+        sent=6 * 11,
+        retransmitted=2,
+        unexplained=0,
+        losses=4 + 17 + (1 + 2 + 3) + (10 + 20 + 30),
+        faults=(),
+        window_share=1.0,
+        delayed=False,
+        brief=True,
+    )
+    measured.outcome.begun += begun
+    with_faults = evidence(s, measured)
+    assert with_faults.delayed and with_faults.faults == ("worker_paused",)
+
+
+@pytest.mark.parametrize(("chunks", "brief"), [(16, True), (17, False)])
+def test_a_round_of_four_windows_is_brief(tmp_path: Path, chunks: int, brief: bool) -> None:
+    text = TEXT.replace("1050", str(100 * chunks))
+    s = scenario(tmp_path, text=text)
+    assert evidence(s, measurements(s)).brief is brief
 
 
 def carried(s: ResolvedScenario, measured: Measurements, size: int) -> str:

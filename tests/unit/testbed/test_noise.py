@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agglab.testbed.noise import EXACT_MAX, Interval, difference, median_interval
+from agglab.testbed.noise import EXACT_MAX, LEVEL, Interval, difference, median_interval
+from agglab.testbed.noise import _pairs_outside as pairs_outside
 from agglab.testbed.noise import _ratio_interval as ratio_interval
 from agglab.testbed.noise import _slower_pairs as slower_pairs
 
@@ -127,6 +128,13 @@ def test_pairs_are_counted_as_by_trying_all_divisions(a: int, b: int) -> None:
         rest = set(range(a + b)) - set(chosen)
         counts[sum(x > y for x in chosen for y in rest)] += 1
     assert list(slower_pairs(a, b)) == counts
+
+
+@pytest.mark.parametrize(("a", "b"), [(20, 21), (25, 30), (6, 40), (3, 60), (2, 80)])
+def test_the_interval_of_many_values_is_hardly_wider_than_the_exact_one(a: int, b: int) -> None:
+    share_below = np.cumsum(slower_pairs(a, b)) / comb(a + b, a)
+    exact = int(np.sum(share_below <= (1 - LEVEL) / 2)) - 1
+    assert exact - 2 <= pairs_outside(a, b) <= exact
 
 
 def test_samples_that_cannot_differ_by_more_than_noise_have_no_interval() -> None:

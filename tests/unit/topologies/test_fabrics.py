@@ -204,6 +204,8 @@ def test_custom() -> None:
         (lambda: three_tier(0, 2, 4), "pods must be 1 to 510, not 0"),
         (lambda: three_tier(2, 128, 4), "racks must be 1 to 254, not 256"),
         (lambda: leaf_spine(2, 0, 4), "spines must be 1 to 506, not 0"),
+        (lambda: leaf_spine(2, 507, 4), "spines must be 1 to 506, not 507"),
+        (lambda: leaf_spine(2, 505, 4, 2), "spines must be 1 to 504, not 505"),
         (lambda: fat_tree(5), "a fat tree's k must be even, not 5"),
         (lambda: fat_tree(22), "k must be 2 to 20, not 22"),
         (lambda: ring_of_racks(2, 1), "racks must be 3 to 254, not 2"),

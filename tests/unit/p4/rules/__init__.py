@@ -97,11 +97,12 @@ class Rules:
         return self.frames_of_outsiders(list(deep_and_short(ATTACKER_PORT)))
 
     def forwarded(self) -> Conversation:
-        """A known MAC address, a route, and ICMP to the aggregator."""
+        """A known MAC address, two routes, and ICMP to the aggregator."""
         setup = self.outsiders()
         setup.entries.append(neighbour(worker_mac(3), 3))
         setup.entries.append(route(worker_address(2), worker_mac(2), 2))
-        counts = {"forwarded": 2, "host_errors": 1, "forged": 1, "unroutable": 1}
+        setup.entries.append(route(worker_address(9), worker_mac(9), ATTACKER_PORT))
+        counts = {"forwarded": 7, "host_errors": 1, "forged": 3, "unroutable": 1}
         return Conversation(setup, list(forwarded(ATTACKER_PORT)), self.counts(counts))
 
     def attacked(self, system: str) -> Scenario:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -229,6 +229,35 @@ def test_a_checksum_of_zero_is_sent_as_ones_only_of_udp(
     total = sum(int.from_bytes(words[i : i + 2], "big") for i in range(0, len(words), 2))
     frame[at : at + 2] = ((total & 0xFFFF) + (total >> 16)).to_bytes(2, "big")
     assert run(driver, [Job(bytes(frame), 34, offset, 0, NEEDS_CSUM)]) == [[bytes(expected)]]
+
+
+@pytest.mark.parametrize(
+    ("transport", "kind", "sent"),
+    [(UDP(dport=9), UDP_L4, b"\xff\xff"), (TCP(dport=9, flags="A"), TCPV4, b"\0\0")],
+    ids=["udp", "tcp"],
+)
+def test_a_segments_checksum_of_zero_is_sent_as_ones_only_of_udp(
+    driver: Path, transport: Packet, kind: int, sent: bytes
+) -> None:
+    layers = ETHER / V4 / transport
+    offset = 6 if UDP in layers else 16
+    filler = bytes(layers / Raw(bytes(2)))[34 + offset : 36 + offset]  # makes the sum all ones
+    frame, start = big(layers, 3 * filler)
+    [packets] = run(driver, [Job(frame, start, offset, 2, NEEDS_CSUM, kind)])
+    assert packets is not None and len(packets) == 3
+    assert packets[0][34 + offset : 36 + offset] == sent
+
+
+def test_a_tunnels_checksum_of_zero_is_sent_as_ones(driver: Path) -> None:
+    job = in_tunnel(TUNNELS["vxlan-checksum"], PAYLOAD)
+    port, checksum = slice(34, 36), slice(40, 42)
+    [packets] = run(driver, [job])
+    assert packets is not None and packets[0][checksum] != b"\xff\xff"
+    total = sum(int.from_bytes(packets[0][at], "big") for at in (port, checksum))
+    changed = bytearray(job.frame)
+    changed[port] = ((total & 0xFFFF) + (total >> 16)).to_bytes(2, "big")  # the sum is all ones
+    [packets] = run(driver, [replace(job, frame=bytes(changed))])
+    assert packets is not None and packets[0][checksum] == b"\xff\xff"
 
 
 @pytest.mark.parametrize(("payload_bytes", "packets"), [(3 * 1024, 1024), (3 * 1024 + 1, None)])

@@ -210,8 +210,19 @@ def test_a_switch_that_hears_nothing_costs_time_and_no_sum():
     tensors = pushes_of(1, 3, [40] * 3)
     network, nodes, others = star(tensors, hot=10, sample_every=3)
     network.deaf = True
+    workers, requests = {node.address for node in nodes}, set()
+
+    def tap(source, target, payload):
+        if source in workers:
+            attempt = np.frombuffer(payload, wire.HEADER, 1)["attempt"][0]
+            requests.add((int(attempt), target == AGGREGATOR))
+        return payload
+
+    network.tap = tap
     finish(network, nodes)
     check_sums(nodes)
+    assert {(0, True), (1, True), (2, False)} <= requests
+    assert all(by_switch == (attempt < 2) for attempt, by_switch in requests)
     assert all(node.endpoint.counters["directly"] > 0 for node in nodes)
     assert sum(node.endpoint.counters["singles"] for node in others) > 0
 
@@ -415,6 +426,23 @@ def test_who_asks_late_what_was_hot_is_not_told_what_is():
     assert ask(1) == 1
     (row,) = server.poll(0).tolist()
     assert server.outbox.datagram(row)[-16:] == np.array([5, 6], ">u8").tobytes()
+
+
+@pytest.mark.parametrize("kind", [wire.Kind.PUSH, wire.Kind.LEARN])
+def test_each_answer_names_the_attempt_that_it_answers(kind):
+    server = star(pushes_of(1, 2, [4]), hot=2, sample_every=1)[2][0].endpoint
+    pairs = ([1, 1], [1, 2])
+    for rank in (0, 1):
+        push = packet(server.job, wire.Kind.PUSH, *pairs)
+        deliver(server, 0, [(worker_address(rank), push)])
+    server.poll(0)
+    content = pairs if kind == wire.Kind.PUSH else ()
+    for attempt in (3, 1):
+        request = packet(server.job, kind, *content, attempt=attempt)
+        deliver(server, 0, [(worker_address(0), request)])
+        (row,) = server.poll(0).tolist()
+        answer = np.frombuffer(server.outbox.datagram(row), wire.HEADER, 1)
+        assert answer["attempt"] == attempt
 
 
 def test_what_is_lost_after_a_first_pull_was_answered_waits_for_nobody():

@@ -10,12 +10,12 @@ import pytest
 
 from agglab.hosts.endpoint import Inbox
 from agglab.hosts.recovery import Timing
-from agglab.hosts.systems.mlfabric import wire
+from agglab.hosts.systems.mlfabric import server, wire
 from agglab.hosts.systems.mlfabric.channel import NEVER_NS, WINDOW, Channel
 from agglab.hosts.systems.mlfabric.group import Grant, GroupSum, Member
 from agglab.hosts.systems.mlfabric.policy import Policy, Waiting
 from agglab.hosts.systems.mlfabric.scheduler import Scheduler, SchedulerJob
-from agglab.hosts.systems.mlfabric.server import numbers
+from agglab.hosts.systems.mlfabric.server import Server, ServerJob, numbers
 from agglab.hosts.systems.mlfabric.store import Assembly, Store
 from agglab.hosts.systems.mlfabric.transport import Message, Transport
 from agglab.hosts.systems.mlfabric.wire import Kind, Reason
@@ -89,6 +89,31 @@ def test_a_transport_sends_more_packets_at_once_than_its_outbox_had_rows() -> No
     assert transport.counters["sent"] == 5 * 43
 
 
+def test_only_the_rows_of_this_poll_hold_repeated_packets() -> None:
+    transport = Transport(1, 1, LANES, [("a", 1)], Timing())
+    transport.send(0, Kind.NEED)
+    (first,) = transport.poll(0).tolist()
+    assert transport.repeats(first) is None
+    (again,) = transport.poll(200 * MS).tolist()
+    assert (repeat := transport.repeats(again)) and repeat.first_sent_ns == 0
+    transport.send_once(0, Kind.NEED, b"new")
+    (new,) = transport.poll(200 * MS).tolist()
+    assert new == again and transport.repeats(new) is None
+
+
+def test_an_acknowledgement_names_the_attempt_that_came() -> None:
+    near, far = (Transport(1, 1, LANES, [("a", 1)], Timing()) for _ in range(2))
+    near.send(0, Kind.NEED, bytes(wire.NEED.itemsize))
+    for now_ns, attempt in ((0, 0), (200 * MS, 1), (500 * MS, 2)):
+        (row,) = near.poll(now_ns).tolist()
+        inbox = Inbox(1, far.longest_bytes)
+        inbox.fill([near.outbox.datagram(row)])
+        assert len(list(far.on_datagrams(now_ns, inbox))) == (attempt == 0)
+        (row,) = far.poll(now_ns).tolist()
+        acknowledgement = np.frombuffer(far.outbox.datagram(row), wire.HEADER, 1)
+        assert (acknowledgement["kind"], acknowledgement["attempt"]) == (Kind.ACK, attempt)
+
+
 def test_a_commit_that_a_later_one_overtook_is_late_and_no_stranger_s() -> None:
     transport = Transport(1, 1, LANES, [("w", 1), ("s", 1)], Timing())
     job = SchedulerJob(1, 1, 4, updates=9, time_ns=0, silence_ns=MS, first_group=5)
@@ -141,6 +166,58 @@ def test_whoever_asks_after_the_end_is_told_again() -> None:
     assert sent() == [(1, Kind.OVER)]
     scheduler.take(0, Message(1, Kind.IDLE, 1, 0, b""))
     assert sent() == [(1, Kind.OVER)]
+
+
+def test_what_was_computed_from_a_version_that_the_replica_has_is_not_lost() -> None:
+    """Requests that wait when the replica takes over, and those of workers that have not heard."""
+    peers = [("w", 1), ("v", 1), ("server", 1), ("replica", 1)]
+    transport = Transport(1, 1, LANES, peers, Timing())
+    job = SchedulerJob(2, 2, 4, updates=9, time_ns=0, silence_ns=MS, first_group=5)
+    scheduler = Scheduler(job, Policy("fifo", 0, 1, 0), transport)
+    transport.run = 1
+
+    def ask(rank: int, step: int, read: int) -> None:
+        asked = replace(member(rank), step=step, read=read).request
+        scheduler.take(0, Message(rank, Kind.REQUEST, 1, 0, asked))
+
+    for step in range(2):
+        ask(0, step, 0)  # granted
+    for step, read in enumerate((1, 2, 3)):
+        ask(1, step, read)
+    scheduler.tick(MS)
+    assert scheduler.counters["takeovers"] == 1 and scheduler.counters["lost"] == 0
+    scheduler.take(MS, Message(3, Kind.PROMOTED, 1, 1, numbers(0, 2)))
+    assert scheduler.counters["lost"] == 1
+    for step, read in enumerate((1, 2, 3)):
+        ask(0, 2 + step, read)
+    assert scheduler.counters["lost"] == 2
+    assert scheduler.counters["requests"] == 8
+
+
+def test_as_many_early_pushes_are_kept_again_when_their_grant_has_come(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(server, "EARLY_MAX", 3)
+    transport = Transport(1, 1, LANES, [("u", 1), ("v", 1), ("w", 1), ("scheduler", 1)], Timing())
+    job = ServerJob(0, 1, 3, LANES, LANES, 0, silence_ns=MS, first_group=5, in_flight=9)
+    role = Server(job, transport)
+    transport.run = 1
+    members = tuple(member(rank, (0,)) for rank in range(3))
+    for turn in range(3):
+        for rank in range(3):
+            role.take(0, Message(rank, Kind.PUSH, 1, 0, push(5 + turn, rank)))
+        role.take(0, Message(0, Kind.PUSH, 1, 0, push(6 + turn, 0)))
+        assert transport.counters["malformed"] == turn + 1, "a fourth early one"
+        role.take(0, Message(3, Kind.GRANT, 1, 0, Grant(5 + turn, 3 * turn, 0, members).body))
+    assert role.counters["committed"] == 9
+    assert role.store.model.tolist() == [3 * (1 + 2 + 3)] * LANES
+
+
+def push(group: int, rank: int) -> bytes:
+    """Of a group of three workers. Worker `rank` adds rank + 1."""
+    head = np.zeros(1, wire.PUSH)
+    head["group"], head["members"], head["present"] = group, 0b111, 1 << rank
+    return head.tobytes() + np.full(LANES, rank + 1, ">i4").tobytes()
 
 
 def test_a_channel_refuses_what_is_beyond_its_window() -> None:

@@ -83,7 +83,8 @@ def rack(
 def sparse(generator, size, dtype, density, block):
     """Random values; of each block, all or none."""
     if dtype == "int32":
-        values = generator.integers(-(2**31), 2**31, size).astype(np.int32)
+        least, end = [(-(2**31), 2**31), (-1, 2)][generator.integers(2)]  # small ones often cancel
+        values = generator.integers(least, end, size).astype(np.int32)
     else:
         scale = np.exp2(generator.integers(-140, 100, size))
         values = (generator.standard_normal(size) * scale).astype(np.float32)
@@ -339,6 +340,15 @@ def test_zeros_of_both_signs_are_no_values_and_denormals_are():
     assert nodes[0].results[0][9] == 2 * np.float64(tensor[9])
     assert not np.signbit(nodes[0].results[0]).any()
     assert nodes[0].endpoint.counters["blocks_sent"] == 1
+
+
+@pytest.mark.parametrize("block", [(1, -1, 0), (-(2**31), -(2**31), 0), (3, -5, 2), (0, 0, 7)])
+def test_integers_that_cancel_within_a_block_are_values(block):
+    tensor = np.array([*block, 0, 0, 0], np.int32)
+    network, nodes = rack([[tensor], [np.zeros_like(tensor)]], lanes=3, window=1)
+    network.run()
+    check_results(nodes, 3)
+    assert [node.endpoint.counters["blocks_sent"] for node in nodes] == [1, 0]
 
 
 def test_nobody_has_anything():

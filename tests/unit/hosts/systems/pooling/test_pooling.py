@@ -149,6 +149,34 @@ def test_the_chunk_before_is_remembered_and_older_ones_are_late(part):
     assert sent(server, 0) == [] and server.counters["late"] == 1
 
 
+@pytest.fixture
+def nearly_wrapped(part):
+    """A server that has summed the last but one tag of position 0 before tags begin again at 0."""
+    server = PoolingServer(JOB)
+    deliver(server, 0, part(ALL, 6))
+    sent(server, 0)
+    server._cells["tag"][0] = 2**32 - 2 * WINDOW
+    return server
+
+
+def test_after_the_largest_tag_comes_0(part, nearly_wrapped):
+    for tag in (2**32 - WINDOW, 0):
+        assert deliver(nearly_wrapped, 0, part(ALL, 7, tag=tag)) == 1
+        assert [header(result)["tag"] for result in sent(nearly_wrapped, 0)] == [tag]
+    deliver(nearly_wrapped, 0, part(1, 9, tag=2**32 - 2 * WINDOW))
+    counters = nearly_wrapped.counters
+    assert (counters["late"], counters["malformed"]) == (1, 0)
+
+
+def test_whoever_contributes_after_a_disagreement_at_the_largest_tag_is_told(part, nearly_wrapped):
+    last = 2**32 - WINDOW
+    deliver(nearly_wrapped, 0, part(1, 10, tag=last), part(2, 10, tag=last, digest=77))
+    sent(nearly_wrapped, 0)
+    assert deliver(nearly_wrapped, 0, part(4, 10, tag=1)) == 0
+    (mismatch,) = sent(nearly_wrapped, 0)
+    assert header(mismatch)["kind"] == Kind.MISMATCH | RESULT
+
+
 REFUSED = {
     "members": ({"members": 8}, "malformed"),
     "nobody": ({"members": 0}, "malformed"),
@@ -209,10 +237,10 @@ def test_workers_of_different_shapes_are_told(part):
 
 def test_what_does_not_fit_is_sent_as_floats():
     server, workers = PoolingServer(JOB), [PoolingWorker(JOB, rank) for rank in range(3)]
-    inputs = [np.full(LANES, value, np.float32) for value in (1e9, 1.0, -1e9)]
-    outs = [np.zeros(LANES, np.float32) for _ in workers]
+    inputs = [np.float32(2 * LANES * [value] + LANES * [1]) for value in (1e9, 1.0, -1e9)]
+    outs = [np.zeros(3 * LANES, np.float32) for _ in workers]
     for worker, x, out in zip(workers, inputs, outs, strict=True):
-        worker.begin(0, x, out, np.ones(LANES, np.int32))
+        worker.begin(0, x, out, np.ones(3 * LANES, np.int32))
     for _ in range(2):
         packets = [
             changed(payload, members=1 << rank)
@@ -224,8 +252,9 @@ def test_what_does_not_fit_is_sent_as_floats():
             for worker in workers:
                 deliver(worker, 1, result)
     assert all(worker.done for worker in workers)
-    assert [out.tolist() for out in outs] == [[0.0] * LANES] * 3  # (1e9 + 1) - 1e9
-    assert workers[0].counters["overflown"] == 1
+    sums = 2 * LANES * [0.0] + LANES * [3.0]  # (1e9 + 1) - 1e9, and 1 + 1 + 1
+    assert [out.tolist() for out in outs] == [sums] * 3
+    assert [worker.counters["overflown"] for worker in workers] == [2, 2, 2]
 
 
 def test_a_worker_sends_no_more_than_a_window_beyond_its_oldest(part):

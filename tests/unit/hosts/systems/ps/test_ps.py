@@ -483,6 +483,19 @@ def test_a_result_is_not_sent_to_who_has_gone_on_since_in_the_same_batch():
     assert server.waiting(9) == [[4, 1]]
 
 
+def test_a_result_that_is_sent_again_names_the_attempt_that_it_answers():
+    server, (first, second) = rounds_of_pushes(1)
+    deliver(server, 0, [first[0], second[0]])
+    server.poll(0)
+    address, push = second[0]
+    for attempt in (3, 1):
+        header = np.frombuffer(push, wire.HEADER, 1).copy()
+        header["attempt"] = attempt
+        deliver(server, 0, [(address, header.tobytes() + push[wire.HEADER_BYTES :])])
+        (row,) = server.poll(0).tolist()
+        assert np.frombuffer(server.outbox.datagram(row), wire.HEADER, 1)["attempt"] == attempt
+
+
 def test_no_round_begins_before_the_one_before_is_complete():
     server, (first, second) = rounds_of_pushes(2)
     for index in range(20):
