@@ -355,12 +355,12 @@ class Results:
 
 @dataclass
 class MissingChunks:
-    """The chunks for which one host or switch is to blame, each in one of five ways.
+    """The chunks for which one host or switch is to blame, each in one of six ways.
 
     never_sent: it never sent its values. never_heard: it never received the sum.
     never_delivered: it sent its values, which never arrived. not_taken: a switch received a
     contribution and does not hold it. not_answered: a switch holds the sum, and who asks for it
-    receives no valid answer.
+    receives no valid answer. not_sent_on: a switch received packets that it should have forwarded.
 
     slot: what the switch holds of the first of these chunks, in words. behind: how many other
     chunks workers wait for that can only come after chunks for which anybody is to blame.
@@ -371,6 +371,7 @@ class MissingChunks:
     never_delivered: set[int] = field(default_factory=set)
     not_taken: set[int] = field(default_factory=set)
     not_answered: set[int] = field(default_factory=set)
+    not_sent_on: set[int] = field(default_factory=set)
     slot: str = ""
     behind: int = 0
 
@@ -381,7 +382,11 @@ class MissingChunks:
     @property
     def is_proven(self) -> bool:
         """Whether the counts of links exclude that packets were lost on their way instead."""
-        return bool(self.not_taken or self.not_answered)
+        return bool(self.not_taken or self.not_answered or self.not_sent_on)
+
+    @property
+    def chunks(self) -> set[int]:
+        return set().union(*(chunks for chunks, _ in self._said()))
 
     def _said(self) -> tuple[tuple[set[int], str], ...]:
         return (
@@ -389,6 +394,7 @@ class MissingChunks:
             (self.never_delivered, "never delivered"),
             (self.not_taken, "received and does not hold"),
             (self.not_answered, "holds the sum and gives no valid answer for"),
+            (self.not_sent_on, "did not send on packets of"),
             (self.never_heard, "never heard the sum of"),
         )
 

@@ -35,6 +35,7 @@ from agglab.testbed.systems.forwarding import Flow
 from agglab.testbed.systems.frames import OVER_TCP
 from agglab.testbed.systems.gloo.keys import GlooKeys
 from agglab.testbed.systems.gloo.truth import any_order
+from agglab.testbed.systems.withheld import blame_switches
 from agglab.testbed.target_names import TARGETS
 from agglab.topologies import Topology
 
@@ -167,7 +168,8 @@ class Gloo(BetweenHosts):
                 if is_sure:
                     owing.setdefault(host, MissingChunks()).never_heard.add(chunk)
                     found.update((host, other))
-        return dict(sorted(owing.items(), key=lambda item: (-found[item[0]], -item[1].count)))
+        order = sorted(owing.items(), key=lambda item: (-found[item[0]], -item[1].count))
+        return blame_switches(source, dict(order))
 
 
 def keys_of(scenario: Scenario) -> GlooKeys:

@@ -40,6 +40,7 @@ from agglab.testbed.systems.common import meanings
 from agglab.testbed.systems.forwarding import Flow, unreachable
 from agglab.testbed.systems.ps.keys import PsKeys
 from agglab.testbed.systems.servers import attacks_from_servers, diagnose
+from agglab.testbed.systems.withheld import blame_switches
 from agglab.testbed.target_names import TARGETS
 from agglab.topologies import Topology
 
@@ -176,7 +177,7 @@ class ParameterServer(BetweenHosts):
     ) -> Mapping[str, MissingChunks]:
         """Returns what each host owes. A worker waits for [chunk, server], and a server for [chunk,
         rank, ...] (see servers.py)."""
-        return diagnose(job, waiting, unserved)
+        return blame_switches(source, diagnose(job, waiting, unserved))
 
 
 def _keys(scenario: Scenario) -> PsKeys:

@@ -33,6 +33,7 @@ from agglab.testbed.systems.between_hosts import (
 )
 from agglab.testbed.systems.common import meanings
 from agglab.testbed.systems.forwarding import Flow
+from agglab.testbed.systems.withheld import blame_switches
 from agglab.topologies import Topology
 
 ACKNOWLEDGEMENT_BYTES = base_wire.LOWER_HEADER_BYTES + wire.HEADER_BYTES
@@ -191,7 +192,8 @@ class Ring(BetweenHosts):
                 elif other not in waiting:
                     pairs.add((other, host))
         found = Counter(host for pair in pairs for host in pair)
-        return dict(sorted(owing.items(), key=lambda item: (-found[item[0]], -item[1].count)))
+        order = sorted(owing.items(), key=lambda item: (-found[item[0]], -item[1].count))
+        return blame_switches(source, dict(order))
 
 
 def _neighbours(hosts: Sequence[str]) -> list[tuple[str, str]]:

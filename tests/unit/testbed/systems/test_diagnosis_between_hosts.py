@@ -10,9 +10,11 @@ import pytest
 from agglab.hosts.agent_core import WAITING_MAX
 from agglab.testbed.scenario import resolve
 from agglab.testbed.scenario.schema import Scenario
+from agglab.testbed.statistics import DirectionStatistics, NetworkStatistics, SwitchStatistics
 from agglab.testbed.systems.base import ActiveJob, MissingChunks
 from agglab.testbed.systems.ring import Ring
 from agglab.testbed.systems.servers import diagnose
+from agglab.testbed.systems.withheld import REFUSED, blame_switches
 
 DECLARED = resolve(Scenario()).jobs[0]
 HOSTS = DECLARED.hosts
@@ -76,9 +78,87 @@ def test_a_full_list_may_leave_out_what_is_asked_for(length: int, told: list[str
 # Rings: [rank, first, last] of packets before, then of acknowledgements behind.
 
 
+class Switch:
+    """A switch s1 between h1 and h2, by its counts. later: packets that it sends between two
+    readings of what it sent. counters: what its program counts, by the counter's name."""
+
+    def __init__(
+        self,
+        received: int,
+        sent: int,
+        later: int = 0,
+        counters: dict[str, int] | None = None,
+        ring_drops: int = 0,
+        **lost: int,
+    ) -> None:
+        self._received, self._sent, self._later, self._lost = received, sent, later, lost
+        self._ring_drops = ring_drops
+        self._counters = dict.fromkeys(REFUSED, 0) if counters is None else counters
+
+    def counters(self, switch: str, counter: str) -> dict[int, tuple[int, int]] | None:
+        count = self._counters.get(counter)
+        return None if count is None else {0: (count, 0)}
+
+    def statistics(self) -> NetworkStatistics:
+        up = DirectionStatistics("h1-s1", "h1->s1", 900, 0, self._received, 0, 0)
+        down = DirectionStatistics("h2-s1", "s1->h2", self._sent, 0, 900, 0, 0)
+        self._sent += self._later
+        switch = SwitchStatistics("s1", 0, self._ring_drops)
+        return NetworkStatistics((replace(up, **self._lost), down), (switch,), {})
+
+
+def first_named(switch: Switch) -> str:
+    return next(iter(blame_switches(switch, {"h2": MissingChunks({7})})))
+
+
+def test_a_switch_that_sends_less_than_it_received_is_named() -> None:
+    found = blame_switches(
+        Switch(90, 70), {"h2": MissingChunks({7}, {8}), "h3": MissingChunks({9})}
+    )
+    assert list(found) == ["s1", "h2", "h3"] and found["s1"].is_proven
+    assert found["s1"].of("job1") == (
+        "did not send on packets of chunks 7-8 of job1; "
+        "it received 90 packets, and sent or refused 70"
+    )
+
+
+def test_without_anything_missing_nobody_is_named() -> None:
+    assert not blame_switches(Switch(90, 70), {})
+
+
+@pytest.mark.parametrize(
+    "honest",
+    [
+        Switch(90, 90),
+        Switch(90, 91),
+        Switch(90, 80, later=10),
+        Switch(90, 89, dropped_injected=1),
+        Switch(90, 89, lost_link_down=1),
+        Switch(90, 89, held=1),
+        Switch(90, 89, ring_drops=1),
+        Switch(90, 70, counters=dict.fromkeys(REFUSED, 0) | {"forged": 12, "unroutable": 8}),
+        Switch(90, 70, counters={}),
+    ],
+)
+def test_a_switch_is_not_blamed_for_what_it_may_not_send_on(honest: Switch) -> None:
+    assert first_named(honest) == "h2"
+
+
+@pytest.mark.parametrize(
+    "guilty",
+    [
+        Switch(90, 80, later=9),
+        Switch(90, 70, counters=dict.fromkeys(REFUSED, 0) | {"forged": 19}),
+        Switch(91, 89, dropped_injected=1),
+    ],
+)
+def test_a_single_packet_that_was_withheld_is_noticed(guilty: Switch) -> None:
+    assert first_named(guilty) == "s1"
+
+
 def ring(waiting: dict[str, Any]) -> list[str]:
     graph: Any = None
-    return list(Ring().diagnose(graph, graph, job(), waiting, {}))
+    return list(Ring().diagnose(Switch(90, 90), graph, job(), waiting, {}))
 
 
 def test_a_host_that_hears_nothing_and_is_not_heard_is_named() -> None:

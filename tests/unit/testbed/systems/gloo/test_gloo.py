@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from agglab.testbed import run as running
 from agglab.testbed.cli import main
 from agglab.testbed.scenario import ResolvedScenario, ScenarioError, load
+from agglab.testbed.statistics import NetworkStatistics
 from agglab.testbed.systems.gloo import system as gloo
 from agglab.testbed.systems.gloo.truth import any_order
 
@@ -224,7 +225,8 @@ def test_what_any_system_lacks_ends_a_run_before_it_starts(
 )
 def test_who_is_in_most_pairs_is_named(resolved, waiting, named: str) -> None:
     run = resolved()
-    owing = run.system.diagnose(None, run.graph, job_of(run), waiting, {})
+    no_switch = SimpleNamespace(statistics=lambda: NetworkStatistics((), (), {}))
+    owing = run.system.diagnose(no_switch, run.graph, job_of(run), waiting, {})
     assert next(iter(owing)) == named
 
 
