@@ -46,24 +46,10 @@ from agglab.testbed.systems.between_hosts import (
     trip_s,
 )
 from agglab.testbed.systems.common import IP_AND_UDP_BYTES, meanings
-from agglab.testbed.systems.forwarding import (
-    Flow,
-    Route,
-    path,
-    rates,
-    slowest_crossing_s,
-    unreachable,
-)
+from agglab.testbed.systems.forwarding import Flow, rates, slowest_crossing_s, unreachable
 from agglab.testbed.systems.libra.attack import KINDS, forged
-from agglab.testbed.systems.libra.keys import LibraKeys
-from agglab.testbed.systems.libra.load import (
-    Load,
-    Setting,
-    crossed,
-    load,
-    racks_of,
-    through_switch,
-)
+from agglab.testbed.systems.libra.keys import LibraKeys, unused_keys
+from agglab.testbed.systems.libra.load import Load, Setting, crossed, load, racks_of
 from agglab.testbed.systems.libra.plan import (
     COUNTERS,
     JOBS_MAX,
@@ -131,11 +117,7 @@ class Libra(BetweenHosts):
         yield from attacks_from_servers(scenario, self.name, _keys(scenario).servers, trust)
 
     def unused_keys(self, scenario: Scenario) -> Iterator[tuple[str, str]]:
-        own, jobs = _keys(scenario), stated(scenario)
-        if not own.hot and own.sample_every != LibraKeys().sample_every:
-            yield "libra.sample_every", "without hot keys (`libra.hot: 0`) no round is a sample"
-        if own.hot and min(own.sample_every, max(job.workload.rounds for job in jobs)) == 1:
-            yield "libra.hot", "every round is a sample, in which all keys are cold"
+        return unused_keys(_keys(scenario), max(j.workload.rounds for j in stated(scenario)))
 
     def refused(self, graph: Topology, job: ActiveJob) -> str:
         servers, workers = len(job.job.servers), len(job.hosts)
@@ -201,7 +183,8 @@ class Libra(BetweenHosts):
         """Returns the pairs of hosts that send to each other. The sizes are 0, because they differ
         from round to round."""
         pairs = [(worker, server) for worker in job.hosts for server in job.job.servers]
-        return [Flow(*pair, 0) for pair in pairs] + [Flow(b, a, 0) for a, b in pairs]
+        hot = _keys(resolved.scenario).hot > 0
+        return [Flow(*pair, 0, hot) for pair in pairs] + [Flow(b, a, 0) for a, b in pairs]
 
     def round_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, number: int
@@ -230,9 +213,6 @@ class Libra(BetweenHosts):
     ) -> ByteRange:
         """Returns the bytes that agents counted as sent again, in packets of many lengths."""
         return ByteRange(counts["bytes_again"], counts["bytes_again"])
-
-    def route(self, scenario: Scenario) -> Route:
-        return through_switch if _keys(scenario).hot else path
 
     def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
         """Returns what results must be: integers modulo 2^32, or the sums of floats as the workers
@@ -265,13 +245,8 @@ class Libra(BetweenHosts):
         return tables(graph, jobs)
 
     def memory_bytes(self, resolved: ResolvedScenario) -> int:
-        """Returns the memory of servers: for two rounds, each worker's pairs and a table of all
-        keys."""
-        found = 0
-        for job in resolved.jobs:
-            pairs = len(job.hosts) * job.elements
-            found += len(job.servers) * 2 * (pairs * 4 + 4 * 14 * min(pairs, 1 << 24))
-        return found
+        """Returns the memory of servers."""
+        return sum(map(_memory_of_servers, resolved.jobs))
 
     # When something is wrong.
 
@@ -327,6 +302,13 @@ def _least_requests(scenario: Scenario, job: Job, lanes: int) -> int:
     members = tuple(range(len(job.hosts)))
     setting = Setting(scenario.seed, job, members, _keys(scenario), lanes)
     return min(load(setting, number).least_requests(setting) for number in range(2))
+
+
+def _memory_of_servers(job: Job) -> int:
+    """Returns the bytes of a job's servers: for two rounds, each worker's pairs and a table of all
+    keys."""
+    pairs = len(job.hosts) * job.elements
+    return len(job.servers) * 2 * (pairs * 4 + 4 * 14 * min(pairs, 1 << 24))
 
 
 def _too_many_lanes(scenario: Scenario) -> Iterator[Finding]:
