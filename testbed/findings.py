@@ -283,12 +283,15 @@ def _stale(case: Case) -> int:
 
 def slow_rounds(case: Case) -> Iterator[Finding]:
     """Yields a finding for each job whose median round took too long. The bound includes losses
-    only on average, so runs with lost frames are not judged."""
+    only on average, so runs with lost frames are not judged. Nor are jobs whose results depend on
+    time, such as critical sections: their workers wait for each other, and not for links."""
     begun = case.measured.outcome.begun
     if case.losses or holding_up(begun) or _delayed(begun) or _disorderly(case):
         return
+    works = {job.name: job.work for job in case.resolved.jobs}
     for name, job in case.jobs.items():
-        if job["lossy_bound_ratio"] is None:
+        of_time = KINDS[works[name].kind].depends_on_time(works[name])
+        if of_time or job["lossy_bound_ratio"] is None:
             continue
         median_s = job["allreduce"]["time_s"]["median"]
         bound_s = job["lossy_bound_s"] * len(case.jobs) / (job["window_share"] or 1.0)

@@ -14,9 +14,8 @@ that reason. This must have happened after the first transmission, or before it 
 time that the agent has waited since. The reason for this case is that workers that repair a loss
 are out of step for a moment, and packets that are late then look as if they were lost. Workers that
 compute between two sums are out of step after they have computed as well, so the computing time is
-added. If another worker has sent its packet of the same chunk only in the later half of the time
-that this one has waited, or not at all, then no timer can be right: the retransmission is
-explained.
+added. If another worker has not sent its packet of the same chunk yet, or only in the later half of
+the time that this one has waited, then no timer can be right, and the retransmission is explained.
 
 Otherwise it is unexplained, and is due to the program or to the worker's timers.
 
