@@ -13,6 +13,8 @@ answers, [ranks of the workers behind a switch that sums]]; and keys (the larges
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from agglab.hosts.endpoint import Endpoint
 from agglab.hosts.part import SERVER, Part
 from agglab.hosts.systems import shared
@@ -34,5 +36,7 @@ def endpoint(part: Part) -> Endpoint:
         room = TableSizes(has["keys"], part.work.elements, racks)
         return LibraServer(job, has["index"], part.peers, room)
     in_flight = has["window"] * len(part.peers)  # a window of its own for each server
-    timing = shared.timing_of(part, has["lanes"], in_flight)
-    return LibraWorker(job, part.rank, part.peers, timing)
+    usual = shared.timing_of(part, has["lanes"], in_flight)
+    # Cold keys for a server on the own host cross no link, but hot ones do.
+    least_ns = max(usual.min_rto_ns, usual.delays_ns + usual.slack_ns)
+    return LibraWorker(job, part.rank, part.peers, replace(usual, min_rto_ns=least_ns))

@@ -225,13 +225,7 @@ class NetRpc(Summing):
     # When something is wrong.
 
     def slot_meter(self, resolved: ResolvedScenario) -> SlotMeter | None:
-        parts: dict[str, list[Part]] = {}
-        for job in map(resolved.whole, resolved.jobs):
-            first, used = job.job.first_slot, min(job.job.slots, wire.POSITIONS)
-            cells = list(range(2 * first, 2 * (first + used)))
-            root = tree_of(resolved.graph, job).root
-            parts.setdefault(root, []).append(begun_by_some("arrivals", cells, len(job.members)))
-        return slot_meter(parts)
+        return slot_meter(_metered(resolved))
 
     def diagnose(
         self,
@@ -245,6 +239,17 @@ class NetRpc(Summing):
 
     def forge(self, context: AttackContext, result: int, overhead: int) -> bytes:
         return attack.forge(context, result, overhead)
+
+
+def _metered(resolved: ResolvedScenario) -> dict[str, list[Part]]:
+    """Returns, by switch, the cells that tell how many slots are in use."""
+    parts: dict[str, list[Part]] = {}
+    for job in map(resolved.whole, resolved.jobs):
+        first, used = job.job.first_slot, min(job.job.slots, wire.POSITIONS)
+        cells = list(range(2 * first, 2 * (first + used)))
+        root = tree_of(resolved.graph, job).root
+        parts.setdefault(root, []).append(begun_by_some("arrivals", cells, len(job.members)))
+    return parts
 
 
 def _place(resolved: ResolvedScenario, job: ActiveJob) -> load.Place:

@@ -191,7 +191,7 @@ def test_a_fault_explains_what_was_under_way_while_it_lasted() -> None:
     after(clock, 200)
     causes.end(pause)
     after(clock, 300)
-    for job, first_sent_ns in ((1, 200), (1, 201), (2, 150)):
+    for job, first_sent_ns in ((1, 201), (1, 200), (2, 150)):
         causes.retransmitted("h1", job, Repeat(3, 7, first_sent_ns), HERE)
     found = causes.repeats()
     assert found.explained == {(1, "h1"): 1}
