@@ -10,6 +10,7 @@ from agglab.testbed.prepare import Prepared
 from agglab.testbed.program import Program
 from agglab.testbed.scenario import Point
 from agglab.testbed.scenario.schema import Scenario, Series, Switch, Timeouts, Workload
+from agglab.testbed.systems.base import WithUnusedKeys
 
 LOGS_MESSAGES = ("debug", "trace")
 """The values of `switch.log` with which a switch's log has what its program says."""
@@ -21,7 +22,8 @@ def notes(points: Sequence[Point], prepared: Sequence[Prepared]) -> list[str]:
     lines: dict[str, None] = {}
     for point, own in zip(points, prepared, strict=True):
         scenario = point.resolved.scenario
-        of_system = point.resolved.system.unused_keys(scenario)
+        system = point.resolved.system
+        of_system = system.unused_keys(scenario) if isinstance(system, WithUnusedKeys) else ()
         for key, why in (*unused_keys(scenario), *of_system):
             lines[f"{key} has no effect: {why}"] = None
         for program in dict.fromkeys(own.programs.values()):

@@ -27,6 +27,15 @@ def path(graph: Topology, source: str, target: str) -> list[str]:
     return crossed
 
 
+def through_switch(graph: Topology, host: str, server: str) -> list[str]:
+    """Returns the directions that a frame crosses from a host through its switch to a server. The
+    frame goes to the switch even if the server is on the sender's host."""
+    if host != server:
+        return path(graph, host, server)
+    switch = wiring_of(graph).attached[host][0]
+    return [f"{host}->{switch}", f"{switch}->{host}"]
+
+
 def delays_s(graph: Topology, hosts: Collection[str]) -> float:
     """Returns the part of the longest round trip between any two of these hosts that the links'
     delays and jitter cause, in seconds. For a single host, this is the way to its switch and back.

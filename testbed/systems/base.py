@@ -539,11 +539,6 @@ class System(ABC):
         each other."""
         return iter(())
 
-    def unused_keys(self, scenario: Scenario) -> Iterator[tuple[str, str]]:
-        """Yields the path of each of the system's keys that is without effect together with the
-        others, and why."""
-        return iter(())
-
     def server_patterns(self, scenario: Scenario) -> Sequence[str]:
         """Returns the value of `NAME.servers`: names or patterns of hosts, each of which must match
         a host."""
@@ -791,6 +786,14 @@ class Stepwise(Protocol):
     one agrees on the round, and one brings the results."""
 
     def round_trips(self, job: Job) -> int: ...
+
+
+@runtime_checkable
+class WithUnusedKeys(Protocol):
+    """A system some of whose own keys may be without effect together with others."""
+
+    def unused_keys(self, scenario: Scenario) -> Iterator[tuple[str, str]]:
+        """Yields the path of each key without effect, and why it has none."""
 
 
 @runtime_checkable

@@ -48,9 +48,7 @@ from agglab.testbed.systems.forwarding import (
     FORWARDING_COUNTERS,
     SOURCE,
     Flow,
-    Route,
     bytes_by_direction,
-    path,
     path_s,
     rates,
     retransmitted_bytes,
@@ -194,13 +192,7 @@ class BetweenHosts(System):
         more: Mapping[str, int],
         counters: Mapping[str, Mapping[str, Cells]],
     ) -> Mapping[str, ByteRange]:
-        route = self.route(resolved.scenario)
-        return retransmitted_bytes(resolved.graph, self.flows(resolved, job), more, route)
-
-    def route(self, scenario: Scenario) -> Route:
-        """Returns the function that says which directions a packet crosses that an agent sends
-        again."""
-        return path
+        return retransmitted_bytes(resolved.graph, self.flows(resolved, job), more)
 
     def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
         """Returns what results must be: integers modulo 2^32, and float32 bit for bit, added in the

@@ -7,11 +7,12 @@ p4/include/forwarding.p4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from agglab.testbed.plan.forwarding import wiring_of
 from agglab.testbed.plan.paths import path as path
+from agglab.testbed.plan.paths import through_switch
 from agglab.testbed.plan.tree import Wiring
 from agglab.testbed.systems.base import ByteRange, Counter, Source
 from agglab.topologies import Topology
@@ -52,15 +53,12 @@ FORWARDING_COUNTERS: dict[str, Counter] = {
 @dataclass(frozen=True)
 class Flow:
     """What one host sends to another in a round without loss. bytes: the total length of the
-    Ethernet frames."""
+    Ethernet frames. by_switch: whether it goes to the switch even if both hosts are the same."""
 
     source: str
     target: str
     bytes: int
-
-
-Route = Callable[[Topology, str, str], list[str]]
-"""Returns the directions that frames from one host to another cross."""
+    by_switch: bool = False
 
 
 def unreachable(graph: Topology, hosts: Sequence[str]) -> str:
@@ -119,18 +117,18 @@ def _spread(
 
 
 def retransmitted_bytes(
-    graph: Topology, flows: Sequence[Flow], more: Mapping[str, int], route: Route = path
+    graph: Topology, flows: Sequence[Flow], more: Mapping[str, int]
 ) -> dict[str, ByteRange]:
     """Returns the retransmitted bytes by direction (see System.retransmitted_bytes).
 
     All bytes that a host sent beyond the prediction crossed its own link, unless its agents also
     send to each other. Each other direction on the paths of the host's flows may have carried any
-    part of these bytes. Switches retransmit nothing. route: returns the directions that a flow
-    crosses.
+    part of these bytes. Switches retransmit nothing.
     """
     partly = {flow.source for flow in flows if flow.source == flow.target}
     sources: dict[str, set[str]] = {}
     for flow in flows:
+        route = through_switch if flow.by_switch else path
         for direction in route(graph, flow.source, flow.target):
             sources.setdefault(direction, set()).add(flow.source)
     most = {name: sum(more.get(host, 0) for host in hosts) for name, hosts in sources.items()}

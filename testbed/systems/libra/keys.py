@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agglab.testbed.scenario.key import key, keys_list
@@ -38,3 +39,12 @@ class LibraKeys:
         20,
         "float32: values are multiplied by 2 to the power of this number and summed as integers",
     )
+
+
+def unused_keys(own: LibraKeys, rounds: int) -> Iterator[tuple[str, str]]:
+    """Yields the path of each key without effect, and why it has none. rounds: how many the longest
+    job has."""
+    if not own.hot and own.sample_every != LibraKeys().sample_every:
+        yield "libra.sample_every", "without hot keys (`libra.hot: 0`) no round is a sample"
+    if own.hot and min(own.sample_every, rounds) == 1:
+        yield "libra.hot", "every round is a sample, in which all keys are cold"

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from agglab.hosts.systems.libra import wire
 from agglab.hosts.workloads import InputKey, PushPull
 from agglab.testbed.plan.forwarding import wiring_of
-from agglab.testbed.plan.paths import path
+from agglab.testbed.plan.paths import path, through_switch
 from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.systems.base import ActiveJob
 from agglab.testbed.systems.libra.keys import LibraKeys
@@ -212,12 +212,3 @@ def _group_crossings(
     else:
         for rank in ranks:
             yield f"{switch}->{hosts[rank]}", summed
-
-
-def through_switch(graph: Topology, host: str, server: str) -> list[str]:
-    """Returns the directions that a frame crosses from a host through its switch to a server. The
-    frame goes to the switch even if the server is on the sender's host."""
-    if host != server:
-        return path(graph, host, server)
-    switch = wiring_of(graph).attached[host][0]
-    return [f"{host}->{switch}", f"{switch}->{host}"]

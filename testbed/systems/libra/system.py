@@ -46,24 +46,10 @@ from agglab.testbed.systems.between_hosts import (
     trip_s,
 )
 from agglab.testbed.systems.common import IP_AND_UDP_BYTES, meanings
-from agglab.testbed.systems.forwarding import (
-    Flow,
-    Route,
-    path,
-    rates,
-    slowest_crossing_s,
-    unreachable,
-)
+from agglab.testbed.systems.forwarding import Flow, rates, slowest_crossing_s, unreachable
 from agglab.testbed.systems.libra.attack import KINDS, forged
-from agglab.testbed.systems.libra.keys import LibraKeys
-from agglab.testbed.systems.libra.load import (
-    Load,
-    Setting,
-    crossed,
-    load,
-    racks_of,
-    through_switch,
-)
+from agglab.testbed.systems.libra.keys import LibraKeys, unused_keys
+from agglab.testbed.systems.libra.load import Load, Setting, crossed, load, racks_of
 from agglab.testbed.systems.libra.plan import (
     COUNTERS,
     JOBS_MAX,
@@ -131,10 +117,15 @@ class Libra(BetweenHosts):
         yield from attacks_from_servers(scenario, self.name, _keys(scenario).servers, trust)
 
     def unused_keys(self, scenario: Scenario) -> Iterator[tuple[str, str]]:
-        return _unused_keys(scenario)
+        return unused_keys(_keys(scenario), max(j.workload.rounds for j in stated(scenario)))
 
     def refused(self, graph: Topology, job: ActiveJob) -> str:
-        return _refused(graph, job)
+        servers, workers = len(job.job.servers), len(job.hosts)
+        if servers > SERVERS_MAX:
+            return f"{servers} servers: there can be at most {SERVERS_MAX}"
+        if workers > wire.MAX_WORKERS:
+            return f"{workers} workers: there can be at most {wire.MAX_WORKERS}"
+        return unreachable(graph, [host.name for host in graph.hosts])
 
     def lanes(self, scenario: Scenario) -> int:
         """Returns how many pairs of a key and a value a packet has: the number that the scenario
@@ -192,7 +183,8 @@ class Libra(BetweenHosts):
         """Returns the pairs of hosts that send to each other. The sizes are 0, because they differ
         from round to round."""
         pairs = [(worker, server) for worker in job.hosts for server in job.job.servers]
-        return [Flow(*pair, 0) for pair in pairs] + [Flow(b, a, 0) for a, b in pairs]
+        hot = _keys(resolved.scenario).hot > 0
+        return [Flow(*pair, 0, hot) for pair in pairs] + [Flow(b, a, 0) for a, b in pairs]
 
     def round_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, number: int
@@ -201,17 +193,26 @@ class Libra(BetweenHosts):
 
     def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
         """Returns the bounds of the round in which the least is sent."""
-        flows, frame_bytes = self.flows(resolved, job), self.frame_bytes(resolved.lanes)
-        return _bounds(resolved, job, flows, frame_bytes)
+        graph, setting = resolved.graph, _setting(resolved, job)
+        rounds = [crossed(graph, setting, job, number) for number in range(job.job.rounds)]
+        slowest_bps = min(rate for _, rate in rates(graph))
+        frame = self.frame_bytes(resolved.lanes)
+        between = [flow for flow in self.flows(resolved, job) if flow.source != flow.target]
+        round_trip_s = min((trip_s(graph, flow, frame) for flow in between), default=0.0)
+        in_flight = job.job.window * frame * 8 / slowest_bps
+        pairs = min(_most_pairs(load(setting, number)) for number in range(job.job.rounds))
+        return Bounds(
+            payload_s=pairs * wire.PAIR_BYTES * 8 / slowest_bps,
+            link_s=min(slowest_crossing_s(graph, sizes) for sizes in rounds),
+            lossy_s=min(lossy_crossing_s(graph, sizes) for sizes in rounds),
+            window_share=min(1.0, in_flight / round_trip_s) if round_trip_s else 1.0,
+        )
 
     def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> ByteRange:
         """Returns the bytes that agents counted as sent again, in packets of many lengths."""
         return ByteRange(counts["bytes_again"], counts["bytes_again"])
-
-    def route(self, scenario: Scenario) -> Route:
-        return through_switch if _keys(scenario).hot else path
 
     def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
         """Returns what results must be: integers modulo 2^32, or the sums of floats as the workers
@@ -244,13 +245,8 @@ class Libra(BetweenHosts):
         return tables(graph, jobs)
 
     def memory_bytes(self, resolved: ResolvedScenario) -> int:
-        """Returns the memory of servers: for two rounds, each worker's pairs and a table of all
-        keys."""
-        found = 0
-        for job in resolved.jobs:
-            pairs = len(job.hosts) * job.elements
-            found += len(job.servers) * 2 * (pairs * 4 + 4 * 14 * min(pairs, 1 << 24))
-        return found
+        """Returns the memory of servers."""
+        return sum(map(_memory_of_servers, resolved.jobs))
 
     # When something is wrong.
 
@@ -308,6 +304,13 @@ def _least_requests(scenario: Scenario, job: Job, lanes: int) -> int:
     return min(load(setting, number).least_requests(setting) for number in range(2))
 
 
+def _memory_of_servers(job: Job) -> int:
+    """Returns the bytes of a job's servers: for two rounds, each worker's pairs and a table of all
+    keys."""
+    pairs = len(job.hosts) * job.elements
+    return len(job.servers) * 2 * (pairs * 4 + 4 * 14 * min(pairs, 1 << 24))
+
+
 def _too_many_lanes(scenario: Scenario) -> Iterator[Finding]:
     """Yields a problem if the packets that the scenario states do not fit its MTU."""
     lanes, most = scenario.switch.lanes, _lanes_that_fit(scenario)
@@ -341,38 +344,3 @@ def _rounded_sums(fraction_bits: int) -> TruthOf:
 def _most_pairs(of: Load) -> int:
     """Returns the largest number of pairs with cold keys that a worker pushes."""
     return max(sum(pairs) for pairs in of.cold.values())
-
-
-def _bounds(
-    resolved: ResolvedScenario, job: ActiveJob, flows: Sequence[Flow], frame_bytes: int
-) -> Bounds:
-    graph, setting = resolved.graph, _setting(resolved, job)
-    rounds = [crossed(graph, setting, job, number) for number in range(job.job.rounds)]
-    slowest_bps = min(rate for _, rate in rates(graph))
-    between = [flow for flow in flows if flow.source != flow.target]
-    round_trip_s = min((trip_s(graph, flow, frame_bytes) for flow in between), default=0.0)
-    in_flight = job.job.window * frame_bytes * 8 / slowest_bps
-    pairs = min(_most_pairs(load(setting, number)) for number in range(job.job.rounds))
-    return Bounds(
-        payload_s=pairs * wire.PAIR_BYTES * 8 / slowest_bps,
-        link_s=min(slowest_crossing_s(graph, sizes) for sizes in rounds),
-        lossy_s=min(lossy_crossing_s(graph, sizes) for sizes in rounds),
-        window_share=min(1.0, in_flight / round_trip_s) if round_trip_s else 1.0,
-    )
-
-
-def _unused_keys(scenario: Scenario) -> Iterator[tuple[str, str]]:
-    own, jobs = _keys(scenario), stated(scenario)
-    if not own.hot and own.sample_every != LibraKeys().sample_every:
-        yield "libra.sample_every", "without hot keys (`libra.hot: 0`) no round is a sample"
-    if own.hot and min(own.sample_every, max(job.workload.rounds for job in jobs)) == 1:
-        yield "libra.hot", "every round is a sample, in which all keys are cold"
-
-
-def _refused(graph: Topology, job: ActiveJob) -> str:
-    servers, workers = len(job.job.servers), len(job.hosts)
-    if servers > SERVERS_MAX:
-        return f"{servers} servers: there can be at most {SERVERS_MAX}"
-    if workers > wire.MAX_WORKERS:
-        return f"{workers} workers: there can be at most {wire.MAX_WORKERS}"
-    return unreachable(graph, [host.name for host in graph.hosts])

@@ -312,8 +312,7 @@ class WorkerModel:
     def _gap_ns(self, flight: Flight) -> int:
         if not self._is_measured(flight):
             return self.rto_ns
-        margin = _within(self._srtt // 4, 4 * self._rttvar, self._srtt)
-        margin = _within(margin, self._late, self._srtt)
+        margin = min(max(self._srtt // 4 + self._late, 4 * self._rttvar), self._srtt)
         return _within(self._times.min_gap_ns, self._srtt + margin, self._times.max_rto_ns)
 
     def _due_ns(self, flight: Flight) -> int:

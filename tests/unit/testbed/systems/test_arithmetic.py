@@ -11,7 +11,6 @@ from agglab.testbed.scenario import ResolvedScenario, ScenarioError, load
 from agglab.testbed.systems.base import Bounds, ByteRange
 from agglab.testbed.systems.between_hosts import NumberedSessions
 from agglab.testbed.systems.forwarding import Flow, bytes_by_direction, retransmitted_bytes
-from agglab.testbed.systems.libra.load import through_switch
 from agglab.topologies import rack
 
 RING_HEADER_BYTES, LOWER_HEADER_BYTES = 24, 42  # docs/systems/ring.md
@@ -56,8 +55,8 @@ def test_agents_of_one_host_may_have_sent_it_to_each_other() -> None:
 
 
 def test_what_goes_to_the_own_host_by_way_of_the_switch_may_have_crossed_both_directions() -> None:
-    flows = [Flow("h1", "h1", 3), Flow("h1", "h2", 3)]
-    again = retransmitted_bytes(rack(3), flows, {"h1": 100, "h2": 9}, through_switch)
+    flows = [Flow("h1", "h1", 3, by_switch=True), Flow("h1", "h2", 3, by_switch=True)]
+    again = retransmitted_bytes(rack(3), flows, {"h1": 100, "h2": 9})
     assert again == dict.fromkeys(("h1->s1", "s1->h1", "s1->h2"), ByteRange(0, 100))
 
 
