@@ -288,10 +288,10 @@ def slow_rounds(case: Case) -> Iterator[Finding]:
     begun = case.measured.outcome.begun
     if case.losses or holding_up(begun) or _delayed(begun) or _disorderly(case):
         return
-    works = {job.name: job.work for job in case.resolved.jobs}
+    jobs = case.resolved.jobs
+    of_time = {job.name for job in jobs if KINDS[job.work.kind].depends_on_time(job.work)}
     for name, job in case.jobs.items():
-        of_time = KINDS[works[name].kind].depends_on_time(works[name])
-        if of_time or job["lossy_bound_ratio"] is None:
+        if name in of_time or job["lossy_bound_ratio"] is None:
             continue
         median_s = job["allreduce"]["time_s"]["median"]
         bound_s = job["lossy_bound_s"] * len(case.jobs) / (job["window_share"] or 1.0)

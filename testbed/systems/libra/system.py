@@ -120,7 +120,12 @@ class Libra(BetweenHosts):
         return unused_keys(_keys(scenario), max(j.workload.rounds for j in stated(scenario)))
 
     def refused(self, graph: Topology, job: ActiveJob) -> str:
-        return _refused(graph, job)
+        servers, workers = len(job.job.servers), len(job.hosts)
+        if servers > SERVERS_MAX:
+            return f"{servers} servers: there can be at most {SERVERS_MAX}"
+        if workers > wire.MAX_WORKERS:
+            return f"{workers} workers: there can be at most {wire.MAX_WORKERS}"
+        return unreachable(graph, [host.name for host in graph.hosts])
 
     def lanes(self, scenario: Scenario) -> int:
         """Returns how many pairs of a key and a value a packet has: the number that the scenario
@@ -188,8 +193,20 @@ class Libra(BetweenHosts):
 
     def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
         """Returns the bounds of the round in which the least is sent."""
-        flows, frame_bytes = self.flows(resolved, job), self.frame_bytes(resolved.lanes)
-        return _bounds(resolved, job, flows, frame_bytes)
+        graph, setting = resolved.graph, _setting(resolved, job)
+        rounds = [crossed(graph, setting, job, number) for number in range(job.job.rounds)]
+        slowest_bps = min(rate for _, rate in rates(graph))
+        frame = self.frame_bytes(resolved.lanes)
+        between = [flow for flow in self.flows(resolved, job) if flow.source != flow.target]
+        round_trip_s = min((trip_s(graph, flow, frame) for flow in between), default=0.0)
+        in_flight = job.job.window * frame * 8 / slowest_bps
+        pairs = min(_most_pairs(load(setting, number)) for number in range(job.job.rounds))
+        return Bounds(
+            payload_s=pairs * wire.PAIR_BYTES * 8 / slowest_bps,
+            link_s=min(slowest_crossing_s(graph, sizes) for sizes in rounds),
+            lossy_s=min(lossy_crossing_s(graph, sizes) for sizes in rounds),
+            window_share=min(1.0, in_flight / round_trip_s) if round_trip_s else 1.0,
+        )
 
     def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
@@ -327,30 +344,3 @@ def _rounded_sums(fraction_bits: int) -> TruthOf:
 def _most_pairs(of: Load) -> int:
     """Returns the largest number of pairs with cold keys that a worker pushes."""
     return max(sum(pairs) for pairs in of.cold.values())
-
-
-def _bounds(
-    resolved: ResolvedScenario, job: ActiveJob, flows: Sequence[Flow], frame_bytes: int
-) -> Bounds:
-    graph, setting = resolved.graph, _setting(resolved, job)
-    rounds = [crossed(graph, setting, job, number) for number in range(job.job.rounds)]
-    slowest_bps = min(rate for _, rate in rates(graph))
-    between = [flow for flow in flows if flow.source != flow.target]
-    round_trip_s = min((trip_s(graph, flow, frame_bytes) for flow in between), default=0.0)
-    in_flight = job.job.window * frame_bytes * 8 / slowest_bps
-    pairs = min(_most_pairs(load(setting, number)) for number in range(job.job.rounds))
-    return Bounds(
-        payload_s=pairs * wire.PAIR_BYTES * 8 / slowest_bps,
-        link_s=min(slowest_crossing_s(graph, sizes) for sizes in rounds),
-        lossy_s=min(lossy_crossing_s(graph, sizes) for sizes in rounds),
-        window_share=min(1.0, in_flight / round_trip_s) if round_trip_s else 1.0,
-    )
-
-
-def _refused(graph: Topology, job: ActiveJob) -> str:
-    servers, workers = len(job.job.servers), len(job.hosts)
-    if servers > SERVERS_MAX:
-        return f"{servers} servers: there can be at most {SERVERS_MAX}"
-    if workers > wire.MAX_WORKERS:
-        return f"{workers} workers: there can be at most {wire.MAX_WORKERS}"
-    return unreachable(graph, [host.name for host in graph.hosts])

@@ -191,7 +191,7 @@ def test_only_what_links_bound_can_be_slow(ratio: float | None, expected: list[s
     outcome, statistics = SimpleNamespace(begun=[]), SimpleNamespace(repeats=None)
     case: Any = SimpleNamespace(
         measured=SimpleNamespace(outcome=outcome, statistics=statistics),
-        resolved=SimpleNamespace(graph=SimpleNamespace(links=[])),
+        resolved=SimpleNamespace(graph=SimpleNamespace(links=[]), jobs=[]),
         jobs={"job1": job},
         losses=0,
         short="",

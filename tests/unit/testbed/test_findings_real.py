@@ -64,6 +64,7 @@ def case(
     bounds = {
         "link_bound_s": 0.9,
         "lossy_bound_s": 0.9,
+        "window_share": 1.0,
         "lossy_bound_ratio": median_s and median_s / 0.9,
     }
     times = {"allreduce": {"time_s": {"median": median_s}}, **bounds}
