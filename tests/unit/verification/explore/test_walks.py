@@ -17,6 +17,7 @@ from agglab.testbed.systems.switchml.verification.world import LAWFUL, Walks
 from agglab.verification.explore import walk
 from agglab.verification.explore.command import main
 from agglab.verification.explore.search import Subject, minimal_walk, replay, try_seed, write_walk
+from agglab.verification.trial import native
 
 PROGRAM = REPOSITORY / "p4" / "switchml.p4"
 SEEDS = range(0, 160, 2)
@@ -45,7 +46,7 @@ def test_nothing_is_wrong(subject: Subject) -> None:
 
 
 def test_a_seed_is_one_walk_and_every_kind_of_step_comes(subject: Subject) -> None:
-    system = Walks(subject.compiled)
+    system = Walks(native(subject.compiled.json))
     walks = [walk.draw(seed, system) for seed in SEEDS]
     assert walks == [walk.draw(seed, system) for seed in SEEDS]
     kinds = {step.kind for each in walks for step in each.steps}
@@ -143,7 +144,7 @@ def test_switch_and_worker_are_held_to_their_models(
 
 
 def test_a_smaller_setting_is_a_setting(subject: Subject) -> None:
-    system = Walks(subject.compiled)
+    system = Walks(native(subject.compiled.json))
     chosen = walk.draw(6, system)
     for simpler in system.simpler(chosen.setting):
         assert walk.attempt(replace(chosen, setting=simpler), system) is None
