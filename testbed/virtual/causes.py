@@ -213,12 +213,13 @@ class Causes:
     def _waits_for_another(self, job: int, repeat: Repeat) -> bool:
         """Returns whether one of the job's workers has sent its packet of this chunk only in the
         later half of the time since `repeat` was first sent, or has not sent it yet."""
-        middle_ns = (repeat.first_sent_ns + self.clock.now_ns) // 2
+        middle_ns, place = (repeat.first_sent_ns + self.clock.now_ns) // 2, repeat.place
         for packets_of in self._packets.get(job, {}).values():
             packets = packets_of()
-            if packets is None or repeat.place is None:
+            # A worker whose window is smaller, by mistake, lacks the place.
+            if packets is None or place is None or place >= packets.size:
                 continue
-            packet = packets[repeat.place]
+            packet = packets[place]
             ahead = _serial_difference(int(packet[NUMBER]), repeat.number)
             is_sent = ahead > 0 or (ahead == 0 and packet["waiting"] != QUEUED)
             if not is_sent or (ahead == 0 and packet["first_sent_ns"] > middle_ns):
