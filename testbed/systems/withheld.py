@@ -9,7 +9,7 @@ from agglab.testbed.statistics import NetworkStatistics
 from agglab.testbed.systems.base import Evidence, MissingChunks
 from agglab.testbed.systems.forwarding import FORWARDING_COUNTERS
 
-REFUSED = [counter for counter in FORWARDING_COUNTERS if counter != "forwarded"]
+REFUSED = [each.name for each in FORWARDING_COUNTERS.values() if each.name != "forwarded"]
 
 
 def blame_switches(

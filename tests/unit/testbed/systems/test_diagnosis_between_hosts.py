@@ -79,8 +79,8 @@ def test_a_full_list_may_leave_out_what_is_asked_for(length: int, told: list[str
 
 
 class Switch:
-    """A switch s1 between h1 and h2, by its counts. later: packets that it sends between two
-    readings of what it sent. counters: what its program counts, by the counter's name."""
+    """A switch s1 between h1 and h2, by its counts. later: packets that come and
+    go between two readings. counters: what its program counts, by the counter's name."""
 
     def __init__(
         self,
@@ -103,6 +103,7 @@ class Switch:
         up = DirectionStatistics("h1-s1", "h1->s1", 900, 0, self._received, 0, 0)
         down = DirectionStatistics("h2-s1", "s1->h2", self._sent, 0, 900, 0, 0)
         self._sent += self._later
+        self._received += self._later
         switch = SwitchStatistics("s1", 0, self._ring_drops)
         return NetworkStatistics((replace(up, **self._lost), down), (switch,), {})
 
