@@ -60,6 +60,11 @@ class Flow:
     bytes: int
     by_switch: bool = False
 
+    def crosses(self, graph: Topology) -> list[str]:
+        """Returns the directions that its frames cross."""
+        route = through_switch if self.by_switch else path
+        return route(graph, self.source, self.target)
+
 
 def unreachable(graph: Topology, hosts: Sequence[str]) -> str:
     """Returns why these hosts cannot reach each other; empty if they can."""
@@ -75,7 +80,7 @@ def bytes_by_direction(graph: Topology, flows: Iterable[Flow]) -> dict[str, int]
     """Returns the bytes that all flows together put on each direction."""
     sizes: dict[str, int] = {}
     for flow in flows:
-        for direction in path(graph, flow.source, flow.target):
+        for direction in flow.crosses(graph):
             sizes[direction] = sizes.get(direction, 0) + flow.bytes
     return sizes
 
@@ -128,8 +133,7 @@ def retransmitted_bytes(
     partly = {flow.source for flow in flows if flow.source == flow.target}
     sources: dict[str, set[str]] = {}
     for flow in flows:
-        route = through_switch if flow.by_switch else path
-        for direction in route(graph, flow.source, flow.target):
+        for direction in flow.crosses(graph):
             sources.setdefault(direction, set()).add(flow.source)
     most = {name: sum(more.get(host, 0) for host in hosts) for name, hosts in sources.items()}
     return {

@@ -78,7 +78,7 @@ class _State(ctypes.Structure):
 
     _fields_ = [
         ("timer_ns", ctypes.c_int64),
-        *[(name, ctypes.c_uint32) for name in ("alive", "driven", "resting")],
+        *[(name, ctypes.c_uint32) for name in ("alive", "driven")],
     ]
 
 
@@ -165,11 +165,10 @@ class AgentNode:
         return endpoint
 
     def _reconsider(self) -> None:
-        """Decides whether C code drives the endpoint from now on, and whether the agent rests."""
+        """Decides whether C code drives the endpoint from now on."""
         core = self._core
         plain = core.round is not None and not (core.slow_s or core.marks or core.broken_off)
         self._state.driven = self._native is not None and plain and self._looks
-        self._state.resting = self._paused or not self._in_use
 
     @property
     def alive(self) -> bool:

@@ -182,7 +182,7 @@ static void on_timer(struct clock *clock, void *subject, int64_t due_ns)
 		agent_wake(agent, recovery->deadline_ns);
 	else if (agent->state.driven)
 		agent_poll(agent);
-	else if (agent->state.alive && !agent->state.resting)
+	else if (agent->state.alive)
 		clock_ask(clock, TIMER, agent->object, 0, NULL, 0);
 }
 

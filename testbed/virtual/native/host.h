@@ -19,7 +19,6 @@ struct agent_state {
 	int64_t timer_ns; /* when the event of its deadline comes; NEVER_NS if there is none */
 	uint32_t alive;   /* its program runs, and its sockets take datagrams */
 	uint32_t driven;  /* it is in a round that C drives without Python until the round ends */
-	uint32_t resting; /* it reads no datagrams until it is commanded to: Python only keeps them */
 };
 
 /* What Python is told of a packet that is sent again. */
