@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -61,9 +62,15 @@ from agglab.testbed.systems.libra.plan import (
 )
 from agglab.testbed.systems.servers import attacks_from_servers, diagnose
 from agglab.testbed.systems.slot_meter import Part, begun_by_some, slot_meter
+from agglab.testbed.systems.withheld import Merging, blame_switches
 from agglab.topologies import Topology
 
 LANES_MAX = 1024
+MERGING = Merging(
+    kept=("hot_new", "hot_duplicate", "refused"),
+    released=("group_complete", "sum_repeated"),
+    copied="result_copied",
+)
 
 
 def _sums_owed(
@@ -267,9 +274,13 @@ class Libra(BetweenHosts):
         waiting: Mapping[str, Iterable[Waiting]],
         unserved: Mapping[str, Iterable[Waiting]],
     ) -> Mapping[str, MissingChunks]:
-        """Returns what each host owes. A worker waits for [item, server, phase]. A server waits for
-        [0, rank] of each worker that has not pushed everything. As a job has only one round at a
-        time, it does not matter which of a worker's packets are missing."""
+        """Returns what each host or switch owes. A worker waits for [item, server, phase]. A server
+        waits for [0, rank] of each worker that has not pushed everything. As a job has only one
+        round at a time, it does not matter which of a worker's packets are missing.
+
+        A switch that keeps only what it should sum stops no round: workers send a packet that is
+        not answered to the server, past the switch's sums.
+        """
         asked = {
             host: [[0, server] for server in sorted({server for _, server, _ in entries})]
             for host, entries in waiting.items()
@@ -279,7 +290,9 @@ class Libra(BetweenHosts):
             for host, entries in unserved.items()
             if entries
         }
-        return diagnose(job, asked, missing)
+        copies = {switch: len(ranks) for switch, ranks in racks_of(graph, job).items()}
+        merging = replace(MERGING, cell=job.index, copies=copies)
+        return blame_switches(source, diagnose(job, asked, missing), merging)
 
     def attack(
         self, key: str, resolved: ResolvedScenario, host: str

@@ -35,7 +35,12 @@ from agglab.testbed.systems.forwarding import Flow, unreachable
 from agglab.testbed.systems.mlfabric import attack, diagnosis, load, plan
 from agglab.testbed.systems.mlfabric.keys import MlfabricKeys
 from agglab.testbed.systems.servers import attacks_from_servers
+from agglab.testbed.systems.withheld import Merging, blame_switches
 from agglab.topologies import Topology
+
+MERGING = Merging(
+    kept=("push_new", "push_duplicate", "push_stale", "push_refused"), released=("chunk_complete",)
+)
 
 
 class Mlfabric(BetweenHosts):
@@ -236,7 +241,7 @@ class Mlfabric(BetweenHosts):
         waiting: Mapping[str, Iterable[Waiting]],
         unserved: Mapping[str, Iterable[Waiting]],
     ) -> Mapping[str, MissingChunks]:
-        return diagnosis.diagnose(job, waiting, unserved)
+        return blame_switches(source, diagnosis.diagnose(job, waiting, unserved), MERGING)
 
 
 def _keys(scenario: Scenario) -> MlfabricKeys:

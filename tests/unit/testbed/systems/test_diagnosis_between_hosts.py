@@ -14,7 +14,7 @@ from agglab.testbed.statistics import DirectionStatistics, NetworkStatistics, Sw
 from agglab.testbed.systems.base import ActiveJob, MissingChunks
 from agglab.testbed.systems.ring import Ring
 from agglab.testbed.systems.servers import diagnose
-from agglab.testbed.systems.withheld import REFUSED, blame_switches
+from agglab.testbed.systems.withheld import REFUSED, Merging, blame_switches
 
 DECLARED = resolve(Scenario()).jobs[0]
 HOSTS = DECLARED.hosts
@@ -155,6 +155,34 @@ def test_a_switch_is_not_blamed_for_what_it_may_not_send_on(honest: Switch) -> N
 )
 def test_a_single_packet_that_was_withheld_is_noticed(guilty: Switch) -> None:
     assert first_named(guilty) == "s1"
+
+
+MERGING = Merging(kept=("new",), released=("complete",), copied="copied", copies={"s1": 4})
+
+
+@pytest.mark.parametrize(
+    ("received", "sent", "counts"),
+    [
+        (100, 40, {"new": 80, "complete": 20, "copied": 0}),
+        (10, 40, {"new": 0, "complete": 0, "copied": 10}),
+        (110, 80, {"new": 80, "complete": 20, "copied": 10}),
+    ],
+)
+def test_what_a_switch_sums_and_copies_is_taken_into_account(
+    received: int, sent: int, counts: dict[str, int]
+) -> None:
+    def blamed(sent: int, **more: int) -> bool:
+        counters = dict.fromkeys(REFUSED, 0) | counts | more
+        switch = Switch(received, sent, counters=counters)
+        return "s1" in blame_switches(switch, {"h2": MissingChunks({7})}, MERGING)
+
+    assert not blamed(sent) and blamed(sent - 1)
+    assert not blamed(sent - 1, new=counts["new"] + 1)
+
+
+def test_a_switch_that_does_not_count_what_it_sums_is_not_blamed() -> None:
+    switch = Switch(90, 70, counters=dict.fromkeys(REFUSED, 0))
+    assert list(blame_switches(switch, {"h2": MissingChunks({7})}, MERGING)) == ["h2"]
 
 
 def ring(waiting: dict[str, Any]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,20 @@ from agglab.testbed.scenario import load
 TEXT = """
 name: hang
 backend: virtual
-topology: {{workers: 4}}
+topology: {{workers: 4, servers: {servers}}}
 links: {{rate: 100mbit, loss: {loss}}}
 system: {system}
-switch: {{program: {program}, lanes: 64, slots: 32}}
-workload: {{elements: 40_000, dtype: int32, rounds: 1, give_up: 500ms, window: 16{more}}}
+switch: {{program: {program}, lanes: 64{slots}}}
+workload: {{{workload}, rounds: {rounds}, give_up: 500ms{more}}}
 """
+ALL_REDUCE = {
+    "workload": "elements: 40_000, dtype: int32, window: 16",
+    "slots": ", slots: 32",
+    "servers": "0",
+    "rounds": "1",
+    "loss": "0%",
+    "more": "",
+}
 
 
 def reason(folder: Path, system: str, *changes: tuple[str, str], **keys: str) -> str:
@@ -37,7 +46,7 @@ def reason(folder: Path, system: str, *changes: tuple[str, str], **keys: str) ->
         source = source.replace(old, new)
     program.write_text(source)
     path = folder / "hang.yaml"
-    settings = {"loss": "0%", "more": "", **keys}
+    settings = {**ALL_REDUCE, **keys}
     path.write_text(TEXT.format(system=system, program=folder / f"p4/{system}.p4", **settings))
     assert run(load(path), folder / "results", [], io.StringIO()) == 1
     metrics: dict[str, Any] = json.loads((folder / "results/hang/latest/metrics.json").read_text())
@@ -59,6 +68,52 @@ def test_a_switch_that_withholds_sums_is_to_blame(tmp_path: Path, system: str) -
     said = reason(tmp_path, system, *WITHHELD[system], loss="1%")
     assert said.startswith("switch s1 holds the sum and gives no valid answer for chunk"), said
     assert "got no answer" in said and "never sent" not in said
+
+
+WITH_SERVERS = {
+    "libra": {
+        "workload": "kind: push_pull, elements: 8_000, vocabulary: 2048, dtype: int32",
+        "slots": "",
+        "rounds": "3",
+        "more": '}\nlibra: {servers: "p*", hot: 1024, sample_every: 100',
+    },
+    "mlfabric": {
+        "workload": "kind: async_sgd, updates: 40, compute: 20ms, learning_rate: 0.02",
+        "slots": ", slots: 256",
+        "more": '}\nmlfabric: {servers: "p*", group: 4',
+    },
+}
+REPLICATED = "if (standard_metadata.instance_type == INSTANCE_REPLICATION"
+SWALLOWED = {
+    "libra": "if (hdr.libra.isValid() ? hdr.libra.item == 5 "
+    ": standard_metadata.ingress_port == 2) { drop(); } else ",
+    "mlfabric": "if (hdr.push.isValid() ? hdr.push.chunk == 0 : hdr.udp.isValid() "
+    "&& standard_metadata.ingress_port == 2) { mark_to_drop(standard_metadata); } else ",
+}
+
+
+@pytest.mark.parametrize("loss", ["0%", "1%"])
+@pytest.mark.parametrize("system", WITH_SERVERS)
+def test_a_switch_that_merges_packets_and_swallows_some_is_to_blame(
+    tmp_path: Path, system: str, loss: str
+) -> None:
+    """The program counts the sums of one chunk as sent, and sends neither them nor what workers
+    send past the sums. What it rightly keeps, copies and refuses is no evidence against it."""
+    swallows = (REPLICATED, SWALLOWED[system] + REPLICATED)
+    said = reason(tmp_path, system, swallows, loss=loss, servers="1", **WITH_SERVERS[system])
+    assert said.startswith("switch s1 did not send on packets of "), said
+    received, handled = map(int, re.findall(r"received (\d+) .* refused (\d+)", said)[0])
+    assert 0 < received - handled < 200
+
+
+@pytest.mark.parametrize(("system", "host"), [("libra", "h2"), ("mlfabric", "p1")])
+def test_a_switch_that_merges_packets_is_not_to_blame_for_a_link(
+    tmp_path: Path, system: str, host: str
+) -> None:
+    keys = dict(WITH_SERVERS[system])
+    keys["more"] += f"}}\nfaults: [{{kind: link_down, link: {host}-s1, at: 5ms}}]\n#"
+    said = reason(tmp_path, system, loss="1%", servers="1", **keys)
+    assert re.match("h[1-4]: worker", said) and "switch s1" not in said, said
 
 
 def test_chunks_behind_the_one_that_blocks_are_counted_once(tmp_path: Path) -> None:
