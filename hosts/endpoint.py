@@ -46,7 +46,8 @@ class Repeat(NamedTuple):
     packet's receiver can have failed to answer. first_sent_ns: when the packet was first sent.
     gathered: whether the receiver answers only when it has received such a packet from every worker
     of the job. before: the slot and tag of the chunk whose result an agent must have before it
-    sends this one; None if that is the tag before on the same slot.
+    sends this one; None if that is the tag before on the same slot. meets: whether the workers meet
+    at this packet, so that each may send it as much later than the others as its work takes.
     """
 
     place: int | None
@@ -54,6 +55,7 @@ class Repeat(NamedTuple):
     first_sent_ns: int
     gathered: bool = False
     before: tuple[int, int] | None = None
+    meets: bool = False
 
 
 class Outbox(NamedTuple):

@@ -42,7 +42,9 @@ class Timing:
     least `slack_ns` longer than the mean round trip, to cover the time for which drivers let
     results gather. A packet is sent again sooner if later packets were answered first, but not
     before `min_gap_ns`. No loss probe is sent before `delays_ns`, the time that the links' delays
-    alone add to a round trip, which is at most `initial_rto_ns` (docs/hosts.md).
+    alone add to a round trip, which is at most `initial_rto_ns` (docs/hosts.md). As long as
+    nothing was lost, the timeout is `others_ns` longer for each packet in flight: the time that
+    links need for a packet of each worker and its answer. It is 0 where workers go in step.
     """
 
     initial_rto_ns: int = 100_000_000
@@ -52,6 +54,7 @@ class Timing:
     slack_ns: int = 4_000_000
     give_up_ns: int = 10_000_000_000
     delays_ns: int = 0
+    others_ns: int = 0
 
 
 class Recovery(ctypes.Structure):
@@ -70,6 +73,7 @@ class Recovery(ctypes.Structure):
                 "give_up_ns",
                 "hold_ns",
                 "delays_ns",
+                "others_ns",
                 "ask_ns",
                 "srtt_ns",
                 "rttvar_ns",
@@ -103,6 +107,7 @@ class Recovery(ctypes.Structure):
             give_up_ns=timing.give_up_ns,
             hold_ns=hold_ns,
             delays_ns=timing.delays_ns,
+            others_ns=timing.others_ns,
             ask_ns=ask_ns,
             rto_ns=timing.initial_rto_ns,
             deadline_ns=2**63 - 1,

@@ -182,14 +182,16 @@ static int64_t silence_ns(const struct recovery *r, int64_t gap)
 
 /* Answers come in the order of sending unless something was lost. So an overtaken packet has a timeout of its own. Any
  * other packet is due only after a silence. Only silences lengthen the timeout, because the path is not overloaded
- * while answers come. If no packet was ever lost, a silence means that another worker is late. */
+ * while answers come. If no packet was ever lost, a silence means that another worker is late, or that others have as
+ * many packets on the same links: round trips that were measured while they were silent say nothing about that. */
 static struct timeouts timeouts_of(const struct recovery *r)
 {
 	struct timeouts timeouts;
 
 	for (int measured = 0; measured < 2; measured++) {
 		int64_t gap = gap_ns(r, measured);
-		int64_t silence = ((r->lossy ? silence_ns(r, gap) : r->rto_ns) + r->hold_ns) << r->backoff;
+		int64_t unhurt = r->rto_ns + r->in_flight * r->others_ns;
+		int64_t silence = ((r->lossy ? silence_ns(r, gap) : unhurt) + r->hold_ns) << r->backoff;
 
 		timeouts.gap_ns[measured] = gap < r->max_rto_ns ? gap : r->max_rto_ns;
 		timeouts.silence_ns[measured] = silence < r->max_rto_ns ? silence : r->max_rto_ns;

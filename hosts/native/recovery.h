@@ -37,6 +37,7 @@ struct recovery {
 	int64_t give_up_ns;
 	int64_t hold_ns; /* how long a peer may delay an answer on purpose */
 	int64_t delays_ns; /* no answer comes sooner: the links' delays alone take as long */
+	int64_t others_ns; /* how long links need for a packet of each worker, and for its answer; 0: workers go in step */
 	int64_t ask_ns;  /* after this time a peer answers a repeated request; 0: it does not */
 
 	int64_t srtt_ns;

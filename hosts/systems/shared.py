@@ -16,6 +16,7 @@ from agglab.hosts.endpoint import Address
 from agglab.hosts.errors import NotFinite
 from agglab.hosts.part import Part
 from agglab.hosts.recovery import Timing
+from agglab.hosts.wire import frame_bytes
 
 NS_PER_S = 1_000_000_000
 DTYPES = (np.dtype(np.int32), np.dtype(np.float32))
@@ -44,8 +45,10 @@ def first_timeout_of(part: Part, lanes: int, window: int) -> float:
     return part.first_timeout_s or usual_s
 
 
-def timing_of(part: Part, lanes: int, window: int) -> Timing:
-    """Returns the timing of loss recovery that all systems use."""
+def timing_of(part: Part, lanes: int, window: int, in_step: bool = True) -> Timing:
+    """Returns the timing of loss recovery that all systems use. lanes: how many values fill the
+    longest packet. in_step: whether workers send the same packets at about the same time, so that
+    each measures what the packets of all together take."""
     first_s = first_timeout_of(part, lanes, window)
     first_ns = round(first_s * NS_PER_S)
     return Timing(
@@ -53,7 +56,16 @@ def timing_of(part: Part, lanes: int, window: int) -> Timing:
         max_rto_ns=max(first_ns, Timing.max_rto_ns),
         give_up_ns=round(part.give_up_s * NS_PER_S),
         delays_ns=0 if part.first_timeout_s else round(part.delays_s * NS_PER_S),
+        others_ns=0 if in_step else _others_ns(part, lanes),
     )
+
+
+def _others_ns(part: Part, lanes: int) -> int:
+    """Returns how long the worker's link needs for a packet of each worker and for its answer; 0 if
+    its rate is not known, or if the first timeout is stated."""
+    if not part.link_rate_bps or part.first_timeout_s:
+        return 0
+    return round(2 * part.workers * frame_bytes(lanes) * 8 * NS_PER_S / part.link_rate_bps)
 
 
 def check_count(name: str, addresses: Sequence[Address], count: int) -> None:

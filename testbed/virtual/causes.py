@@ -16,6 +16,8 @@ are out of step for a moment, and packets that are late then look as if they wer
 compute between two sums are out of step after they have computed as well, so the computing time is
 added. If another worker has not sent its packet of the same chunk yet, or only in the later half of
 the time that this one has waited, then no timer can be right, and the retransmission is explained.
+Where workers meet on purpose (Repeat.meets), this needs no trouble before it. Instead of a packet's
+trouble, it may have been a fault: an emptied switch lacks what it held until workers send it again.
 
 Otherwise it is unexplained, and is due to the program or to the worker's timers.
 
@@ -197,6 +199,10 @@ class Causes:
             self._mended(job).value = self.clock.now_ns
             return
         waited_ns = self.clock.now_ns - first_sent_ns
+        apart = repeat.meets or self._disturbed(job, first_sent_ns - waited_ns)
+        if apart and self._waits_for_another(job, repeat):
+            explained.count += 1
+            return
         apart_ns = waited_ns + self._computing_ns.get(job, 0)
         if self._last_trouble_ns(job) >= first_sent_ns - apart_ns:
             if self._waits_for_another(job, repeat):

@@ -18,9 +18,11 @@ from dataclasses import replace
 from agglab.hosts.endpoint import Endpoint
 from agglab.hosts.part import SERVER, Part
 from agglab.hosts.systems import shared
+from agglab.hosts.systems.libra import wire
 from agglab.hosts.systems.libra.job import LibraJob
 from agglab.hosts.systems.libra.server import LibraServer, Rack, TableSizes
 from agglab.hosts.systems.libra.worker import LibraWorker
+from agglab.hosts.wire import VALUE_BYTES
 
 AGREED = ("servers", "lanes", "window", "hot", "sample_every", "fraction_bits", "session")
 
@@ -36,7 +38,8 @@ def endpoint(part: Part) -> Endpoint:
         room = TableSizes(has["keys"], part.work.elements, racks)
         return LibraServer(job, has["index"], part.peers, room)
     in_flight = has["window"] * len(part.peers)  # a window of its own for each server
-    usual = shared.timing_of(part, has["lanes"], in_flight)
+    values = has["lanes"] * wire.PAIR_BYTES // VALUE_BYTES
+    usual = shared.timing_of(part, values, in_flight, in_step=False)
     # Cold keys for a server on the own host cross no link, but hot ones do.
     least_ns = max(usual.min_rto_ns, usual.delays_ns + usual.slack_ns)
     return LibraWorker(job, part.rank, part.peers, replace(usual, min_rto_ns=least_ns))

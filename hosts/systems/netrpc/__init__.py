@@ -10,9 +10,11 @@ from __future__ import annotations
 from agglab.hosts.endpoint import Endpoint
 from agglab.hosts.part import SERVER, Part
 from agglab.hosts.systems import shared
+from agglab.hosts.systems.netrpc import wire
 from agglab.hosts.systems.netrpc.endpoint import Job, NetRpcWorker
 from agglab.hosts.systems.netrpc.server import NetRpcServer
 from agglab.hosts.systems.netrpc.service import load
+from agglab.hosts.wire import VALUE_BYTES
 
 QUANTISES = True
 """Whether floats are summed as integers."""
@@ -26,4 +28,7 @@ def endpoint(part: Part) -> Endpoint:
             part.job, service, has["cells"], has["first_tag"], part.peers, has["lanes"]
         )
     job = Job(part.job, part.workers, has["lanes"], has["window"], has["first_tag"], service)
-    return NetRpcWorker(job, shared.timing_of(part, job.lanes, job.window), part.peers)
+    body_bytes = wire.longest_datagram_bytes(job.lanes) - wire.HEADER_BYTES
+    values = -(-body_bytes // VALUE_BYTES)
+    in_step = not service.maps()
+    return NetRpcWorker(job, shared.timing_of(part, values, job.window, in_step), part.peers)

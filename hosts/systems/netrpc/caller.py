@@ -162,6 +162,12 @@ class Caller:
     def epoch(self, epoch: int) -> None:
         self._state.epoch = epoch
 
+    def wait_for_others(self, busy_ns: int = 0) -> None:
+        """Makes the caller wait longer, as the next call is answered when all workers have made
+        it, and round trips that were measured may be those to a switch nearby. busy_ns: how long
+        the others may be busy."""
+        self.hold_ns = busy_ns + self._state.recovery.delays_ns
+
     def post(
         self, position: int, method: Method, kind: Kind, answer: Kind, body: bytes, word: int = 0
     ) -> None:

@@ -209,8 +209,10 @@ class NetRpcWorker:
         call = self._rows.calls[row]
         if not call["attempt"]:
             return None
-        place = row if row < self.job.gather_positions else None
-        return Repeat(place, int(call["sequence"]), int(call["first_sent_ns"]))
+        number, first_sent_ns = int(call["sequence"]), int(call["first_sent_ns"])
+        if row >= self.job.gather_positions:
+            return Repeat(None, number, first_sent_ns)
+        return Repeat(row, number, first_sent_ns, meets=not call["streams"])
 
     @property
     def packets(self) -> NDArray[np.void]:

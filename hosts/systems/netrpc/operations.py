@@ -44,6 +44,7 @@ class OpeningOperation:
         self.agreed = True
         self._caller, self._workers = caller, workers
         self._own = digests[:lanes]
+        caller.wait_for_others()
         body = np.zeros(lanes, ">u4")
         body[: self._own.size] = self._own
         caller.forget_stream()
@@ -53,6 +54,7 @@ class OpeningOperation:
         caller = self._caller
         if caller.in_flight:
             return False
+        caller.hold_ns = 0
         caller.epoch = int(caller.calls["epoch"][GATHER_POSITION])
         sums = np.frombuffer(caller.answer(GATHER_POSITION, Kind.ARRAY), ">u4")[: self._own.size]
         self.agreed = bool((sums == self._workers * self._own).all())
@@ -80,7 +82,7 @@ class BarrierOperation:
     def __init__(self, caller: Caller, wanted: Barrier) -> None:
         self.result = None
         self._caller = caller
-        caller.hold_ns = PATIENCE_NS
+        caller.wait_for_others(PATIENCE_NS)
         caller.post(GATHER_POSITION, wanted.method, Nothing, Nothing, b"")
 
     def step(self) -> bool:

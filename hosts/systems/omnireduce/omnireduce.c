@@ -120,6 +120,8 @@ void omnireduce_begin(struct omnireduce_worker *w, int64_t now_ns)
 	w->queued = 0;
 	w->ready_count = 0;
 	recovery_begin(&w->recovery, now_ns);
+	/* Openings share frames that are longer than those whose round trips were measured. */
+	w->recovery.hold_ns = w->recovery.srtt_ns;
 	for (uint32_t index = 0; index < used; index++) {
 		w->columns[index].block = index;
 		w->columns[index].kind = OMNIREDUCE_OPENING;
@@ -262,6 +264,7 @@ uint32_t omnireduce_results(struct omnireduce_worker *w, int64_t now_ns, const u
 		awaited++;
 		rtt_ns = recovery_answered(&w->recovery, &column->pending, header->attempt, now_ns);
 		longest_ns = rtt_ns > longest_ns ? rtt_ns : longest_ns;
+		w->recovery.hold_ns = 0;
 		if (!take(w, column, header))
 			break;
 		if (advance(w, column, be32toh(header->next), header->exponent))

@@ -190,6 +190,16 @@ def test_a_silence_among_many_packets_means_that_answers_are_late(
     assert recovery.deadline_ns == due_ms * MS
 
 
+@pytest.mark.parametrize(("lossy", "due_ms"), [(0, 10 + 3 * 2), (1, 1.25)])
+def test_others_may_use_the_links_as_much_as_this_one(lossy: int, due_ms: float) -> None:
+    """As long as nothing was lost; then losses are more likely than late answers."""
+    recovery = Recovery.of(Timing(others_ns=2 * MS))
+    recovery.rto_ns, recovery.srtt_ns, recovery.sampled = 10 * MS, MS, 1
+    recovery.in_flight, recovery.lossy = 3, lossy
+    assert repeated(recovery, packets_sent(3), 0) == []
+    assert recovery.deadline_ns == due_ms * MS
+
+
 def test_the_longest_round_trip_is_forgotten_slowly() -> None:
     recovery, sample = Recovery.of(Timing()), library.load().recovery_sample
     for rtt_ns in (MS, 20 * MS, *[MS] * 64):

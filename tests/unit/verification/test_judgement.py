@@ -62,6 +62,13 @@ def test_a_run_in_which_nothing_goes_wrong_has_no_findings() -> None:
         ("libra", 7261),  # a worker has a window for each server
         ("libra", 283),  # a server on the own host is near for cold keys only
         ("esa", 7083),  # jobs whose chunks want the same slot
+        ("libra", 274),  # round trips to a server while others were silent
+        ("netrpc", 0),  # requests for places are longer than packets of values
+        ("netrpc", 6),  # a worker meets others that have more keys
+        ("netrpc", 226),  # a worker near the root meets others that are far
+        ("netrpc", 74),  # calls of a word count follow one another
+        ("omnireduce", 285),  # openings share a frame that is longer than others
+        ("omnireduce", 1945),  # a worker waits for one whose values a switch lost
     ],
 )
 def test_what_a_schedule_explains_is_no_finding(system: str, seed: int) -> None:

@@ -162,6 +162,34 @@ def test_without_a_loss_no_worker_is_held_up() -> None:
     assert causes.repeats().unexplained == {(1, "h1"): 1}
 
 
+@pytest.mark.parametrize(
+    ("meets", "fault_ns", "tag", "kind"),
+    [
+        (True, 0, 6, "explained"),  # the other worker has not come yet
+        (True, 0, 7, "unexplained"),
+        (False, 0, 6, "unexplained"),
+        (False, 700, 6, "explained"),  # a fault held the other one up
+        (False, 699, 6, "unexplained"),
+        (False, 700, 7, "unexplained"),
+    ],
+)
+def test_a_worker_that_has_not_come_keeps_others_waiting(
+    meets: bool, fault_ns: int, tag: int, kind: str
+) -> None:
+    """Slot 1, sent at 800 ns, again at 900; the other worker has sent this tag at 700."""
+    packets = np.zeros(2, [*PENDING, ("tag", "u4")])
+    packets[["tag", "waiting", "first_sent_ns"]][1] = (tag, SENT, 700)
+    clock = Clock()
+    causes = Causes(clock)
+    causes.agent(b"\x0a\0\0\2", 9, 1, packets=lambda: packets)
+    if fault_ns:
+        after(clock, fault_ns)
+        causes.end(causes.begin(None))
+    after(clock, 900)
+    causes.retransmitted("h1", 1, Repeat(1, 7, 800, meets=meets), HERE)
+    assert getattr(causes.repeats(), kind) == {(1, "h1"): 1}
+
+
 def test_tags_wrap_around() -> None:
     causes = Causes(Clock())
     causes.hit(frame(1, 3, 2**32 - 1))
