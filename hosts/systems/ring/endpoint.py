@@ -83,7 +83,7 @@ class _State(ctypes.Structure):
             (name, ctypes.c_uint32)
             for name in (
                 *("owed", "owed_at_once", "owed_previous", "echo", "echo_attempt"),
-                *("previous_total", "previous_digest", "early_mismatch"),
+                *("previous_total", "previous_digest", "early_other"),
             )
         ],
         *[(name, ctypes.c_int64) for name in ("echo_ns", "owed_since_ns")],

@@ -107,12 +107,13 @@ static void prepare_ready(struct ring *r, uint32_t first, uint32_t end)
 			prepare(r, k);
 }
 
-static void disagree(struct ring *r, uint32_t other, int64_t now_ns)
+/* Two digests differ. Tells the neighbours of the one that is not this worker's, or of the first if neither is. */
+static void disagree(struct ring *r, uint32_t digest, uint32_t differs, int64_t now_ns)
 {
 	if (r->disagreed || r->failed)
 		return;
 	r->disagreed = 1;
-	r->other_digest = other;
+	r->other_digest = digest == r->digest ? differs : digest;
 	r->told = 0;
 	r->to_tell = 1u << r->next | 1u << r->previous;
 	r->tellings_left = TELLINGS;
@@ -360,10 +361,10 @@ static void take_mismatch(struct ring *r, const struct ring_header *header, uint
 	if (length != RING_HEADER_BYTES || digest == differs) {
 		r->malformed++;
 	} else if (ahead == NEXT_ROUND) {
-		r->early_mismatch = 1;
 		r->early_digest = digest;
+		r->early_other = differs;
 	} else {
-		disagree(r, digest == r->digest ? differs : digest, now_ns);
+		disagree(r, digest, differs, now_ns);
 		r->told |= 1u << peer;
 	}
 }
@@ -431,7 +432,7 @@ static int take(struct ring *r, const uint8_t *datagram, uint32_t length, uint32
 		return 0;
 	}
 	if (be32toh(header.digest) != r->digest) {
-		disagree(r, be32toh(header.digest), now_ns);
+		disagree(r, be32toh(header.digest), r->digest, now_ns);
 		return 0;
 	}
 	if (r->failed) {
@@ -482,9 +483,9 @@ void ring_begin(struct ring *r, int64_t now_ns)
 	}
 	prepare_ready(r, 0, r->chunks < window_end(r) ? r->chunks : window_end(r));
 	take_early(r, now_ns);
-	if (r->early_mismatch)
-		disagree(r, r->early_digest, now_ns);
-	r->early_mismatch = 0;
+	if (r->early_digest != r->early_other)
+		disagree(r, r->early_digest, r->early_other, now_ns);
+	r->early_other = r->early_digest;
 }
 
 static void count_sent(struct ring *r, uint32_t row)

@@ -68,7 +68,7 @@ struct ring {
 	uint32_t echo_attempt;
 	uint32_t previous_total; /* `total` of the round before */
 	uint32_t previous_digest;
-	uint32_t early_mismatch; /* somebody disagrees about the next round */
+	uint32_t early_other;	 /* differs from early_digest: so do two workers in the next round */
 	int64_t echo_ns;
 	int64_t owed_since_ns;
 
