@@ -76,7 +76,6 @@ struct metadata_t {
     workers_t after;
     bit<16>   zero;       // always 0: csum16 of a packet whose UDP checksum is 0xffff
     bool      summed;     // the packet leaves with other workers' values
-    bool      rewritten;  // the IPv4 header changed; otherwise its checksum is left as it came
 }
 
 #include "include/lower_layers.p4"
@@ -309,8 +308,6 @@ control MlfabricEgress(inout headers_t hdr, inout metadata_t meta,
 
 control MlfabricComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply {
-        update_checksum(meta.rewritten && hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
-            IPV4_CHECKED, hdr.ipv4.checksum, HashAlgorithm.csum16);
         update_checksum(meta.summed && hdr.push.isValid(),
             UDP_CHECKED, hdr.udp.checksum, HashAlgorithm.csum16);
     }

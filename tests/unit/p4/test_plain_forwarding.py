@@ -70,6 +70,31 @@ def test_a_routed_packet_has_other_addresses_and_a_right_checksum(switch: Pipeli
     assert checksum(routed[14:34]) == 0
 
 
+@pytest.mark.parametrize("options", [b"", b"\x94\4\0\0", bytes(40)])
+def test_a_routed_packet_with_options_has_a_right_checksum(
+    switch: Pipeline, options: bytes
+) -> None:
+    """The number of the packet gives the header every checksum in turn."""
+    header = bytearray(packet(3)[:20])
+    header[0] += len(options) // 4
+    end = 14 + 20 + len(options)
+    for number in range(0, 2**16, 5):
+        header[2:6] = struct.pack("!HH", 20 + len(options) + 8, number)
+        header[10:12] = bytes(2)
+        header[10:12] = struct.pack("!H", checksum(bytes(header) + options))
+        sent = bytes(header) + options + b"payload."
+        ((_, routed),) = switch.process(1, frame(AGGREGATOR_MAC, sent), 0)
+        assert checksum(routed[14:end]) == 0 and routed[22] == TTL - 1
+        assert routed[26:] == sent[12:]
+
+
+def test_a_routed_packet_whose_checksum_was_wrong_is_not_mended(switch: Pipeline) -> None:
+    wrong = bytearray(frame(AGGREGATOR_MAC, packet(3)))
+    wrong[25] ^= 1
+    ((_, routed),) = switch.process(1, bytes(wrong), 0)
+    assert checksum(routed[14:34]) != 0
+
+
 def test_a_packet_whose_checksum_was_wrong_is_not_mended(switch: Pipeline) -> None:
     """It is the receiver's to judge, unless the switch changes the header."""
     wrong = bytearray(frame(worker_mac(3), packet(3)))

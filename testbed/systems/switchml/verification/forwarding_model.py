@@ -7,11 +7,8 @@ from dataclasses import dataclass
 
 from agglab.testbed.systems.switchml.verification.packets import (
     AGGREGATOR_MAC,
-    IP_AT,
     ONES,
-    UDP_AT,
     addresses,
-    ones_sum,
 )
 
 Out = tuple[int, bytes]
@@ -54,7 +51,7 @@ class Forwarding:
         mac, port = self.routes[frame[30:34]]
         routed = bytearray(mac + AGGREGATOR_MAC + frame[12:])
         routed[22] -= 1
-        if frame[14] & 0x0F == 5:
-            routed[24:26] = b"\0\0"
-            routed[24:26] = (ONES - ones_sum(routed[IP_AT:UDP_AT])).to_bytes(2, "big")
+        # The checksum grows by what the time to live lost (RFC 1141), modulo 2^16 - 1.
+        grown = (int.from_bytes(frame[24:26], "big") + 0x0100) % ONES
+        routed[24:26] = grown.to_bytes(2, "big")
         return port, bytes(routed)
