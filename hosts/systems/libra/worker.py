@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
 from agglab.hosts.errors import AllReduceError, RoundTimeout, ShapeMismatch, check_range
-from agglab.hosts.recovery import Recovery, Timing
+from agglab.hosts.recovery import PENDING, Recovery, Timing
 from agglab.hosts.systems import shared
 from agglab.hosts.systems.libra import layout, wire
 from agglab.hosts.systems.libra.job import (
@@ -31,6 +31,7 @@ from agglab.hosts.systems.libra.memory import common_of, rows
 
 DIRECT_AFTER = 2
 """The number of attempts after which a request goes to the server and not to the switch."""
+STEP = np.dtype([*PENDING, ("step", np.uint32)])
 PHASE_NAMES = ("hot groups", "pushes", "pulls", "lists of hot keys")
 
 
@@ -198,7 +199,20 @@ class LibraWorker:
         phase = self._shares[row % self.job.servers].phase
         gathered = phase in (layout.HOT, layout.PULL)
         first_ns = int(request["first_sent_ns"])
+        if phase == layout.PULL:
+            server = row % self.job.servers
+            step = int(self.packets["step"][server])
+            return Repeat(server, step, first_ns, gathered=True, meets=True)
         return Repeat(None, int(request["item"]), first_ns, gathered=gathered)
+
+    @property
+    def packets(self) -> NDArray[np.void]:
+        """How far the worker is with each server, in the form of hosts.endpoint.Packets: a server
+        answers the first pulls when all workers have reached this step."""
+        steps = np.zeros(self.job.servers, STEP)
+        phases = [self._shares[server].phase for server in range(self.job.servers)]
+        steps["step"] = (self._rounds * layout.PHASES + np.array(phases)) % 2**32
+        return steps
 
     def waiting(self, most: int) -> list[list[int]]:
         """Returns [number of the request, server, phase] for requests that wait for an answer, at

@@ -30,5 +30,5 @@ def endpoint(part: Part) -> Endpoint:
     job = Job(part.job, part.workers, has["lanes"], has["window"], has["first_tag"], service)
     body_bytes = wire.longest_datagram_bytes(job.lanes) - wire.HEADER_BYTES
     values = -(-body_bytes // VALUE_BYTES)
-    in_step = not service.maps()
-    return NetRpcWorker(job, shared.timing_of(part, values, job.window, in_step), part.peers)
+    timing = shared.timing_of(part, values, job.window, in_step=False)
+    return NetRpcWorker(job, timing, part.peers)

@@ -46,6 +46,7 @@ class Times:
     slack_ns: int
     give_up_ns: int
     delays_ns: int = 0
+    others_ns: int = 0
 
 
 @dataclass
@@ -324,9 +325,9 @@ class WorkerModel:
 
     def _silence_ns(self, gap_ns: int) -> int:
         """Returns how long a silence lasts before packets are sent again, without back-off."""
-        if not self._lossy:
-            return self.rto_ns
         waiting = sum(flight.waits for flight in self.slots)
+        if not self._lossy:
+            return self.rto_ns + waiting * self._times.others_ns
         if waiting * self._prompt_share // ALWAYS_PROMPT <= PROBES:
             return gap_ns
         return max(self.rto_ns, self._longest)
