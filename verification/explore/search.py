@@ -1,9 +1,10 @@
 """Tries many random schedules of faults on all processors. A failing schedule is made small and
 written to a file, which fails in the same way when it is run.
 
-A seed stands for a scenario or, if the system has models of its protocol, every second seed stands
-for a walk. A walk moves a small world of switches and workers step by step and compares them with
-the models. A scenario runs in virtual time, with the real timers, faults and recovery.
+A seed stands for a scenario or, if the system's switches keep state, every second seed stands for a
+walk. A walk moves a small world of switches and workers step by step, and compares them with models
+of the protocol if the system has any. A scenario runs in virtual time, with the real timers, faults
+and recovery.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from agglab.testbed.scenario import Scenario, resolve, to_yaml
 from agglab.testbed.scenario.expectations import Expectation
 from agglab.verification import programs, proofs
 from agglab.verification.explore import walk
+from agglab.verification.explore.bags import Bags
 from agglab.verification.explore.schedules import LANES, SLOTS, schedule
 from agglab.verification.explore.shrink import shrink
 from agglab.verification.explore.walk import Walk
@@ -54,9 +56,13 @@ class Subject:
 
     @cached_property
     def walks(self) -> walk.System[Any] | None:
-        """The worlds for walks, if the system has models of its protocol."""
+        """The worlds for walks: the system's own, if it has models of its protocol, or bags of
+        frames, if its switches keep any state."""
+        compiled = native(self.compiled.json)
         make = proofs.of(self.system).walks
-        return make(native(self.compiled.json)) if make else None
+        if make:
+            return make(compiled)
+        return Bags(self.system, compiled) if compiled.program.registers else None
 
     def is_walk(self, seed: int) -> bool:
         """Whether a seed stands for a walk and not for a scenario."""
