@@ -276,11 +276,7 @@ class Libra(BetweenHosts):
     ) -> Mapping[str, MissingChunks]:
         """Returns what each host or switch owes. A worker waits for [item, server, phase]. A server
         waits for [0, rank] of each worker that has not pushed everything. As a job has only one
-        round at a time, it does not matter which of a worker's packets are missing.
-
-        A switch that keeps only what it should sum stops no round: workers send a packet that is
-        not answered to the server, past the switch's sums.
-        """
+        round at a time, it does not matter which of a worker's packets are missing."""
         asked = {
             host: [[0, server] for server in sorted({server for _, server, _ in entries})]
             for host, entries in waiting.items()
@@ -290,9 +286,7 @@ class Libra(BetweenHosts):
             for host, entries in unserved.items()
             if entries
         }
-        copies = {switch: len(ranks) for switch, ranks in racks_of(graph, job).items()}
-        merging = replace(MERGING, cell=job.index, copies=copies)
-        return blame_switches(source, diagnose(job, asked, missing), merging)
+        return blame_switches(source, diagnose(job, asked, missing), _merging(graph, job))
 
     def attack(
         self, key: str, resolved: ResolvedScenario, host: str
@@ -304,6 +298,13 @@ class Libra(BetweenHosts):
             return partial(forged, job)
 
         return spoofing.frames(key, resolved, host, agents, forge, kinds=KINDS)
+
+
+def _merging(graph: Topology, job: ActiveJob) -> Merging:
+    """Returns what switches sum and copy for a job. A switch that keeps a sum stops no round,
+    because workers then send to the server, past the switch's sums."""
+    copies = {switch: len(ranks) for switch, ranks in racks_of(graph, job).items()}
+    return replace(MERGING, cell=job.index, copies=copies)
 
 
 def _keys(scenario: Scenario) -> LibraKeys:

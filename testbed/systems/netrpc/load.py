@@ -13,15 +13,20 @@ from numpy.typing import NDArray
 
 from agglab.hosts.systems.netrpc import wire
 from agglab.hosts.systems.netrpc.wire import Kind
-from agglab.hosts.workloads import InputKey
+from agglab.hosts.workloads import Calls, InputKey
 from agglab.hosts.workloads.calls import LOCKS
+from agglab.testbed.empty_queues import ROUND_TRIPS
 from agglab.testbed.plan import Tree
 from agglab.testbed.plan.forwarding import wiring_of
 from agglab.testbed.plan.paths import path
+from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.systems.base import ActiveJob, ByteRange, Cells
 from agglab.testbed.systems.netrpc.plan import climb
 from agglab.testbed.systems.summing.bounds import Load
 from agglab.topologies import Topology
+
+BANK_EXCESS = 4
+"""How many more keys than the mean the fullest bank has at most, as a rule."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +98,16 @@ def word_count(at: Place, seed: int, number: int) -> Load:
         asked = -(-unknown.size // wire.PAIRS) * at.frame(Kind.KEYS)
         traffic.append(Traffic(host, up, down, asked))
     return Load(_sent(at, traffic), 0, 0)
+
+
+def round_trips(job: Job) -> int:
+    """Returns the number of calls of a round that follow one another. In a word count, workers ask
+    for places, add, meet and read, and the calls for all words in one bank may share one
+    position."""
+    if not isinstance(job.work, Calls):
+        return ROUND_TRIPS
+    calls = min(job.elements, job.elements // wire.PAIRS + BANK_EXCESS)
+    return ROUND_TRIPS + 1 + 2 * calls
 
 
 def lock_s(at: Place, seed: int, number: int) -> float:

@@ -15,7 +15,6 @@ from agglab.hosts.systems.netrpc.service import load as load_service
 from agglab.hosts.wire import AGGREGATOR, WORKER_PORT_BASE
 from agglab.hosts.workloads import Calls
 from agglab.hosts.workloads.calls import WORDCOUNT
-from agglab.testbed.empty_queues import ROUND_TRIPS
 from agglab.testbed.plan import Entries
 from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Finding, Job, stated
@@ -55,9 +54,6 @@ SERVER_PORTS_BELOW = 8192
 """The difference between the UDP port of a job's workers and that of its servers, which is
 lower."""
 
-BANK_EXCESS = 4
-"""How many more keys than the mean the fullest bank has at most, as a rule."""
-
 
 class NetRpc(Summing):
     name = "netrpc"
@@ -77,6 +73,7 @@ class NetRpc(Summing):
     endpoints = "agglab.hosts.systems.netrpc"
     counters = counters.COUNTERS
     host_counters = meanings(OWN_COUNTERS)
+    round_trips = staticmethod(load.round_trips)
     sizes = Sizes(wire.HEADER_BYTES)
 
     # A scenario.
@@ -177,19 +174,9 @@ class NetRpc(Summing):
 
     def chunk_bits(self, resolved: ResolvedScenario) -> int:
         """Returns the bits of a call that carries a chunk or keys, whichever is longer."""
-        bits = super().chunk_bits(resolved)
-        if any(keys.maps(resolved.scenario, each) for each in stated(resolved.scenario)):
-            return max(bits, 8 * wire.frame_bytes(wire.Kind.KEYS, resolved.lanes))
-        return bits
-
-    def round_trips(self, job: Job) -> int:
-        """Returns the number of calls of a round that follow one another. In a word count, workers
-        ask for places, add, meet and read, and the calls for all words in one bank may share one
-        position."""
-        if not isinstance(job.work, Calls):
-            return ROUND_TRIPS
-        calls = min(job.elements, job.elements // wire.PAIRS + BANK_EXCESS)
-        return ROUND_TRIPS + 1 + 2 * calls
+        maps = any(keys.maps(resolved.scenario, each) for each in stated(resolved.scenario))
+        least = 8 * wire.frame_bytes(wire.Kind.KEYS, resolved.lanes) if maps else 0
+        return max(super().chunk_bits(resolved), least)
 
     def rounds(self, job: ActiveJob) -> Iterable[int]:
         """Returns the numbers of the rounds whose loads differ. In a job of calls, the keys are
