@@ -1,0 +1,170 @@
+"""Judges a case that sends packets to the program (STF), and tells what went wrong by the packet
+that showed it: what was sent, what had to come, and what came."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agglab.switch import Pipeline, PipelineError
+from agglab.switch.files import read_bytes
+from agglab.testbed.command_lines import module
+from agglab.verification.grading.lab import Case
+from agglab.verification.grading.result import Judged
+from agglab.verification.stf import Binder, Command, Expect, Library, Packet, Run, StfError, parse
+from agglab.verification.stf.show import dissect, spaced
+
+Frames = list[tuple[int, bytes]]
+LINES_MAX = 12
+
+
+@dataclass
+class Sent:
+    """One packet of a script. came: what the program sent because of it. before, after: the cells
+    that the case names."""
+
+    packet: Packet
+    came: Frames = field(default_factory=list)
+    expected: list[Expect] = field(default_factory=list)
+    before: Mapping[str, int] = field(default_factory=dict)
+    after: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def is_right(self) -> bool:
+        """Whether exactly the expected packets came, on each port in the order of the script."""
+        ports = {port for port, _ in self.came} | {each.port for each in self.expected}
+        return all(self._is_right_at(port) for port in ports)
+
+    def _is_right_at(self, port: int) -> bool:
+        expected = [each for each in self.expected if each.port == port]
+        came = [frame for at, frame in self.came if at == port]
+        if any(each.nibbles is None for each in expected):
+            return bool(came)
+        pairs = zip(expected, came, strict=False)
+        return len(expected) == len(came) and all(e.matches(frame) for e, frame in pairs)
+
+
+class Watched(Library):
+    """A switch that notes what each packet causes."""
+
+    def __init__(self, pipeline: Pipeline, cells: Sequence[tuple[str, str, int]]) -> None:
+        """cells: the text, register and index of each cell that is noted."""
+        super().__init__(pipeline)
+        self._cells = cells
+        self.sent: list[Sent] = []
+
+    def send(self, port: int, frame: bytes) -> None:
+        before, came = self._values(), len(self.out)
+        super().send(port, frame)
+        packet = Packet(0, port, frame)
+        self.sent.append(Sent(packet, self.out[came:], [], before, self._values()))
+
+    def _values(self) -> dict[str, int]:
+        return {text: self.register(name, index) for text, name, index in self._cells}
+
+
+def judge(case: Case, json: Path, binder: Binder, program: Path) -> Judged:
+    """Judges the program in a BMv2 JSON file with a case. program: the path of the student's file,
+    for the command that repeats the case."""
+    commands = parse(read_bytes(case.path).decode(errors="replace"))
+    replay = f"{module('agglab.verification')} stf {on_a_shell(program)} {on_a_shell(case.path)}"
+    pipeline = Pipeline.load(json)
+    try:
+        switch = Watched(pipeline, list(_cells(case, binder)))
+        run = Run(binder, switch)
+        run.execute(commands)
+    except StfError as error:
+        lacking = f"{case.path.name}, line {error.line}: {error}"
+        return Judged(case.id, False, (f"The program lacks what the test uses: {lacking}.",))
+    except PipelineError as error:
+        return Judged(case.id, False, (f"The program cannot be run: {error}.",))
+    finally:
+        pipeline.close()
+    if not run.failures:
+        return Judged(case.id, True)
+    return Judged(case.id, False, tuple(_story(commands, switch, run, binder)), None, replay)
+
+
+def on_a_shell(path: Path) -> str:
+    """Returns a path as a word of a command: relative if it is below the working directory."""
+    whole = Path(os.path.abspath(path))
+    below = whole.is_relative_to(Path.cwd())
+    return shlex.quote(str(whole.relative_to(Path.cwd()) if below else whole))
+
+
+def _cells(case: Case, binder: Binder) -> Iterator[tuple[str, str, int]]:
+    """Yields the cells that a case names and the program has."""
+    for text in case.registers:
+        name, _, index = text.rstrip("]").partition("[")
+        try:
+            yield text, binder.array("register", name, 0), int(index or "0")
+        except (StfError, ValueError):
+            continue  # a program may have other registers than the solution
+
+
+def _story(commands: Sequence[Command], switch: Watched, run: Run, binder: Binder) -> Iterator[str]:
+    """Yields lines about the first packet after which something else came than expected. If the
+    packets were right one by one, yields the script's own failures."""
+    number = -1
+    for command in commands:
+        if isinstance(command, Packet):
+            number += 1
+        elif isinstance(command, Expect) and number >= 0:
+            switch.sent[number].expected.append(command)
+    wrong = next((each for each in switch.sent if not each.is_right), None)
+    if wrong is None:
+        yield from "\n".join(run.failures).splitlines()[:LINES_MAX]
+        return
+    at = switch.sent.index(wrong)
+    if at:
+        yield f"After {at} packet{'s' * (at > 1)} with the right answers:"
+    yield f"  sent to port {wrong.packet.port}: {described(binder, wrong.packet.data)}"
+    for each in wrong.expected[:LINES_MAX] or [None]:
+        yield f"  expected {_expectation(binder, each)}"
+    for port, frame in wrong.came[:LINES_MAX]:
+        yield f"  came     from port {port}: {described(binder, frame)}"
+    if len(wrong.came) > LINES_MAX:
+        yield f"  came     {len(wrong.came)} packets in all"
+    if not wrong.came:
+        yield "  came     nothing"
+    for cell, before in wrong.before.items():
+        yield f"  {cell} was {before}, and is {wrong.after[cell]}"
+
+
+def _expectation(binder: Binder, expect: Expect | None) -> str:
+    if expect is None:
+        return "nothing"
+    if expect.nibbles is None:
+        return f"from port {expect.port}: any packet"
+    return f"from port {expect.port}: {described_nibbles(binder, expect.nibbles)}"
+
+
+def described(binder: Binder, frame: bytes) -> str:
+    """Returns a packet in words: each header with its fields, as the program's parser reads it."""
+    return described_nibbles(binder, frame.hex())
+
+
+def described_nibbles(binder: Binder, nibbles: str) -> str:
+    """Returns the same for a packet in hexadecimal digits, with `*` for any digit. What the parser
+    does not read, or cannot be followed, is shown as bytes."""
+    padded = nibbles + "0" * (len(nibbles) % 2)
+    bits = "".join("****" if n == "*" else f"{int(n, 16):04b}" for n in nibbles)
+    headers: dict[str, list[str]] = {}
+    at = 0
+    for name, width in dissect(binder, bytes.fromhex(padded.replace("*", "0"))):
+        header, _, item = name.rpartition(".")
+        headers.setdefault(header, []).append(f"{item} {_value(bits[at : at + width])}")
+        at += width
+    texts = [f"{header}({', '.join(items)})" for header, items in headers.items()]
+    rest = nibbles[(at + 3) // 4 :]
+    return " ".join([*texts, spaced(rest)]).strip() or "an empty packet"
+
+
+def _value(bits: str) -> str:
+    if "*" in bits:
+        return "any" if set(bits) == {"*"} else f"0b{bits}"
+    number = int(bits, 2)
+    return str(number) if len(bits) <= 32 else f"{number:#0{len(bits) // 4 + 2}x}"
