@@ -15,10 +15,15 @@ from agglab.testbed.scenario.kinds import integer
 
 FILE = "lab.yaml"
 COMPILES = "compiles"
-KINDS = ("stf", "scenario", "python", "mutants", "expect")
-"""The key of a case that says how it is judged. A case has exactly one of them."""
-SUFFIXES = (".p4", ".py", ".yaml", ".stf", ".zip")
-CASE_KEYS = ("id", *KINDS, "settings", "schedules", "faults", "registers", "says")
+KINDS_OF = {
+    ".p4": ("stf", "scenario"),
+    ".py": ("python",),
+    ".yaml": ("expect",),
+    ".stf": ("mutants",),
+}
+"""The keys that say how a case is judged, by the suffix of what is handed in. A case has one."""
+KINDS = tuple(kind for kinds in KINDS_OF.values() for kind in kinds)
+CASE_KEYS = ("id", *KINDS, "settings", "schedules", "registers", "says")
 T = TypeVar("T")
 
 
@@ -28,8 +33,8 @@ class Case:
 
     kind: one of KINDS. path: the file of the case, or the folder of mutants; for `expect`, which
     judges the student's own scenario, the lab's folder. settings: KEY=VALUE of the scenario.
-    schedules: the number of seeds with random faults; 0 for one run without them. faults: the kinds
-    of faults that may be drawn; empty for all. registers: cells such as `sums[0]` that are shown
+    schedules: how many seeds, from 1 on, the scenario is run with; 0 for the seed that it states.
+    registers: cells such as `sums[0]` that are shown
     before and after the packet that went wrong.
     """
 
@@ -39,7 +44,6 @@ class Case:
     says: str
     settings: tuple[str, ...] = ()
     schedules: int = 0
-    faults: tuple[str, ...] = ()
     registers: tuple[str, ...] = ()
 
 
@@ -95,13 +99,15 @@ class _Reader:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._kinds: Sequence[str] = KINDS
         self.problems: list[Problem] = []
 
     def lab(self, root: Node) -> Lab:
         keys = self._mapping(root, "", ("title", "file", "idea", "parts"))
         file = self._text(keys, "file", root)
-        if Path(file).name != file or Path(file).suffix not in SUFFIXES:
-            self._problem(keys.get("file", root), "file", "is not a file name", " ".join(SUFFIXES))
+        if Path(file).name != file or Path(file).suffix not in KINDS_OF:
+            self._problem(keys.get("file", root), "file", "is not a file name", " ".join(KINDS_OF))
+        self._kinds = KINDS_OF.get(Path(file).suffix, KINDS)
         parts = self._items(keys.get("parts", root), "parts", self._part)
         self._unique([case.id for part in parts for case in part.cases], root)
         compiles = Part(COMPILES, 1, ())
@@ -116,10 +122,11 @@ class _Reader:
 
     def _case(self, node: Node, path: str) -> Case:
         keys = self._mapping(node, path, CASE_KEYS)
-        chosen = [kind for kind in KINDS if kind in keys]
+        chosen = [kind for kind in self._kinds if kind in keys]
         if len(chosen) != 1:
-            self._problem(node, path, f"has {len(chosen)} of the keys of a case", ", ".join(KINDS))
-        kind = chosen[0] if chosen else KINDS[0]
+            what = f"has {len(chosen)} of the keys that say how a case is judged"
+            self._problem(node, path, what, ", ".join(self._kinds))
+        kind = chosen[0] if chosen else self._kinds[0]
         return Case(
             self._text(keys, "id", node, path),
             kind,
@@ -127,7 +134,6 @@ class _Reader:
             " ".join(self._text(keys, "says", node, path).split()),
             (*self._settings(keys.get("settings"), f"{path}.settings"), *_expectations(keys)),
             self._whole(keys, "schedules", node, path, 0),
-            self._texts(keys.get("faults"), f"{path}.faults"),
             self._texts(keys.get("registers"), f"{path}.registers"),
         )
 

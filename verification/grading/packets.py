@@ -3,8 +3,6 @@ that showed it: what was sent, what had to come, and what came."""
 
 from __future__ import annotations
 
-import os
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,10 +10,10 @@ from pathlib import Path
 from agglab.switch import Pipeline, PipelineError
 from agglab.switch.files import read_bytes
 from agglab.testbed.command_lines import module
+from agglab.verification.grading.described import described, described_nibbles, path_on_a_shell
 from agglab.verification.grading.lab import Case
 from agglab.verification.grading.result import Judged
 from agglab.verification.stf import Binder, Command, Expect, Library, Packet, Run, StfError, parse
-from agglab.verification.stf.show import dissect, spaced
 
 Frames = list[tuple[int, bytes]]
 LINES_MAX = 12
@@ -70,7 +68,8 @@ def judge(case: Case, json: Path, binder: Binder, program: Path) -> Judged:
     """Judges the program in a BMv2 JSON file with a case. program: the path of the student's file,
     for the command that repeats the case."""
     commands = parse(read_bytes(case.path).decode(errors="replace"))
-    replay = f"{module('agglab.verification')} stf {on_a_shell(program)} {on_a_shell(case.path)}"
+    files = f"{path_on_a_shell(program)} {path_on_a_shell(case.path)}"
+    replay = f"{module('agglab.verification')} stf {files}"
     pipeline = Pipeline.load(json)
     try:
         switch = Watched(pipeline, list(_cells(case, binder)))
@@ -86,13 +85,6 @@ def judge(case: Case, json: Path, binder: Binder, program: Path) -> Judged:
     if not run.failures:
         return Judged(case.id, True)
     return Judged(case.id, False, tuple(_story(commands, switch, run, binder)), None, replay)
-
-
-def on_a_shell(path: Path) -> str:
-    """Returns a path as a word of a command: relative if it is below the working directory."""
-    whole = Path(os.path.abspath(path))
-    below = whole.is_relative_to(Path.cwd())
-    return shlex.quote(str(whole.relative_to(Path.cwd()) if below else whole))
 
 
 def _cells(case: Case, binder: Binder) -> Iterator[tuple[str, str, int]]:
@@ -122,7 +114,7 @@ def _story(commands: Sequence[Command], switch: Watched, run: Run, binder: Binde
     if at:
         yield f"After {at} packet{'s' * (at > 1)} with the right answers:"
     yield f"  sent to port {wrong.packet.port}: {described(binder, wrong.packet.data)}"
-    for each in wrong.expected[:LINES_MAX] or [None]:
+    for each in [*wrong.expected[:LINES_MAX]] or [None]:
         yield f"  expected {_expectation(binder, each)}"
     for port, frame in wrong.came[:LINES_MAX]:
         yield f"  came     from port {port}: {described(binder, frame)}"
@@ -140,31 +132,3 @@ def _expectation(binder: Binder, expect: Expect | None) -> str:
     if expect.nibbles is None:
         return f"from port {expect.port}: any packet"
     return f"from port {expect.port}: {described_nibbles(binder, expect.nibbles)}"
-
-
-def described(binder: Binder, frame: bytes) -> str:
-    """Returns a packet in words: each header with its fields, as the program's parser reads it."""
-    return described_nibbles(binder, frame.hex())
-
-
-def described_nibbles(binder: Binder, nibbles: str) -> str:
-    """Returns the same for a packet in hexadecimal digits, with `*` for any digit. What the parser
-    does not read, or cannot be followed, is shown as bytes."""
-    padded = nibbles + "0" * (len(nibbles) % 2)
-    bits = "".join("****" if n == "*" else f"{int(n, 16):04b}" for n in nibbles)
-    headers: dict[str, list[str]] = {}
-    at = 0
-    for name, width in dissect(binder, bytes.fromhex(padded.replace("*", "0"))):
-        header, _, item = name.rpartition(".")
-        headers.setdefault(header, []).append(f"{item} {_value(bits[at : at + width])}")
-        at += width
-    texts = [f"{header}({', '.join(items)})" for header, items in headers.items()]
-    rest = nibbles[(at + 3) // 4 :]
-    return " ".join([*texts, spaced(rest)]).strip() or "an empty packet"
-
-
-def _value(bits: str) -> str:
-    if "*" in bits:
-        return "any" if set(bits) == {"*"} else f"0b{bits}"
-    number = int(bits, 2)
-    return str(number) if len(bits) <= 32 else f"{number:#0{len(bits) // 4 + 2}x}"

@@ -28,7 +28,6 @@ Work = Callable[[Path, Report], None]
 """What a process does. It takes its folder, and a function that reports verdicts."""
 PREFIX = "agglab-grade-"
 OUT_OF_MEMORY = 77
-MS_BIND = 0x1000
 ANSWER_BYTES_MAX = 4 << 20
 GENERATED = "switch"
 """The part of the cache that has programs compiled to native code."""
@@ -47,11 +46,13 @@ class Limits:
 
 @dataclass(frozen=True)
 class Task:
-    """A submission to be judged. hidden: files that its processes cannot read."""
+    """A submission to be judged. hidden: files that its processes cannot read. compiles: whether a
+    program of the student's is compiled to native code, which must not stay in the user's cache."""
 
     name: str
     work: Work
     hidden: Sequence[Path] = ()
+    compiles: bool = True
 
 
 @dataclass(frozen=True)
@@ -179,7 +180,7 @@ def isolate(hidden: Sequence[Path]) -> bool:
         kernel.unshare(kernel.CLONE_NEWNS | kernel.CLONE_NEWNET | kernel.CLONE_NEWPID)
         kernel.private_mounts()
         for path in hidden:
-            kernel.mount(os.devnull, str(path), "none", MS_BIND)
+            kernel.mount(os.devnull, str(path), "none", kernel.MS_BIND)
     except OSError:
         return False
     return True
@@ -188,7 +189,8 @@ def isolate(hidden: Sequence[Path]) -> bool:
 def _judge(task: Task, folder: Path, limits: Limits, write: int) -> NoReturn:
     try:
         _limit(limits)
-        _private_cache(folder)
+        if task.compiles:
+            _private_cache(folder)
         nothing = os.open(os.devnull, os.O_RDWR)
         os.dup2(nothing, 0)
         os.dup2(nothing, 1)
