@@ -391,10 +391,20 @@ COMMANDS: Mapping[str, Command] = {
     "fill": Command(
         "fill a running switch's tables over P4Runtime", main=_fill, arguments=arguments.fill
     ),
+    "labs": Command(
+        "list the exercises of the course, or start, hint at or export them",
+        main=_grader("labs_command"),
+        arguments=arguments.labs,
+    ),
     "grade": Command(
         "grade what a student hands in for an exercise",
         main=_grader("command"),
         arguments=arguments.grade,
+    ),
+    "grade-all": Command(
+        "grade a folder of submissions for an exercise",
+        main=_grader("class_command"),
+        arguments=arguments.grade_all,
     ),
 }
 

@@ -21,8 +21,10 @@ from agglab.testbed.paths import REPOSITORY
 from agglab.verification.grading import student
 
 CPU_S, MEMORY_BYTES, FILE_BYTES, FILES = 30, 1 << 30, 1 << 20, 32
-SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache")
-SYSTEM += ("/etc/alternatives", "/dev/null", "/dev/zero", "/dev/urandom")
+SYSTEM = (
+    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache"),
+    *("/etc/alternatives", "/dev/null", "/dev/zero", "/dev/urandom"),
+)
 HOME = "/student"
 FIRST_USER, USERS = 60_000, 4096
 """As root, a student's process becomes one of these users, which own nothing."""

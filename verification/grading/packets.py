@@ -110,12 +110,13 @@ def _story(commands: Sequence[Command], switch: Watched, run: Run, binder: Binde
     if wrong is None:
         yield from "\n".join(run.failures).splitlines()[:LINES_MAX]
         return
-    at = switch.sent.index(wrong)
-    if at:
+    if at := switch.sent.index(wrong):
         yield f"After {at} packet{'s' * (at > 1)} with the right answers:"
     yield f"  sent to port {wrong.packet.port}: {described(binder, wrong.packet.data)}"
-    for each in [*wrong.expected[:LINES_MAX]] or [None]:
-        yield f"  expected {_expectation(binder, each)}"
+    for expect in wrong.expected[:LINES_MAX]:
+        yield f"  expected {_expectation(binder, expect)}"
+    if not wrong.expected:
+        yield "  expected nothing"
     for port, frame in wrong.came[:LINES_MAX]:
         yield f"  came     from port {port}: {described(binder, frame)}"
     if len(wrong.came) > LINES_MAX:
@@ -126,9 +127,7 @@ def _story(commands: Sequence[Command], switch: Watched, run: Run, binder: Binde
         yield f"  {cell} was {before}, and is {wrong.after[cell]}"
 
 
-def _expectation(binder: Binder, expect: Expect | None) -> str:
-    if expect is None:
-        return "nothing"
+def _expectation(binder: Binder, expect: Expect) -> str:
     if expect.nibbles is None:
         return f"from port {expect.port}: any packet"
     return f"from port {expect.port}: {described_nibbles(binder, expect.nibbles)}"

@@ -43,7 +43,7 @@ def encoded(value: Any, objects: Objects | None) -> Any:
         return value
     for plain in (int, float, str):
         if isinstance(value, plain):
-            return plain(value) if type(value) is plain else plain.__new__(plain, value)
+            return _plain(value, plain)
     if isinstance(value, (bytes, bytearray)):
         return {"bytes": base64.b64encode(bytes(value)).decode()}
     if isinstance(value, (list, tuple, set, frozenset)):
@@ -53,6 +53,11 @@ def encoded(value: Any, objects: Objects | None) -> Any:
         pairs = [[encoded(key, objects), encoded(item, objects)] for key, item in value.items()]
         return {"dict": pairs}
     return _array(value) or _handle(value, objects)
+
+
+def _plain(value: Any, plain: Any) -> Any:
+    """Returns a number or text as the class `plain`, of which its class may be a subclass."""
+    return value if type(value) is plain else plain.__new__(plain, value)
 
 
 def _array(value: Any) -> Any:
