@@ -27,6 +27,11 @@ REPEAT_CODES = """exit codes:
   1  a run does not agree, or was aborted
   2  the file is not a pack, is damaged, or needs --trust-code
   3  this machine lacks something; the message names it"""
+GRADE_CODES = """exit codes:
+  0  all points
+  1  some points are missing
+  2  the command line or the exercise is wrong
+  3  this machine lacks something; the message names it"""
 EXPORT = (
     "Write a scenario's network for p4-utils or p4lang's tutorials. Their formats cannot express"
     " everything that a scenario says; the command reports what it did not export."
@@ -311,3 +316,66 @@ def _device_id(text: str) -> int:
     if not (text.isascii() and text.isdecimal()) or int(text) > DEVICE_ID_MAX:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to 2^64 - 1")
     return int(text)
+
+
+def grade(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Grade what a student hands in for an exercise, in virtual time, and say what is wrong."
+    )
+    _grading(command)
+    command.add_argument("program", metavar="PROGRAM", help="the file that is handed in")
+    formats = command.add_mutually_exclusive_group()
+    formats.add_argument("--json", action="store_true", help="print the grade as one JSON object")
+    formats.add_argument("--junit", metavar="FILE", help="also write the grade as JUnit XML")
+    formats.add_argument(
+        "--gradescope", action="store_true", help="print the grade as Gradescope's results.json"
+    )
+
+
+def grade_all(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Grade all submissions for an exercise: the files in a folder, or the file of the "
+        "exercise's name in each of its folders."
+    )
+    _grading(command)
+    command.add_argument("folder", type=Path, metavar="FOLDER", help="the folder of submissions")
+    command.add_argument("--csv", metavar="FILE", help="also write the table as CSV")
+    command.add_argument(
+        "--processes",
+        type=_count,
+        metavar="N",
+        help="how many submissions to grade at once (default: one per processor)",
+    )
+
+
+def _grading(command: argparse.ArgumentParser) -> None:
+    command.epilog = GRADE_CODES
+    command.formatter_class = argparse.RawDescriptionHelpFormatter
+    command.add_argument(
+        "lab", metavar="LAB", help="the exercise: its folder, its name, or its number"
+    )
+    command.add_argument(
+        "--trust",
+        action="store_true",
+        help="grade Python also where the kernel cannot shut it off from other files",
+    )
+
+
+def labs(command: argparse.ArgumentParser) -> None:
+    command.description = "List the exercises and which are done, or work with one of them."
+    actions = command.add_subparsers(dest="action", metavar="ACTION")
+    hint = actions.add_parser("hint", help="show the hints of an exercise that are open")
+    hint.add_argument(
+        "lab", metavar="LAB", help="the exercise: its folder, its name, or its number"
+    )
+    hint.add_argument("--next", action="store_true", help="open the next hint")
+    start = actions.add_parser("start", help="copy the skeleton of an exercise")
+    start.add_argument("lab", metavar="LAB", help="the exercise: its name, or its number")
+    start.add_argument(
+        "folder", nargs="?", type=Path, default=Path(), metavar="DIR", help="default: this folder"
+    )
+    export = actions.add_parser("export", help="write the exercises to a folder, without solutions")
+    export.add_argument("folder", type=Path, metavar="DIR", help="a folder that does not exist yet")
+    export.add_argument(
+        "--teacher", action="store_true", help="also write solutions and wrong programs"
+    )

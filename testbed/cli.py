@@ -301,6 +301,19 @@ def _doctor(words: list[str]) -> int:
     return doctor.main(words)
 
 
+def _grader(module: str) -> Callable[[list[str]], int]:
+    """Returns the main function of a module of the grader, which is imported by its name and only
+    when it is called: the testbed does not depend on the code that verifies it."""
+
+    def main(words: list[str]) -> int:
+        from importlib import import_module
+
+        with _interruptible():
+            return int(import_module(f"agglab.verification.grading.{module}").main(words))
+
+    return main
+
+
 def _no_arguments(command: argparse.ArgumentParser) -> None:
     pass
 
@@ -377,6 +390,21 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "fill": Command(
         "fill a running switch's tables over P4Runtime", main=_fill, arguments=arguments.fill
+    ),
+    "labs": Command(
+        "list the exercises of the course, or start, hint at or export them",
+        main=_grader("labs_command"),
+        arguments=arguments.labs,
+    ),
+    "grade": Command(
+        "grade what a student hands in for an exercise",
+        main=_grader("command"),
+        arguments=arguments.grade,
+    ),
+    "grade-all": Command(
+        "grade a folder of submissions for an exercise",
+        main=_grader("class_command"),
+        arguments=arguments.grade_all,
     ),
 }
 

@@ -1,0 +1,195 @@
+"""Grades submissions: puts each where it is judged, and judges it case by case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol
+
+from agglab.hosts import library
+from agglab.switch import PipelineError, ProgramError
+from agglab.testbed.errors import CompileError
+from agglab.testbed.paths import LAB_FOLDER
+from agglab.testbed.program import Program, compile_program
+from agglab.testbed.virtual.clock import Clock
+from agglab.verification.grading import (
+    jail,
+    mutants,
+    packets,
+    python_cases,
+    runs,
+    sandbox,
+    submission,
+)
+from agglab.verification.grading.jail import Jail
+from agglab.verification.grading.lab import COMPILES, Case, Lab
+from agglab.verification.grading.result import Grade, Judged
+from agglab.verification.grading.sandbox import Limits, Report, Task
+from agglab.verification.stf import Binder
+
+COMPILER_LINES_MAX = 12
+
+
+class Subject(Protocol):
+    """A submission of one kind."""
+
+    def compiles(self) -> Judged: ...
+
+    def judge(self, case: Case) -> Judged: ...
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What is judged. own: the copy that is judged. path: the student's file. folder: for files
+    while it is judged."""
+
+    lab: Lab
+    own: Path
+    path: Path
+    folder: Path
+    is_trusted: bool
+
+
+class P4Program:
+    """A P4 program. Its cases send it packets, or run it in a scenario."""
+
+    def __init__(self, handed_in: Submission) -> None:
+        self._own, self._path = handed_in.own, handed_in.path
+
+    @cached_property
+    def _program(self) -> Program:
+        return compile_program(self._own, "agglab", {})
+
+    def compiles(self) -> Judged:
+        try:
+            _ = self._program
+        except CompileError as error:
+            lines = str(error).replace(f"{self._own.parent}/", "").splitlines()
+            return Judged(COMPILES, False, tuple(lines[:COMPILER_LINES_MAX]))
+        return Judged(COMPILES, True)
+
+    def judge(self, case: Case) -> Judged:
+        try:
+            if case.kind == "scenario":
+                return runs.judge(case, self._own, self._path)
+            binder = Binder(self._program.description)
+            return packets.judge(case, self._program.json, binder, self._path)
+        except (ProgramError, PipelineError) as error:
+            return Judged(case.id, False, (f"The program cannot be run: {error}.",))
+
+
+class PythonFile:
+    """A Python file, which the checks of its cases call."""
+
+    def __init__(self, handed_in: Submission) -> None:
+        self._own, self._folder = handed_in.own, handed_in.folder
+        self._jail = Jail((LAB_FOLDER, handed_in.lab.folder.parent), not handed_in.is_trusted)
+
+    def compiles(self) -> Judged:
+        return python_cases.loads(self._own, self._jail, self._folder)
+
+    def judge(self, case: Case) -> Judged:
+        return python_cases.judge(case, self._own, self._jail, self._folder)
+
+
+class ScenarioFile:
+    """A scenario, which is run with the settings and expectations of its cases."""
+
+    def __init__(self, handed_in: Submission) -> None:
+        self._own, self._folder = handed_in.own, handed_in.folder
+
+    def compiles(self) -> Judged:
+        return Judged(COMPILES, True)
+
+    def judge(self, case: Case) -> Judged:
+        return runs.judge_scenario(case, self._own, self._folder)
+
+
+class PacketTests:
+    """A packet test of the student's."""
+
+    def __init__(self, handed_in: Submission) -> None:
+        self._own, self._lab = handed_in.own, handed_in.lab
+
+    def compiles(self) -> Judged:
+        return mutants.readable(self._own)
+
+    def judge(self, case: Case) -> Judged:
+        return mutants.judge(case, self._lab, self._own)
+
+
+SUBJECTS: Mapping[str, Callable[[Submission], Subject]] = {
+    ".p4": P4Program,
+    ".py": PythonFile,
+    ".yaml": ScenarioFile,
+    ".stf": PacketTests,
+}
+
+
+def grades(
+    lab: Lab, submissions: Sequence[Path], limits: Limits, at_once: int, trust: bool = False
+) -> Iterator[tuple[int, Grade]]:
+    """Grades submissions, `at_once` at a time. Yields the index of each and its grade, as soon as
+    it has one. trust: whether Python is judged where the kernel cannot shut it off; otherwise
+    MachineLacks is raised."""
+    is_trusted = lab.kind == ".py" and _is_trusted(trust)
+    _prepare(lab)
+    tasks, indices = [], []
+    for index, path in enumerate(submissions):
+        try:
+            content = submission.read(path)
+            submission.check(content, lab.kind)
+        except submission.Refused as refused:
+            yield index, Grade(lab, str(path), {}, str(refused))
+            continue
+        indices.append(index)
+        tasks.append(_task(lab, path, content, is_trusted))
+    for number, ended in sandbox.run(tasks, limits, at_once):
+        index = indices[number]
+        judged = {each.case: each for each in ended.judged}
+        yield index, Grade(lab, str(submissions[index]), judged, ended.why)
+
+
+def _is_trusted(trust: bool) -> bool:
+    """Returns whether Python has to run without a jail. Raises MachineLacks if it would have to,
+    and nobody trusts it."""
+    if not trust:
+        jail.require()
+    return trust
+
+
+def _prepare(lab: Lab) -> None:
+    """Builds what all submissions share, so that no process has to build it again."""
+    if lab.kind in (".p4", ".yaml"):
+        library.built()
+        Clock()
+    if lab.kind == ".stf":
+        cases = [case for part in lab.parts for case in part.cases]
+        programs = [path for case in cases for path in mutants.wrong_programs(case)]
+        for program in (mutants.right_program(lab), *programs):
+            mutants.compiled(program)
+
+
+def _task(lab: Lab, path: Path, content: bytes, is_trusted: bool) -> Task:
+    """Returns the task that judges a submission with this content."""
+
+    def work(folder: Path, report: Report) -> None:
+        own = folder / "submission"
+        own.mkdir()
+        (own / lab.file).write_bytes(content)
+        _judge(Submission(lab, own / lab.file, path, folder, is_trusted), report)
+
+    solutions = lab.folder.parent.glob("*/solution*") if lab.kind == ".p4" else ()
+    return Task(str(path), work, [each for each in solutions if each.is_file()], lab.kind == ".p4")
+
+
+def _judge(handed_in: Submission, report: Report) -> None:
+    """Reports the verdict on each case; on no case if the submission does not compile."""
+    subject = SUBJECTS[handed_in.lab.kind](handed_in)
+    compiles = subject.compiles()
+    report(compiles)
+    for part in handed_in.lab.parts if compiles.passed else ():
+        for case in part.cases:
+            report(subject.judge(case))
