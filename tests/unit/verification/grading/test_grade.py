@@ -42,10 +42,11 @@ def test_the_story_names_fields_and_cells(capfd: pytest.CaptureFixture[str]) -> 
     lines = capfd.readouterr().out.splitlines()
     story = [
         "A packet was not counted in its slot.",
-        "After 1 packet with the right answers:",
+        "After 1 packet:",
         "  sent to port 2: question(slot 0, count 0)",
         "  expected from port 2: question(slot 0, count 2)",
         "  came     from port 2: question(slot 0, count 1)",
+        "  differs  in question.count: expected 2, came 1",
         "  seen[0] was 0, and is 0",
     ]
     assert lines[lines.index(story[0]) :][: len(story)] == story
