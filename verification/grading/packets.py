@@ -4,13 +4,18 @@ that showed it: what was sent, what had to come, and what came."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from agglab.switch import Pipeline, PipelineError
 from agglab.switch.files import read_bytes
 from agglab.testbed.command_lines import module
-from agglab.verification.grading.described import described, described_nibbles, path_on_a_shell
+from agglab.verification.grading.described import (
+    described,
+    described_nibbles,
+    differing,
+    path_on_a_shell,
+)
 from agglab.verification.grading.lab import Case
 from agglab.verification.grading.result import Judged
 from agglab.verification.stf import Binder, Command, Expect, Library, Packet, Run, StfError, parse
@@ -19,30 +24,28 @@ Frames = list[tuple[int, bytes]]
 LINES_MAX = 12
 
 
-@dataclass
+@dataclass(frozen=True)
 class Sent:
     """One packet of a script. came: what the program sent because of it. before, after: the cells
     that the case names."""
 
-    packet: Packet
-    came: Frames = field(default_factory=list)
-    expected: list[Expect] = field(default_factory=list)
-    before: Mapping[str, int] = field(default_factory=dict)
-    after: Mapping[str, int] = field(default_factory=dict)
+    port: int
+    frame: bytes
+    came: Frames
+    before: Mapping[str, int]
+    after: Mapping[str, int]
 
-    @property
-    def is_right(self) -> bool:
-        """Whether exactly the expected packets came, on each port in the order of the script."""
-        ports = {port for port, _ in self.came} | {each.port for each in self.expected}
-        return all(self._is_right_at(port) for port in ports)
 
-    def _is_right_at(self, port: int) -> bool:
-        expected = [each for each in self.expected if each.port == port]
-        came = [frame for at, frame in self.came if at == port]
-        if any(each.nibbles is None for each in expected):
-            return bool(came)
-        pairs = zip(expected, came, strict=False)
-        return len(expected) == len(came) and all(e.matches(frame) for e, frame in pairs)
+@dataclass(frozen=True)
+class Difference:
+    """The first difference on one port. packet: the index of the packet that showed it. expect: the
+    packet that had to come; None if none had to. frame: what came in its place; None if nothing
+    came."""
+
+    packet: int
+    port: int
+    expect: Expect | None
+    frame: bytes | None
 
 
 class Watched(Library):
@@ -57,8 +60,7 @@ class Watched(Library):
     def send(self, port: int, frame: bytes) -> None:
         before, came = self._values(), len(self.out)
         super().send(port, frame)
-        packet = Packet(0, port, frame)
-        self.sent.append(Sent(packet, self.out[came:], [], before, self._values()))
+        self.sent.append(Sent(port, frame, self.out[came:], before, self._values()))
 
     def _values(self) -> dict[str, int]:
         return {text: self.register(name, index) for text, name, index in self._cells}
@@ -98,36 +100,69 @@ def _cells(case: Case, binder: Binder) -> Iterator[tuple[str, str, int]]:
 
 
 def _story(commands: Sequence[Command], switch: Watched, run: Run, binder: Binder) -> Iterator[str]:
-    """Yields lines about the first packet after which something else came than expected. If the
-    packets were right one by one, yields the script's own failures."""
-    number = -1
-    for command in commands:
-        if isinstance(command, Packet):
-            number += 1
-        elif isinstance(command, Expect) and number >= 0:
-            switch.sent[number].expected.append(command)
-    wrong = next((each for each in switch.sent if not each.is_right), None)
+    """Yields lines about the first packet after which something else came than expected. If a check
+    of a cell failed, yields the script's own words."""
+    wrong = min(_differences(commands, switch.sent), key=lambda each: each.packet, default=None)
     if wrong is None:
         yield from "\n".join(run.failures).splitlines()[:LINES_MAX]
         return
-    if at := switch.sent.index(wrong):
-        yield f"After {at} packet{'s' * (at > 1)} with the right answers:"
-    yield f"  sent to port {wrong.packet.port}: {described(binder, wrong.packet.data)}"
-    for expect in wrong.expected[:LINES_MAX]:
-        yield f"  expected {_expectation(binder, expect)}"
-    if not wrong.expected:
-        yield "  expected nothing"
-    for port, frame in wrong.came[:LINES_MAX]:
+    sent = switch.sent[wrong.packet]
+    if wrong.packet:
+        yield f"After {wrong.packet} packet{'s' * (wrong.packet > 1)}:"
+    yield f"  sent to port {sent.port}: {described(binder, sent.frame)}"
+    yield f"  expected {_expectation(binder, wrong, sent.frame)}"
+    for port, frame in sent.came[:LINES_MAX]:
         yield f"  came     from port {port}: {described(binder, frame)}"
-    if len(wrong.came) > LINES_MAX:
-        yield f"  came     {len(wrong.came)} packets in all"
-    if not wrong.came:
+    if not sent.came:
         yield "  came     nothing"
-    for cell, before in wrong.before.items():
-        yield f"  {cell} was {before}, and is {wrong.after[cell]}"
+    elif wrong.expect is not None and wrong.frame is not None:
+        yield from (
+            f"  differs  in {text}" for text in differing(binder, wrong.expect, wrong.frame)
+        )
+    for cell, before in sent.before.items():
+        yield f"  {cell} was {before}, and is {sent.after[cell]}"
 
 
-def _expectation(binder: Binder, expect: Expect) -> str:
-    if expect.nibbles is None:
-        return f"from port {expect.port}: any packet"
-    return f"from port {expect.port}: {described_nibbles(binder, expect.nibbles)}"
+def _expectation(binder: Binder, wrong: Difference, sent: bytes) -> str:
+    if wrong.expect is None:
+        return f"nothing from port {wrong.port}"
+    if not (wrong.expect.nibbles or "").strip("*"):
+        return f"from port {wrong.port}: any packet"
+    alike = wrong.frame or sent
+    return f"from port {wrong.port}: {described_nibbles(binder, wrong.expect.nibbles, alike)}"
+
+
+def _differences(commands: Sequence[Command], sent: Sequence[Sent]) -> Iterator[Difference]:
+    """Yields the first difference on each port. The packets of a port are compared in their order,
+    as in STF; an expected packet belongs to the packet before it in the script at the latest."""
+    expected: dict[int, list[tuple[int, Expect]]] = {}
+    came: dict[int, list[tuple[int, bytes]]] = {}
+    packets = 0
+    for command in commands:
+        packets += isinstance(command, Packet)
+        if isinstance(command, Expect):
+            expected.setdefault(command.port, []).append((max(0, packets - 1), command))
+    for index, each in enumerate(sent):
+        for port, frame in each.came:
+            came.setdefault(port, []).append((index, frame))
+    for port in sorted({*expected, *came}):
+        yield from _difference(port, expected.get(port, []), came.get(port, []))
+
+
+def _difference(
+    port: int, expected: Sequence[tuple[int, Expect]], came: Sequence[tuple[int, bytes]]
+) -> Iterator[Difference]:
+    """Yields the first difference on one port, if there is one."""
+    if any(expect.nibbles is None for _, expect in expected):
+        if not came:
+            yield Difference(expected[0][0], port, expected[0][1], None)
+        return
+    for (at, expect), (cause, frame) in zip(expected, came, strict=False):
+        if not expect.matches(frame):
+            yield Difference(min(at, cause), port, expect, frame)
+            return
+    common = min(len(expected), len(came))
+    for at, expect in expected[common : common + 1]:
+        yield Difference(at, port, expect, None)
+    for cause, frame in came[common : common + 1]:
+        yield Difference(cause, port, None, frame)

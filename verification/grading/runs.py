@@ -76,7 +76,7 @@ def judge_scenario(case: Case, own: Path, folder: Path) -> Judged:
     except (CompileError, ScenarioError, MachineLacks) as error:
         lines = str(error).replace(f"{own.parent}/", "").splitlines()
         return Judged(case.id, False, tuple(map(one_line, lines[:REASONS_MAX])))
-    (metrics,) = (folder / case.id).glob("*/*/metrics.json")
+    (metrics,) = (folder / case.id).glob("*/latest/metrics.json")
     found = json.loads(metrics.read_text())
     reasons = () if found["ok"] else (one_line(found["reason"]),)
     return Judged(case.id, not reasons, reasons)

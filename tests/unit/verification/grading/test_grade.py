@@ -3,44 +3,37 @@
 from __future__ import annotations
 
 import re
+import shlex
 import tempfile
 from pathlib import Path
 
 import pytest
+from submissions import DOUBLE, ECHO, FIGURE, FORWARD, LABS, TESTS, graded, solution, written
 
 from agglab.testbed.cli import main
-from agglab.verification.grading import lab as labs
-from agglab.verification.grading.grade import grades
-from agglab.verification.grading.result import Grade
-from agglab.verification.grading.sandbox import Limits
 
-HERE = Path(__file__).parent
-ECHO = HERE / "tiny/labs/01-echo"
-SOLUTION = (ECHO / "solution.p4").read_text()
-WRONG = sorted((ECHO / "wrong").iterdir())
+WRONG = sorted(LABS.glob("*/wrong/*"))
 
 
-def graded(path: Path, folder: Path = ECHO, limits: Limits | None = None) -> Grade:
-    ((_, grade),) = grades(labs.read(folder), [path], limits or Limits(), 1)
-    return grade
-
-
-def written(tmp_path: Path, text: str, name: str = "echo.p4") -> Path:
-    path = tmp_path / name
-    path.write_text(text)
-    return path
-
-
-def test_the_solution_has_all_points(capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["grade", str(ECHO), str(ECHO / "solution.p4")]) == 0
-    assert capfd.readouterr().out.startswith("01-echo (The echo): 9 of 9 points\n")
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [
+        (ECHO, "solution.p4"),
+        (FORWARD, "solution.p4"),
+        (DOUBLE, "solution.py"),
+        (TESTS, "example.stf"),
+        (FIGURE, "solution.yaml"),
+    ],
+)
+def test_what_is_right_has_all_points(folder: Path, name: str) -> None:
+    assert main(["grade", str(folder), str(folder / name)]) == 0
 
 
 @pytest.mark.parametrize("path", WRONG, ids=lambda path: path.stem)
 def test_a_wrong_program_meets_its_case(path: Path) -> None:
     meets = re.match(r"// meets: (\S+)\n", path.read_text())
     assert meets
-    grade = graded(path)
+    grade = graded(path, path.parent.parent)
     assert grade.failed == meets[1] and not grade.is_full
 
 
@@ -49,10 +42,11 @@ def test_the_story_names_fields_and_cells(capfd: pytest.CaptureFixture[str]) -> 
     lines = capfd.readouterr().out.splitlines()
     story = [
         "A packet was not counted in its slot.",
-        "After 1 packet with the right answers:",
+        "After 1 packet:",
         "  sent to port 2: question(slot 0, count 0)",
         "  expected from port 2: question(slot 0, count 2)",
         "  came     from port 2: question(slot 0, count 1)",
+        "  differs  in question.count: expected 2, came 1",
         "  seen[0] was 0, and is 0",
     ]
     assert lines[lines.index(story[0]) :][: len(story)] == story
@@ -60,7 +54,7 @@ def test_the_story_names_fields_and_cells(capfd: pytest.CaptureFixture[str]) -> 
 
 
 def test_what_does_not_compile_has_no_points(tmp_path: Path) -> None:
-    grade = graded(written(tmp_path, SOLUTION.replace("count + 1;", "count + ;")))
+    grade = graded(written(tmp_path, solution(ECHO).replace("count + 1;", "count + ;")))
     assert grade.points == 0 and grade.failed == "compiles"
     assert grade.verdict("compiles").story[0].startswith("echo.p4:")
     assert str(tmp_path) not in "".join(grade.verdict("compiles").story)
@@ -68,6 +62,36 @@ def test_what_does_not_compile_has_no_points(tmp_path: Path) -> None:
 
 def test_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    path = written(tmp_path, SOLUTION)
+    path = written(tmp_path, solution(ECHO))
     assert graded(path).is_full
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_run_is_told_packet_by_packet(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["grade", str(FORWARD), str(FORWARD / "wrong/one-port.p4")]) == 1
+    out = capfd.readouterr().out
+    assert "The shortest run that shows it has 2 workers with 4 values each:\n" in out
+    assert "h2 sends to s1: ethernet(dst 0x020000000001, " in out and "s1 sends it to h1\n" in out
+    assert "worker 1 never sent chunks" in out and "\nseed 1\n" in out
+    (replay,) = re.findall(r"to see it again: .*agglab (run .*)", out)
+    assert main([*shlex.split(replay), "--results", str(tmp_path)]) == 1
+
+
+def test_tests_that_look_at_nothing_do_not_pass(tmp_path: Path) -> None:
+    blind = written(tmp_path, "packet 1 05 00000000\nexpect 1\n", "tests.stf")
+    grade = graded(blind, TESTS)
+    assert grade.points == 1
+    assert grade.verdict("sees-counts").story[0].startswith("The tests pass on 1 of 1 wrong")
+
+
+def test_tests_that_the_right_program_fails_do_not_pass(tmp_path: Path) -> None:
+    wrong = written(tmp_path, "packet 1 05 00000000\nexpect 2\n", "tests.stf")
+    grade = graded(wrong, TESTS)
+    assert grade.points == 1
+    assert grade.verdict("sees-ports").story[0] == "The tests fail on the right program:"
+
+
+def test_a_scenario_is_judged_by_the_exercises_expectations(tmp_path: Path) -> None:
+    text = solution(FIGURE).replace("workers: 2", "workers: 1")
+    grade = graded(written(tmp_path, f"{text}expect: {{exact: true}}\n", "figure.yaml"), FIGURE)
+    assert grade.failed == "two-workers" and grade.points == 3
