@@ -91,8 +91,8 @@ control MyIngress(inout headers_t hdr, inout metadata_t meta,
 
     action answer_all() {
         hdr.course.kind = RESULT;
-        // TODO 3: send a copy to every worker. Agglab has made multicast group 1 of their ports; the
-        // field of standard_metadata is mcast_grp.
+        // TODO 3: send a copy to every worker. Agglab has made multicast group 1 of their ports.
+        // The field of standard_metadata that takes a group is mcast_grp.
     }
 
     apply {

@@ -67,8 +67,8 @@ control MyIngress(inout headers_t hdr, inout metadata_t meta,
     // Agglab fills this table. Each worker's port has the worker's number (0, 1, 2...), and how
     // many workers there are.
     action from_worker(bit<8> number, bit<8> workers) {
-        // TODO 1: give each worker a bit of its own: 1 for worker 0, 2 for worker 1, 4 for worker 2...
-        // All bits together, for three workers, are 7.
+        // TODO 1: give each worker a bit of its own: 1 for worker 0, 2 for worker 1, 4 for worker
+        // 2 and so on. All bits together, for three workers, are 7.
         meta.me = 0;
         meta.everybody = 0;
     }

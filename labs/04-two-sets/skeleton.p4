@@ -109,15 +109,15 @@ control MyIngress(inout headers_t hdr, inout metadata_t meta,
             return;
         }
         workers.apply();
-        // TODO 1: the cell of the slot's first set if the tag is even, of its second set if it is odd.
+        // TODO 1: the cell of the slot's first set if the tag is even, of the second if it is odd.
         meta.cell = (bit<32>)hdr.course.slot;
         bit<32> tag;
         bit<8> before;
         tags.read(tag, meta.cell);
         seen.read(before, meta.cell);
-        // TODO 2: is this the first packet of a chunk? It is if its tag differs from the cell's, or if
-        // nobody has come yet. Then nobody is in the new sum (before = 0), and the cell gets the tag.
-        // Set meta.is_new, and look at add_numbers: it begins a new sum if meta.is_new is true.
+        // TODO 2: is this the first packet of a chunk? It is if its tag differs from the cell's, or
+        // if nobody has come yet. Then nobody is in the new sum (before = 0), and the cell gets the
+        // tag. Set meta.is_new, and look at add_numbers: it begins a new sum if that is true.
         meta.is_new = false;
         if ((before & meta.me) != 0) {
             mark_to_drop(standard_metadata);  // this worker's numbers are already in the sum

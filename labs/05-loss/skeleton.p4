@@ -105,8 +105,8 @@ control MyIngress(inout headers_t hdr, inout metadata_t meta,
 
     // The packet's sender did not get the result, so the switch sends it again to this worker.
     action answer_one() {
-        // TODO 1: put the sums of the cell into the packet, make it a result, and send it to the port
-        // by which it came.
+        // TODO 1: put the sums of the cell into the packet, make it a result, and send it to the
+        // port by which it came.
         mark_to_drop(standard_metadata);
     }
 

@@ -174,9 +174,9 @@ control MyIngress(inout headers_t hdr, inout metadata_t meta,
         seen.read(before, meta.cell);
         final.read(is_final, meta.cell);
         if (is_from_parent) {
-            // TODO 2: this is the sum of all racks. If it belongs to the chunk in the cell and has not
-            // come before, keep it (in `final` and, with add_numbers, in the sums; it replaces what
-            // is there) and hand it to all workers. If not, drop it.
+            // TODO 2: this is the sum of all racks. If it belongs to the chunk in the cell and has
+            // not come before, keep it (in `final` and, with add_numbers, in the sums; it replaces
+            // what is there) and hand it to all workers. If not, drop it.
             mark_to_drop(standard_metadata);
             return;
         }
@@ -200,8 +200,8 @@ control MyIngress(inout headers_t hdr, inout metadata_t meta,
         }
         if (after != meta.everybody) {
             mark_to_drop(standard_metadata);  // others are missing
-        // TODO 3: all workers of this rack have sent. If there is a switch above, and its sum has not
-        // come yet, the packet goes up.
+        // TODO 3: all workers of this rack have sent. If there is a switch above, and its sum has
+        // not come yet, the packet goes up.
         } else if (before == meta.everybody) {
             answer_one();
         } else {

@@ -25,7 +25,7 @@ from agglab.testbed.plan.forwarding import wiring_of
 from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Job, stated
 from agglab.testbed.scenario.key import key
-from agglab.testbed.scenario.kinds import Whole, duration
+from agglab.testbed.scenario.kinds import Flag, Whole, duration
 from agglab.testbed.systems.base import (
     Abilities,
     ActiveJob,
@@ -56,9 +56,10 @@ from agglab.testbed.systems.forwarding import (
 from agglab.testbed.systems.frames import AGGREGATOR, datagram, end_of, ethernet
 from agglab.topologies import Topology
 
-CONTRIBUTION, FRAME_BYTES, NUMBERS = 1, 66, 4
+CONTRIBUTION, FRAME_BYTES, SPARSE_FRAME_BYTES, NUMBERS = 1, 66, 70, 4
 HEADER = struct.Struct("!BBHI4I")  # kind, worker, slot, tag, four numbers (worker.py)
 GROUP = 1
+SPARSE = "which chunks are zero decides what is sent"
 ENDPOINTS = str(Path(__file__).with_name("worker.py"))
 
 
@@ -72,6 +73,7 @@ class Options:
     timeout_s: float = key(
         "timeout", duration(), 0.0, "when a chunk without a result is sent again; 0: never"
     )
+    sparse: bool = key("sparse", Flag(), False, "chunks that are zero are not sent (lab 08)")
 
 
 class Course(System):
@@ -101,7 +103,7 @@ class Course(System):
         return -(-job.elements // NUMBERS)
 
     def chunk_bits(self, resolved: ResolvedScenario) -> int:
-        return 8 * FRAME_BYTES
+        return 8 * (SPARSE_FRAME_BYTES if resolved.options.sparse else FRAME_BYTES)
 
     # Network and agents.
 
@@ -121,6 +123,7 @@ class Course(System):
             "session": FIRST_SESSION,
             "slots": resolved.slots,
             "ahead": resolved.options.ahead,
+            "sparse": resolved.options.sparse,
             "timeout_ns": round(resolved.options.timeout_s * 1e9),
             "peers": [[wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_PORT]],
         }
@@ -137,9 +140,14 @@ class Course(System):
     def round_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, number: int
     ) -> Mapping[str, int]:
-        """Every cable of the tree carries each chunk once in each direction."""
-        size = resolved.chunks(job.job) * FRAME_BYTES
+        """Every cable of the tree carries each chunk once in each direction. If chunks that are
+        zero are not sent, this is no more than the first chunk."""
+        chunks = 1 if resolved.options.sparse else resolved.chunks(job.job)
+        size = chunks * self.chunk_bits(resolved) // 8
         return dict.fromkeys(_directions(_tree(resolved.graph, job)), size)
+
+    def unpredictable(self, resolved: ResolvedScenario) -> str:
+        return SPARSE if resolved.options.sparse else ""
 
     def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
         graph, sizes = resolved.graph, self.round_bytes(resolved, job, 0)

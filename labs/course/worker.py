@@ -18,7 +18,6 @@ NUMBERS = 4
 CONTRIBUTION, RESULT = 1, 2
 PAYLOAD_BYTES = HEADER.size + 4 * NUMBERS
 LOWER_HEADER_BYTES = 42  # Ethernet 14, IPv4 20, UDP 8
-FRAME_BYTES = LOWER_HEADER_BYTES + PAYLOAD_BYTES
 TAGS_OF_A_SESSION = 1 << 20
 COUNTERS = (
     *("sent", "received", "retransmitted", "duplicates", "late", "malformed", "timeouts"),
@@ -28,7 +27,7 @@ COUNTERS = (
 
 def endpoint(part):
     """Returns the state machine of one worker, for the agent. hosts/part.py describes a Part."""
-    return Worker(part)
+    return SparseWorker(part) if part.settings["sparse"] else Worker(part)
 
 
 class Worker:
@@ -86,7 +85,7 @@ class Worker:
 
     def _receive(self, now_ns, payload):
         """Returns whether the packet is a result for which the worker waits."""
-        if len(payload) != PAYLOAD_BYTES or payload[0] != RESULT:
+        if len(payload) != self.longest_bytes or payload[0] != RESULT:
             self.counters["malformed"] += 1
             return False
         _, _, slot, tag = HEADER.unpack_from(payload)
@@ -94,13 +93,17 @@ class Worker:
         if self.waiting_since.pop(chunk, None) is None:
             self.counters["duplicates"] += 1
             return False
-        numbers = np.frombuffer(payload, ">i4", NUMBERS, HEADER.size)
+        numbers = np.frombuffer(payload, ">i4", NUMBERS, self.longest_bytes - 4 * NUMBERS)
         begin = chunk * NUMBERS
         self.out[begin : begin + NUMBERS] = numbers[: self.out.size - begin]
+        self.progress_ns = now_ns
+        self.take_result(chunk, payload)
+        return True
+
+    def take_result(self, chunk, payload):
+        """Notes that the sum of this chunk is in the result of the round."""
         self.finished[chunk] = True
         self.chunks_done += 1
-        self.progress_ns = now_ns
-        return True
 
     def may_send(self, chunk):
         """A slot takes a new chunk when the result of an older chunk of the same slot has come."""
@@ -113,38 +116,44 @@ class Worker:
         if self.waiting_since and now_ns >= self.progress_ns + self.give_up_ns:
             raise RoundTimeout(f"no result for chunk {min(self.waiting_since)}", None)
         lost = [
-            c
-            for c, (_, last_ns) in self.waiting_since.items()
+            chunk
+            for chunk, (_, last_ns) in self.waiting_since.items()
             if now_ns >= last_ns + self.timeout_ns
         ]
-        fresh = []
-        while self.may_send(self.next_chunk):
-            fresh.append(self.next_chunk)
-            self.next_chunk += 1
-        self._write([*lost, *fresh], len(lost), now_ns)
+        chunks = [*lost, *self.fresh(now_ns)]
+        self._write(chunks, len(lost), now_ns)
         due = [last_ns + self.timeout_ns for _, last_ns in self.waiting_since.values()]
         self.deadline_ns = (
             min(*due, self.progress_ns + self.give_up_ns, NEVER_NS) if due else NEVER_NS
         )
-        return np.arange(len(lost) + len(fresh), dtype=np.uint32)
+        return np.arange(len(chunks), dtype=np.uint32)
+
+    def fresh(self, now_ns):
+        """Yields the chunks that are sent for the first time now."""
+        while self.may_send(self.next_chunk):
+            yield self.next_chunk
+            self.next_chunk += 1
+
+    def packet(self, chunk):
+        """Returns the UDP payload of this chunk."""
+        header = HEADER.pack(CONTRIBUTION, self.rank, *self.slot_and_tag(chunk))
+        return header + self.values[chunk].tobytes()
 
     def _write(self, chunks, lost, now_ns):
         """Fills the outbox with the packets of these chunks. The first `lost` were sent before."""
         self.again = {}
-        frames = np.zeros((len(chunks), PAYLOAD_BYTES), np.uint8)
+        frames = np.zeros((len(chunks), self.longest_bytes), np.uint8)
         for row, chunk in enumerate(chunks):
-            slot, tag = self.slot_and_tag(chunk)
             first_ns = self.waiting_since[chunk][0] if row < lost else now_ns
             self.waiting_since[chunk] = first_ns, now_ns
             if row < lost:
-                self.again[row] = Repeat(slot, tag, first_ns, gathered=True)
-            header = HEADER.pack(CONTRIBUTION, self.rank, slot, tag)
-            frames[row] = np.frombuffer(header + self.values[chunk].tobytes(), np.uint8)
+                self.again[row] = Repeat(*self.slot_and_tag(chunk), first_ns, gathered=True)
+            frames[row] = np.frombuffer(self.packet(chunk), np.uint8)
         self.counters["sent"] += len(chunks)
-        self.counters["bytes_sent"] += FRAME_BYTES * len(chunks)
+        self.counters["bytes_sent"] += (LOWER_HEADER_BYTES + self.longest_bytes) * len(chunks)
         self.counters["retransmitted"] += lost
         self.counters["timeouts"] += lost
-        lengths = np.full(len(chunks), PAYLOAD_BYTES, np.uint32)
+        lengths = np.full(len(chunks), self.longest_bytes, np.uint32)
         self.outbox = Outbox(frames, lengths, np.zeros(len(chunks), np.uint32))
 
     def repeats(self, row):
@@ -155,3 +164,38 @@ class Worker:
 
     def finish(self):
         """An all-reduce of integers needs no last step."""
+
+
+class SparseWorker(Worker):
+    """The worker of lab 08, which sends only chunks that are not zero; the first chunk is always
+    sent. A field `next` follows the header. In a worker's packet it names the next chunk that the
+    worker will send; in a result, the next chunk that any worker will send. After the last chunk of
+    a round it is the first one of the next round. Results have to come in their order."""
+
+    NEXT = struct.Struct("!I")
+    longest_bytes = PAYLOAD_BYTES + NEXT.size
+
+    def begin(self, now_ns, values, out, sums=None):
+        super().begin(now_ns, values, out, sums)
+        out[:] = 0
+        self.mine = {0, *np.flatnonzero(self.values.any(axis=1)).tolist()}
+
+    def packet(self, chunk):
+        following = min((each for each in self.mine if each > chunk), default=self.chunks)
+        contribution = super().packet(chunk)
+        next_chunk = self.NEXT.pack(self.first + following)
+        return contribution[: HEADER.size] + next_chunk + contribution[HEADER.size :]
+
+    def fresh(self, now_ns):
+        """Yields the chunk whose turn it is, if this worker has it."""
+        if self.next_chunk in self.mine and self.next_chunk not in self.waiting_since:
+            yield self.next_chunk
+
+    def take_result(self, chunk, payload):
+        """The result says which chunk is next; those between are zero at every worker. A worker
+        that does not have the next chunk waits for its result at once."""
+        (following,) = self.NEXT.unpack_from(payload, HEADER.size)
+        self.next_chunk = min(max(following - self.first, chunk + 1), self.chunks)
+        self.chunks_done = self.next_chunk
+        if self.next_chunk not in self.mine and not self.done:
+            self.waiting_since[self.next_chunk] = self.progress_ns, self.progress_ns

@@ -1,51 +1,33 @@
-"""The exercises of labs/ as their tests see them: the cases of lab.yaml, and which one a submission
-fails first."""
+"""The exercises of labs/ as their tests see them: the grader's own cases, and which of them a
+submission fails, judged one after the other in this process."""
 
 from __future__ import annotations
 
-import io
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import Any
 
-import yaml
-
-from agglab.testbed.errors import CompileError
-from agglab.testbed.program import compile_program
-from agglab.testbed.run import run
-from agglab.testbed.scenario import load
-from agglab.verification.stf import StfError, run_stf
+from agglab.verification.grading import course
+from agglab.verification.grading import lab as labs
+from agglab.verification.grading.grade import SUBJECTS, Submission
+from agglab.verification.grading.lab import Case, Lab
 
 ROOT = Path(__file__).resolve().parents[3]
-LABS = tuple(sorted(path.parent for path in (ROOT / "labs").glob("*/lab.yaml")))
+LABS = tuple(map(labs.read, course.folders()))
 MEETS = re.compile(r"(?://|#) meets: (\S+)$")
 
 
-@cache
-def lab_of(folder: Path) -> dict[str, Any]:
-    """Returns what lab.yaml says."""
-    described: dict[str, Any] = yaml.safe_load((folder / "lab.yaml").read_text())
-    return described
-
-
-def suffix(folder: Path) -> str:
-    return Path(lab_of(folder)["file"]).suffix
-
-
-def cases(folder: Path) -> list[dict[str, Any]]:
+def cases(lab: Lab) -> list[Case]:
     """Returns all cases of an exercise, in the order in which they are graded."""
-    return [case for part in lab_of(folder)["parts"] for case in part["cases"]]
+    return [case for part in lab.parts for case in part.cases]
 
 
 @dataclass(frozen=True)
 class Wrong:
     """A typical wrong submission, and the case that it has to fail first."""
 
-    folder: Path
+    lab: Lab
     path: Path
 
     @property
@@ -55,41 +37,17 @@ class Wrong:
         return match[1]
 
     def __str__(self) -> str:
-        return f"{self.folder.name}-{self.path.stem}"
+        return f"{self.lab.name}-{self.path.stem}"
 
 
-def wrong_submissions(suffix_asked: str) -> list[Wrong]:
-    chosen = [folder for folder in LABS if suffix(folder) == suffix_asked]
-    return [Wrong(f, path) for f in chosen for path in sorted((f / "wrong").glob(f"*{suffix(f)}"))]
+WRONG = [Wrong(lab, path) for lab in LABS for path in sorted(lab.folder.glob("wrong/*.*"))]
 
 
-def failed_packets(folder: Path, program: Path) -> Iterator[str]:
-    """Yields the packet cases that a program fails, in their order."""
-    compiled = compile_program(program, "agglab", {})
-    for case in cases(folder):
-        if "stf" in case and not _passes(compiled.json, folder / case["stf"]):
-            yield case["id"]
-
-
-def _passes(compiled: Path, script: Path) -> bool:
-    try:
-        return not run_stf(compiled, script).failures
-    except StfError:  # such as a table that the program does not have
-        return False
-
-
-def run_case(folder: Path, case: dict[str, Any], program: Path, results: Path) -> list[int]:
-    """Runs a case's scenario in virtual time, with each of its seeds. Returns the seeds with which
-    it failed, or [0] for the scenario's own seed."""
-    seeds = range(1, case["schedules"] + 1) if "schedules" in case else (0,)
-    return [seed for seed in seeds if not _run(folder, case, program, results, seed)]
-
-
-def _run(folder: Path, case: dict[str, Any], program: Path, results: Path, seed: int) -> bool:
-    settings = [f"{key}={json.dumps(value)}" for key, value in case.get("settings", {}).items()]
-    settings += [f"switch.program={program}", "backend=virtual", *([f"seed={seed}"] * bool(seed))]
-    suite = load(folder / case["scenario"], settings)
-    try:
-        return run(suite, results, settings, io.StringIO()) == 0
-    except CompileError:  # such as a table that the program does not have
-        return False
+def failed(lab: Lab, path: Path, folder: Path, asked: list[Case] | None = None) -> Iterator[str]:
+    """Yields the cases that a submission fails, in their order. Each is judged when it is asked
+    for. folder: for files. asked: the cases that are judged; all by default."""
+    subject = SUBJECTS[lab.kind](Submission(lab, path, path, folder, is_trusted=False))
+    assert subject.compiles().passed, f"{path} does not compile"
+    for case in cases(lab) if asked is None else asked:
+        if not subject.judge(case).passed:
+            yield case.id

@@ -40,12 +40,15 @@ def imported(file: Path) -> ModuleType:
 worker, course = imported(COURSE / "worker.py"), imported(COURSE / "course.py")
 
 
-def began(values: int, slots: int = 2, ahead: int = 1, timeout_ns: int = 0) -> tuple[Any, Any]:
-    """A worker that has begun a round of so many values, and the array for its result."""
+def began(
+    values: int, slots: int = 2, ahead: int = 1, timeout_ns: int = 0, sparse: bool = False
+) -> tuple[Any, Any]:
+    """A worker that has begun a round of the values 0, 1, 2..., and the array for its result."""
     settings = {
         "session": 1,
         "slots": slots,
         "ahead": ahead,
+        "sparse": sparse,
         "timeout_ns": timeout_ns,
         "peers": [["10.0.255.254", 48864]],
     }
@@ -115,6 +118,30 @@ def test_what_nobody_waits_for_changes_nothing() -> None:
     assert (endpoint.counters["malformed"], endpoint.counters["duplicates"]) == (4, 2)
 
 
+def sparse_result(chunk: int, following: int, *numbers: int) -> bytes:
+    return struct.pack("!BBHII4i", 2, 0, 0, chunk, following, *numbers)
+
+
+def test_of_sparse_tensors_only_chunks_that_are_not_zero_are_sent() -> None:
+    endpoint, out = began(20, slots=1, sparse=True)  # chunks 0 to 4, of which 1 and 2 become zero
+    endpoint.begin(0, np.array([1, 2, 3, 4, *[0] * 8, 5, 6, 7, 8, 9, 0, 0, 0], np.int32), out)
+    assert sent_sparse(endpoint, 0) == [(1, 0, 0, 5, 8, 1, 2, 3, 4)]  # a round had five chunks
+    both = sparse_result(5, 6, 10, 10, 10, 10), sparse_result(6, 8, 7, 7, 7, 7)
+    assert receive(endpoint, 1, *both) == 2  # chunk 1 is another worker's
+    assert sent_sparse(endpoint, 1) == [(1, 0, 0, 8, 9, 5, 6, 7, 8)]
+    assert receive(endpoint, 2, sparse_result(8, 9, 5, 6, 7, 8)) == 1
+    assert sent_sparse(endpoint, 2) == [(1, 0, 0, 9, 10, 9, 0, 0, 0)]
+    assert not endpoint.done and receive(endpoint, 3, sparse_result(9, 10, 9, 0, 0, 0)) == 1
+    assert endpoint.done
+    assert out.tolist() == [*[10] * 4, *[7] * 4, *[0] * 4, 5, 6, 7, 8, 9, 0, 0, 0]
+
+
+def sent_sparse(endpoint: Any, now_ns: int) -> list[tuple[int, ...]]:
+    """(kind, worker, slot, tag, next, four numbers) of each packet that it sends now."""
+    rows = endpoint.poll(now_ns)
+    return [struct.unpack("!BBHII4i", endpoint.outbox.datagram(row)) for row in rows]
+
+
 def test_it_gives_up_when_nothing_comes() -> None:
     endpoint, _ = began(4)
     sent(endpoint, 0)
@@ -128,7 +155,11 @@ def test_the_header_is_as_wide_as_in_the_programs() -> None:
     (fields,) = (h["fields"] for h in described["header_types"] if h["name"] == "course_t")
     bits = sum(width for _, width, *_ in fields)
     assert bits == 8 * worker.PAYLOAD_BYTES == 8 * course.HEADER.size
-    assert course.FRAME_BYTES == worker.FRAME_BYTES
+    frames = [
+        worker.LOWER_HEADER_BYTES + each.longest_bytes
+        for each in (worker.Worker, worker.SparseWorker)
+    ]
+    assert frames == [course.FRAME_BYTES, course.SPARSE_FRAME_BYTES]
 
 
 def judged(tmp_path: Path, *settings: str, system: Path = COURSE / "course.py") -> dict[str, Any]:
@@ -151,7 +182,12 @@ def test_the_right_program_is_right(tmp_path: Path) -> None:
     [
         ("worker.py", "numbers[: self.out", "(numbers + 1)[: self.out", "exact = true, got false"),
         ("worker.py", "self.values[chunk].tobytes()", "bytes(16)", "exact = true, got false"),
-        ("course.py", "(job.job) * FRAME_BYTES", "(job.job) * 65", "links_as_predicted = true"),
+        (
+            "course.py",
+            "chunks * self.chunk_bits",
+            "2 * self.chunk_bits",
+            "links_as_predicted = true",
+        ),
     ],
 )
 def test_what_is_wrong_is_found(tmp_path: Path, file: str, old: str, new: str, missed: str) -> None:

@@ -1,81 +1,68 @@
 """The exercises: each skeleton compiles and fails, each solution passes, and each typical wrong
-program fails first at the case that has the message for it."""
+submission fails first at the case that has the message for it."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-from exercises import (
-    LABS,
-    Wrong,
-    cases,
-    failed_packets,
-    lab_of,
-    run_case,
-    suffix,
-    wrong_submissions,
-)
+from exercises import LABS, WRONG, Wrong, cases, failed
 
-P4_LABS = [folder for folder in LABS if suffix(folder) == ".p4"]
-RUNS = [(folder, case) for folder in P4_LABS for case in cases(folder) if "scenario" in case]
+from agglab.verification.grading.lab import Case, Lab
+
+RUNS = [(lab, case) for lab in LABS for case in cases(lab) if case.kind == "scenario"]
 # The skeleton of lab 05 is what lab 04 leads to, and no packet is lost in this run.
 FAILED_BY_SKELETONS = [
-    (folder, case) for folder, case in RUNS if (folder.name, case["id"]) != ("05-loss", "no-loss")
+    (lab, case) for lab, case in RUNS if (lab.name, case.id) != ("05-loss", "no-loss")
 ]
 
 
-def name(value: Any) -> str:
-    return value["id"] if isinstance(value, dict) else getattr(value, "name", str(value))
+def name(value: Lab | Case) -> str:
+    return value.name if isinstance(value, Lab) else value.id
+
+
+def handed_in(lab: Lab, kind: str) -> Path:
+    return lab.folder / f"{kind}{lab.kind}"
 
 
 def test_there_are_exercises() -> None:
-    assert len(P4_LABS) >= 7
+    assert [lab.name[:2] for lab in LABS][:7] == [f"{number:02}" for number in range(1, 8)]
 
 
-@pytest.mark.parametrize("folder", LABS, ids=name)
-def test_an_exercise_is_complete(folder: Path) -> None:
-    names = [folder / f"{kind}{suffix(folder)}" for kind in ("skeleton", "solution")]
-    hints = [folder / f"hints/{number}.md" for number in (1, 2, 3)]
-    assert all(path.is_file() for path in (*names, *hints, folder / "README.md"))
-    assert len(list((folder / "wrong").iterdir())) >= 5
-    identifiers = [case["id"] for case in cases(folder)]
-    assert len(identifiers) == len(set(identifiers))
-    assert 8 <= 1 + sum(part["points"] for part in lab_of(folder)["parts"]) <= 10
-    assert "TODO" in names[0].read_text() and "TODO" not in names[1].read_text()
+@pytest.mark.parametrize("lab", LABS, ids=name)
+def test_an_exercise_is_complete(lab: Lab) -> None:
+    hints = [lab.folder / f"hints/{number}.md" for number in (1, 2, 3)]
+    assert all(path.is_file() for path in (*hints, lab.folder / "README.md"))
+    assert len([wrong for wrong in WRONG if wrong.lab is lab]) >= 5
+    assert 8 <= lab.points <= 10
+    assert "TODO" in handed_in(lab, "skeleton").read_text()
+    assert "TODO" not in handed_in(lab, "solution").read_text()
 
 
-@pytest.mark.parametrize("folder", LABS, ids=name)
-def test_every_file_of_a_case_is_used_and_there(folder: Path) -> None:
-    keys = ("stf", "scenario", "python")
-    used = {folder / case[key] for case in cases(folder) for key in keys if key in case}
-    there = {path for kind in ("packets", "runs", "checks") for path in folder.glob(f"{kind}/*.*")}
-    assert used == there
+@pytest.mark.parametrize("lab", LABS, ids=name)
+def test_every_file_of_a_case_is_used(lab: Lab) -> None:
+    kinds = ("packets/*.stf", "runs/*.yaml", "checks/*.py")
+    files = [path for kind in kinds for path in lab.folder.glob(kind)]
+    there = {path for path in files if path.suffix != ".py" or "def check(" in path.read_text()}
+    assert {case.path for case in cases(lab) if case.kind != "expect"} == there
 
 
-@pytest.mark.parametrize("folder", P4_LABS, ids=name)
-def test_a_skeleton_compiles_and_fails(folder: Path) -> None:
-    assert list(failed_packets(folder, folder / "skeleton.p4"))
+@pytest.mark.parametrize("lab", LABS, ids=name)
+def test_a_skeleton_compiles_and_fails(lab: Lab, tmp_path: Path) -> None:
+    assert next(failed(lab, handed_in(lab, "skeleton"), tmp_path), None)
 
 
-@pytest.mark.parametrize("folder", P4_LABS, ids=name)
-def test_a_solution_passes_all_packet_cases(folder: Path) -> None:
-    assert list(failed_packets(folder, folder / "solution.p4")) == []
+@pytest.mark.parametrize("lab", LABS, ids=name)
+def test_a_solution_passes_all_cases(lab: Lab, tmp_path: Path) -> None:
+    assert list(failed(lab, handed_in(lab, "solution"), tmp_path)) == []
 
 
-@pytest.mark.parametrize(("folder", "case"), RUNS, ids=name)
-def test_a_solution_passes_a_run(folder: Path, case: dict[str, Any], tmp_path: Path) -> None:
-    assert run_case(folder, case, folder / "solution.p4", tmp_path) == []
-
-
-@pytest.mark.parametrize(("folder", "case"), FAILED_BY_SKELETONS, ids=name)
-def test_a_skeleton_fails_a_run(folder: Path, case: dict[str, Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("lab", "case"), FAILED_BY_SKELETONS, ids=name)
+def test_a_skeleton_fails_a_run(lab: Lab, case: Case, tmp_path: Path) -> None:
     """The expectations of every run can fail."""
-    assert run_case(folder, case, folder / "skeleton.p4", tmp_path)
+    assert list(failed(lab, handed_in(lab, "skeleton"), tmp_path, [case])) == [case.id]
 
 
-@pytest.mark.parametrize("wrong", wrong_submissions(".p4"), ids=str)
-def test_a_wrong_program_meets_its_message(wrong: Wrong) -> None:
-    failed = list(failed_packets(wrong.folder, wrong.path))
-    assert failed[0] == wrong.meets
+@pytest.mark.parametrize("wrong", WRONG, ids=str)
+def test_a_wrong_submission_meets_its_message(wrong: Wrong, tmp_path: Path) -> None:
+    assert next(failed(wrong.lab, wrong.path, tmp_path), None) == wrong.meets

@@ -1,0 +1,77 @@
+"""The texts of the course, and docs/first-hour.md: what they show is so."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+from exercises import LABS, ROOT, WRONG
+
+from agglab.verification.grading.lab import Lab
+
+COURSE = (ROOT / "labs/README.md").read_text()
+FIRST_HOUR = (ROOT / "docs/first-hour.md").read_text()
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+COMMENT = re.compile(r"\s+# .*$")
+
+
+def commands(text: str) -> list[str]:
+    """The command lines of a page."""
+    shell = [block for language, block in BLOCK.findall(text) if language == "sh"]
+    return [COMMENT.sub("", line) for block in shell for line in block.splitlines()]
+
+
+def expected_commands(lab: Lab) -> list[str]:
+    """The first command lines of an exercise's page."""
+    number, folder = lab.name.partition("-")[0], f"labs/{lab.name}"
+    return [
+        f"./agglab labs start {number} {folder}",
+        f"./agglab grade {number} {folder}/{lab.file}",
+        f"./agglab labs hint {number} --next",
+    ]
+
+
+@pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
+def test_the_commands_of_an_exercise_are_right(lab: Lab) -> None:
+    first, later = (found := commands((lab.folder / "README.md").read_text()))[:3], found[3:]
+    assert first == expected_commands(lab)
+    own = f"labs/{lab.name}/{lab.file}"
+    named = [word for line in later for word in line.split() if "/" in word and word != own]
+    assert [word for word in named if not word.startswith(".") and not (ROOT / word).exists()] == []
+
+
+def test_the_table_of_exercises_is_whole() -> None:
+    linked = re.findall(r"^\| \[(\d+)\]\(([^/]+)/README.md\)", COURSE, re.MULTILINE)
+    assert linked == [(lab.name.partition("-")[0], lab.name) for lab in LABS]
+
+
+def test_the_table_of_mistakes_is_whole() -> None:
+    rows = [f"| {wrong.lab.name} | {wrong.path.stem} | {wrong.meets} |" for wrong in WRONG]
+    assert [line for line in COURSE.splitlines() if line.count("|") == 4][-len(rows) :] == rows
+
+
+def test_the_packet_of_the_first_hour_goes_its_way() -> None:
+    (command, _) = commands(FIRST_HOUR)
+    assert command.split()[0] == ".venv/bin/python"
+    done = subprocess.run(
+        [sys.executable, *command.split()[1:]], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    packets = done.stdout.split("packet in: ")
+    way = " ".join(f"packet in: {packets[3]}".split())
+    shown = [block for language, block in BLOCK.findall(FIRST_HOUR) if not language]
+    steps = [line.strip() for block in shown[4:] for line in block.splitlines()]
+    assert len(steps) == 14
+    places = [way.find(step) for step in steps]
+    assert -1 not in places and places == sorted(places)
+
+
+def test_skeletons_tell_students_how_many_todos_there_are() -> None:
+    words = {2: "two", 3: "three", 4: "four"}
+    for lab in LABS:
+        (skeleton,) = lab.folder.glob("skeleton.*")
+        count = len(set(re.findall(r"TODO \d", skeleton.read_text())))
+        text = (lab.folder / "README.md").read_text()
+        assert f"{words[count]} TODOs" in text, lab.name
