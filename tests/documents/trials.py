@@ -105,5 +105,8 @@ def is_on_real_links(line: str) -> bool:
 def _scenario(line: str) -> str:
     """Returns the text of the scenario that a line runs, empty if the documents show it."""
     name = RUN.match(line)
-    path = ROOT / f"scenarios/{name[1] if name else ''}.yaml"
-    return path.read_text() if path.is_file() else {"sweep.yaml": SWEEP}.get(path.stem, "")
+    word = name[1] if name else ""
+    for path in (ROOT / f"scenarios/{word}.yaml", ROOT / word):
+        if path.is_file():
+            return path.read_text()
+    return {"sweep.yaml": SWEEP}.get(word, "")

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from exercises import LABS, ROOT, WRONG
 
 from agglab.verification.grading.lab import Lab
 
-COURSE = (ROOT / "labs/README.md").read_text()
+COURSE, TEACHER = ((ROOT / "labs" / name).read_text() for name in ("README.md", "teacher.md"))
 FIRST_HOUR = (ROOT / "docs/first-hour.md").read_text()
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMENT = re.compile(r"\s+# .*$")
@@ -39,7 +41,11 @@ def test_the_commands_of_an_exercise_are_right(lab: Lab) -> None:
     assert first == expected_commands(lab)
     own = f"labs/{lab.name}/{lab.file}"
     named = [word for line in later for word in line.split() if "/" in word and word != own]
-    assert [word for word in named if not word.startswith(".") and not (ROOT / word).exists()] == []
+    assert [
+        word
+        for word in named
+        if not word.startswith((".", "results/")) and not (ROOT / word).exists()
+    ] == []
 
 
 def test_the_table_of_exercises_is_whole() -> None:
@@ -49,7 +55,35 @@ def test_the_table_of_exercises_is_whole() -> None:
 
 def test_the_table_of_mistakes_is_whole() -> None:
     rows = [f"| {wrong.lab.name} | {wrong.path.stem} | {wrong.meets} |" for wrong in WRONG]
-    assert [line for line in COURSE.splitlines() if line.count("|") == 4][-len(rows) :] == rows
+    assert TEACHER.splitlines()[-len(rows) - 2 :] == [
+        "| exercise | mistake (`wrong/`) | case |",
+        "|---|---|---|",
+        *rows,
+    ]
+
+
+def test_the_commands_of_the_course_lead_to_a_grade(tmp_path: Path) -> None:
+    """A student lists the exercises, starts one, grades the skeleton, and opens a hint."""
+    place = str(tmp_path / "03-bitmap")
+    environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path)}
+    said = []
+    for command in commands(COURSE):
+        words = command.replace("labs/03-bitmap", place).split()
+        assert words[0] == "./agglab"
+        done = subprocess.run(
+            [sys.executable, "-m", "agglab.testbed", *words[1:]],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == (1 if words[1] == "grade" else 0), done.stderr
+        said.append(done.stdout)
+    assert all(lab.name in said[0] for lab in LABS)
+    assert (tmp_path / "03-bitmap/bitmap.p4").is_file()
+    (bitmap,) = (lab for lab in LABS if lab.name == "03-bitmap")
+    assert bitmap.parts[1].cases[0].says in said[2]
+    assert (bitmap.folder / "hints/1.md").read_text().strip() in said[3]
 
 
 def test_the_packet_of_the_first_hour_goes_its_way() -> None:
