@@ -22,7 +22,7 @@ ONLY_STAND_IN = frozenset(text for texts in STAND_IN.values() for text in texts)
 NOT_RUN = frozenset(text for texts in (NOT_OURS | FOLLOWED).values() for text in texts)
 NAMED = (OTHERS_RUN, TOO_LONG, ONLY_STAND_IN, NOT_RUN)
 OURS = re.compile(
-    r"(make [a-z-]+|\./agglab [a-z]+|\./agglab-[a-z0-9]+"
+    r"(make [a-z-]+|\./agglab [a-z-]+|\./agglab-[a-z0-9]+"
     r"|\.venv/bin/python -m (?:agglab\.verification(?: [a-z-]+)?|agglab\.\w+|benchmarks|pytest))"
     r"(?= |$)"
 )

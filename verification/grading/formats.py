@@ -12,7 +12,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from agglab.testbed.terminal import plain
-from agglab.verification.grading.lab import COMPILES, Part
+from agglab.verification.grading.lab import Part
 from agglab.verification.grading.result import Grade, case_names
 from agglab.verification.grading.text import diagnosis, number
 
@@ -73,16 +73,10 @@ def _counts(name: str, tests: int, failures: int) -> dict[str, str]:
 
 
 def _add_failure(test: ElementTree.Element, grade: Grade, name: str) -> None:
-    message = said(grade, name) or f"{name} does not hold"
+    message = grade.said_to(name) or f"{name} does not hold"
     attributes = {"message": _NO_XML.sub("?", message), "type": "failure"}
     failure = ElementTree.SubElement(test, "failure", attributes)
     failure.text = _NO_XML.sub("?", "\n".join(grade.verdict(name).story))
-
-
-def said(grade: Grade, name: str) -> str:
-    """Returns what the exercise says to a case that did not pass."""
-    cases = {case.id: case.says for part in grade.lab.parts for case in part.cases}
-    return cases.get(name, f"{grade.lab.file} does not compile." if name == COMPILES else "")
 
 
 def as_gradescope(grade: Grade) -> str:
@@ -105,7 +99,7 @@ def as_gradescope(grade: Grade) -> str:
 
 def _gradescope_test(grade: Grade, index: int, part: Part) -> dict[str, Any]:
     result = grade.parts[index - 1]
-    texts = (f"{name}: {said(grade, name)}" for name in result.failed)
+    texts = (f"{name}: {grade.said_to(name)}" for name in result.failed)
     return {
         "number": str(index),
         "name": part.name,

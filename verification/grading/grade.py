@@ -10,8 +10,9 @@ from typing import Protocol
 
 from agglab.hosts import library
 from agglab.switch import PipelineError, ProgramError
-from agglab.testbed.errors import CompileError
+from agglab.testbed.errors import CompileError, MachineLacks
 from agglab.testbed.paths import LAB_FOLDER
+from agglab.testbed.problems import ScenarioError, one_line
 from agglab.testbed.program import Program, compile_program
 from agglab.testbed.virtual.clock import Clock
 from agglab.verification.grading import (
@@ -140,7 +141,6 @@ def grades(
     for index, path in enumerate(submissions):
         try:
             content = submission.read(path)
-            submission.check(content, lab.kind)
         except submission.Refused as refused:
             yield index, Grade(lab, str(path), {}, str(refused))
             continue
@@ -155,9 +155,13 @@ def grades(
 def _is_trusted(trust: bool) -> bool:
     """Returns whether Python has to run without a jail. Raises MachineLacks if it would have to,
     and nobody trusts it."""
-    if not trust:
+    try:
         jail.require()
-    return trust
+    except MachineLacks:
+        if not trust:
+            raise
+        return True
+    return False
 
 
 def _prepare(lab: Lab) -> None:
@@ -188,8 +192,17 @@ def _task(lab: Lab, path: Path, content: bytes, is_trusted: bool) -> Task:
 def _judge(handed_in: Submission, report: Report) -> None:
     """Reports the verdict on each case; on no case if the submission does not compile."""
     subject = SUBJECTS[handed_in.lab.kind](handed_in)
-    compiles = subject.compiles()
+    compiles = _accepted(handed_in, subject)
     report(compiles)
     for part in handed_in.lab.parts if compiles.passed else ():
         for case in part.cases:
             report(subject.judge(case))
+
+
+def _accepted(handed_in: Submission, subject: Subject) -> Judged:
+    """Judges whether a submission names no other files, and compiles."""
+    try:
+        submission.check(handed_in.own.read_bytes(), handed_in.lab.kind)
+    except (submission.Refused, ScenarioError) as refused:
+        return Judged(COMPILES, False, (one_line(str(refused)),))
+    return subject.compiles()

@@ -102,21 +102,29 @@ class Jail:
         root = folder / "root"
         root.mkdir(exist_ok=True)
         kernel.mount("tmpfs", str(root), "tmpfs", TMPFS, "size=16m,mode=755")
-        for part in _parts():
-            _show(part, root)
-        for hidden in self.hidden:
-            inside = root / str(hidden.resolve()).lstrip("/")
-            if inside.is_dir():
-                kernel.mount("tmpfs", str(inside), "tmpfs", kernel.MS_RDONLY, "size=4k")
+        self._show_parts(root)
         home = root / HOME.lstrip("/")
         home.mkdir()
         shutil.copyfile(path, home / path.name)
-        (root / "tmp").mkdir(mode=0o777)
+        (root / "tmp").mkdir(exist_ok=True)
         (root / "tmp").chmod(0o777)
         os.chdir(root)
         kernel.pivot_root(".", ".")
         kernel.unmount(".", kernel.MNT_DETACH)
         os.chdir("/tmp")
+
+    def _show_parts(self, root: Path) -> None:
+        """Shows the system's programs, Python, and of Agglab only what hosts need, wherever it is
+        installed."""
+        secret = (REPOSITORY, *self.hidden)
+        for part in map(Path, SYSTEM):
+            _show(part, root)
+        _hide(secret, root)
+        for prefix in dict.fromkeys((sys.base_prefix, sys.prefix)):
+            _show(Path(prefix), root)
+        _hide([each for each in secret if each.is_relative_to(sys.prefix)], root)
+        for part in (REPOSITORY / "hosts", REPOSITORY / "common", Path(student.__file__)):
+            _show(part, root)
 
 
 def _enter() -> None:
@@ -128,13 +136,12 @@ def _enter() -> None:
     kernel.private_mounts()
 
 
-def _parts() -> Iterator[Path]:
-    """Yields what a student's process sees: the system's programs, Python, and Agglab's hosts."""
-    yield from map(Path, SYSTEM)
-    yield from dict.fromkeys(Path(each) for each in (sys.base_prefix, sys.prefix))
-    for folder in ("hosts", "common"):
-        yield REPOSITORY / folder
-    yield Path(student.__file__)
+def _hide(folders: Sequence[Path], root: Path) -> None:
+    """Puts an empty folder over each of these that the new root shows."""
+    for folder in folders:
+        inside = root / str(folder.resolve()).lstrip("/")
+        if inside.is_dir():
+            kernel.mount("tmpfs", str(inside), "tmpfs", TMPFS, "size=16k,mode=755")
 
 
 def _show(part: Path, root: Path) -> None:

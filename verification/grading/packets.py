@@ -126,10 +126,11 @@ def _story(commands: Sequence[Command], switch: Watched, run: Run, binder: Binde
 def _expectation(binder: Binder, wrong: Difference, sent: bytes) -> str:
     if wrong.expect is None:
         return f"nothing from port {wrong.port}"
-    if not (wrong.expect.nibbles or "").strip("*"):
+    nibbles = wrong.expect.nibbles or ""
+    if not nibbles.strip("*"):
         return f"from port {wrong.port}: any packet"
     alike = wrong.frame or sent
-    return f"from port {wrong.port}: {described_nibbles(binder, wrong.expect.nibbles, alike)}"
+    return f"from port {wrong.port}: {described_nibbles(binder, nibbles, alike)}"
 
 
 def _differences(commands: Sequence[Command], sent: Sequence[Sent]) -> Iterator[Difference]:

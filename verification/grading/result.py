@@ -69,11 +69,15 @@ class Grade:
     @property
     def says(self) -> str:
         """The diagnosis: what the exercise says to the first case that did not pass."""
-        cases = (case for part in self.lab.parts for case in part.cases)
-        known = {case.id: case.says for case in cases}
-        if self.failed == COMPILES:
-            return "" if self.ended else f"{self.lab.file} does not compile."
-        return known.get(self.failed, "")
+        is_unread = self.failed == COMPILES and self.ended
+        return "" if is_unread else self.said_to(self.failed)
+
+    def said_to(self, case: str) -> str:
+        """Returns what the exercise says to a submission that a case does not pass; empty for a
+        case that does not exist."""
+        says = {each.id: each.says for part in self.lab.parts for each in part.cases}
+        verb = "does not compile" if self.lab.kind == ".p4" else "cannot be used"
+        return {**says, COMPILES: f"{self.lab.file} {verb}."}.get(case, "")
 
     def verdict(self, case: str) -> Judged:
         """Returns the verdict on a case, also if it was not judged."""

@@ -114,19 +114,22 @@ def _kind(outcome: Outcome, metrics: Mapping[str, Any]) -> str:
 
 
 def _everywhere(programs: Prepared, scenario: Scenario) -> Prepared:
-    """Returns the programs of a scenario that may be smaller than the one they were compiled
-    for."""
-    (program,) = set(programs.programs.values())
-    graph = resolve(scenario).graph
-    return replace(programs, programs={switch.name: program for switch in graph.switches})
+    """Returns the programs of a scenario that may be smaller than the one they were compiled for,
+    if all switches run the same."""
+    only = {*programs.programs.values()}
+    if len(only) > 1:
+        return programs
+    names = [switch.name for switch in resolve(scenario).graph.switches]
+    return replace(programs, programs=dict.fromkeys(names, only.pop()))
 
 
 def _story(scenario: Scenario, programs: Prepared) -> Iterator[str]:
     """Yields the packets of the smallest run that fails like this one, and why it fails."""
-    small = _smaller(scenario, programs)
+    program = next(iter(programs.programs.values()))
+    is_alone = {program} == {*programs.programs.values()}
+    small = _smaller(scenario, programs) if is_alone else scenario
     observed = Observed()
     shown = show(small, programs, Wanted(observer=observed))
-    (program,) = set(programs.programs.values())
     teller = Teller(resolve(small).graph, Binder(program.description), shown.dropped)
     yield f"The shortest run that shows it has {_size(small)}:"
     yield from teller.lines(observed.steps)

@@ -21,6 +21,7 @@ from typing import NoReturn
 
 from agglab.common.c_build import cache_folder
 from agglab.testbed import kernel
+from agglab.testbed.scratch import note_elsewhere, scratch_folder
 from agglab.verification.grading.result import Judged
 
 Report = Callable[[Judged], None]
@@ -68,12 +69,12 @@ def run(tasks: Sequence[Task], limits: Limits, at_once: int) -> Iterator[tuple[i
     it has ended."""
     waiting = list(enumerate(tasks))[::-1]
     running: dict[int, _Process] = {}
-    with selectors.DefaultSelector() as selector:
+    with scratch_folder() as scratch, selectors.DefaultSelector() as selector:
         try:
             while waiting or running:
                 while waiting and len(running) < at_once:
                     index, task = waiting.pop()
-                    running[index] = process = _Process(task, limits)
+                    running[index] = process = _Process(task, limits, scratch)
                     selector.register(process.pipe, selectors.EVENT_READ, index)
                 for index in _finished(selector, running):
                     process = running.pop(index)
@@ -97,11 +98,14 @@ def _finished(selector: selectors.BaseSelector, running: dict[int, _Process]) ->
 class _Process:
     """One judging process, seen from its parent."""
 
-    def __init__(self, task: Task, limits: Limits) -> None:
+    def __init__(self, task: Task, limits: Limits, scratch: Path) -> None:
+        """scratch: where the process's folder is noted, so that it is removed even if this process
+        is killed."""
         self.deadline_s = time.monotonic() + limits.wall_s
         self._limits = limits
         self._folder = Path(tempfile.mkdtemp(prefix=PREFIX))
-        self._lines = b""
+        note_elsewhere(scratch, self._folder)
+        self._lines, self._is_at_end = b"", False
         self.pipe, write = os.pipe()
         sys.stdout.flush()
         sys.stderr.flush()
@@ -113,15 +117,16 @@ class _Process:
         os.close(write)
 
     def read(self) -> bool:
-        """Reads what the process has reported. Returns False at the end."""
+        """Reads what the process has reported. Returns False at the end, and if it is too much."""
         chunk = os.read(self.pipe, 1 << 16)
         self._lines += chunk
+        self._is_at_end = not chunk
         return bool(chunk) and len(self._lines) < ANSWER_BYTES_MAX
 
     def end(self) -> Ended:
         """Ends the process, removes its folder and returns what it has reported."""
-        is_late = time.monotonic() >= self.deadline_s
-        if is_late:
+        is_late = not self._is_at_end and time.monotonic() >= self.deadline_s
+        if not self._is_at_end:
             self._kill()
         os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOWAIT)
         self._kill()
@@ -151,23 +156,28 @@ class _Process:
 
 
 def _gate(parent: int, task: Task, folder: Path, limits: Limits, write: int) -> NoReturn:
-    """Enters new namespaces and forks the process that judges, which is the first of its pid
-    namespace. Ends as it ends."""
+    """Enters new namespaces, and forks the first process of the pid namespace. Signals do not end
+    that one, so it forks the process that judges. Each ends as its child ends."""
     try:
         os.setsid()
         kernel.die_with_parent(parent)
         isolate(task.hidden)
-        this = os.getpid()
-        pid = os.fork()
-        if pid == 0:
-            kernel.die_with_parent(this)
-            _judge(task, folder, limits, write)
-        os.close(write)
-        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        os._exit(code if code >= 0 else 128 - code)
+        _end_as(lambda: _end_as(lambda: _judge(task, folder, limits, write), write), write)
     except BaseException:
         traceback.print_exc()
     os._exit(1)
+
+
+def _end_as(child: Callable[[], NoReturn], write: int) -> NoReturn:
+    """Forks, calls `child` in the child, and ends with the same exit code."""
+    parent = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        kernel.die_with_parent(parent)
+        child()
+    os.close(write)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    os._exit(code if code >= 0 else 128 - code)
 
 
 def isolate(hidden: Sequence[Path]) -> bool:
@@ -191,6 +201,7 @@ def _judge(task: Task, folder: Path, limits: Limits, write: int) -> NoReturn:
         _limit(limits)
         if task.compiles:
             _private_cache(folder)
+        os.environ["TMPDIR"], tempfile.tempdir = str(folder), None
         nothing = os.open(os.devnull, os.O_RDWR)
         os.dup2(nothing, 0)
         os.dup2(nothing, 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from agglab.topologies import Topology
 from agglab.verification.grading.described import described
@@ -60,10 +61,14 @@ class Teller:
         self._sent_before: set[tuple[str, bytes]] = set()
 
     def lines(self, steps: Sequence[Step]) -> list[str]:
-        """Returns a line for each packet that comes to a switch, and for what the switch sends."""
-        told = [list(self._step(step)) for step in steps]
+        """Returns lines for the packets that come to a switch, and for what the switch sends. If
+        the last packet had come before, only it and its repeats are told."""
+        told = [tuple(self._step(step)) for step in steps]
+        repeated = [n for n, step in enumerate(steps) if step.frame == steps[-1].frame]
+        if len(repeated) > 1 and len(told) > FIRST + LAST:
+            return [_left_out(len(told) - len(repeated)), *_collapsed([told[n] for n in repeated])]
         if len(told) > FIRST + LAST:
-            left_out = [f"  ... {len(told) - FIRST - LAST} more packets ..."]
+            left_out = (_left_out(len(told) - FIRST - LAST),)
             told = [*told[:FIRST], left_out, *told[-LAST:]]
         return [line for lines in told for line in lines]
 
@@ -71,10 +76,10 @@ class Teller:
         sender = self._beyond.get((step.switch, step.port), f"port {step.port}")
         if sender not in self._switches:
             yield from self._lost_before(sender, step.switch)
-            again = " again" if (sender, step.frame) in self._sent_before else ""
+            again = ", again" if (sender, step.frame) in self._sent_before else ""
             self._sent_before.add((sender, step.frame))
             shown = described(self._binder, step.frame)
-            yield f"  {step.time_ns / 1e6:.3f} ms: {sender} sends{again} to {step.switch}: {shown}"
+            yield f"  {step.time_ns / 1e6:.3f} ms, {sender} -> {step.switch}{again}: {shown}"
         yield f"      {step.switch} sends {self._answer(step)}"
 
     def _lost_before(self, sender: str, switch: str) -> Iterator[str]:
@@ -105,3 +110,18 @@ class Teller:
         number = self._counts.setdefault(direction, 0)
         self._counts[direction] += 1
         return " (lost)" if number in self._dropped.get(direction, ()) else ""
+
+
+def _left_out(count: int) -> str:
+    return f"  ... {count} other packets ..."
+
+
+def _collapsed(told: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    """Yields the first packet, and of those that followed and had the same outcome only the
+    first."""
+    yield from told[0]
+    for outcome, group in groupby(told[1:], key=lambda lines: lines[-1]):
+        alike = [*group]
+        yield from alike[0][:-1]
+        more = f" (and so {len(alike) - 1} more times)" if len(alike) > 1 else ""
+        yield f"{outcome}{more}"

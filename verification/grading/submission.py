@@ -22,6 +22,7 @@ _DIRECTIVE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _ALLOWED = re.compile(r'<(core|v1model)\.p4>|"(core|v1model)\.p4"')
+_CONTINUED = re.compile(r"\\[ \t\f\v]*\n")
 _TRIGRAPHS = {"??=": "#", "??/": "\\"}
 
 
@@ -60,9 +61,8 @@ def _check_includes(text: str) -> None:
     that no trick with quotes hides an include; an include within a comment is refused, too."""
     for trigraph, character in _TRIGRAPHS.items():
         text = text.replace(trigraph, character)
-    text = re.sub(
-        r"\\[ \t\f\v]*\n", "", text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
-    )
+    text = text.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n")
+    text = _CONTINUED.sub("", text)
     for directive in _DIRECTIVE.finditer(text):
         if directive["verb"] != "include" or not _ALLOWED.match(directive["operand"]):
             raise Refused(

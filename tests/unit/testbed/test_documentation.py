@@ -55,7 +55,7 @@ def test_every_topology_has_a_row() -> None:
 
 def test_every_command_has_a_row() -> None:
     shown = " ".join(first_column("scenarios.md", "## The command line"))
-    assert re.findall(r"`\./agglab (\w+)", shown) == list(COMMANDS)
+    assert re.findall(r"`\./agglab ([\w-]+)", shown) == list(COMMANDS)
 
 
 def test_the_examples_are_valid(tmp_path: Path) -> None:

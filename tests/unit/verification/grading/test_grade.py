@@ -71,7 +71,7 @@ def test_a_run_is_told_packet_by_packet(tmp_path: Path, capfd: pytest.CaptureFix
     assert main(["grade", str(FORWARD), str(FORWARD / "wrong/one-port.p4")]) == 1
     out = capfd.readouterr().out
     assert "The shortest run that shows it has 2 workers with 4 values each:\n" in out
-    assert "h2 sends to s1: ethernet(dst 0x020000000001, " in out and "s1 sends it to h1\n" in out
+    assert "h1 -> s1: ethernet(dst 0x020000000002, " in out and "s1 sends it to h1\n" in out
     assert "worker 1 never sent chunks" in out and "\nseed 1\n" in out
     (replay,) = re.findall(r"to see it again: .*agglab (run .*)", out)
     assert main([*shlex.split(replay), "--results", str(tmp_path)]) == 1
