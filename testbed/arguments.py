@@ -267,6 +267,12 @@ def doctor(command: argparse.ArgumentParser) -> None:
     )
 
 
+def schema(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--out", type=Path, metavar="FILE", help="the file to write (default: standard output)"
+    )
+
+
 def export(command: argparse.ArgumentParser) -> None:
     command.description = EXPORT
     command.add_argument("scenario", help="a name that `list` prints, or the path of a .yaml file")

@@ -295,6 +295,23 @@ def _calibrate(words: list[str]) -> int:
         return command.main(words)
 
 
+def _schema(options: argparse.Namespace) -> int:
+    """Prints the JSON Schema of scenarios, or writes it to a file."""
+    import json
+
+    from agglab.testbed.scenario.json_schema import schema
+
+    text = json.dumps(schema(), indent=1, ensure_ascii=False)
+    if options.out is None:
+        print(text)
+        return PASSED
+    try:
+        options.out.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        return _fail(INVALID, f"cannot write {options.out}: {error.strerror}")
+    return PASSED
+
+
 def _doctor(words: list[str]) -> int:
     from agglab.testbed import doctor
 
@@ -369,6 +386,11 @@ COMMANDS: Mapping[str, Command] = {
         "list the systems and what each supports; with --measure, compare them",
         run=_systems,
         arguments=arguments.systems,
+    ),
+    "schema": Command(
+        "write the JSON Schema of scenarios, with which editors complete and check keys",
+        run=_schema,
+        arguments=arguments.schema,
     ),
     "export": Command(
         "export a scenario for p4-utils or for p4lang's tutorials",

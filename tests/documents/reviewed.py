@@ -16,6 +16,7 @@ FILLED_IN = {
     "RUN... [--out FILE]": "$A --out with-options.agglab.zip",
     "RUN...": "$A $B --out both.agglab.zip",
     "PACK": "$PACK",
+    "schema [--out FILE]": "schema --out other.schema.json",
     "DIR... [--out FILE]": "$A $SWEEP --out table.csv",
     "DIR... --out all.parquet": "$A $B --out all.csv",
     "[--results DIR]": "--results repeated",
