@@ -246,6 +246,12 @@ def _export(words: list[str]) -> int:
     return export.main(words)
 
 
+def _dissector(words: list[str]) -> int:
+    from agglab.testbed.captures import command
+
+    return command.main(words)
+
+
 def _fill(words: list[str]) -> int:
     from agglab.testbed import fill
 
@@ -391,6 +397,11 @@ COMMANDS: Mapping[str, Command] = {
         "write the JSON Schema of scenarios, with which editors complete and check keys",
         run=_schema,
         arguments=arguments.schema,
+    ),
+    "dissector": Command(
+        "write a Wireshark dissector of a P4 program",
+        main=_dissector,
+        arguments=arguments.dissector,
     ),
     "export": Command(
         "export a scenario for p4-utils or for p4lang's tutorials",

@@ -10,6 +10,7 @@ from typing import TextIO
 
 from agglab.testbed import buffers
 from agglab.testbed.backend import Backend
+from agglab.testbed.captures.dissectors import SCRIPT, of_programs
 from agglab.testbed.control.assembly import conductor
 from agglab.testbed.control.outcome import Outcome
 from agglab.testbed.control.turns import exhaust
@@ -79,6 +80,7 @@ class Experiment:
         pcaps = self.folder.path / "pcap" if resolved.scenario.switch.pcap else None
         if pcaps:
             pcaps.mkdir(exist_ok=True)
+            (pcaps / SCRIPT).write_text(of_programs(self.programs.values()))
         log = resolved.scenario.switch.log
         if resolved.virtual:
             from agglab.testbed.virtual import VirtualBackend, Wanted, built
