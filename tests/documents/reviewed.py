@@ -212,7 +212,7 @@ NOT_OURS = {
     ),
     "runs what is not in a clone, or needs a hypervisor": (
         "wireshark -X lua_script:results/quickstart/latest/pcap/dissector.lua "
-        "results/quickstart/latest/pcap/s1-eth1_in.pcap",
+        "results/quickstart/latest/pcap/all.pcapng",
         "vagrant up",
         "vagrant up && vagrant ssh",
         "vagrant rsync",
