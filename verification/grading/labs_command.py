@@ -97,8 +97,8 @@ def _export(options: argparse.Namespace) -> None:
 def _of_teachers() -> Callable[[str, list[str]], set[str]]:
     """Returns a function that says which names in a folder students do not get."""
     named = shutil.ignore_patterns("__pycache__", *OF_TEACHERS)
-    solved = {str(folder): lab.read(folder).file for folder in course.folders()}
-    return lambda folder, names: {*named(folder, names), *({solved.get(folder)} & {*names})}
+    solved = {str(folder): [lab.read(folder).file] for folder in course.folders()}
+    return lambda folder, names: {*named(folder, names), *solved.get(folder, ())}
 
 
 def _wrong(path: Path, what: str) -> ScenarioError:
