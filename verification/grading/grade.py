@@ -170,10 +170,7 @@ def _prepare(lab: Lab) -> None:
         library.built()
         Clock()
     if lab.kind == ".stf":
-        cases = [case for part in lab.parts for case in part.cases]
-        programs = [path for case in cases for path in mutants.wrong_programs(case)]
-        for program in (mutants.right_program(lab), *programs):
-            mutants.compiled(program)
+        mutants.prepare(lab)
 
 
 def _task(lab: Lab, path: Path, content: bytes, is_trusted: bool) -> Task:

@@ -12,6 +12,8 @@ from agglab.testbed.problems import Problem, ScenarioError, nearest
 from agglab.testbed.scenario import document
 from agglab.testbed.scenario.document import Items, Node, Scalar
 from agglab.testbed.scenario.kinds import integer
+from agglab.verification.grading import wrong
+from agglab.verification.grading.wrong import Wrong
 
 FILE = "lab.yaml"
 COMPILES = "compiles"
@@ -31,8 +33,8 @@ T = TypeVar("T")
 class Case:
     """One thing that is judged. says: the diagnosis, in a student's words.
 
-    kind: one of KINDS. path: the file of the case, or the folder of mutants; for `expect`, which
-    judges the student's own scenario, the lab's folder. settings: KEY=VALUE of the scenario.
+    kind: one of KINDS. path: the file of the case; for `expect`, which judges the student's own
+    scenario, the lab's folder. settings: KEY=VALUE of the scenario.
     schedules: how many seeds, from 1 on, the scenario is run with; 0 for the seed that it states.
     registers: cells such as `sums[0]` that are shown
     before and after the packet that went wrong.
@@ -78,6 +80,14 @@ class Lab:
     def kind(self) -> str:
         """The suffix of what is handed in."""
         return Path(self.file).suffix
+
+    def wrong(self) -> list[Wrong]:
+        """Returns the exercise's typical wrong submissions; none without a file of them. Raises
+        ScenarioError."""
+        path, solution = self.folder / wrong.FILE, self.find("solution.*")
+        if solution is None or not path.is_file():
+            return []
+        return wrong.read(path, solution.read_text(encoding="utf-8"))
 
     def find(self, pattern: str) -> Path | None:
         """Returns the first file of the folder that matches, such as `solution.*`."""
@@ -141,7 +151,7 @@ class _Reader:
         if kind == "expect" or kind not in keys:
             return self._folder
         given = self._folder / self._text(keys, kind, node, path)
-        if not (given.is_dir() if kind == "mutants" else given.is_file()):
+        if not given.is_file():
             self._problem(keys[kind], f"{path}.{kind}", f"{given} does not exist")
         return given
 

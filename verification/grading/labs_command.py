@@ -16,8 +16,9 @@ from agglab.testbed.problems import Problem, ScenarioError, Where
 from agglab.testbed.terminal import plain
 from agglab.verification.grading import course, lab, progress
 
-OF_TEACHERS = ("solution*", "wrong", "teacher*", "__pycache__")
-"""What students do not get, in the folder of an exercise and in that of the whole course."""
+OF_TEACHERS = ("solution*", "wrong*", "teacher*")
+"""What students do not get, besides what teachers have made of the skeletons in their places."""
+CACHED = shutil.ignore_patterns("__pycache__")
 
 
 def main(words: Sequence[str]) -> int:
@@ -82,15 +83,22 @@ def _export(options: argparse.Namespace) -> None:
     target: Path = options.folder
     if target.exists() or target.is_symlink():
         raise _wrong(target, "exists already: name a folder that does not exist yet")
-    left_out = ("__pycache__",) if options.teacher else OF_TEACHERS
+    left_out = CACHED if options.teacher else _of_teachers()
     try:
-        shutil.copytree(LAB_FOLDER, target, ignore=shutil.ignore_patterns(*left_out))
+        shutil.copytree(LAB_FOLDER, target, ignore=left_out)
     except (OSError, shutil.Error) as error:
         shutil.rmtree(target, ignore_errors=True)
         raise _wrong(target, f"cannot be written: {error}") from None
     count = len(list(target.glob(f"*/{lab.FILE}")))
     whom = "teachers" if options.teacher else "students"
     print(plain(f"{target}: {count} exercises for {whom}"))
+
+
+def _of_teachers() -> Callable[[str, list[str]], set[str]]:
+    """Returns a function that says which names in a folder students do not get."""
+    named = shutil.ignore_patterns("__pycache__", *OF_TEACHERS)
+    solved = {str(folder): [lab.read(folder).file] for folder in course.folders()}
+    return lambda folder, names: {*named(folder, names), *solved.get(folder, ())}
 
 
 def _wrong(path: Path, what: str) -> ScenarioError:

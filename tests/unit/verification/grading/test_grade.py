@@ -8,11 +8,13 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from submissions import DOUBLE, ECHO, FIGURE, FORWARD, LABS, TESTS, graded, solution, written
+from submissions import DOUBLE, ECHO, FIGURE, FORWARD, TESTS, graded, solution, written
 
 from agglab.testbed.cli import main
+from agglab.verification.grading import lab as labs
+from agglab.verification.grading.wrong import Wrong
 
-WRONG = sorted(LABS.glob("*/wrong/*"))
+WRONG = [(folder, each) for folder in (ECHO, FORWARD) for each in labs.read(folder).wrong()]
 
 
 @pytest.mark.parametrize(
@@ -29,16 +31,22 @@ def test_what_is_right_has_all_points(folder: Path, name: str) -> None:
     assert main(["grade", str(folder), str(folder / name)]) == 0
 
 
-@pytest.mark.parametrize("path", WRONG, ids=lambda path: path.stem)
-def test_a_wrong_program_meets_its_case(path: Path) -> None:
-    meets = re.match(r"// meets: (\S+)\n", path.read_text())
-    assert meets
-    grade = graded(path, path.parent.parent)
-    assert grade.failed == meets[1] and not grade.is_full
+@pytest.mark.parametrize(("folder", "wrong"), WRONG, ids=[each.name for _, each in WRONG])
+def test_a_wrong_program_meets_its_case(tmp_path: Path, folder: Path, wrong: Wrong) -> None:
+    grade = graded(written(tmp_path, wrong.text), folder)
+    assert grade.failed == wrong.meets and not grade.is_full
 
 
-def test_the_story_names_fields_and_cells(capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["grade", str(ECHO), str(ECHO / "wrong/never-writes.p4")]) == 1
+def wrong_program(tmp_path: Path, folder: Path, name: str) -> str:
+    """Writes a wrong program of an exercise and returns its path."""
+    (text,) = (each.text for each in labs.read(folder).wrong() if each.name == name)
+    return str(written(tmp_path, text))
+
+
+def test_the_story_names_fields_and_cells(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["grade", str(ECHO), wrong_program(tmp_path, ECHO, "never-writes")]) == 1
     lines = capfd.readouterr().out.splitlines()
     story = [
         "A packet was not counted in its slot.",
@@ -68,7 +76,7 @@ def test_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_run_is_told_packet_by_packet(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["grade", str(FORWARD), str(FORWARD / "wrong/one-port.p4")]) == 1
+    assert main(["grade", str(FORWARD), wrong_program(tmp_path, FORWARD, "one-port")]) == 1
     out = capfd.readouterr().out
     assert "The shortest run that shows it has 2 workers with 4 values each:\n" in out
     assert "h1 -> s1: ethernet(dst 0x020000000002, " in out and "s1 sends it to h1\n" in out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,12 @@ def test_a_skeleton_is_copied_once(tmp_path: Path, capfd: pytest.CaptureFixture[
     assert "exists already" in capfd.readouterr().err
 
 
-def test_students_get_no_solution(tmp_path: Path) -> None:
+def test_students_get_no_solution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = shutil.copytree(LABS, tmp_path / "labs", ignore=shutil.ignore_patterns("__pycache__"))
+    for module in (course, labs_command):
+        monkeypatch.setattr(module, "LAB_FOLDER", source)
+    for name in ("teacher.md", "01-echo/echo.p4", "01-echo/teacher-notes.md"):
+        (source / name).write_text("for teachers")
     assert main(["labs", "export", str(tmp_path / "students")]) == 0
     assert main(["labs", "export", str(tmp_path / "teacher"), "--teacher"]) == 0
     given, all_of_it = (
@@ -59,11 +65,15 @@ def test_students_get_no_solution(tmp_path: Path) -> None:
         for name in ("students", "teacher")
     )
     assert all_of_it - given == {
-        str(path.relative_to(LABS))
-        for path in LABS.rglob("*.*")
-        if path.name.startswith("solution") or "wrong" in path.parts
+        str(path.relative_to(source))
+        for path in source.rglob("*.*")
+        if path.name.startswith(("solution", "wrong", "teacher")) or path.name == "echo.p4"
     }
-    assert "01-echo/skeleton.p4" in given and "system/forwarding.py" in given
+    assert (
+        "01-echo/skeleton.p4" in given
+        and "system/forwarding.py" in given
+        and "01-echo/echo.p4" in all_of_it
+    )
     assert main(["labs", "export", str(tmp_path / "students")]) == 2
 
 
