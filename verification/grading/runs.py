@@ -66,19 +66,19 @@ def judge(case: Case, program: Path, path: Path) -> Judged:
     return Judged(case.id, True)
 
 
-def judge_scenario(case: Case, own: Path, folder: Path) -> Judged:
-    """Judges the student's own scenario, in the file `own`, by a case's expectations. folder: for
+def judge_scenario(case: Case, copy: Path, folder: Path) -> Judged:
+    """Judges the student's scenario, in the file `copy`, by a case's expectations. folder: for
     the results, which are not kept."""
     settings = [*case.settings, VIRTUAL]
     try:
-        suite = load(own, settings, case.path)
+        suite = load(copy, settings, case.path)
         testbed.run(suite, folder / case.id, settings, io.StringIO(), processes=1)
     except (CompileError, ScenarioError, MachineLacks) as error:
-        lines = str(error).replace(f"{own.parent}/", "").splitlines()
+        lines = str(error).replace(f"{copy.parent}/", "").splitlines()
         return Judged(case.id, False, tuple(map(one_line, lines[:REASONS_MAX])))
     (metrics,) = (folder / case.id).glob("*/latest/metrics.json")
-    found = json.loads(metrics.read_text())
-    reasons = () if found["ok"] else (one_line(found["reason"]),)
+    shown = json.loads(metrics.read_text())
+    reasons = () if shown["ok"] else (one_line(shown["reason"]),)
     return Judged(case.id, not reasons, reasons)
 
 
