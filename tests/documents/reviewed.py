@@ -220,6 +220,8 @@ NOT_OURS = {
     "runs what is not in a clone, or needs a hypervisor": (
         "wireshark -X lua_script:results/quickstart/latest/pcap/dissector.lua "
         "results/quickstart/latest/pcap/all.pcapng",
+        "wireshark -X lua_script:results/lab-05-loss/latest/pcap/dissector.lua "
+        "results/lab-05-loss/latest/pcap/all.pcapng",
         "vagrant up",
         "vagrant up && vagrant ssh",
         "vagrant rsync",

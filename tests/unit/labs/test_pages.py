@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 from exercises import LABS, ROOT, WRONG
 
+from agglab.hosts.wire import LOWER_HEADER_BYTES
 from agglab.verification.grading.lab import Lab
 
 COURSE, TEACHER = ((ROOT / "labs" / name).read_text() for name in ("README.md", "teacher.md"))
@@ -87,7 +89,7 @@ def test_the_commands_of_the_course_lead_to_a_grade(tmp_path: Path) -> None:
 
 
 def test_the_packet_of_the_first_hour_goes_its_way() -> None:
-    (command, _) = commands(FIRST_HOUR)
+    command = commands(FIRST_HOUR)[0]
     assert command.split()[0] == ".venv/bin/python"
     done = subprocess.run(
         [sys.executable, *command.split()[1:]], cwd=ROOT, capture_output=True, text=True
@@ -97,9 +99,36 @@ def test_the_packet_of_the_first_hour_goes_its_way() -> None:
     way = " ".join(f"packet in: {packets[3]}".split())
     shown = [block for language, block in BLOCK.findall(FIRST_HOUR) if not language]
     steps = [line.strip() for block in shown[4:] for line in block.splitlines()]
-    assert len(steps) == 14
+    assert len(steps) == 16
     places = [way.find(step) for step in steps]
     assert -1 not in places and places == sorted(places)
+
+
+def test_a_result_is_lost_where_the_first_hour_says(tmp_path: Path) -> None:
+    """The captures of the run have the packets of picture 3."""
+    command = commands(FIRST_HOUR)[1].split()
+    assert command[0] == "./agglab"
+    words = [*command[1:], "--results", str(tmp_path)]
+    subprocess.run([sys.executable, "-m", "agglab.testbed", *words], cwd=ROOT, check=True)
+    assert "`solution.course.slot == 2 && solution.course.tag == 0`" in FIRST_HOUR
+    folder = tmp_path / "lab-05-loss/latest/pcap"
+    counts = [
+        [packets_of(folder / f"s1-eth{port}_{way}.pcap", slot=2, tag=0) for port in (1, 2, 3, 4)]
+        for way in ("in", "out")
+    ]
+    assert counts == [[1, 2, 1, 1], [1, 2, 1, 1]]
+
+
+def packets_of(capture: Path, slot: int, tag: int) -> int:
+    """How many packets of a capture have this slot and this tag, behind kind and worker."""
+    fields = struct.pack("!HI", slot, tag)
+    content, at, count = capture.read_bytes(), 24, 0
+    while at < len(content):
+        (length,) = struct.unpack_from("<I", content, at + 8)
+        payload = content[at + 16 : at + 16 + length][LOWER_HEADER_BYTES:]
+        count += payload[2:8] == fields
+        at += 16 + length
+    return count
 
 
 def test_skeletons_tell_students_how_many_todos_there_are() -> None:
