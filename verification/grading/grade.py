@@ -16,6 +16,7 @@ from agglab.testbed.problems import ScenarioError, one_line
 from agglab.testbed.program import Program, compile_program
 from agglab.testbed.virtual.clock import Clock
 from agglab.verification.grading import (
+    endless,
     jail,
     mutants,
     packets,
@@ -38,7 +39,8 @@ class Subject(Protocol):
 
     def compiles(self) -> Judged: ...
 
-    def judge(self, case: Case) -> Judged: ...
+    def judge(self, case: Case, is_told: bool = True) -> Judged:
+        """Judges a case. is_told: whether its story is needed, which may take seconds."""
 
 
 @dataclass(frozen=True)
@@ -65,16 +67,17 @@ class P4Program:
 
     def compiles(self) -> Judged:
         try:
-            _ = self._program
+            around = endless.circle(self._program.description)
         except CompileError as error:
             lines = str(error).replace(f"{self._copy.parent}/", "").splitlines()
             return Judged(COMPILES, False, tuple(lines[:COMPILER_LINES_MAX]))
-        return Judged(COMPILES, True)
+        text = f"The parser can go round for ever: {' -> '.join([*around, *around[:1]])}."
+        return Judged(COMPILES, not around, (text,) if around else ())
 
-    def judge(self, case: Case) -> Judged:
+    def judge(self, case: Case, is_told: bool = True) -> Judged:
         try:
             if case.kind == "scenario":
-                return runs.judge(case, self._copy, self._path)
+                return runs.judge(case, self._copy, self._path, is_told)
             binder = Binder(self._program.description)
             return packets.judge(case, self._program.json, binder, self._path)
         except (ProgramError, PipelineError) as error:
@@ -91,7 +94,7 @@ class PythonFile:
     def compiles(self) -> Judged:
         return python_cases.loads(self._copy, self._jail, self._folder)
 
-    def judge(self, case: Case) -> Judged:
+    def judge(self, case: Case, is_told: bool = True) -> Judged:
         return python_cases.judge(case, self._copy, self._jail, self._folder)
 
 
@@ -104,7 +107,7 @@ class ScenarioFile:
     def compiles(self) -> Judged:
         return Judged(COMPILES, True)
 
-    def judge(self, case: Case) -> Judged:
+    def judge(self, case: Case, is_told: bool = True) -> Judged:
         return runs.judge_scenario(case, self._copy, self._folder)
 
 
@@ -117,7 +120,7 @@ class PacketTests:
     def compiles(self) -> Judged:
         return mutants.readable(self._copy)
 
-    def judge(self, case: Case) -> Judged:
+    def judge(self, case: Case, is_told: bool = True) -> Judged:
         return mutants.judge(case, self._lab, self._copy)
 
 
@@ -187,13 +190,17 @@ def _task(lab: Lab, path: Path, content: bytes, is_trusted: bool) -> Task:
 
 
 def _judge(handed_in: Submission, report: Report) -> None:
-    """Reports the verdict on each case; on no case if the submission does not compile."""
+    """Reports the verdict on each case; on no case if the submission does not compile. The first
+    that does not pass is the diagnosis, so only its story is told."""
     subject = SUBJECTS[handed_in.lab.kind](handed_in)
     compiles = _accepted(handed_in, subject)
     report(compiles)
+    is_right = compiles.passed
     for part in handed_in.lab.parts if compiles.passed else ():
         for case in part.cases:
-            report(subject.judge(case))
+            judged = subject.judge(case, is_told=is_right)
+            is_right = is_right and judged.passed
+            report(judged)
 
 
 def _accepted(handed_in: Submission, subject: Subject) -> Judged:

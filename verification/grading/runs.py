@@ -47,9 +47,9 @@ class Shown:
     kind: str = ""
 
 
-def judge(case: Case, program: Path, path: Path) -> Judged:
+def judge(case: Case, program: Path, path: Path, is_told: bool = True) -> Judged:
     """Judges the program with a case's scenario. program: the copy that is judged. path: the
-    student's file, for the command that repeats the run."""
+    student's file, for the command that repeats the run. is_told: whether the story is told."""
     try:
         suite = load(case.path, [*case.settings, f"switch.program={program}", VIRTUAL])
         prepared = compile_points(suite.points)
@@ -61,7 +61,7 @@ def judge(case: Case, program: Path, path: Path) -> Judged:
             shown = show(scenario, programs)
             if shown.missed:
                 replay = _replay(case, scenario.seed, path)
-                story = tuple(_story(scenario, programs))
+                story = tuple(_story(scenario, programs)) if is_told else shown.missed[:1]
                 return Judged(case.id, False, story, scenario.seed, replay)
     return Judged(case.id, True)
 
