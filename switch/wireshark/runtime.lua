@@ -207,10 +207,9 @@ local function header(name, filter, fields)
   for _, each in ipairs(fields) do
     opposites[key_of(name, each[1])] = each[5]
     local abbreviation = PROGRAM .. "." .. filter .. "." .. each[4]
-    if not proto_fields[abbreviation] then
-      proto_fields[abbreviation] = KINDS[each[3]](abbreviation, each[1], each[2])
-    end
-    each.field = proto_fields[abbreviation]
+    local unique = abbreviation .. each[3] .. (each[2] <= 32 and "" or "long")
+    proto_fields[unique] = proto_fields[unique] or KINDS[each[3]](abbreviation, each[1], each[2])
+    each.field = proto_fields[unique]
   end
   headers[name] = { fields = fields }
 end

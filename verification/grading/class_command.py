@@ -26,17 +26,17 @@ def main(words: Sequence[str]) -> int:
     exercise or a folder that is wrong, and MachineLacks."""
     options = arguments.parse("grade-all", arguments.grade_all, words)
     lab = course.find(options.lab)
-    found = dict(submissions(options.folder, lab))
-    if not found:
-        what = f"has no {lab.kind} files, and no folders with a file {lab.file}"
-        raise ScenarioError([Problem(Where(str(options.folder)), "", what)])
+    handed_in = list(submissions(options.folder, lab))
+    if not handed_in:
+        message = f"has no {lab.kind} files, and no folders with a file {lab.file}"
+        raise ScenarioError([Problem(Where(str(options.folder)), "", message)])
     at_once = options.processes or processors.allowed()
-    done: dict[int, Grade] = {}
-    for index, grade in grades(lab, list(found.values()), Limits(), at_once, options.trust):
+    paths, done = [path for _, path in handed_in], dict[int, Grade]()
+    for index, grade in grades(lab, paths, Limits(), at_once, options.trust):
         done[index] = grade
-        name, points = list(found)[index], number(grade.points)
-        print(plain(f"{len(done)} of {len(found)}: {name} {points}"), file=sys.stderr, flush=True)
-    table = [(name, done[index]) for index, name in enumerate(found)]
+        text = f"{len(done)} of {len(paths)}: {handed_in[index][0]} {number(grade.points)}"
+        print(plain(text), file=sys.stderr, flush=True)
+    table = [(name, done[index]) for index, (name, _) in enumerate(handed_in)]
     print(plain("\n".join(_lines(table))))
     if options.csv:
         write(Path(options.csv), formats.as_csv(table))
@@ -45,15 +45,18 @@ def main(words: Sequence[str]) -> int:
 
 def submissions(folder: Path, lab: Lab) -> Iterator[tuple[str, Path]]:
     """Yields the name and path of each submission: the files of the right kind in a folder, and the
-    file of the exercise's name in each of its folders. Raises ScenarioError."""
+    file of the exercise's name in each of its folders. Links are yielded themselves, and hidden
+    entries are left out. Raises ScenarioError."""
     try:
         entries = sorted(folder.iterdir())
     except OSError as error:
         raise ScenarioError([Problem(Where(str(folder)), "", str(error.strerror))]) from None
     for entry in entries:
-        if entry.suffix == lab.kind and not entry.is_dir():
+        if entry.name.startswith("."):
+            continue
+        if entry.is_symlink() or (entry.suffix == lab.kind and not entry.is_dir()):
             yield entry.stem, entry
-        elif entry.is_dir() and not entry.is_symlink():
+        elif entry.is_dir():
             yield entry.name, entry / lab.file
 
 

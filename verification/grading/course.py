@@ -29,5 +29,5 @@ def find_folder(name: str) -> Path:
     for short, folder in known.items():
         if name in (short, short.partition("-")[0], short.partition("-")[0].lstrip("0")):
             return folder
-    what = f"there is no exercise of this name{nearest(name, known)}"
-    raise ScenarioError([Problem(Where(name), "", what, ", ".join(known) or "a folder")])
+    message = f"there is no exercise of this name{nearest(name, known)}"
+    raise ScenarioError([Problem(Where(name), "", message, ", ".join(known) or "a folder")])

@@ -16,6 +16,7 @@ from agglab.testbed.problems import ScenarioError, one_line
 from agglab.testbed.program import Program, compile_program
 from agglab.testbed.virtual.clock import Clock
 from agglab.verification.grading import (
+    endless,
     jail,
     mutants,
     packets,
@@ -38,16 +39,17 @@ class Subject(Protocol):
 
     def compiles(self) -> Judged: ...
 
-    def judge(self, case: Case) -> Judged: ...
+    def judge(self, case: Case, is_told: bool = True) -> Judged:
+        """Judges a case. is_told: whether its story is needed, which may take seconds."""
 
 
 @dataclass(frozen=True)
 class Submission:
-    """What is judged. own: the copy that is judged. path: the student's file. folder: for files
+    """What is judged. copy: the copy that is judged. path: the student's file. folder: for files
     while it is judged."""
 
     lab: Lab
-    own: Path
+    copy: Path
     path: Path
     folder: Path
     is_trusted: bool
@@ -57,24 +59,25 @@ class P4Program:
     """A P4 program. Its cases send it packets, or run it in a scenario."""
 
     def __init__(self, handed_in: Submission) -> None:
-        self._own, self._path = handed_in.own, handed_in.path
+        self._copy, self._path = handed_in.copy, handed_in.path
 
     @cached_property
     def _program(self) -> Program:
-        return compile_program(self._own, "agglab", {})
+        return compile_program(self._copy, "agglab", {})
 
     def compiles(self) -> Judged:
         try:
-            _ = self._program
+            around = endless.circle(self._program.description)
         except CompileError as error:
-            lines = str(error).replace(f"{self._own.parent}/", "").splitlines()
+            lines = str(error).replace(f"{self._copy.parent}/", "").splitlines()
             return Judged(COMPILES, False, tuple(lines[:COMPILER_LINES_MAX]))
-        return Judged(COMPILES, True)
+        text = f"The parser can go round for ever: {' -> '.join([*around, *around[:1]])}."
+        return Judged(COMPILES, not around, (text,) if around else ())
 
-    def judge(self, case: Case) -> Judged:
+    def judge(self, case: Case, is_told: bool = True) -> Judged:
         try:
             if case.kind == "scenario":
-                return runs.judge(case, self._own, self._path)
+                return runs.judge(case, self._copy, self._path, is_told)
             binder = Binder(self._program.description)
             return packets.judge(case, self._program.json, binder, self._path)
         except (ProgramError, PipelineError) as error:
@@ -85,40 +88,40 @@ class PythonFile:
     """A Python file, which the checks of its cases call."""
 
     def __init__(self, handed_in: Submission) -> None:
-        self._own, self._folder = handed_in.own, handed_in.folder
+        self._copy, self._folder = handed_in.copy, handed_in.folder
         self._jail = Jail((LAB_FOLDER, handed_in.lab.folder.parent), not handed_in.is_trusted)
 
     def compiles(self) -> Judged:
-        return python_cases.loads(self._own, self._jail, self._folder)
+        return python_cases.loads(self._copy, self._jail, self._folder)
 
-    def judge(self, case: Case) -> Judged:
-        return python_cases.judge(case, self._own, self._jail, self._folder)
+    def judge(self, case: Case, is_told: bool = True) -> Judged:
+        return python_cases.judge(case, self._copy, self._jail, self._folder)
 
 
 class ScenarioFile:
     """A scenario, which is run with the settings and expectations of its cases."""
 
     def __init__(self, handed_in: Submission) -> None:
-        self._own, self._folder = handed_in.own, handed_in.folder
+        self._copy, self._folder = handed_in.copy, handed_in.folder
 
     def compiles(self) -> Judged:
         return Judged(COMPILES, True)
 
-    def judge(self, case: Case) -> Judged:
-        return runs.judge_scenario(case, self._own, self._folder)
+    def judge(self, case: Case, is_told: bool = True) -> Judged:
+        return runs.judge_scenario(case, self._copy, self._folder)
 
 
 class PacketTests:
     """A packet test of the student's."""
 
     def __init__(self, handed_in: Submission) -> None:
-        self._own, self._lab = handed_in.own, handed_in.lab
+        self._copy, self._lab = handed_in.copy, handed_in.lab
 
     def compiles(self) -> Judged:
-        return mutants.readable(self._own)
+        return mutants.readable(self._copy)
 
-    def judge(self, case: Case) -> Judged:
-        return mutants.judge(case, self._lab, self._own)
+    def judge(self, case: Case, is_told: bool = True) -> Judged:
+        return mutants.judge(case, self._lab, self._copy)
 
 
 SUBJECTS: Mapping[str, Callable[[Submission], Subject]] = {
@@ -177,29 +180,33 @@ def _task(lab: Lab, path: Path, content: bytes, is_trusted: bool) -> Task:
     """Returns the task that judges a submission with this content."""
 
     def work(folder: Path, report: Report) -> None:
-        own = folder / "submission"
-        own.mkdir()
-        (own / lab.file).write_bytes(content)
-        _judge(Submission(lab, own / lab.file, path, folder, is_trusted), report)
+        copy = folder / "submission"
+        copy.mkdir()
+        (copy / lab.file).write_bytes(content)
+        _judge(Submission(lab, copy / lab.file, path, folder, is_trusted), report)
 
     solutions = lab.folder.parent.glob("*/solution*") if lab.kind == ".p4" else ()
     return Task(str(path), work, [each for each in solutions if each.is_file()], lab.kind == ".p4")
 
 
 def _judge(handed_in: Submission, report: Report) -> None:
-    """Reports the verdict on each case; on no case if the submission does not compile."""
+    """Reports the verdict on each case; on no case if the submission does not compile. The first
+    that does not pass is the diagnosis, so only its story is told."""
     subject = SUBJECTS[handed_in.lab.kind](handed_in)
     compiles = _accepted(handed_in, subject)
     report(compiles)
+    is_right = compiles.passed
     for part in handed_in.lab.parts if compiles.passed else ():
         for case in part.cases:
-            report(subject.judge(case))
+            judged = subject.judge(case, is_told=is_right)
+            is_right = is_right and judged.passed
+            report(judged)
 
 
 def _accepted(handed_in: Submission, subject: Subject) -> Judged:
     """Judges whether a submission names no other files, and compiles."""
     try:
-        submission.check(handed_in.own.read_bytes(), handed_in.lab.kind)
+        submission.check(handed_in.copy.read_bytes(), handed_in.lab.kind)
     except (submission.Refused, ScenarioError) as refused:
         return Judged(COMPILES, False, (one_line(str(refused)),))
     return subject.compiles()

@@ -134,8 +134,8 @@ class _Reader:
         keys = self._mapping(node, path, CASE_KEYS)
         chosen = [kind for kind in self._kinds if kind in keys]
         if len(chosen) != 1:
-            what = f"has {len(chosen)} of the keys that say how a case is judged"
-            self._problem(node, path, what, ", ".join(self._kinds))
+            message = f"has {len(chosen)} of the keys that say how a case is judged"
+            self._problem(node, path, message, ", ".join(self._kinds))
         kind = chosen[0] if chosen else self._kinds[0]
         return Case(
             self._text(keys, "id", node, path),
@@ -170,8 +170,8 @@ class _Reader:
             return {}
         for name, _ in node.entries:
             if name.text not in allowed:
-                what = f"unknown key{nearest(name.text, allowed)}"
-                self._problem(name, f"{path}.{name.text}".lstrip("."), what, ", ".join(allowed))
+                message = f"unknown key{nearest(name.text, allowed)}"
+                self._problem(name, f"{path}.{name.text}".lstrip("."), message, ", ".join(allowed))
         return {name.text: value for name, value in node.entries}
 
     def _items(self, node: Node, path: str, read: Callable[[Node, str], T]) -> tuple[T, ...]:
@@ -211,8 +211,8 @@ class _Reader:
         for name in {name for name in ids if ids.count(name) > 1}:
             self._problem(root, "parts", f"two cases have the id {name}")
 
-    def _problem(self, node: Node, path: str, what: str, allowed: str = "") -> None:
-        self.problems.append(Problem(node.where, path, what, allowed))
+    def _problem(self, node: Node, path: str, message: str, allowed: str = "") -> None:
+        self.problems.append(Problem(node.where, path, message, allowed))
 
 
 def _expectations(keys: Mapping[str, Node]) -> tuple[str, ...]:

@@ -101,8 +101,8 @@ def _of_teachers() -> Callable[[str, list[str]], set[str]]:
     return lambda folder, names: {*named(folder, names), *solved.get(folder, ())}
 
 
-def _wrong(path: Path, what: str) -> ScenarioError:
-    return ScenarioError([Problem(Where(str(path)), "", what)])
+def _wrong(path: Path, message: str) -> ScenarioError:
+    return ScenarioError([Problem(Where(str(path)), "", message)])
 
 
 ACTIONS: Mapping[str | None, Callable[[argparse.Namespace], None]] = {

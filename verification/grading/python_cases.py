@@ -128,21 +128,21 @@ def _request(value: Any) -> Any:
     return encoded(value, None)
 
 
-def loads(own: Path, jail: Jail, folder: Path) -> Judged:
+def loads(copy: Path, jail: Jail, folder: Path) -> Judged:
     """Judges whether the student's file can be loaded."""
     try:
-        with jail.started(own, folder) as connection:
+        with jail.started(copy, folder) as connection:
             Channel(connection).answer()
     except (StudentError, Gone) as error:
         return Judged(COMPILES, False, (str(error),))
     return Judged(COMPILES, True)
 
 
-def judge(case: Case, own: Path, jail: Jail, folder: Path) -> Judged:
+def judge(case: Case, copy: Path, jail: Jail, folder: Path) -> Judged:
     """Judges the student's file with a case's check."""
     check = _check(case.path)
     try:
-        with jail.started(own, folder) as connection:
+        with jail.started(copy, folder) as connection:
             channel = Channel(connection)
             check(channel.answer())
     except AssertionError as error:

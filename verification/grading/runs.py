@@ -47,9 +47,9 @@ class Shown:
     kind: str = ""
 
 
-def judge(case: Case, program: Path, path: Path) -> Judged:
+def judge(case: Case, program: Path, path: Path, is_told: bool = True) -> Judged:
     """Judges the program with a case's scenario. program: the copy that is judged. path: the
-    student's file, for the command that repeats the run."""
+    student's file, for the command that repeats the run. is_told: whether the story is told."""
     try:
         suite = load(case.path, [*case.settings, f"switch.program={program}", VIRTUAL])
         prepared = compile_points(suite.points)
@@ -61,24 +61,24 @@ def judge(case: Case, program: Path, path: Path) -> Judged:
             shown = show(scenario, programs)
             if shown.missed:
                 replay = _replay(case, scenario.seed, path)
-                story = tuple(_story(scenario, programs))
+                story = tuple(_story(scenario, programs)) if is_told else shown.missed[:1]
                 return Judged(case.id, False, story, scenario.seed, replay)
     return Judged(case.id, True)
 
 
-def judge_scenario(case: Case, own: Path, folder: Path) -> Judged:
-    """Judges the student's own scenario, in the file `own`, by a case's expectations. folder: for
+def judge_scenario(case: Case, copy: Path, folder: Path) -> Judged:
+    """Judges the student's scenario, in the file `copy`, by a case's expectations. folder: for
     the results, which are not kept."""
     settings = [*case.settings, VIRTUAL]
     try:
-        suite = load(own, settings, case.path)
+        suite = load(copy, settings, case.path)
         testbed.run(suite, folder / case.id, settings, io.StringIO(), processes=1)
     except (CompileError, ScenarioError, MachineLacks) as error:
-        lines = str(error).replace(f"{own.parent}/", "").splitlines()
+        lines = str(error).replace(f"{copy.parent}/", "").splitlines()
         return Judged(case.id, False, tuple(map(one_line, lines[:REASONS_MAX])))
     (metrics,) = (folder / case.id).glob("*/latest/metrics.json")
-    found = json.loads(metrics.read_text())
-    reasons = () if found["ok"] else (one_line(found["reason"]),)
+    shown = json.loads(metrics.read_text())
+    reasons = () if shown["ok"] else (one_line(shown["reason"]),)
     return Judged(case.id, not reasons, reasons)
 
 

@@ -63,14 +63,17 @@ class Teller:
     def lines(self, steps: Sequence[Step]) -> list[str]:
         """Returns lines for the packets that come to a switch, and for what the switch sends. If
         the last packet had come before, only it and its repeats are told."""
-        told = [tuple(self._step(step)) for step in steps]
+        packets = [tuple(self._step(step)) for step in steps]
         repeated = [n for n, step in enumerate(steps) if step.frame == steps[-1].frame]
-        if len(repeated) > 1 and len(told) > FIRST + LAST:
-            return [_left_out(len(told) - len(repeated)), *_collapsed([told[n] for n in repeated])]
-        if len(told) > FIRST + LAST:
-            left_out = (_left_out(len(told) - FIRST - LAST),)
-            told = [*told[:FIRST], left_out, *told[-LAST:]]
-        return [line for lines in told for line in lines]
+        if len(repeated) > 1 and len(packets) > FIRST + LAST:
+            return [
+                _left_out(len(packets) - len(repeated)),
+                *_collapsed([packets[n] for n in repeated]),
+            ]
+        if len(packets) > FIRST + LAST:
+            left_out = (_left_out(len(packets) - FIRST - LAST),)
+            packets = [*packets[:FIRST], left_out, *packets[-LAST:]]
+        return [line for lines in packets for line in lines]
 
     def _step(self, step: Step) -> Iterator[str]:
         sender = self._beyond.get((step.switch, step.port), f"port {step.port}")
@@ -116,11 +119,11 @@ def _left_out(count: int) -> str:
     return f"  ... {count} other packets ..."
 
 
-def _collapsed(told: Sequence[tuple[str, ...]]) -> Iterator[str]:
+def _collapsed(packets: Sequence[tuple[str, ...]]) -> Iterator[str]:
     """Yields the first packet, and of those that followed and had the same outcome only the
     first."""
-    yield from told[0]
-    for outcome, group in groupby(told[1:], key=lambda lines: lines[-1]):
+    yield from packets[0]
+    for outcome, group in groupby(packets[1:], key=lambda lines: lines[-1]):
         alike = [*group]
         yield from alike[0][:-1]
         more = f" (and so {len(alike) - 1} more times)" if len(alike) > 1 else ""

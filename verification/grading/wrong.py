@@ -45,8 +45,8 @@ def _made(path: Path, place: str, entry: Any, solution: str) -> Wrong:
     text = solution
     for find, replace in _changes(entry):
         if not isinstance(find, str) or not isinstance(replace, str) or text.count(find) != 1:
-            what = f"{entry['name']}: {quote(str(find))} does not occur exactly once"
-            raise ScenarioError([Problem(Where(str(path)), place, what)])
+            message = f"{entry['name']}: {quote(str(find))} does not occur exactly once"
+            raise ScenarioError([Problem(Where(str(path)), place, message)])
         text = text.replace(find, replace)
     return Wrong(entry["name"], str(entry.get("meets", "")), text)
 

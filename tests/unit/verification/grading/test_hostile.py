@@ -93,12 +93,28 @@ def test_a_program_that_does_something_else_fails(tmp_path: Path, text: str) -> 
     assert grade.parts[0].points == 1 and grade.points <= 1
 
 
-def test_a_parser_that_loops_ends(tmp_path: Path) -> None:
+LOOPS = {
+    "always": "transition more; } state more { transition more;",
+    "for some packets": (
+        "transition more; } state more { transition select(hdr.question.slot) {"
+        " 0xee: less; default: accept; } } state less { transition more;"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", LOOPS.values(), ids=list(LOOPS))
+def test_a_parser_that_can_loop_for_ever_gets_nothing(tmp_path: Path, text: str) -> None:
+    looping = solution(ECHO).replace("transition accept;", text)
+    assert graded(written(tmp_path, looping), limits=QUICK).points == 0
+
+
+def test_a_parser_that_takes_bytes_may_go_round(tmp_path: Path) -> None:
     text = solution(ECHO).replace(
-        "transition accept;", "transition more; } state more { transition more;"
+        "transition accept;",
+        "transition select(packet.lookahead<bit<8>>()) { 0xee: more; default: accept; }\n    }\n"
+        "    state more {\n        packet.advance(8);\n        transition start;",
     )
-    grade = graded(written(tmp_path, text), limits=QUICK)
-    assert grade.points <= 1 and not grade.is_full
+    assert not graded(written(tmp_path, text)).verdict("compiles").story
 
 
 def test_macros_that_multiply_end(tmp_path: Path) -> None:
