@@ -98,9 +98,7 @@ class Course(System):
             return lacking
         most = max(len(each.children) for each in _tree(graph, job).branches.values())
         if most > CHILDREN_MAX:
-            return (
-                f"a switch has {most} workers, and the programs of the course {CHILDREN_MAX} bits"
-            )
+            return f"{most} workers at a switch, but the course's bitmaps have {CHILDREN_MAX} bits"
         return ""
 
     def resolve(self, scenario: Scenario, slowest_bps: int, delays_s: float) -> Choices:
