@@ -59,6 +59,8 @@ from agglab.topologies import Topology
 CONTRIBUTION, FRAME_BYTES, SPARSE_FRAME_BYTES, NUMBERS = 1, 66, 70, 4
 HEADER = struct.Struct("!BBHI4I")  # kind, worker, slot, tag, four numbers (worker.py)
 GROUP = 1
+CHILDREN_MAX = 8
+"""How many workers, or switches below it, a switch of the course may have: the bitmap's bits."""
 SPARSE = "which chunks are zero decides what is sent"
 ENDPOINTS = str(Path(__file__).with_name("worker.py"))
 
@@ -92,7 +94,14 @@ class Course(System):
     def refused(self, graph: Topology, job: ActiveJob) -> str:
         if job.index > 0:
             return "the course's protocol has room for one job"
-        return unreachable(graph, job.hosts)
+        if lacking := unreachable(graph, job.hosts):
+            return lacking
+        most = max(len(each.children) for each in _tree(graph, job).branches.values())
+        if most > CHILDREN_MAX:
+            return (
+                f"a switch has {most} workers, and the programs of the course {CHILDREN_MAX} bits"
+            )
+        return ""
 
     def resolve(self, scenario: Scenario, slowest_bps: int, delays_s: float) -> Choices:
         window = scenario.switch.slots * _options(scenario).ahead
@@ -186,14 +195,14 @@ class Course(System):
     ) -> Iterator[tuple[str, bytes]]:
         """Yields contributions of a host that is no worker: it claims to be one, and guesses slots
         and tags that may be in use."""
-        chance, own = Random(key), end_of(resolved.graph.host(host), wire.AGGREGATOR_PORT)
+        chance, attacker = Random(key), end_of(resolved.graph.host(host), wire.AGGREGATOR_PORT)
         workers = max(len(job.hosts) for job in resolved.jobs)
         while True:
             slot, tag = chance.randrange(resolved.slots), chance.randrange(32)
             numbers = [chance.getrandbits(32) for _ in range(NUMBERS)]
             payload = HEADER.pack(CONTRIBUTION, chance.randrange(workers), slot, tag, *numbers)
-            packet = datagram(own, AGGREGATOR, payload)
-            yield "stranger", ethernet(AGGREGATOR.mac, own.mac, packet)
+            packet = datagram(attacker, AGGREGATOR, payload)
+            yield "stranger", ethernet(AGGREGATOR.mac, attacker.mac, packet)
 
 
 def _options(scenario: Scenario) -> Options:

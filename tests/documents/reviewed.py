@@ -190,6 +190,7 @@ STAND_IN = {
         f"{AGGLAB} run loss --set switch.target=bmv2 --set switch.compiler=p4c",
         f"{PYTHON} -m benchmarks simulators",
         "make scenario NAME=train-digits",
+        "make scenario NAME=train-sharded",
         "make scenario NAME=train-stragglers",
         "make scenario NAME=train-by-layer",
         "cd /agglab && sudo make scenario NAME=quickstart",

@@ -21,7 +21,7 @@ from agglab.hosts.part import WORKER, Part
 from agglab.hosts.workloads import Dense
 from agglab.testbed.program import compile_program
 from agglab.testbed.run import run
-from agglab.testbed.scenario import load
+from agglab.testbed.scenario import ScenarioError, load
 
 COURSE = ROOT / "labs/course"
 SOLUTION = ROOT / "labs/05-loss/solution.p4"
@@ -170,6 +170,19 @@ def judged(tmp_path: Path, *settings: str, system: Path = COURSE / "course.py") 
     (path,) = (tmp_path / "results").glob("*/latest/metrics.json")
     metrics: dict[str, Any] = json.loads(path.read_text())
     return metrics
+
+
+@pytest.mark.parametrize(
+    ("setting", "why"),
+    [
+        ("topology.workers=9", "9 workers at a switch, but the course's bitmaps have 8 bits"),
+        ("jobs=[{workers: h1}, {workers: h2}]", "the course's protocol has room for one job"),
+    ],
+)
+def test_what_the_programs_have_no_room_for_is_refused(setting: str, why: str) -> None:
+    given = [f"switch.program={SOLUTION}", setting]
+    with pytest.raises(ScenarioError, match=why):
+        load(ROOT / "labs/05-loss/runs/no-loss.yaml", given)
 
 
 def test_the_right_program_is_right(tmp_path: Path) -> None:
