@@ -3,9 +3,7 @@ submission fails, judged one after the other in this process."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from agglab.verification.grading import course
@@ -15,7 +13,6 @@ from agglab.verification.grading.lab import Case, Lab
 
 ROOT = Path(__file__).resolve().parents[3]
 LABS = tuple(map(labs.read, course.folders()))
-MEETS = re.compile(r"(?://|#) meets: (\S+)$")
 
 
 def cases(lab: Lab) -> list[Case]:
@@ -23,24 +20,8 @@ def cases(lab: Lab) -> list[Case]:
     return [case for part in lab.parts for case in part.cases]
 
 
-@dataclass(frozen=True)
-class Wrong:
-    """A typical wrong submission, and the case that it has to fail first."""
-
-    lab: Lab
-    path: Path
-
-    @property
-    def meets(self) -> str:
-        match = MEETS.match(self.path.read_text().splitlines()[0])
-        assert match, f"{self.path} does not begin with the case that it meets"
-        return match[1]
-
-    def __str__(self) -> str:
-        return f"{self.lab.name}-{self.path.stem}"
-
-
-WRONG = [Wrong(lab, path) for lab in LABS for path in sorted(lab.folder.glob("wrong/*.*"))]
+WRONG = [(lab, wrong) for lab in LABS for wrong in lab.wrong()]
+"""The typical wrong submissions, each with its exercise."""
 
 
 def failed(lab: Lab, path: Path, folder: Path, asked: list[Case] | None = None) -> Iterator[str]:

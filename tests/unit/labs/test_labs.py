@@ -6,9 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from exercises import LABS, WRONG, Wrong, cases, failed
+from exercises import LABS, WRONG, cases, failed
 
 from agglab.verification.grading.lab import Case, Lab
+from agglab.verification.grading.wrong import Wrong
 
 RUNS = [(lab, case) for lab in LABS for case in cases(lab) if case.kind == "scenario"]
 # The skeleton of lab 05 is what lab 04 leads to, and no packet is lost in this run.
@@ -33,7 +34,7 @@ def test_there_are_exercises() -> None:
 def test_an_exercise_is_complete(lab: Lab) -> None:
     hints = [lab.folder / f"hints/{number}.md" for number in (1, 2, 3)]
     assert all(path.is_file() for path in (*hints, lab.folder / "README.md"))
-    assert len([wrong for wrong in WRONG if wrong.lab is lab]) >= 5
+    assert len(lab.wrong()) >= 5
     assert 8 <= lab.points <= 10
     assert "TODO" in handed_in(lab, "skeleton").read_text()
     assert "TODO" not in handed_in(lab, "solution").read_text()
@@ -63,6 +64,10 @@ def test_a_skeleton_fails_a_run(lab: Lab, case: Case, tmp_path: Path) -> None:
     assert list(failed(lab, handed_in(lab, "skeleton"), tmp_path, [case])) == [case.id]
 
 
-@pytest.mark.parametrize("wrong", WRONG, ids=str)
-def test_a_wrong_submission_meets_its_message(wrong: Wrong, tmp_path: Path) -> None:
-    assert next(failed(wrong.lab, wrong.path, tmp_path), None) == wrong.meets
+@pytest.mark.parametrize(
+    ("lab", "wrong"), WRONG, ids=[f"{lab.name}-{wrong.name}" for lab, wrong in WRONG]
+)
+def test_a_wrong_submission_meets_its_message(lab: Lab, wrong: Wrong, tmp_path: Path) -> None:
+    path = tmp_path / lab.file
+    path.write_text(wrong.text)
+    assert next(failed(lab, path, tmp_path), None) == wrong.meets

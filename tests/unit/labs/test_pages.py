@@ -52,9 +52,9 @@ def test_the_table_of_exercises_is_whole() -> None:
 
 
 def test_the_table_of_mistakes_is_whole() -> None:
-    rows = [f"| {wrong.lab.name} | {wrong.path.stem} | {wrong.meets} |" for wrong in WRONG]
+    rows = [f"| {lab.name} | {wrong.name} | {wrong.meets} |" for lab, wrong in WRONG]
     assert TEACHER.splitlines()[-len(rows) - 2 :] == [
-        "| exercise | mistake (`wrong/`) | case |",
+        "| exercise | mistake (`wrong.yaml`) | case |",
         "|---|---|---|",
         *rows,
     ]

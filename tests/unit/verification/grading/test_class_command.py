@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+import needs
 import pytest
 from submissions import DOUBLE, solution, written
 
 from agglab.testbed.cli import main
 
 
+@needs.mark("network namespaces")
 def test_a_class_is_graded(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "class"
     (folder / "eve").mkdir(parents=True)

@@ -7,6 +7,7 @@ import shlex
 import tempfile
 from pathlib import Path
 
+import needs
 import pytest
 from submissions import DOUBLE, ECHO, FIGURE, FORWARD, TESTS, graded, solution, written
 
@@ -22,7 +23,7 @@ WRONG = [(folder, each) for folder in (ECHO, FORWARD) for each in labs.read(fold
     [
         (ECHO, "solution.p4"),
         (FORWARD, "solution.p4"),
-        (DOUBLE, "solution.py"),
+        pytest.param(DOUBLE, "solution.py", marks=needs.mark("network namespaces")),
         (TESTS, "example.stf"),
         (FIGURE, "solution.yaml"),
     ],

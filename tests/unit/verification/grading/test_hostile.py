@@ -7,10 +7,13 @@ import os
 import tempfile
 from pathlib import Path
 
+import needs
 import pytest
 from submissions import DOUBLE, ECHO, FIGURE, FORWARD, graded, solution, written
 
 from agglab.verification.grading import jail, submission
+from agglab.verification.grading import lab as labs
+from agglab.verification.grading.grade import grades
 from agglab.verification.grading.sandbox import Limits
 
 QUICK = Limits(cpu_s=3, wall_s=30)
@@ -207,6 +210,7 @@ PYTHON = {
 }
 
 
+@needs.mark("network namespaces")
 @pytest.mark.parametrize("text", PYTHON.values(), ids=list(PYTHON))
 def test_hostile_python_gets_no_points_for_its_case(
     tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch, text: str
@@ -219,6 +223,13 @@ def test_hostile_python_gets_no_points_for_its_case(
     assert not {name for name in processes() - before if "student.py" in _command(name)}, (
         "a process is left"
     )
+
+
+@needs.mark("network namespaces")
+def test_trust_does_not_open_the_jail(tmp_path: Path) -> None:
+    path = written(tmp_path, PYTHON["reads the solution"], "double.py")
+    ((_, grade),) = grades(labs.read(DOUBLE), [path], QUICK, 1, trust=True)
+    assert not grade.verdict("doubles").passed
 
 
 def _command(name: str) -> str:
