@@ -15,7 +15,7 @@ def circle(description: Mapping[str, Any]) -> list[str]:
     the packet; empty if there is no such circle. description: the program's BMv2 JSON."""
     for parser in description["parsers"]:
         following = {
-            state["name"]: [each["next_state"] for each in state["transitions"]]
+            state["name"]: [each["next_state"] or "" for each in state["transitions"]]
             for state in parser["parse_states"]
             if not any(operation["op"] in CONSUMING for operation in state["parser_ops"])
         }
@@ -25,7 +25,7 @@ def circle(description: Mapping[str, Any]) -> list[str]:
     return []
 
 
-def _back_to(start: str, following: Mapping[str, list[str | None]]) -> list[str]:
+def _back_to(start: str, following: Mapping[str, list[str]]) -> list[str]:
     """Returns the shortest way from a state back to it; empty if there is none."""
     ways, seen = [[start]], {start}
     while ways:
