@@ -38,8 +38,8 @@ class Interface:
 @dataclass(frozen=True, order=True)
 class _Frame:
     time_ns: int
+    way: int  # in virtual time, a result leaves at the instant at which the last contribution comes
     interface: int
-    way: int
     number: int
     data: bytes
     length: int
@@ -80,7 +80,7 @@ def _frames(path: Path, interface: int, way: int) -> Iterator[_Frame]:
             if len(data) < kept:
                 return
             time_ns = seconds * 1_000_000_000 + fraction * unit_ns
-            yield _Frame(time_ns, interface, way, number, data, length)
+            yield _Frame(time_ns, way, interface, number, data, length)
             number += 1
 
 
