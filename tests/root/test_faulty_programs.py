@@ -28,7 +28,7 @@ def tried(program: FaultyProgram) -> list[str]:
     return list(verdicts(program, runs=1, jobs=1))
 
 
-@pytest.mark.long(but=["switchml-asked"])
+@pytest.mark.long
 @pytest.mark.parametrize("name", SOME)
 def test_a_faulty_program_fails(name: str) -> None:
     assert tried(PROGRAMS[name]) == ["failed"]

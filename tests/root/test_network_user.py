@@ -97,6 +97,7 @@ def test_loss_loses_the_same_frames_as_with_root(home: Path) -> None:
     assert nothing_is_left(home)
 
 
+@pytest.mark.long
 def test_quickstart(home: Path) -> None:
     metrics, drops = run_scenario("quickstart", home, NOBODY)
     assert metrics["exact"]

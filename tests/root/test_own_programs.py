@@ -20,7 +20,7 @@ def mine(tmp_path: Path) -> Path:
     return walk.mine
 
 
-@pytest.mark.long(but=["maximum"])
+@pytest.mark.long
 @pytest.mark.root
 @pytest.mark.parametrize("name", ["maximum", "exchange"])
 def test_what_the_page_runs_on_real_links(tmp_path: Path, name: str) -> None:

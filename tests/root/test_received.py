@@ -31,7 +31,7 @@ expect: {{exact: {exact}}}
 """
 
 
-@pytest.mark.long(but=["NaN"])
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("dtype", "change", "index", "wrong"),
     [

@@ -133,6 +133,7 @@ def test_a_worker_that_hears_nothing_gives_up_and_names_what_is_missing(scenario
     assert "chunk" in ended.metrics["reason"]
 
 
+@pytest.mark.long
 def test_two_runs_at_once_do_not_meet(scenario) -> None:
     processes = [scenario.start(scenario.write(LONG.replace("1000", "1"))) for _ in range(2)]
     for process in processes:

@@ -19,7 +19,7 @@ def interfaces() -> str:
     return subprocess.run(["ip", "-o", "link"], capture_output=True, text=True, check=True).stdout
 
 
-@pytest.mark.long(but=["two-racks"])
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["two-racks", "leaf-spine"])
 def test_trees_with_loss_are_exact_and_carry_what_was_predicted(scenario, name: str) -> None:
     ended = scenario.run(name, *SMALL, "--set", "workload.rounds=2")

@@ -118,7 +118,7 @@ def test_contenders_take_turns_on_one_network(scenario) -> None:
     assert all(a[1] < b[0] for a, b in itertools.pairwise(spans)), "one at a time"
 
 
-@pytest.mark.long(but=["3-63-int32-64-2"])
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("workers", "elements", "dtype", "lanes", "slots"),
     [

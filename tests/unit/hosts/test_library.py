@@ -45,6 +45,7 @@ def run_sanitized(*arguments):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CHECKED)
 def test_the_tests_of_this_part_pass_under_the_sanitizers(name):
     """A file at a time, because all together come near to the limit of a test on a busy machine."""
@@ -53,6 +54,7 @@ def test_the_tests_of_this_part_pass_under_the_sanitizers(name):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.long
 def test_the_native_step_agrees_with_the_model_under_the_sanitizers():
     seeds = "test_the_native_step_and_the_python_model_agree_packet_by_packet[1]"
     done = run_sanitized("-m", "pytest", "-q", f"{HERE / 'test_worker_model.py'}::{seeds}")
@@ -69,6 +71,7 @@ def test_the_sanitizers_are_at_work():
     assert done.returncode != 0 and "heap-buffer-overflow" in done.stderr
 
 
+@pytest.mark.long
 def test_it_is_built_once_and_again_for_other_flags(tmp_path, monkeypatch):
     monkeypatch.setenv("AGGLAB_CACHE", str(tmp_path / "new" / "cache"))
     first = library.built()
@@ -79,6 +82,7 @@ def test_it_is_built_once_and_again_for_other_flags(tmp_path, monkeypatch):
     assert {path.suffix for path in first.parent.iterdir()} == {".so"}
 
 
+@pytest.mark.long
 @needs.mark("clang")
 def test_clang_builds_it_without_a_warning_too(tmp_path, monkeypatch):
     monkeypatch.setenv("AGGLAB_CACHE", str(tmp_path))

@@ -261,6 +261,9 @@ LIES: dict[str, tuple[Any, str, Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.long(
+    but=["a link's packets", "a host's used", "a switch's received", "a worker's sent"]
+)
 @pytest.mark.parametrize("lie", LIES)
 def test_a_counter_that_lies_is_found(ran: Run, monkeypatch: pytest.MonkeyPatch, lie: str) -> None:
     monkeypatch.setattr(*LIES[lie])
@@ -310,6 +313,7 @@ def declared(point: Point) -> set[str]:
     return {kind for each in expected if each.metric == "findings" for kind in each.listed}
 
 
+@pytest.mark.long(but=["quickstart", "two-racks", "sparse-small", "survivors"])
 @pytest.mark.parametrize("name", [name for name in names() if name not in REAL_ONLY])
 def test_every_frame_of_every_shipped_scenario_is_accounted_for(name: str, tmp_path: Path) -> None:
     """In virtual time, and nothing is found that nobody expected. Where there is a verdict of the

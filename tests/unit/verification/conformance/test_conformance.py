@@ -133,6 +133,7 @@ def test_a_run_that_broke_off_says_why() -> None:
     assert said == ["on agglab + native: exit code 2: it does not compile"]
 
 
+@pytest.mark.long
 def test_the_marked_scenarios() -> None:
     assert {"quickstart", "loss", "two-racks"} <= set(scenarios.marked())
 
@@ -202,6 +203,7 @@ def no_peers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda tool: None if tool in peers else which(tool))
 
 
+@pytest.mark.long
 def test_absent_peers_are_named(no_peers: None, capsys: pytest.CaptureFixture[str]) -> None:
     assert conformance.main(["--packets", "drop"]) == 3, "nothing to agree with"
     said = capsys.readouterr().out
@@ -222,6 +224,7 @@ def test_without_the_packet_tests_it_is_lacking(monkeypatch, tmp_path, capsys) -
     assert capsys.readouterr().err.endswith("tests/packets: run it in a checkout\n")
 
 
+@pytest.mark.long
 def test_endings(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(pairs, "present", lambda without: [FIELDS, OURS])
     monkeypatch.setattr(pairs, "absent", dict)

@@ -99,6 +99,7 @@ def test_the_right_switch_passes_what_the_broken_one_failed(
             assert try_scenario(schedule(seed, SYSTEM), compiled).finding is None
 
 
+@pytest.mark.long
 def test_a_switch_that_never_answers_again_is_a_failure(tmp_path: Path) -> None:
     """Without answers to repeated contributions a lost result is lost for good."""
     program = broken(tmp_path, "if (meta.holds_result) {", "if (false) {")
