@@ -13,12 +13,13 @@ from agglab.hosts import library
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
-CHECKED = (
-    *("test_wire.py", "test_quantise.py", "test_fixed_point.py", "test_worker.py"),
-    *("test_worker_fuzz.py", "test_all_reduce.py", "test_narrow.py", "test_tensor_parts.py"),
-    *("test_pieces.py", "test_round_driver.py", "test_hosts_buffers.py"),
-    *("systems/ring/test_ring.py", "systems/ps/test_ps.py"),
-)
+CHECKED = {
+    "values": ("wire", "quantise", "fixed_point", "narrow", "tensor_parts", "pieces"),
+    "rounds": ("worker", "worker_fuzz", "all_reduce", "round_driver", "hosts_buffers"),
+    "systems": ("ring", "ps"),
+}
+"""Parts of the tests that run in one process: it takes long to start under the sanitizers, and all
+parts together come near to the limit of a test on a busy machine."""
 TOO_LONG = "exact_under_loss or fractions_model or refused_port or sums_fit"
 
 
@@ -46,11 +47,12 @@ def run_sanitized(*arguments):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", CHECKED)
-def test_the_tests_of_this_part_pass_under_the_sanitizers(name):
-    """A file at a time, because all together come near to the limit of a test on a busy machine."""
+@pytest.mark.parametrize("part", CHECKED)
+def test_the_tests_of_this_part_pass_under_the_sanitizers(part):
     selection = ["-k", f"not ({TOO_LONG})", "-p", "no:cacheprovider"]
-    done = run_sanitized("-m", "pytest", "-q", "-x", *selection, str(HERE / name))
+    files = [str(path) for name in CHECKED[part] for path in HERE.rglob(f"test_{name}.py")]
+    assert len(files) == len(CHECKED[part])
+    done = run_sanitized("-m", "pytest", "-q", "-x", *selection, *files)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
