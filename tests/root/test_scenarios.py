@@ -54,7 +54,7 @@ def missed(metrics: dict) -> list[str]:
     return [text for text in reasons if not ABOUT_TIME.search(text)]
 
 
-@pytest.mark.long(but=["quickstart", "two-racks", "parameter-server", "attack"])
+@pytest.mark.long(but=["two-racks", "parameter-server", "attack"])
 @pytest.mark.parametrize("name", of_this_part())
 def test_shipped_scenarios_hold(scenario, name: str) -> None:
     ended = scenario.run(name)

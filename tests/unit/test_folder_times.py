@@ -30,7 +30,7 @@ def told(folder: Path, *options: str) -> list[str]:
     (folder / "folder_times.py").write_text(
         source.replace(budget, f"BUDGET_CPU_S = {BUDGET_CPU_S}\n")
     )
-    (folder / "pytest.ini").write_text("[pytest]\nmarkers = long\n")
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n    long\n    root\n")
     for name, text in TESTS.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
@@ -72,6 +72,8 @@ def test_in_a_process(): subprocess.run([sys.executable, "-c", CODE], check=True
 def test_that_sleeps(): time.sleep(0.3)
 @pytest.mark.long
 def test_that_is_long(): exec(CODE)
+@pytest.mark.root
+def test_with_networks(): exec(CODE)
 @pytest.fixture
 def costly(): subprocess.run([sys.executable, "-c", CODE], check=True)
 def test_set_up(costly): pass
@@ -85,14 +87,14 @@ def test_what_takes_more_than_its_budget_is_named(
     """The CPU seconds of its processes and fixtures count. Waiting does not."""
     monkeypatch.setitem(TESTS, "two/deep/test_d.py", BUSY)
     lines = told(tmp_path, *options, "--times-to=times.json")
-    head = next(n for n, line in enumerate(lines) if "more than 0.25 CPU seconds" in line)
+    head = next(n for n, line in enumerate(lines) if "over the budget of CPU seconds" in line)
     over = dict(reversed(line.split()) for line in lines[head + 1 : head + 3])
     assert {*over} == {
         f"two/deep/test_d.py::{name}" for name in ("test_in_a_process", "test_set_up")
     }
     assert all(0.25 < float(seconds) < 60 for seconds in over.values())
     times = json.loads((tmp_path / "times.json").read_text())
-    assert len(times) == 8
-    assert [test for test, spent in times.items() if spent["is_long"]] == [
-        "two/deep/test_d.py::test_that_is_long"
-    ]
+    assert len(times) == 9
+    budgets = {spent["budget_cpu_s"]: test.split("::")[1] for test, spent in times.items()}
+    assert budgets.keys() == {None, BUDGET_CPU_S, folder_times.ROOT_BUDGET_CPU_S}
+    assert (budgets[None], budgets[10]) == ("test_that_is_long", "test_with_networks")
