@@ -53,7 +53,7 @@ def pytest_pycollect_makeitem() -> Iterator[None]:
     all its other cases."""
     made: Any = yield
     cases = made.get_result()
-    if isinstance(cases, list):
+    if isinstance(cases, list) and cases:
         try:
             choose_long(cases)
         except pytest.Collector.CollectError as error:

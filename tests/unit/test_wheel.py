@@ -32,6 +32,7 @@ def words(installed: Path, cwd: Path, *command: str) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 def test_every_file_of_the_packages_is_there(installed: Path) -> None:
     for part in (*PACKAGES, *DATA):
         home = installed / ("agglab" if part in PACKAGES else "share/agglab") / part

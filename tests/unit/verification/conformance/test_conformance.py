@@ -213,6 +213,7 @@ def test_absent_peers_are_named(no_peers: None, capsys: pytest.CaptureFixture[st
     assert "packets: 1 programs, 1 packet tests, 1 pairs: all agree" in said
 
 
+@pytest.mark.long
 def test_a_name_that_is_not_known_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert conformance.main(["quikstart"]) == 2
     assert "'quikstart': no program with a packet test and no scenario" in capsys.readouterr().err
