@@ -50,7 +50,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             read_bytes(args.script).decode(errors="replace")
         )  # a bad line is said before a compile
         with tempfile.TemporaryDirectory(prefix="agglab-stf-") as folder:
-            run = run_stf(_json_of(args, Path(folder)), args.script, args.seed, args.trace, quick=True)
+            program = _json_of(args, Path(folder))
+            run = run_stf(program, args.script, args.seed, args.trace, quick=True)
     except StfError as error:
         where = f"{args.script}:{error.line}: " if error.line else ""
         print(plain(f"{where}error: {error}"), file=sys.stderr)
