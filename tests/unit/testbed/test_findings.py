@@ -92,6 +92,7 @@ PROGRAMS = {
 }  # fmt: skip
 
 
+@pytest.mark.long(but=["results that nobody is sent", "contributions counted twice"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_that_are_right_only_in_the_end(ran: Run, tmp_path: Path, name: str) -> None:
     change, wanted = PROGRAMS[name]
@@ -101,6 +102,7 @@ def test_programs_that_are_right_only_in_the_end(ran: Run, tmp_path: Path, name:
     assert code == (FAILED if wanted else PASSED)
 
 
+@pytest.mark.long
 def test_an_answer_to_everybody_where_one_asks_is_more_than_was_owed(
     ran: Run, tmp_path: Path
 ) -> None:

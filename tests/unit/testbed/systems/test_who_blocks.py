@@ -83,6 +83,7 @@ def test_a_switch_that_ignores_a_worker_is_to_blame(tmp_path: Path) -> None:
     assert "holds 3 of 4 contributions to chunk 5 (tag 1, not h3), h3 sent it" in said
 
 
+@pytest.mark.long
 def test_a_worker_that_sends_nothing_is_still_to_blame(tmp_path: Path) -> None:
     """A link that is down loses more packets than a worker sends: nobody can blame the switch."""
     said = reason(

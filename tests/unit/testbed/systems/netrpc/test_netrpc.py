@@ -101,7 +101,7 @@ def test_more_words_than_places_are_counted_too(tried: Run) -> None:
     assert metrics["links_as_predicted"] is None, "nobody can tell"
 
 
-@pytest.mark.long(but=["kind: rack, workers: 4-kind: allreduce"])
+@pytest.mark.long
 @pytest.mark.parametrize("workload", ["kind: allreduce", COUNTS, LOCKS])
 @pytest.mark.parametrize("shape", RACKS)
 def test_losses_and_disorder_change_nothing(tried: Run, workload: str, shape: str) -> None:

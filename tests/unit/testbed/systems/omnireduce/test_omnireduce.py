@@ -136,6 +136,7 @@ def test_blocks_are_counted(tried: Run) -> None:
     assert metrics["switches"]["s1"]["packets"]["complete"] == union + ROUNDS * WINDOW
 
 
+@pytest.mark.long
 def test_tensors_that_are_dense_cost_a_longer_header(tried: Run) -> None:
     """8 bytes more than 54 and 256 for each block; of the openings, one has any."""
     dense = "kind: sparse_allreduce, density: 100%, block: 64"

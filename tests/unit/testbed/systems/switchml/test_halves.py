@@ -23,7 +23,7 @@ MIXED = "kind: ring_of_racks, racks: 3, workers: 2"
 FEW = "switch.lanes=6", "switch.slots=64"
 
 
-@pytest.mark.long(but=["kind: rack, workers: 3-float16"])
+@pytest.mark.long(but=["kind: ring_of_racks, racks: 3, workers: 2-float16"])
 @pytest.mark.parametrize("dtype", halves.PARAMETERS)
 @pytest.mark.parametrize("topology", [RACK, MIXED])
 def test_sums_are_right_to_the_bit_under_loss_and_disorder(

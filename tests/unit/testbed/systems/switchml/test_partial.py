@@ -126,7 +126,7 @@ faults:
 """
 
 
-@pytest.mark.long(but=["float32-2"])
+@pytest.mark.long
 @pytest.mark.parametrize("sets", [2, 8])
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
 def test_under_loss_and_disorder(tried: Run, dtype: str, sets: int) -> None:
@@ -204,6 +204,7 @@ faults:
 """
 
 
+@pytest.mark.long
 def test_forged_packets_change_nothing(tried: Run) -> None:
     """Each attacker sends a series of 35 frames ten times."""
     lines = ["switchml: {deadline: 2ms}", ATTACKED]
@@ -215,6 +216,7 @@ def test_forged_packets_change_nothing(tried: Run) -> None:
     assert metrics["switches"]["s1"]["packets"]["closed_early"]
 
 
+@pytest.mark.long
 def test_the_worker_that_is_gone_is_named(tried: Run) -> None:
     """The others are at most as many chunks ahead of it as there are sets; then they wait."""
     gone = "faults:\n- {kind: link_down, link: h2-s1, at: 2ms, for: 1min}"
