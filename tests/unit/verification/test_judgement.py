@@ -46,6 +46,7 @@ def test_a_run_in_which_nothing_goes_wrong_has_no_findings() -> None:
     assert kinds(try_scenario(SMALL, program_of("switchml"))) == set()
 
 
+@pytest.mark.long(but=["ring-7082", "atp-7018", "switchml-159", "ring-7029"])
 @pytest.mark.parametrize(
     ("system", "seed"),
     [

@@ -66,6 +66,7 @@ def test_adding_twice_is_caught(tmp_path: Path) -> None:
         enumerate_all(program, Case(2, 2, 2), depth=3)
 
 
+@pytest.mark.long
 def test_never_answering_again_is_caught(tmp_path: Path) -> None:
     program = changed(tmp_path, "if (meta.holds_result) {", "if (false) {")
     with pytest.raises(InvariantViolated, match=r"the round does not end after: .*lose slot"):

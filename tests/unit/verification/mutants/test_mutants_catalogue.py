@@ -88,6 +88,7 @@ def test_choosing(mutants: Sequence[Mutant]) -> None:
             choose(mutants, only, kinds)
 
 
+@pytest.mark.long(but=["switch/io/buffers.c"])
 @pytest.mark.parametrize(
     "file", ["switch/io/buffers.c", "testbed/virtual/native/clock.c", "hosts/native/io.c"]
 )

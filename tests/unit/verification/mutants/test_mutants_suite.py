@@ -137,6 +137,7 @@ sys.exit(command.main(["--with", "unit", "--jobs", "1", "--table", sys.argv[3]])
 """
 
 
+@pytest.mark.long(but=["2"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_ends_what_runs_and_leaves_the_table_of_what_had_ended(
     repository: Path, tmp_path: Path, number: signal.Signals
