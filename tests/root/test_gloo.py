@@ -78,6 +78,7 @@ def test_tcp_repairs_losses_and_says_so(scenario) -> None:
         assert worker["window_segments"] >= worker["window_samples"]
 
 
+@pytest.mark.long
 def test_a_worker_that_is_killed_is_named_at_once(scenario) -> None:
     fault = "{kind: worker_crash, worker: h3, at_chunk: {round: 1, chunk: 50}}"
     ended = scenario.run(scenario.write(text(fault)))

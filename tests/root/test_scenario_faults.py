@@ -62,7 +62,7 @@ expect: {{exact: true}}
 """
 
 
-@pytest.mark.long(but=["ring"])
+@pytest.mark.long
 @pytest.mark.parametrize("system", ["ring", "ps"])
 def test_spoofed_frames_are_stopped_at_their_own_switch(scenario, system: str) -> None:
     ended = scenario.run(scenario.write(IMPOSTORS.format(system=system)))

@@ -54,7 +54,7 @@ def missed(metrics: dict) -> list[str]:
     return [text for text in reasons if not ABOUT_TIME.search(text)]
 
 
-@pytest.mark.long(but=["two-racks", "parameter-server", "attack"])
+@pytest.mark.long(but=["attack", "parameter-server"])
 @pytest.mark.parametrize("name", of_this_part())
 def test_shipped_scenarios_hold(scenario, name: str) -> None:
     ended = scenario.run(name)
@@ -100,6 +100,7 @@ def test_a_replica_takes_over_on_real_links(scenario) -> None:
     assert ended.metrics["training"]["divergence"] <= 0.5
 
 
+@pytest.mark.long
 def test_contenders_take_turns_on_one_network(scenario) -> None:
     text = SMALL.replace("rounds: 2", "rounds: 3") + (
         "compare: {sum: {}, ring: {system: ring}, ps: {system: ps}}\n"
@@ -255,6 +256,7 @@ def test_a_sweep_has_a_row_and_a_folder_a_point(scenario) -> None:
     assert sum(line.startswith("  topology.workers") for line in ended.out.splitlines()) == 2
 
 
+@pytest.mark.long
 def test_a_users_own_program_is_used(scenario, tmp_path: Path) -> None:
     """A copy of ours beside the scenario, in which results are sent with another TTL."""
     source = Path(find("quickstart")).parents[1] / "p4/switchml.p4"

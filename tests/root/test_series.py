@@ -18,6 +18,7 @@ expect: {fidelity.verdict: [network-bound, waiting, starved, cpu-bound]}
 """
 
 
+@pytest.mark.long
 def test_links_workers_and_servers_are_recorded_through_a_restart(scenario) -> None:
     ended = scenario.run(scenario.write(TEXT))
     assert ended.code == 0, ended.err

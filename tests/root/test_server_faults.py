@@ -51,7 +51,7 @@ def test_a_server_that_is_killed_for_good_ends_the_job(scenario, kind: str, poli
     assert scenario.processes() == {}
 
 
-@pytest.mark.long(but=["dedicated"])
+@pytest.mark.long
 @pytest.mark.parametrize("kind", SERVED_BY)
 def test_a_server_comes_back_and_the_round_runs_again(scenario, kind: str) -> None:
     fault = "kind: server_restart, server: SERVER, for: 300ms"

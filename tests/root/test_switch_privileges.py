@@ -180,6 +180,7 @@ def test_it_does_not_go_on_as_root(lab: Lab, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 def test_root_of_a_user_namespace_stays_what_it_is(lab: Lab, tmp_path: Path) -> None:
     """It has nobody to become, and is nothing outside."""
     ready, told = os.pipe()
@@ -208,6 +209,7 @@ def test_root_of_a_user_namespace_stays_what_it_is(lab: Lab, tmp_path: Path) -> 
     assert [path.name for path in tmp_path.iterdir()] == ["cache"]
 
 
+@pytest.mark.long
 def test_other_users_reach_neither_socket(started: Callable[..., Program]) -> None:
     """Not even in a folder that everybody may enter, as --grpc-server-addr may name one."""
     program = started("--no-p4")

@@ -53,6 +53,7 @@ def install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Install:
     return put
 
 
+@pytest.mark.long
 def test_each_peer_says_why_it_could_not_run(install: Install, tmp_path: Path) -> None:
     assert (peers.p4c_trouble(), peers.bmv2_trouble()) == ("", ""), "nothing is there"
     install(peers.P4C, NO_INCLUDES)
@@ -78,7 +79,7 @@ def test_each_peer_says_why_it_could_not_run(install: Install, tmp_path: Path) -
     assert peers.bmv2_trouble() == "simple_switch could not be run: Exec format error"
 
 
-@pytest.mark.long(but=["words0-agglab + native"])
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("words", "pairs"),
     [

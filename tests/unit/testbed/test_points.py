@@ -145,7 +145,7 @@ def test_the_code_is_part_of_what_a_point_is_made_of(
     assert all(later[name] != at for name, at in times.items())
 
 
-@pytest.mark.long(but=["9"])
+@pytest.mark.long
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_a_killed_sweep_goes_on_where_it_was(tmp_path: Path, how: signal.Signals) -> None:
     scenario = tmp_path / "tiny.yaml"

@@ -126,6 +126,7 @@ def test_a_counter_without_cells_cannot_run_and_this_is_no_internal_error(
     assert said.endswith("no counter is called 'SwitchmlIngress.aggregation.seen'")
 
 
+@pytest.mark.long
 def test_results_are_sent_to_each_port_once(tmp_path: Path) -> None:
     folder, _, out = ran(tmp_path, "switch.pcap=true")
     for port in (1, 2):

@@ -47,9 +47,7 @@ def test_an_answer_of_a_server_to_a_request_for_the_aggregator_may_be_lost(seed:
     assert "sent-again" not in [red.kind for red in reds]
 
 
-@pytest.mark.long(
-    but=["omnireduce-rack-large-0.2%-6", "netrpc-rack-small-0.5%-6", "libra-rack-small-0.2%-4"]
-)
+@pytest.mark.long(but=["libra-rack-small-0.2%-4"])
 @pytest.mark.parametrize(
     ("system", "topology", "size", "loss", "seed"),
     [

@@ -57,7 +57,7 @@ def scenario(
     return text.replace(f"elements: {ELEMENTS}", f"elements: {elements}")
 
 
-@pytest.mark.long(but=["kind: rack, workers: 4-int32"])
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", ["int32", "float32"])
 @pytest.mark.parametrize("shape", RACKS)
 def test_links_without_loss_carry_what_was_predicted(tried: Run, shape: str, dtype: str) -> None:

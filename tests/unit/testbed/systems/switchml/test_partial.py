@@ -150,7 +150,7 @@ def test_a_slow_worker_and_every_rule_for_numbers(tried: Run, more: str) -> None
     assert workers["1"]["skipped"] and workers["0"]["partial"] == workers["3"]["partial"] > 0
 
 
-@pytest.mark.long(but=["kind: sgd, features: 8, hidden: 32, steps: 4, batch: 4"])
+@pytest.mark.long
 @pytest.mark.parametrize(
     "workload",
     [
