@@ -4,6 +4,7 @@ that a command needs to do its work, so that `--help` and wrong words are answer
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -265,6 +266,39 @@ def doctor(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--json", action="store_true", help="print one JSON object instead of a table"
     )
+
+
+def schema(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--out", type=Path, metavar="FILE", help="the file to write (default: standard output)"
+    )
+
+
+def dissector(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Write a Wireshark dissector (Lua) that shows what a P4 program's parser extracts from "
+        "each frame. Use it with `wireshark -X lua_script:FILE` or `tshark -X lua_script:FILE`."
+    )
+    command.add_argument(
+        "program", help="a compiled program (.json), or a scenario, whose programs are compiled"
+    )
+    command.add_argument(
+        *("-o", "--out"), type=Path, metavar="FILE", help="the file (default: standard output)"
+    )
+    command.add_argument(
+        "--name",
+        type=_protocol,
+        help="the protocol's name in filters (default: the name of the .json file)",
+    )
+    _settings(command)
+
+
+def _protocol(text: str) -> str:
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", text):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} must start with a letter and consist of lower-case letters, digits and '_'"
+        )
+    return text
 
 
 def export(command: argparse.ArgumentParser) -> None:

@@ -246,6 +246,12 @@ def _export(words: list[str]) -> int:
     return export.main(words)
 
 
+def _dissector(words: list[str]) -> int:
+    from agglab.testbed.captures import command
+
+    return command.main(words)
+
+
 def _fill(words: list[str]) -> int:
     from agglab.testbed import fill
 
@@ -293,6 +299,23 @@ def _calibrate(words: list[str]) -> int:
 
     with _interruptible():
         return command.main(words)
+
+
+def _schema(options: argparse.Namespace) -> int:
+    """Prints the JSON Schema of scenarios, or writes it to a file."""
+    import json
+
+    from agglab.testbed.scenario.json_schema import schema
+
+    text = json.dumps(schema(), indent=1, ensure_ascii=False)
+    if options.out is None:
+        print(text)
+        return PASSED
+    try:
+        options.out.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        return _fail(INVALID, f"cannot write {options.out}: {error.strerror}")
+    return PASSED
 
 
 def _doctor(words: list[str]) -> int:
@@ -369,6 +392,16 @@ COMMANDS: Mapping[str, Command] = {
         "list the systems and what each supports; with --measure, compare them",
         run=_systems,
         arguments=arguments.systems,
+    ),
+    "schema": Command(
+        "write the JSON Schema of scenarios, with which editors complete and check keys",
+        run=_schema,
+        arguments=arguments.schema,
+    ),
+    "dissector": Command(
+        "write a Wireshark dissector of a P4 program",
+        main=_dissector,
+        arguments=arguments.dissector,
     ),
     "export": Command(
         "export a scenario for p4-utils or for p4lang's tutorials",

@@ -16,6 +16,9 @@ FILLED_IN = {
     "RUN... [--out FILE]": "$A --out with-options.agglab.zip",
     "RUN...": "$A $B --out both.agglab.zip",
     "PACK": "$PACK",
+    "dissector PROGRAM [-o FILE]": "dissector quickstart -o other.lua",
+    "dissector PROGRAM.json": "dissector quickstart",
+    "schema [--out FILE]": "schema --out other.schema.json",
     "DIR... [--out FILE]": "$A $SWEEP --out table.csv",
     "DIR... --out all.parquet": "$A $B --out all.csv",
     "[--results DIR]": "--results repeated",
@@ -181,6 +184,7 @@ STAND_IN = {
         f"{AGGLAB} run loss --set switch.target=bmv2 --set switch.compiler=p4c",
         f"{PYTHON} -m benchmarks simulators",
         "make scenario NAME=train-digits",
+        "make scenario NAME=train-sharded",
         "make scenario NAME=train-stragglers",
         "make scenario NAME=train-by-layer",
         "cd /agglab && sudo make scenario NAME=quickstart",
@@ -209,6 +213,8 @@ NOT_OURS = {
         "pip install path/to/agglab",
     ),
     "runs what is not in a clone, or needs a hypervisor": (
+        "wireshark -X lua_script:results/quickstart/latest/pcap/dissector.lua "
+        "results/quickstart/latest/pcap/all.pcapng",
         "vagrant up",
         "vagrant up && vagrant ssh",
         "vagrant rsync",

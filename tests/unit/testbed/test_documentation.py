@@ -60,7 +60,7 @@ def test_every_command_has_a_row() -> None:
 
 def test_the_examples_are_valid(tmp_path: Path) -> None:
     examples = re.findall(r"```yaml\n(.*?)```", (DOCS / "scenarios.md").read_text(), re.DOTALL)
-    assert len(examples) == 10
+    assert len(examples) == 11
     for example in examples:
         path = tmp_path / "example.yaml"
         path.write_text(example)
