@@ -293,7 +293,7 @@ def in_virtual_time(point: Point) -> Point:
 
 
 REAL_ONLY = {"baselines-tcp", "gloo", "gloo-loss", "train-by-layer", "train-digits"} | {
-    f"train-{name}" for name in ("images", "stragglers", "survivors", "words")
+    f"train-{name}" for name in ("images", "sharded", "stragglers", "survivors", "words")
 }
 """The shipped scenarios with a system or workload that does not run in virtual time."""
 
