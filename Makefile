@@ -63,7 +63,7 @@ compile: setup  ## compile PROGRAM (all of p4/) for LANES and SLOTS into build/
 		$(PYTHON) -m agglab.compiler "$$program" -I p4 "-DLANES=$$LANES" "-DSLOTS=$$SLOTS" \
 		-o "$$product.json" --p4runtime-files "$$product.p4info.txtpb"; echo "$$product.json"; done
 
-test: setup lint  ## lint, and tests of every kind, within eight minutes on two cores; TESTS=folder: all tests of a folder
+test: setup lint  ## lint, and tests of every kind, in about ten minutes on two cores; TESTS=folder: all tests of a folder
 	@$(PYTHON) tests/run.py $(if $(TESTS),"$$TESTS",--short)
 
 test-long: setup  ## all tests that `make test` leaves out; TESTS=folder: those of a folder
