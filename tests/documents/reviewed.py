@@ -156,7 +156,8 @@ STAND_IN = {
     ),
     "runs the tests, and this one among them": (
         "make test",
-        "make test TESTS=tests/unit",
+        "make test TESTS=tests/unit/testbed",
+        "make test-long",
         "AGGLAB_MACHINE=1 make test TESTS=tests/machine",
         "make test-quick",
         "make lint",

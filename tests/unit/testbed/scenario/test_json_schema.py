@@ -137,7 +137,9 @@ def agreement(kind: Kind, text: str) -> tuple[bool, bool]:
     return read, jsonschema.Draft7Validator(kind.json_schema()).is_valid(yaml.load(text, Yaml12))
 
 
-@pytest.mark.parametrize(("path", "kind"), list(declared()), ids=str)
+@pytest.mark.parametrize(
+    ("path", "kind"), [pytest.param(path, kind, id=str(path)) for path, kind in declared()]
+)
 def test_no_value_that_the_reader_accepts_is_marked_as_wrong(path: str, kind: Kind) -> None:
     refused_by_both = 0
     for text in filter(None, TEXTS):  # an empty value is refused before its kind is asked
