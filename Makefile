@@ -2,7 +2,7 @@
 PYTHON := .venv/bin/python
 PACKAGES := common compiler hosts switch testbed topologies verification
 .DEFAULT_GOAL := help
-.PHONY: help setup doctor export scenario figures scenarios check compile test test-quick lint bless explore mutants bench conformance random fuzz machine clean
+.PHONY: help setup doctor export scenario figures scenarios check compile test test-long test-quick lint bless explore mutants bench conformance random fuzz machine clean
 
 NAME ?=
 FILE ?= $(if $(filter %.yaml %.yml,$(NAME)),$(NAME),$(if $(NAME),scenarios/$(NAME).yaml))
@@ -14,7 +14,7 @@ TARGET ?=
 PROGRAM ?=
 LANES ?= 256
 SLOTS ?= 512
-TESTS ?= tests
+TESTS ?=
 SCHEDULES ?= 100000
 SYSTEM ?=
 N ?= 1000
@@ -63,8 +63,11 @@ compile: setup  ## compile PROGRAM (all of p4/) for LANES and SLOTS into build/
 		$(PYTHON) -m agglab.compiler "$$program" -I p4 "-DLANES=$$LANES" "-DSLOTS=$$SLOTS" \
 		-o "$$product.json" --p4runtime-files "$$product.p4info.txtpb"; echo "$$product.json"; done
 
-test: setup lint  ## lint, and every test that this machine can run
-	@$(PYTHON) tests/run.py "$$TESTS"
+test: setup lint  ## lint, and tests of every kind, in about ten minutes on two cores; TESTS=folder: all tests of a folder
+	@$(PYTHON) tests/run.py $(if $(TESTS),"$$TESTS",--short)
+
+test-long: setup  ## all tests that `make test` leaves out; TESTS=folder: those of a folder
+	@$(PYTHON) tests/run.py --long $${TESTS:+"$$TESTS"}
 
 test-quick: setup  ## ruff, and the tests of some folders, within a minute on two cores: for use while you edit
 	@$(PYTHON) -m ruff check .
@@ -77,7 +80,7 @@ lint: setup  ## run ruff and mypy
 	@$(PYTHON) -m mypy
 
 bless: setup  ## rewrite the golden files; read the diff
-	@BLESS=1 $(PYTHON) -m pytest -q "$$TESTS" -k golden
+	@BLESS=1 $(PYTHON) -m pytest -q "$${TESTS:-tests}" -k golden
 
 explore: setup  ## search for schedules of faults that break a protocol, in virtual time: SCHEDULES=100000, SYSTEM=ring
 	@$(PYTHON) -m agglab.verification explore --schedules "$$SCHEDULES" $${SYSTEM:+--system "$$SYSTEM"}

@@ -1,4 +1,6 @@
-"""The packages of a wheel: every folder of code, as agglab.<folder>. See pyproject.toml."""
+"""The packages and the data of a wheel: every folder of code as agglab.<folder>, and what its
+commands read as share/agglab/<folder>. In a checkout the latter lie beside the packages
+(testbed/paths.py). See pyproject.toml."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,15 +9,21 @@ from setuptools import setup
 
 ROOT = Path(__file__).parent
 FOLDERS = ("common", "compiler", "hosts", "switch", "testbed", "topologies", "verification")
+DATA = ("p4", "scenarios", "figures", "labs")
 
 
-def packages() -> Iterator[str]:
-    """Folders that hold files, code or what code reads."""
-    for folder in FOLDERS:
-        for path in (ROOT / folder, *(ROOT / folder).rglob("*")):
-            holds = path.name != "__pycache__" and path.is_dir()
-            if holds and any(child.is_file() for child in path.iterdir()):
-                yield ".".join(("agglab", *path.relative_to(ROOT).parts))
+def folders(name: str) -> Iterator[tuple[Path, list[str]]]:
+    """A folder and all below it that hold files, and those files, with paths from ROOT."""
+    for path in (ROOT / name, *(ROOT / name).rglob("*")):
+        if path.is_dir() and path.name != "__pycache__":
+            files = [str(child.relative_to(ROOT)) for child in path.iterdir() if child.is_file()]
+            if files:
+                yield path.relative_to(ROOT), sorted(files)
 
 
-setup(packages=sorted(packages()))
+setup(
+    packages=sorted(
+        ".".join(("agglab", *path.parts)) for name in FOLDERS for path, _ in folders(name)
+    ),
+    data_files=[(f"share/agglab/{path}", files) for name in DATA for path, files in folders(name)],
+)

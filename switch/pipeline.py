@@ -63,15 +63,28 @@ class Pipeline:
         return self._instance.handle
 
     @classmethod
-    def load(cls, path: str | Path, seed: int = 0, detail: Detail = Detail.NOTHING) -> Pipeline:
+    def load(
+        cls,
+        path: str | Path,
+        seed: int = 0,
+        detail: Detail = Detail.NOTHING,
+        quick: bool = False,
+    ) -> Pipeline:
         """Reads BMv2 JSON, compiles it (or takes it from the cache) and makes an instance. seed:
-        the seed of `random()`. detail: the messages that `take_messages` returns."""
-        return cls.of(Program.read(path), seed, detail)
+        the seed of `random()`. detail: the messages that `take_messages` returns. quick: as
+        build_library has it."""
+        return cls.of(Program.read(path), seed, detail, quick)
 
     @classmethod
-    def of(cls, program: Program, seed: int = 0, detail: Detail = Detail.NOTHING) -> Pipeline:
+    def of(
+        cls,
+        program: Program,
+        seed: int = 0,
+        detail: Detail = Detail.NOTHING,
+        quick: bool = False,
+    ) -> Pipeline:
         """Makes a pipeline of a program that has been read already."""
-        return cls(program, build_library(translate(program, detail)), seed)
+        return cls(program, build_library(translate(program, detail), quick=quick), seed)
 
     def close(self) -> None:
         """Frees the instance. Nothing may use `handle` afterwards."""

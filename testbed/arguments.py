@@ -4,6 +4,7 @@ that a command needs to do its work, so that `--help` and wrong words are answer
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -26,6 +27,11 @@ REPEAT_CODES = """exit codes:
   0  every run agrees with the packed one
   1  a run does not agree, or was aborted
   2  the file is not a pack, is damaged, or needs --trust-code
+  3  this machine lacks something; the message names it"""
+GRADE_CODES = """exit codes:
+  0  all points
+  1  some points are missing
+  2  the command line or the exercise is wrong
   3  this machine lacks something; the message names it"""
 EXPORT = (
     "Write a scenario's network for p4-utils or p4lang's tutorials. Their formats cannot express"
@@ -267,6 +273,39 @@ def doctor(command: argparse.ArgumentParser) -> None:
     )
 
 
+def schema(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--out", type=Path, metavar="FILE", help="the file to write (default: standard output)"
+    )
+
+
+def dissector(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Write a Wireshark dissector (Lua) that shows what a P4 program's parser extracts from "
+        "each frame. Use it with `wireshark -X lua_script:FILE` or `tshark -X lua_script:FILE`."
+    )
+    command.add_argument(
+        "program", help="a compiled program (.json), or a scenario, whose programs are compiled"
+    )
+    command.add_argument(
+        *("-o", "--out"), type=Path, metavar="FILE", help="the file (default: standard output)"
+    )
+    command.add_argument(
+        "--name",
+        type=_protocol,
+        help="the protocol's name in filters (default: the name of the .json file)",
+    )
+    _settings(command)
+
+
+def _protocol(text: str) -> str:
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", text):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} must start with a letter and consist of lower-case letters, digits and '_'"
+        )
+    return text
+
+
 def export(command: argparse.ArgumentParser) -> None:
     command.description = EXPORT
     command.add_argument("scenario", help="a name that `list` prints, or the path of a .yaml file")
@@ -311,3 +350,66 @@ def _device_id(text: str) -> int:
     if not (text.isascii() and text.isdecimal()) or int(text) > DEVICE_ID_MAX:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to 2^64 - 1")
     return int(text)
+
+
+def grade(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Grade what a student hands in for an exercise, in virtual time, and say what is wrong."
+    )
+    _grading(command)
+    command.add_argument("program", metavar="PROGRAM", help="the file that is handed in")
+    formats = command.add_mutually_exclusive_group()
+    formats.add_argument("--json", action="store_true", help="print the grade as one JSON object")
+    formats.add_argument("--junit", metavar="FILE", help="also write the grade as JUnit XML")
+    formats.add_argument(
+        "--gradescope", action="store_true", help="print the grade as Gradescope's results.json"
+    )
+
+
+def grade_all(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Grade all submissions for an exercise: the files in a folder, or the file of the "
+        "exercise's name in each of its folders."
+    )
+    _grading(command)
+    command.add_argument("folder", type=Path, metavar="FOLDER", help="the folder of submissions")
+    command.add_argument("--csv", metavar="FILE", help="also write the table as CSV")
+    command.add_argument(
+        "--processes",
+        type=_count,
+        metavar="N",
+        help="how many submissions to grade at once (default: one per processor)",
+    )
+
+
+def _grading(command: argparse.ArgumentParser) -> None:
+    command.epilog = GRADE_CODES
+    command.formatter_class = argparse.RawDescriptionHelpFormatter
+    command.add_argument(
+        "lab", metavar="LAB", help="the exercise: its folder, its name, or its number"
+    )
+    command.add_argument(
+        "--trust",
+        action="store_true",
+        help="grade Python also where the kernel cannot shut it off from other files",
+    )
+
+
+def labs(command: argparse.ArgumentParser) -> None:
+    command.description = "List the exercises and which are done, or work with one of them."
+    actions = command.add_subparsers(dest="action", metavar="ACTION")
+    hint = actions.add_parser("hint", help="show the hints of an exercise that are open")
+    hint.add_argument(
+        "lab", metavar="LAB", help="the exercise: its folder, its name, or its number"
+    )
+    hint.add_argument("--next", action="store_true", help="open the next hint")
+    start = actions.add_parser("start", help="copy the skeleton of an exercise")
+    start.add_argument("lab", metavar="LAB", help="the exercise: its name, or its number")
+    start.add_argument(
+        "folder", nargs="?", type=Path, default=Path(), metavar="DIR", help="default: this folder"
+    )
+    export = actions.add_parser("export", help="write the exercises to a folder, without solutions")
+    export.add_argument("folder", type=Path, metavar="DIR", help="a folder that does not exist yet")
+    export.add_argument(
+        "--teacher", action="store_true", help="also write solutions and wrong programs"
+    )

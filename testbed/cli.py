@@ -246,6 +246,12 @@ def _export(words: list[str]) -> int:
     return export.main(words)
 
 
+def _dissector(words: list[str]) -> int:
+    from agglab.testbed.captures import command
+
+    return command.main(words)
+
+
 def _fill(words: list[str]) -> int:
     from agglab.testbed import fill
 
@@ -295,10 +301,40 @@ def _calibrate(words: list[str]) -> int:
         return command.main(words)
 
 
+def _schema(options: argparse.Namespace) -> int:
+    """Prints the JSON Schema of scenarios, or writes it to a file."""
+    import json
+
+    from agglab.testbed.scenario.json_schema import schema
+
+    text = json.dumps(schema(), indent=1, ensure_ascii=False)
+    if options.out is None:
+        print(text)
+        return PASSED
+    try:
+        options.out.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        return _fail(INVALID, f"cannot write {options.out}: {error.strerror}")
+    return PASSED
+
+
 def _doctor(words: list[str]) -> int:
     from agglab.testbed import doctor
 
     return doctor.main(words)
+
+
+def _grader(module: str) -> Callable[[list[str]], int]:
+    """Returns the main function of a module of the grader, which is imported by its name and only
+    when it is called: the testbed does not depend on the code that verifies it."""
+
+    def main(words: list[str]) -> int:
+        from importlib import import_module
+
+        with _interruptible():
+            return int(import_module(f"agglab.verification.grading.{module}").main(words))
+
+    return main
 
 
 def _no_arguments(command: argparse.ArgumentParser) -> None:
@@ -370,6 +406,16 @@ COMMANDS: Mapping[str, Command] = {
         run=_systems,
         arguments=arguments.systems,
     ),
+    "schema": Command(
+        "write the JSON Schema of scenarios, with which editors complete and check keys",
+        run=_schema,
+        arguments=arguments.schema,
+    ),
+    "dissector": Command(
+        "write a Wireshark dissector of a P4 program",
+        main=_dissector,
+        arguments=arguments.dissector,
+    ),
     "export": Command(
         "export a scenario for p4-utils or for p4lang's tutorials",
         main=_export,
@@ -377,6 +423,21 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "fill": Command(
         "fill a running switch's tables over P4Runtime", main=_fill, arguments=arguments.fill
+    ),
+    "labs": Command(
+        "list the exercises of the course, or start, hint at or export them",
+        main=_grader("labs_command"),
+        arguments=arguments.labs,
+    ),
+    "grade": Command(
+        "grade what a student hands in for an exercise",
+        main=_grader("command"),
+        arguments=arguments.grade,
+    ),
+    "grade-all": Command(
+        "grade a folder of submissions for an exercise",
+        main=_grader("class_command"),
+        arguments=arguments.grade_all,
     ),
 }
 

@@ -10,6 +10,8 @@ from typing import TextIO
 
 from agglab.testbed import buffers
 from agglab.testbed.backend import Backend
+from agglab.testbed.captures import losses, merged
+from agglab.testbed.captures.dissectors import SCRIPT, of_programs
 from agglab.testbed.control.assembly import conductor
 from agglab.testbed.control.outcome import Outcome
 from agglab.testbed.control.turns import exhaust
@@ -70,15 +72,18 @@ class Experiment:
     def _measured(self) -> Generator[None, None, Measurements]:
         log = self.folder.path / "events.jsonl"
         with self._backend() as backend:
-            return (yield from self._in(backend, log))
+            measured = yield from self._in(backend, log)
+        # Only a switch that has ended has written all that it captured.
+        self._merge_captures(measured)
+        return measured
 
     def _backend(self) -> Backend:
         """Returns a new backend. Its module is imported here, because each backend needs packages
         that the other does not."""
         resolved = self.resolved
-        pcaps = self.folder.path / "pcap" if resolved.scenario.switch.pcap else None
-        if pcaps:
+        if pcaps := self._pcaps:
             pcaps.mkdir(exist_ok=True)
+            (pcaps / SCRIPT).write_text(of_programs(self.programs.values()))
         log = resolved.scenario.switch.log
         if resolved.virtual:
             from agglab.testbed.virtual import VirtualBackend, Wanted, built
@@ -116,6 +121,11 @@ class Experiment:
             buffers.carrying(resolved),
         )
 
+    @property
+    def _pcaps(self) -> Path | None:
+        """The folder of the switches' captures, if the scenario wants them."""
+        return self.folder.path / "pcap" if self.resolved.scenario.switch.pcap else None
+
     def _in(self, backend: Backend, path: Path) -> Generator[None, None, Measurements]:
         """Conducts the run. path: the file for its events."""
         log = EventLog(path, backend.now_ns)
@@ -149,6 +159,11 @@ class Experiment:
         if any(state["counters"] or state["registers"] for state in described.values()):
             self.folder.write_json(PROGRAM_FILE, described)
         return measured
+
+    def _merge_captures(self, measured: Measurements) -> None:
+        if folder := self._pcaps:
+            ways = measured.statistics.directions
+            merged.merge(folder, losses.interfaces(self.resolved, ways, folder))
 
     def _write_series(self, record: Record, outcome: Outcome) -> None:
         """Writes the files of metrics over time and of latencies. Writes no file if the run takes

@@ -14,9 +14,14 @@ CLONE_NEWNS = 0x00020000
 CLONE_NEWUSER = 0x10000000
 CLONE_NEWNET = 0x40000000
 CLONE_NEWPID = 0x20000000
+CLONE_NEWIPC = 0x08000000
 MS_NOSUID, MS_NODEV, MS_NOEXEC = 2, 4, 8
 MS_REC, MS_PRIVATE = 0x4000, 0x40000
-PR_SET_PDEATHSIG = 1
+MS_RDONLY, MS_REMOUNT, MS_BIND = 1, 0x20, 0x1000
+MNT_DETACH = 2
+PR_SET_PDEATHSIG, PR_SET_SECUREBITS, PR_SET_NO_NEW_PRIVS = 1, 28, 38
+SECBIT_NOROOT_LOCKED = 3
+CAPABILITY_VERSION = 0x20080522
 SYS_OPEN_TREE, SYS_MOVE_MOUNT = 428, 429  # on every architecture
 OPEN_TREE_CLONE, AT_EMPTY_PATH, AT_RECURSIVE, MOVE_MOUNT_F_EMPTY_PATH = 1, 0x1000, 0x8000, 4
 AT_FDCWD = -100
@@ -49,19 +54,43 @@ def own_user_namespace() -> None:
     Path("/proc/self/gid_map").write_text(f"0 {group} 1")
 
 
-def mount(source: str, target: str, kind: str, flags: int) -> None:
+def can_become(user: int) -> bool:
+    """Returns whether this process is root of a user namespace that has all users up to this
+    number."""
+    first, _, count = Path("/proc/self/uid_map").read_text().split()[:3]
+    return os.geteuid() == 0 and int(first) == 0 and int(count) > user
+
+
+def mount(source: str, target: str, kind: str, flags: int, options: str = "") -> None:
     _call(
         "mount",
         source.encode(),
         target.encode(),
         kind.encode(),
         ctypes.c_ulong(flags),
-        None,
+        options.encode() or None,
     )
 
 
-def unmount(target: str) -> None:
-    _call("umount2", target.encode(), 0)
+def unmount(target: str, flags: int = 0) -> None:
+    _call("umount2", target.encode(), flags)
+
+
+def pivot_root(new: str, old: str) -> None:
+    """Makes `new` the root of this process's mount namespace, and puts the previous one at
+    `old`."""
+    _call("pivot_root", new.encode(), old.encode())
+
+
+def control_process(operation: int, value: int) -> None:
+    """Sets a property of this process (prctl)."""
+    _call("prctl", operation, ctypes.c_ulong(value), 0, 0, 0)
+
+
+def drop_capabilities() -> None:
+    """Gives up all capabilities of this process."""
+    header, data = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION, 0), (ctypes.c_uint32 * 6)()
+    _call("capset", header, data)
 
 
 def private_mounts() -> None:

@@ -11,7 +11,7 @@ PROGRAM = "p4/forwarding.p4"
 
 
 def _shared() -> Path:
-    """Returns the folder that has p4/, scenarios/ and figures/."""
+    """Returns the folder that has p4/, scenarios/, figures/ and labs/."""
     for folder in (REPOSITORY, REPOSITORY.parent / "share/agglab"):  # pip install --target
         if (folder / PROGRAM).is_file():
             return folder
@@ -27,4 +27,5 @@ SHARED = _shared()
 P4_FOLDER = SHARED / "p4"
 SCENARIO_FOLDER = SHARED / "scenarios"
 FIGURE_FOLDER = SHARED / "figures"
+LAB_FOLDER = SHARED / "labs"
 IS_CHECKOUT = SHARED == REPOSITORY

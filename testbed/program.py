@@ -24,8 +24,8 @@ from agglab.testbed.paths import IS_CHECKOUT, P4_FOLDER, REPOSITORY
 from agglab.testbed.plan import Entries, TableEntry
 
 CACHE = REPOSITORY / "build" / "programs"
-"""The folder for compiled programs. If this is not a writable checkout, they are kept in the user's
-cache folder."""
+"""The folder for compiled programs. If this is not a writable checkout, or AGGLAB_CACHE names a
+folder, they are kept in the user's cache folder."""
 INCLUDES = P4_FOLDER
 P4C_REMEDY = f"{peer_remedy('p4lang-p4c', 'p4c')}, or leave switch.compiler at agglab"
 
@@ -195,7 +195,12 @@ def _names(objects: Iterable[dict[str, Any]]) -> str:
 
 def _cache() -> Path:
     build = REPOSITORY / "build"
-    if IS_CHECKOUT and os.access(build if build.exists() else REPOSITORY, os.W_OK):
+    is_elsewhere = "AGGLAB_CACHE" in os.environ
+    if (
+        IS_CHECKOUT
+        and not is_elsewhere
+        and os.access(build if build.exists() else REPOSITORY, os.W_OK)
+    ):
         return CACHE
     return cache_folder() / "programs"
 

@@ -6,6 +6,7 @@ import faulthandler
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,34 @@ def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> None:
 
 def pytest_timeout_cancel_timer(item: pytest.Item) -> None:
     faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_pycollect_makeitem() -> Iterator[None]:
+    """Takes the mark `long(but=IDS)` from these cases of a test, and the mark `long(only=IDS)` from
+    all its other cases."""
+    made: Any = yield
+    cases = made.get_result()
+    if isinstance(cases, list) and cases:
+        try:
+            choose_long(cases)
+        except pytest.Collector.CollectError as error:
+            made.force_exception(error)
+
+
+def choose_long(cases: list[Any]) -> None:
+    """Raises pytest.Collector.CollectError if a mark names an id that no case has."""
+    for mark in [mark for mark in cases[0].own_markers if mark.name == "long" and mark.kwargs]:
+        ((word, ids),) = mark.kwargs.items()
+        by_id = {case.callspec.id: case for case in cases if hasattr(case, "callspec")}
+        unknown = sorted({*ids} - {*by_id})
+        if unknown or word not in ("but", "only"):
+            raise pytest.Collector.CollectError(
+                f"{cases[0].nodeid}: long({word}=...) names no case of this test: {unknown}"
+            )
+        for case_id, case in by_id.items():
+            if (case_id in ids) == (word == "but"):
+                case.own_markers.remove(mark)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -110,6 +110,7 @@ ALL = (
     _program("ruby", TEST_TOOLS),
     _program("vagrant", TEST_TOOLS),
     _program("clang", TEST_TOOLS),
+    _program("tshark", TEST_TOOLS),
     Need("chromium", TEST_TOOLS, lambda: browser() is not None),
     Need("libjs-dygraphs", TEST_TOOLS, _has_chart_library),
     _program("gcc-aarch64-linux-gnu", TEST_TOOLS, "aarch64-linux-gnu-gcc"),

@@ -2,11 +2,14 @@
 networks and real time, one after the other, so that each has the machine to itself.
 
 `python tests/run.py [PYTEST'S ARGUMENTS]`; the exit code is pytest's, 0 if both parts passed.
-`python tests/run.py --skipped [PYTEST'S ARGUMENTS]` runs only what the run before skipped, or all
-if it ended early; a test that skips again fails if CI has what it needs (needs.py).
-`python tests/run.py --quick [PYTEST'S ARGUMENTS]` runs the first part of QUICK alone.
-Each part names its failures as they happen and ends with how long each folder took. The last ends
-with what the skipped tests of both need."""
+`--short` before these leaves out the tests marked long, and `--long` runs only these.
+`--skipped` runs only what the runs before skipped, or all if the last ended early; a test that
+skips again fails if CI has what it needs (needs.py). `--long --skipped` runs these and the long
+tests.
+`--quick` runs the first part of QUICK alone.
+Each part names its failures as they happen and ends with how much time each folder took, and with
+the tests that take too much for `make test`. The last part ends with what the skipped tests of all
+parts need."""
 
 from __future__ import annotations
 
@@ -14,16 +17,23 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PARTS = {
-    "parallel": ("-m", "not root", "-n", "auto", "--dist", "worksteal"),
-    "alone": ("-m", "root", "--skipped-table"),
+    "parallel": ("not root", "-n", "auto", "--dist", "worksteal"),
+    "alone": ("root", "--ignore=tests/unit", "--ignore=tests/packets", "--skipped-table"),
 }
+"""Of each part: the expression that selects its tests, and options. No test in the folders that the
+second ignores is marked root: to read them takes half a minute."""
+TIERS = {"short": " and not long", "long": " and long", "all": ""}
+"""What each tier adds to the expression."""
 SKIPPED = ROOT / "build/skipped"
-"""A file for each part: the tests that it skipped, and why."""
+"""A file for each tier and part: the tests that it skipped, and why."""
 SKIPPED_BEFORE = ROOT / "build/skipped-before"
+TIMES = ROOT / "build/test-times"
+"""A file for each tier and part: what each test took."""
 # What a developer runs between two edits: as many folders as a minute of two cores holds.
 QUICK = (
     "tests/unit/compiler/syntax",
@@ -37,6 +47,7 @@ QUICK = (
 )
 NOT_QUICK = ("--ignore=tests/unit/testbed/report/test_width.py",)  # a browser draws every page
 PLUGINS = ("-p", "tests.folder_times", "-p", "tests.skipped", "--durations=30", "--durations-min=5")
+WORDS = ("--quick", "--short", "--long", "--skipped")
 PASSED, INTERRUPTED, WRONG_USAGE, NO_TESTS = 0, 2, 4, 5
 
 
@@ -47,34 +58,53 @@ def together(codes: Sequence[int]) -> int:
     return next((code for code in codes if code not in (PASSED, NO_TESTS)), PASSED)
 
 
-def run(*options: str) -> int:
-    """Runs pytest; returns its exit code."""
-    return subprocess.call([sys.executable, "-m", "pytest", *PLUGINS, *options], cwd=ROOT)
+def run(part: str, tier: str, *options: str) -> int:
+    """Runs pytest on the tests of a part and tier; returns its exit code."""
+    expression, *of_part = PARTS[part]
+    selected = ["-m", expression + TIERS[tier], *of_part]
+    command = [sys.executable, "-m", "pytest", *PLUGINS, *selected, *options]
+    return subprocess.call(command, cwd=ROOT)
 
 
-def run_all(options: Sequence[str], only_skipped: bool = False) -> int:
-    """Runs both parts, or what they skipped the last time. The second is left out if the first is
-    interrupted."""
-    shutil.rmtree(SKIPPED_BEFORE, ignore_errors=True)
-    if SKIPPED.is_dir():
-        SKIPPED.rename(SKIPPED_BEFORE)
+def run_parts(tier: str, options: Sequence[str]) -> int:
+    """Runs both parts of a tier. The second is left out if the first is interrupted."""
     codes: list[int] = []
-    for part, marked in PARTS.items():
-        record = [f"--skipped-to={SKIPPED / part}.json"]
-        if only_skipped:
-            record += [f"--skipped-from={SKIPPED_BEFORE / part}.json", "--skipped-fail"]
-        codes.append(run(*marked, *record, *options))
+    for part in PARTS:
+        name = f"{tier}-{part}.json"
+        records = (f"--skipped-to={SKIPPED / name}", f"--times-to={TIMES / name}")
+        chosen = [f"--skipped-from={each}" for each in SKIPPED_BEFORE.glob(f"*-{part}.json")]
+        codes.append(run(part, tier, *records, *sorted(chosen), *options))
         if codes[-1] in (INTERRUPTED, WRONG_USAGE):
             break
     return together(codes)
 
 
+def forget(tier: str, keeps_others: bool) -> None:
+    """Removes the records of what this tier skipped, or of what all tiers skipped."""
+    for record in SKIPPED.glob(f"{tier}-*.json" if keeps_others else "*.json"):
+        record.unlink()
+
+
+def run_skipped(is_long_too: bool, options: Sequence[str]) -> int:
+    """Runs what the records name, and all long tests if asked to; a part without records is run
+    whole."""
+    if SKIPPED.is_dir():
+        SKIPPED.rename(SKIPPED_BEFORE)
+    added = ["--skipped-or-long"] if is_long_too else []
+    return run_parts("all", ["--skipped-fail", *added, *options])
+
+
 def main(arguments: Sequence[str]) -> int:
-    if arguments and arguments[0] == "--quick":
-        return run(*PARTS["parallel"], *NOT_QUICK, *QUICK, *arguments[1:])
-    if arguments and arguments[0] == "--skipped":
-        return run_all(arguments[1:], only_skipped=True)
-    return run_all(arguments)
+    words = list(takewhile(WORDS.__contains__, arguments))
+    options = arguments[len(words) :]
+    shutil.rmtree(SKIPPED_BEFORE, ignore_errors=True)
+    if "--quick" in words:
+        return run("parallel", "short", *NOT_QUICK, *QUICK, *options)
+    if "--skipped" in words:
+        return run_skipped("--long" in words, options)
+    tier = next((word.removeprefix("--") for word in words), "all")
+    forget(tier, keeps_others=tier == "long")
+    return run_parts(tier, options)
 
 
 if __name__ == "__main__":

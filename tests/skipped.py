@@ -3,9 +3,10 @@ they need, and runs these tests alone another time.
 
 `--skipped-to FILE` records every skipped test with its reason. `--skipped-table` then prints the
 table, which covers what other runs of pytest have recorded in the same folder. `--skipped-from
-FILE` runs only the tests that a record names, and skips those at once whose need is still not met;
-without such a file it runs all. `--skipped-fail` makes a skip a failure if CI has what the test
-needs (needs.py).
+FILE`, which may be given several times, runs only the tests that a record names, and skips those at
+once whose need is still not met; without such a file it runs all. `--skipped-or-long` runs, besides
+these, all tests marked long. `--skipped-fail` makes a skip a failure if CI has what the test needs
+(needs.py).
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ Skips = Mapping[str, str]
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("skipped tests")
     group.addoption("--skipped-to", type=Path)
-    group.addoption("--skipped-from", type=Path)
+    group.addoption("--skipped-from", type=Path, action="append", default=[])
+    group.addoption("--skipped-or-long", action="store_true")
     group.addoption("--skipped-table", action="store_true")
     group.addoption("--skipped-fail", action="store_true")
 
@@ -44,18 +46,25 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    record = config.getoption("skipped_from")
-    if record is None or not record.is_file():
+    records = [record for record in config.getoption("skipped_from") if record.is_file()]
+    if not records:
         return
-    skips = read(record)
+    skips = ChainMap(*(dict(read(record)) for record in records))
     reasons = {item: reason_for(item.nodeid, skips) for item in items}
-    config.hook.pytest_deselected(items=[item for item in items if reasons[item] is None])
-    items[:] = [item for item in items if reasons[item] is not None]
+    is_long_too = config.getoption("skipped_or_long")
+    chosen = {item for item in items if reasons[item] or (is_long_too and is_long(item))}
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = [item for item in items if item in chosen]
     lacking = {reason for reason in {*reasons.values()} if reason and is_still_missing(reason)}
     for item in items:
         reason = reasons[item]
         if reason in lacking:
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def is_long(item: pytest.Item) -> bool:
+    """Whether `make test` leaves this test out."""
+    return item.get_closest_marker("long") is not None
 
 
 def reason_for(test: str, skips: Skips) -> str | None:

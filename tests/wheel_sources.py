@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("common", "compiler", "switch", "hosts", "topologies", "testbed", "verification")
-DATA = ("p4", "scenarios", "figures")
+DATA = ("p4", "scenarios", "figures", "labs")
 FILES = ("pyproject.toml", "setup.py", "README.md", "LICENSE")
 
 

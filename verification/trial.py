@@ -15,7 +15,7 @@ from agglab.testbed.own_entries import as_planned
 from agglab.testbed.prepare import Prepared
 from agglab.testbed.program import Program
 from agglab.testbed.scenario import ResolvedScenario, Scenario, resolve
-from agglab.testbed.virtual import CompiledProgram, NeverEnds, VirtualBackend
+from agglab.testbed.virtual import CompiledProgram, NeverEnds, VirtualBackend, Wanted
 from agglab.verification.explore.walk import place
 from agglab.verification.judgement import Finding, judge
 
@@ -111,11 +111,18 @@ def findings(resolved: ResolvedScenario, ended: Simulation) -> tuple[Finding, ..
         return (_error(error),)
 
 
-def simulate(resolved: ResolvedScenario, prepared: Prepared) -> Simulation:
-    """Runs a scenario."""
+NOTHING = Wanted()
+
+
+def simulate(
+    resolved: ResolvedScenario, prepared: Prepared, wanted: Wanted = NOTHING
+) -> Simulation:
+    """Runs a scenario. wanted: what is recorded of its switches."""
     programs = {switch: native(program.json) for switch, program in prepared.programs.items()}
     graph, silent = resolved.graph, cast(Any, Silent())
-    with VirtualBackend(graph, resolved.seed, programs, limit_ns=LIMIT_NS) as backend:
+    with VirtualBackend(
+        graph, resolved.seed, programs, limit_ns=LIMIT_NS, wanted=wanted
+    ) as backend:
         measured, broke_off = None, None
         try:
             outcome = conductor(resolved, backend, silent, silent, prepared.fill).run()

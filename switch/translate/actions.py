@@ -11,6 +11,7 @@ from agglab.switch.expression import (
     Arithmetic,
     Const,
     Data,
+    DataToBool,
     Expression,
     FieldOf,
     HeaderExpression,
@@ -28,6 +29,7 @@ from agglab.switch.translate.layout import Layout, Place, integer_type, type_bit
 from agglab.switch.translate.opaque_string import OpaqueString
 from agglab.switch.translate.ranges import Range, Text, of_bits
 from agglab.switch.translate.steps import Steps
+from agglab.switch.translate.terms import write_terms
 from agglab.switch.translate.writer import Writer, access, comment, quoted
 
 JUMPS = ("_jump", "_jump_if_zero")
@@ -100,7 +102,8 @@ class ActionWriter:
 
     def primitive(self, primitive: Primitive) -> None:
         self.out.remark(primitive.source)
-        self.steps.source("    ", primitive.source)
+        if primitive.op != "_jump":  # whose source is the `if` that began
+            self.steps.source("    ", primitive.source)
         if primitive.op in ("assert", "assume"):
             self.check(primitive)
             return
@@ -408,6 +411,10 @@ class ActionWriter:
 
     def jump_if_zero(self, condition: Data, target: Const) -> None:
         test = self.expressions.compare("==", condition, Const("", 0))
+        if self.steps.tracing:
+            is_true = DataToBool(condition.path, condition)
+            if write_terms(is_true, self.expressions, "      ") != 1:
+                self.steps.line("      the condition is %s", f'{test} ? "false" : "true"')
         self.out.line(f"if ({test})")
         self.out.line(f"\tgoto step_{target.value};")
 

@@ -9,6 +9,7 @@ from agglab.switch.translate.expressions import Expressions
 from agglab.switch.translate.layout import Layout
 from agglab.switch.translate.steps import Steps
 from agglab.switch.translate.tables import TableApply
+from agglab.switch.translate.terms import write_terms
 from agglab.switch.translate.writer import Writer, comment, quoted
 
 
@@ -81,12 +82,14 @@ class ControlWriter:
     def write_node(self, node: Table | Conditional | ActionCall) -> None:
         if isinstance(node, Conditional):
             self.out.remark(node.source)
-            condition = Expressions(self.layout, self.out).boolean(node.condition)
+            expressions = Expressions(self.layout, self.out)
+            condition = expressions.boolean(node.condition)
             if self.steps.tracing:
                 self.out.line(f"bool truth = {condition};")
                 self.out.line()
                 text = quoted(node.source or node.name)
                 self.steps.line("  %s: %s", text, 'truth ? "true" : "false"')
+                write_terms(node.condition, expressions, "    ")
                 condition = "truth"
             self.out.line(f"if ({condition})")
             self.out.line(f"\t{self.goto(node.true_next)}")

@@ -40,6 +40,16 @@ class Kind(ABC):
         """Returns the value in the form that it has in a resolved scenario (a YAML scalar)."""
         return value
 
+    @abstractmethod
+    def json_schema(self) -> dict[str, Any]:
+        """Returns the JSON Schema (draft 7) of the values that are allowed, as YAML 1.2 reads them.
+        It refuses no text that `read` accepts."""
+
+
+_MAGNITUDE = r"([+]?[\d_.]+|-[0_.]+)([eE][+-]?\d+)?"
+_UNDERSCORED = {"type": "string", "pattern": r"^[+-]?\d[\d.]*_[\d_.]*([eE][+-]?\d+)?$"}
+"""The JSON Schema of a number such as `1_000`, which is text in YAML 1.2."""
+
 
 def integer(text: str) -> int | None:
     """Returns an integer such as `1_000` or `-4`. Texts such as `1e6` and `2.0` are accepted too,
@@ -89,6 +99,10 @@ class Whole(Kind):
         _in_range(value, self.low, self.high, scalar.text)
         return value
 
+    def json_schema(self) -> dict[str, Any]:
+        limits = {"minimum": self.low, "maximum": self.high}
+        return {"anyOf": [{"type": "integer", **limits}, _UNDERSCORED]}
+
 
 @dataclass(frozen=True)
 class OneOf(Kind):
@@ -105,6 +119,9 @@ class OneOf(Kind):
         if value not in self.options:
             raise InvalidText(f"{quote(scalar.text)} is none of these")
         return value
+
+    def json_schema(self) -> dict[str, Any]:
+        return {"enum": list(self.options)}
 
 
 @dataclass(frozen=True)
@@ -162,6 +179,20 @@ class Quantity(Kind):
         shortest = min(reversed(texts), key=lambda text: (text.startswith("0."), len(text)))
         return shortest if value else f"0{base}"
 
+    def json_schema(self) -> dict[str, Any]:
+        units = "|".join(
+            _any_case(unit) if self.units is not SIZE_UNITS else unit for unit in self.units
+        )
+        text = {"type": "string", "pattern": rf"^\s*{_MAGNITUDE}\s*({units})\s*$"}
+        return {"anyOf": [text, {"const": 0}]} if self.low == 0 else text
+
+
+def _any_case(unit: str) -> str:
+    """Returns a regular expression for the spellings of a unit that `_similar` understands, such as
+    `Mbit/s` and `µs`."""
+    letters = (f"[{letter}{letter.upper()}{'µ' * (letter == 'u')}]" for letter in unit)
+    return "".join(letters) + "(/[sS])?"
+
 
 def rate(low: str = "8kbit", high: str = "400gbit") -> Quantity:
     return _quantity("a rate", RATE_UNITS, low, high, whole=True)
@@ -210,6 +241,13 @@ class Fraction(Kind):
         percent = f"{value * 100:.15g}"
         return f"{percent}%" if float(percent) / 100 == value else value
 
+    def json_schema(self) -> dict[str, Any]:
+        limit = "exclusiveMaximum" if self.below_1 else "maximum"
+        percent: dict[str, Any] = {"type": "string", "pattern": rf"^\s*{_MAGNITUDE}\s*%\s*$"}
+        if self.below_1:
+            percent["not"] = {"pattern": "^\\s*100\\s*%"}
+        return {"anyOf": [{"type": "number", "minimum": 0, limit: 1}, percent, _UNDERSCORED]}
+
 
 class Share(Fraction):
     """A probability up to and including 1."""
@@ -236,6 +274,10 @@ class Number(Kind):
         _in_range(value, self.low, self.high, scalar.text)
         return value
 
+    def json_schema(self) -> dict[str, Any]:
+        limits = {"minimum": self.low, "maximum": self.high}
+        return {"anyOf": [{"type": "number", **limits}, _UNDERSCORED]}
+
 
 class Flag(Kind):
     allowed = "true or false"
@@ -245,6 +287,9 @@ class Flag(Kind):
         if text not in ("true", "false", "True", "False"):
             raise InvalidText(f"{quote(text)} is not true or false")
         return text.lower() == "true"
+
+    def json_schema(self) -> dict[str, Any]:
+        return {"type": "boolean"}
 
 
 @dataclass(frozen=True)
@@ -261,6 +306,9 @@ class Choice(Kind):
                 f"unknown value {quote(scalar.text)}{nearest(scalar.text, self.options)}"
             )
         return scalar.text
+
+    def json_schema(self) -> dict[str, Any]:
+        return {"enum": list(self.options)}
 
 
 @dataclass(frozen=True)
@@ -282,6 +330,13 @@ class Text(Kind):
             raise InvalidText(f"{quote(scalar.text)} is not {self.what}")
         return scalar.text
 
+    def json_schema(self) -> dict[str, Any]:
+        return {
+            "type": ["string", "number", "boolean"],  # `2024` is a text, too
+            "pattern": f"^(?:{self.pattern})$",
+            "maxLength": self.length_max,
+        }
+
 
 @dataclass(frozen=True)
 class AutoOr(Kind):
@@ -301,6 +356,9 @@ class AutoOr(Kind):
     def write(self, value: Any) -> Any:
         return "auto" if value is None else self.kind.write(value)
 
+    def json_schema(self) -> dict[str, Any]:
+        return {"anyOf": [{"const": "auto"}, self.kind.json_schema()]}
+
 
 class Pattern(Kind):
     """A shell-style pattern over names of links, hosts or switches."""
@@ -311,3 +369,6 @@ class Pattern(Kind):
         if not scalar.text or len(scalar.text) > 100:
             raise InvalidText(f"{quote(scalar.text)} is not a name or pattern")
         return scalar.text
+
+    def json_schema(self) -> dict[str, Any]:
+        return {"type": ["string", "number", "boolean"], "minLength": 1, "maxLength": 100}

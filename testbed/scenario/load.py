@@ -60,6 +60,8 @@ from agglab.testbed.workloads import models
 from agglab.testbed.workloads.models import ModelError
 
 POINTS_MAX = 4096
+READ_OF_TOO_MANY = 64
+"""As many runs of a suite that has too many are examined for other mistakes."""
 
 
 @dataclass(frozen=True)
@@ -212,7 +214,8 @@ def _points(
     """Returns all runs of the suite, and their problems."""
     points: list[Point] = []
     wrong: list[tuple[sweep.Settings, Sequence[Problem]]] = []
-    most = POINTS_MAX // (len(base.compare) or 1)
+    count = _count(base)
+    most = (count if count <= POINTS_MAX else READ_OF_TOO_MANY) // (len(base.compare) or 1)
     for choice in islice(product(*(axis.values for axis in base.sweep)), most):
         found, problems = _group(layers, base, choice, path, home)
         points += found

@@ -329,8 +329,8 @@ def _with(paths: Mapping[str, str], before: str, more: Mapping[str, str]) -> dic
 
 def pattern_of(path: str, system: System) -> str | None:
     """Returns the pattern of the system's metrics that `path` matches; None if there is none."""
-    return next((p for p in metrics(system) if re.fullmatch(_regex(p), path)), None)
+    return next((p for p in metrics(system) if re.fullmatch(regex_of(p), path)), None)
 
 
-def _regex(pattern: str) -> str:
+def regex_of(pattern: str) -> str:
     return re.escape(pattern).replace(r"\*", r"[A-Za-z0-9_>-]+")

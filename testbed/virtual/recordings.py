@@ -4,7 +4,7 @@ clock, in files of the same names as on real links."""
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, TextIO
@@ -17,14 +17,20 @@ DETAILS = {"debug": Detail.LOG, "trace": Detail.TRACE}
 """What a switch's program says at each level of `switch.log`; at other levels it says nothing."""
 
 
+Observer = Callable[[str, int, int, bytes, Sequence[tuple[int, bytes]]], None]
+"""A function that is called with each frame that a switch has processed: the switch, the time in
+ns, the port and the frame, and the (port, frame) of each frame that was sent because of it."""
+
+
 @dataclass(frozen=True)
 class Wanted:
     """What is to be recorded. pcaps: the folder of captures, or None. logs: the folder of logs.
-    level: the value of `switch.log`."""
+    level: the value of `switch.log`. observer: is told every frame; None for nobody."""
 
     pcaps: Path | None = None
     logs: Path | None = None
     level: str = "off"
+    observer: Observer | None = None
 
     @property
     def detail(self) -> Detail:
@@ -32,7 +38,8 @@ class Wanted:
 
     @property
     def anything(self) -> bool:
-        return self.pcaps is not None or self.detail is not Detail.NOTHING
+        is_observed = self.pcaps is not None or self.observer is not None
+        return is_observed or self.detail is not Detail.NOTHING
 
 
 NOTHING = Wanted()
@@ -44,6 +51,7 @@ class SwitchRecording:
     def __init__(self, wanted: Wanted, switch: str, ports: Iterable[int]) -> None:
         self._captures: dict[tuple[int, str], BinaryIO] = {}
         self._log: TextIO | None = None
+        self._switch, self._observer = switch, wanted.observer
         if wanted.pcaps is not None:
             for port in ports:
                 for way in ("in", "out"):
@@ -54,9 +62,11 @@ class SwitchRecording:
             self._log = (wanted.logs / f"switch-{switch}.log").open("w")
 
     def processed(
-        self, now_ns: int, port: int, frame: bytes, sent: Iterable[tuple[int, bytes]]
+        self, now_ns: int, port: int, frame: bytes, sent: Sequence[tuple[int, bytes]]
     ) -> None:
         """Records a frame that the switch has processed, and those that it sent because of it."""
+        if self._observer is not None:
+            self._observer(self._switch, now_ns, port, frame, sent)
         self._capture(now_ns, port, "in", frame)
         for out, copy in sent:
             self._capture(now_ns, out, "out", copy)

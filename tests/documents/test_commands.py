@@ -1,5 +1,6 @@
 """Runs the command lines of README.md, CONTRIBUTING.md and docs/ in a fresh clone, as root and as
-an ordinary user with Debian's PATH. AGGLAB_DOCUMENTS=long also runs those that take minutes."""
+an ordinary user with Debian's PATH. `make test` runs those that the README shows, as root.
+AGGLAB_DOCUMENTS=long also runs those that take minutes."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import needs
 import pytest
@@ -54,10 +56,14 @@ def arrived(user: str) -> Iterator[Newcomer]:
         yield reader
 
 
+def case(trial: Trial) -> Any:
+    """A case of the test below."""
+    marks = [pytest.mark.long] if trial.is_long else []
+    return pytest.param(trial, id=f"{trial.user}-{trial.line[:80]}", marks=marks)
+
+
 @pytest.mark.timeout(2 * LIMIT_S)
-@pytest.mark.parametrize(
-    "trial", [pytest.param(each, id=f"{each.user}-{each.line[:80]}") for each in trials(IS_LONG)]
-)
+@pytest.mark.parametrize("trial", [case(each) for each in trials(IS_LONG)])
 def test_the_command_works(trial: Trial, request: pytest.FixtureRequest) -> None:
     newcomer: Newcomer = request.getfixturevalue(trial.user)
     done = newcomer.run(trial.line)

@@ -63,6 +63,13 @@ def test_a_stand_in_checks_what_can_be_checked() -> None:
     ]
 
 
+def test_make_test_runs_what_the_readme_shows_as_root() -> None:
+    short = {each.line: each.user for each in trials(is_long=False) if not each.is_long}
+    assert short["make scenario NAME=quickstart"] == "root"
+    assert "./agglab run --help" in short and "./agglab calibrate --help" not in short
+    assert {*short.values()} == {"root"}
+
+
 def test_optional_parts_are_filled_in() -> None:
     assert filled_in("./agglab compare A B [--json]") == "./agglab compare $A $B --json"
 

@@ -17,12 +17,13 @@ from dataclasses import dataclass, field
 from pages import ROOT, SETTING, shown
 from reviewed import FILLED_IN, FOLLOWED, NOT_OURS, OTHERS_RUN, ROOT_ONLY, STAND_IN, SWEEP, TOO_LONG
 
+README = "README.md"
 ROOT_USER, ORDINARY_USER = "root", "nobody"
 ONLY_STAND_IN = frozenset(text for texts in STAND_IN.values() for text in texts)
 NOT_RUN = frozenset(text for texts in (NOT_OURS | FOLLOWED).values() for text in texts)
 NAMED = (OTHERS_RUN, TOO_LONG, ONLY_STAND_IN, NOT_RUN)
 OURS = re.compile(
-    r"(make [a-z-]+|\./agglab [a-z]+|\./agglab-[a-z0-9]+"
+    r"(make [a-z-]+|\./agglab [a-z-]+|\./agglab-[a-z0-9]+"
     r"|\.venv/bin/python -m (?:agglab\.verification(?: [a-z-]+)?|agglab\.\w+|benchmarks|pytest))"
     r"(?= |$)"
 )
@@ -33,33 +34,39 @@ OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 
 @dataclass
 class Trial:
-    """What a test runs. mentioned: words that the output has to contain."""
+    """What a test runs. mentioned: words that the output has to contain. is_long: whether `make
+    test` leaves it out: it runs what the README shows, as root."""
 
     user: str
     line: str
     mentioned: set[str] = field(default_factory=set)
+    is_long: bool = True
 
 
 def trials(is_long: bool) -> list[Trial]:
     """Returns what is run of the documents' commands, each line once for a user."""
     made: dict[tuple[str, str], Trial] = {}
-    for each in _all(is_long):
-        made.setdefault((each.user, each.line), each).mentioned |= each.mentioned
+    in_readme = {each.text for each in shown() if each.page == README}
+    for text, each in _all(is_long):
+        trial = made.setdefault((each.user, each.line), each)
+        trial.mentioned |= each.mentioned
+        trial.is_long &= each.user != ROOT_USER or text not in in_readme
     return list(made.values())
 
 
-def _all(is_long: bool) -> Iterator[Trial]:
+def _all(is_long: bool) -> Iterator[tuple[str, Trial]]:
+    """Yields what is run for each text of a command."""
     kinds: set[str] = set()
     for text in dict.fromkeys(each.text for each in shown() if each.text not in NOT_RUN):
         if text in ONLY_STAND_IN or (text in TOO_LONG and not is_long):
-            yield from stand_in(text)
+            yield from ((text, each) for each in stand_in(text))
             continue
         line = filled_in(text)
-        yield Trial(ROOT_USER, line)
+        yield text, Trial(ROOT_USER, line)
         if text not in TOO_LONG and (kind(line) not in kinds or is_on_real_links(line)):
             kinds.add(kind(line))
             if line.split()[0] not in ROOT_ONLY:
-                yield Trial(ORDINARY_USER, line)
+                yield text, Trial(ORDINARY_USER, line)
 
 
 def is_ours(text: str) -> bool:
@@ -105,5 +112,8 @@ def is_on_real_links(line: str) -> bool:
 def _scenario(line: str) -> str:
     """Returns the text of the scenario that a line runs, empty if the documents show it."""
     name = RUN.match(line)
-    path = ROOT / f"scenarios/{name[1] if name else ''}.yaml"
-    return path.read_text() if path.is_file() else {"sweep.yaml": SWEEP}.get(path.stem, "")
+    word = name[1] if name else ""
+    for path in (ROOT / f"scenarios/{word}.yaml", ROOT / word):
+        if path.is_file():
+            return path.read_text()
+    return {"sweep.yaml": SWEEP}.get(word, "")

@@ -26,7 +26,7 @@ CANNOT_BOOT = not ASKED or machine.missing(boot=True) is not None
 CONSOLE = "printf 'Probing\\nLinux version 6\\n[ 1.0] quiet\\n\\033[1mhello\\033[0m\\r\\nlast'; "
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(7200)
 @pytest.mark.skipif(CANNOT_BOOT, reason="needs a booted machine: make machine")
 def test_quickstart_in_a_machine_that_was_booted(tmp_path: Path) -> None:

@@ -62,6 +62,7 @@ def interface(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.mark.long(but=["P4Runtime-agglab-quickstart"])
 @pytest.mark.parametrize("name", ["quickstart", "loss", "two-racks"])
 @pytest.mark.parametrize("compiler", ["agglab", "p4c"])
 def test_exact_on_bmv2(tmp_path: Path, name: str, compiler: str, interface: str) -> None:
@@ -74,6 +75,7 @@ def test_exact_on_bmv2(tmp_path: Path, name: str, compiler: str, interface: str)
         assert (switch["ring_drops"], switch["queue_drops"]) == (0, 0)
 
 
+@pytest.mark.long
 def test_a_restarted_switch_is_filled_again(tmp_path: Path, interface: str) -> None:
     """Also with clone sessions and instances of one's own."""
     own = {
@@ -104,6 +106,7 @@ def slow_egress(folder: Path) -> None:
     script.write_text(real.replace("exec", f"{slowing}exec", 1))
 
 
+@pytest.mark.long
 def test_what_its_queues_drop_is_counted_apart(tmp_path: Path) -> None:
     """A window that overflows the 64 packets of an egress queue; sums stay exact all the same."""
     path = only(tmp_path / "bin", "Thrift")

@@ -28,16 +28,19 @@ def tried(program: FaultyProgram) -> list[str]:
     return list(verdicts(program, runs=1, jobs=1))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", SOME)
 def test_a_faulty_program_fails(name: str) -> None:
     assert tried(PROGRAMS[name]) == ["failed"]
 
 
+@pytest.mark.long
 def test_a_faulty_program_fails_beside_busy_loops() -> None:
     with busy(8):
         assert tried(PROGRAMS["switchml-asked-brief"]) == ["failed"]
 
 
+@pytest.mark.long
 def test_a_right_program_passes_beside_busy_loops() -> None:
     with busy(8):
         assert tried(PROGRAMS["switchml-brief"]) == ["passed"]
@@ -53,6 +56,7 @@ workload: {elements: 20_000, dtype: int32, rounds: 2}
 """
 
 
+@pytest.mark.long
 def test_what_neither_counts_nor_virtual_time_can_judge_is_undecided(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -36,6 +36,7 @@ def events(ended: Any, kind: str) -> list[dict[str, Any]]:
     return [event for event in map(json.loads, log) if event["event"] == kind]
 
 
+@pytest.mark.long(but=["rack, workers: 3-int32-native"])
 @pytest.mark.parametrize("target", ["native", "bridge"])
 @pytest.mark.parametrize("dtype", ["int32", "float32"])
 @pytest.mark.parametrize("shape", ["rack, workers: 3", "two_tier, racks: 2, workers: 2"])
@@ -55,6 +56,7 @@ def test_sums_are_right(scenario, dtype: str, shape: str, target: str) -> None:
     assert scenario.processes() == {}
 
 
+@pytest.mark.long
 def test_frames_on_links_are_no_longer_than_the_mtu(scenario) -> None:
     """What TCP sends is cut before it is queued, so that a queue of frames is one."""
     ended = scenario.run(scenario.write(text()), "--set", "links.mtu=1000")
@@ -63,6 +65,7 @@ def test_frames_on_links_are_no_longer_than_the_mtu(scenario) -> None:
             assert way["bytes"] <= way["packets"] * 1014
 
 
+@pytest.mark.long
 def test_tcp_repairs_losses_and_says_so(scenario) -> None:
     ended = scenario.run(scenario.write(text(loss=", loss: 1%", dtype="float32")))
     assert ended.code == 0, ended.out + ended.err
@@ -75,6 +78,7 @@ def test_tcp_repairs_losses_and_says_so(scenario) -> None:
         assert worker["window_segments"] >= worker["window_samples"]
 
 
+@pytest.mark.long
 def test_a_worker_that_is_killed_is_named_at_once(scenario) -> None:
     fault = "{kind: worker_crash, worker: h3, at_chunk: {round: 1, chunk: 50}}"
     ended = scenario.run(scenario.write(text(fault)))
@@ -86,6 +90,7 @@ def test_a_worker_that_is_killed_is_named_at_once(scenario) -> None:
     assert scenario.processes() == {}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("host", ["h1", "h3"])
 def test_a_worker_comes_back_and_the_round_runs_again(scenario, host: str) -> None:
     """h1 has the store in which all find each other."""
@@ -98,6 +103,7 @@ def test_a_worker_comes_back_and_the_round_runs_again(scenario, host: str) -> No
     assert scenario.processes() == {}
 
 
+@pytest.mark.long
 def test_the_others_go_on_without_who_is_cut_off(scenario) -> None:
     """All but it answer each other's probes. A round under way is aborted, and a session of fewer
     members begins."""
@@ -112,6 +118,7 @@ def test_the_others_go_on_without_who_is_cut_off(scenario) -> None:
     assert scenario.processes() == {}
 
 
+@pytest.mark.long
 def test_a_paused_worker_delays_a_round_and_ends_none(scenario) -> None:
     fault = "{kind: worker_pause, worker: h4, at_chunk: {round: 1, chunk: 50}, for: 700ms}"
     ended = scenario.run(scenario.write(text(fault)))
@@ -120,6 +127,7 @@ def test_a_paused_worker_delays_a_round_and_ends_none(scenario) -> None:
     assert ended.metrics["restarts"] == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("target", ["native", "bridge"])
 def test_connections_outlive_a_switch_that_starts_again(scenario, target: str) -> None:
     fault = "{kind: switch_restart, switch: s1, at_chunk: {round: 1, chunk: 50}, for: 200ms}"
@@ -130,6 +138,7 @@ def test_connections_outlive_a_switch_that_starts_again(scenario, target: str) -
     assert ended.metrics["totals"]["retransmitted"] > 0
 
 
+@pytest.mark.long
 def test_no_stranger_ends_a_connection(scenario) -> None:
     path = scenario.write(
         text("{kind: attack, host: h4, at: 20ms, for: 500ms, frames: 1000}")

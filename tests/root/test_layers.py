@@ -21,6 +21,7 @@ workload: {{kind: layers, model: alexnet, accelerator: p100, stands_for: 10gbit,
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("system", ["switchml", "ring", "gloo"])
 def test_sums_are_right_and_passes_take_their_time(scenario, system: str) -> None:
     ended = scenario.run(scenario.write(TEXT.format(system=system, rate_bps=RATE_BPS)))

@@ -42,6 +42,7 @@ def test_hosts_reach_each_other(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.long(but=["100000000-1500-1500-False"])
 @pytest.mark.parametrize(
     ("rate_bps", "mtu", "frames", "upstream"),
     [
@@ -64,6 +65,7 @@ def test_rate(tmp_path: Path, rate_bps: int, mtu: int, frames: int, upstream: bo
     assert got["drops"] == [0, 0]
 
 
+@pytest.mark.long(but=["0.3-2000"])
 @pytest.mark.parametrize(
     ("probability", "frames"), [(0.01, 20_000), (0.3, 2_000), (1.0, 100), (1e-12, 100)]
 )
@@ -87,6 +89,7 @@ def test_both_directions_and_seeds_lose_different_frames(tmp_path: Path) -> None
     assert len(set(numbers)) == 4
 
 
+@pytest.mark.long
 def test_more_hosts_and_a_second_run_change_no_drop(tmp_path: Path) -> None:
     few = case(tmp_path, "loss", probability=0.05, frames=1000, workers=2, host=2)["counted"]
     many = case(tmp_path, "loss", probability=0.05, frames=1000, workers=4, host=2)["counted"]
@@ -95,6 +98,7 @@ def test_more_hosts_and_a_second_run_change_no_drop(tmp_path: Path) -> None:
     assert few["h2->s1"]["dropped_numbers"] == expected
 
 
+@pytest.mark.long(but=["limit0-10"])
 @pytest.mark.parametrize(
     ("limit", "held"), [({"queue_packets": 10}, 10), ({"queue_bytes": 15140}, 10)]
 )
@@ -136,6 +140,7 @@ def test_the_very_first_frames_arrive(tmp_path: Path) -> None:
     assert set(seen.values()) == {2}, seen
 
 
+@pytest.mark.long
 def test_what_was_held_up_is_handled_by_one_processor_a_link(tmp_path: Path) -> None:
     """As `rps_cpus` says, where the kernel has it: two processors would get frames out of order."""
     ports = case(tmp_path, "steering")
@@ -146,6 +151,7 @@ def test_what_was_held_up_is_handled_by_one_processor_a_link(tmp_path: Path) -> 
     assert (ports["s1-eth2"] != ports["s1-eth3"]) == (len(os.sched_getaffinity(0)) > 1)
 
 
+@pytest.mark.long
 def test_two_networks_in_turn_within_one_run(tmp_path: Path) -> None:
     got = case(tmp_path, "in_turn")
     for found in got["found"]:
@@ -163,6 +169,7 @@ def test_programs_run_in_their_nodes(tmp_path: Path) -> None:
     assert got["cpu_s"]["burner"] > 0.05, "adding 20 million numbers takes longer"
 
 
+@pytest.mark.long(but=["exit"])
 @pytest.mark.parametrize(
     ("line", "timeout_s", "what"),
     [
@@ -187,6 +194,7 @@ def test_a_switch_that_does_not_start_says_why(
     assert lines[-2:] == ["    bad luck", "  likely cause: it said bad luck"]
 
 
+@pytest.mark.long
 def test_a_silent_switch_has_a_likely_cause_too(tmp_path: Path) -> None:
     got = case(tmp_path, "switch_fails", line=["sh", "-c", "sleep 1000"], timeout_s=0.5)
     assert got["report"].splitlines()[-1].startswith("  likely cause: the switch hangs")

@@ -153,6 +153,7 @@ STAGES = [
 BUILT = STAGES[2]
 
 
+@pytest.mark.long(but=["stand_still-arguments0-outer"])
 @pytest.mark.parametrize(
     ("name", "arguments", "victim"),
     [
@@ -176,6 +177,7 @@ def test_kill_of_any_process_at_any_moment(
     )
 
 
+@pytest.mark.long(but=["built"])
 @pytest.mark.parametrize(("name", "arguments"), STAGES, ids=["start", "building", "built", "end"])
 def test_ctrl_c_reaches_the_whole_group(start: Any, name: str, arguments: dict[str, str]) -> None:
     run = start(name, **arguments)
@@ -186,6 +188,7 @@ def test_ctrl_c_reaches_the_whole_group(start: Any, name: str, arguments: dict[s
     run.assert_nothing_left()
 
 
+@pytest.mark.long
 @needs.mark("make")
 def test_ctrl_c_at_a_terminal_under_make(tmp_path: Path) -> None:
     """The terminal sends SIGINT to make and to every process of the run at once."""
@@ -220,6 +223,7 @@ def read_terminal(terminal: int, until_seen: str | None) -> str:
     return said
 
 
+@pytest.mark.long(but=["15"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_to_the_outer_process_alone(start: Any, number: int) -> None:
     run = start("stand_still", at="built")
@@ -229,6 +233,7 @@ def test_a_signal_to_the_outer_process_alone(start: Any, number: int) -> None:
     run.assert_nothing_left()
 
 
+@pytest.mark.long
 def test_a_second_ctrl_c_ends_a_run_that_does_not(start: Any) -> None:
     run = start("deaf")
     run.await_stage()
@@ -249,6 +254,7 @@ def test_an_exception_leaves_nothing_and_fails(start: Any) -> None:
     run.assert_nothing_left()
 
 
+@pytest.mark.long(but=["3"])
 @pytest.mark.parametrize("code", [0, 1, 2, 3, 7])
 def test_exit_codes_pass_through(start: Any, code: int) -> None:
     run = start("leave", code=code)

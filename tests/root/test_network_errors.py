@@ -26,6 +26,7 @@ def test_no_icmp_message_ends_a_round_or_changes_a_sum(stormed: dict) -> None:
     assert stormed["unsent"] == 0
 
 
+@pytest.mark.long
 @pytest.mark.root
 def test_those_that_a_connected_socket_hears_of_are_counted(stormed: dict) -> None:
     """Linux tells it of these codes of `unreachable`, and of parameter problems."""

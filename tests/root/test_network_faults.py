@@ -50,6 +50,7 @@ def same_but_for_copies(received: list[Any], expected: list[Any]) -> None:
     assert Counter(received) == Counter(expected)
 
 
+@pytest.mark.long(but=["all"])
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_kernel_does_what_its_twin_says(tmp_path: Path, kind: str) -> None:
     head = bytes.fromhex("02ee00000001 02ee00000002 88b5")
@@ -77,6 +78,7 @@ def test_kernel_does_what_its_twin_says(tmp_path: Path, kind: str) -> None:
     assert 0 < len(dropped) + corrupted + copied < len(sent)
 
 
+@pytest.mark.long(but=["kind0"])
 @pytest.mark.parametrize("kind", [GilbertElliott(0.2, 0.4), GilbertElliott(0.5, 0.5)])
 def test_bursts_go_on_over_frames_that_are_still_elsewhere(
     tmp_path: Path, kind: GilbertElliott
@@ -120,6 +122,7 @@ def test_faults_begin_and_end_between_frames(tmp_path: Path) -> None:
     assert got["seen"] == 6 * each
 
 
+@pytest.mark.long
 def test_a_rate_changes_and_comes_back(tmp_path: Path) -> None:
     """20 frames of 10,000 bits: half of them, less the bucket's two, at 1 and at 4 Mbit/s."""
     got = case(tmp_path, "rate_change", shaped=True, frames=20)
@@ -128,6 +131,7 @@ def test_a_rate_changes_and_comes_back(tmp_path: Path) -> None:
     assert got["dropped"] == 0, "the queue keeps its length of 20 frames"
 
 
+@pytest.mark.long
 def test_an_unshaped_link_gets_a_rate_for_a_time(tmp_path: Path) -> None:
     got = case(tmp_path, "rate_change", shaped=False, frames=40)
     before, during, after = got["took"]

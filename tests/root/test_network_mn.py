@@ -26,6 +26,7 @@ def mn(cwd: Path, *arguments: str) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.long
 def test_rack_from_any_directory(tmp_path: Path) -> None:
     said = mn(tmp_path, "--topo", "rack,3", "--test", "pingall")
     assert "0% dropped (6/6 received)" in said
@@ -40,6 +41,7 @@ def test_rack_has_our_addresses(tmp_path: Path) -> None:
     assert "h2-eth0<->s1-eth2" in said
 
 
+@pytest.mark.long
 def test_two_racks_by_names_of_arguments(tmp_path: Path) -> None:
     said = mn(tmp_path, "--topo", "two_tier,racks=2,workers=2", "--test", "pingall")
     assert "0% dropped (12/12 received)" in said

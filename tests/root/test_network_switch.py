@@ -70,6 +70,7 @@ def test_a_refused_entry_is_the_switchs_own_words(tmp_path: Path, program: dict[
     assert "\n" not in got["says"]
 
 
+@pytest.mark.long
 def test_captures_are_written_where_asked(tmp_path: Path, program: dict[str, str]) -> None:
     pcaps = tmp_path / "pcap"
     pcaps.mkdir()
@@ -78,6 +79,7 @@ def test_captures_are_written_where_asked(tmp_path: Path, program: dict[str, str
     assert names == [f"s1-eth{port}_{way}.pcap" for port in (1, 2, 3) for way in ("in", "out")]
 
 
+@pytest.mark.long
 def test_a_ring_of_switches(tmp_path: Path, program: dict[str, str]) -> None:
     got = case(tmp_path, "ring", lanes=LANES, **program)
     assert got["heard"] == [["ff" * 6], ["ff" * 6]], (

@@ -81,6 +81,7 @@ def nothing_is_left(home: Path) -> bool:
     return not ours and [f.name for f in (home / f"agglab-{NOBODY}").iterdir()] == ["guard"]
 
 
+@pytest.mark.long
 def test_loss_loses_the_same_frames_as_with_root(home: Path) -> None:
     settings = ("--set", "links.loss=0.05")
     _, expected = run_scenario("loss", home, None, *settings)
@@ -96,6 +97,7 @@ def test_loss_loses_the_same_frames_as_with_root(home: Path) -> None:
     assert nothing_is_left(home)
 
 
+@pytest.mark.long
 def test_quickstart(home: Path) -> None:
     metrics, drops = run_scenario("quickstart", home, NOBODY)
     assert metrics["exact"]

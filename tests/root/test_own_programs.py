@@ -20,6 +20,7 @@ def mine(tmp_path: Path) -> Path:
     return walk.mine
 
 
+@pytest.mark.long
 @pytest.mark.root
 @pytest.mark.parametrize("name", ["maximum", "exchange"])
 def test_what_the_page_runs_on_real_links(tmp_path: Path, name: str) -> None:
@@ -30,6 +31,7 @@ def test_what_the_page_runs_on_real_links(tmp_path: Path, name: str) -> None:
     assert f"PASSED  {name}" in walk.run(real)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("backend", "dtype"),
     [pytest.param("mininet", "int32", marks=pytest.mark.root), ("virtual", "float32")],
@@ -82,6 +84,7 @@ TO_H1 = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("backend", [pytest.param("mininet", marks=pytest.mark.root), "virtual"])
 def test_own_entries_reach_the_switch(scenario, tmp_path: Path, backend: str) -> None:
     """The same entry as planned changes nothing; one that sends elsewhere starves worker 0."""
@@ -134,6 +137,7 @@ class Alone(AllReducer):
 '''
 
 
+@pytest.mark.long
 @pytest.mark.root
 def test_workers_may_do_without_the_aggregator(scenario, tmp_path: Path) -> None:
     """A router with its own entries, and workers that send to each other."""

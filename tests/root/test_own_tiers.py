@@ -20,6 +20,7 @@ expect: {{exact: true, links_as_predicted: true}}
 """
 
 
+@pytest.mark.long
 def test_tables_move_between_rounds_and_no_sum_is_lost(scenario) -> None:
     ended = scenario.run(scenario.write(TEXT))
     assert ended.code == 0, ended.out + ended.err

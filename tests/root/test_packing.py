@@ -36,6 +36,7 @@ def differences(output: str) -> list[str]:
     return [line.strip() for line in lines if "this machine was too slow" not in line]
 
 
+@pytest.mark.long
 def test_a_real_run_agrees_and_a_changed_time_does_not(tmp_path: Path) -> None:
     """Twice the time still agrees here and a quarter of it does not, so that noise decides
     neither."""

@@ -15,7 +15,7 @@ import pytest
 from switch_lab import Namespace
 from wheel_sources import copy_sources
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.root, pytest.mark.long]
 ROOT = Path(__file__).resolve().parents[2]
 HEADING = "## A P4 compiler and a fast switch by pip install\n"
 SENDER, RECEIVER = bytes.fromhex("0a0000000001"), bytes.fromhex("0b0000000002")

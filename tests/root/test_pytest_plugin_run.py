@@ -27,6 +27,7 @@ def test_too_slow(scenario):
 """
 
 
+@pytest.mark.long
 def test_runs_end_as_their_tests_should(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(TESTS)
     done = pytester.runpytest_inprocess()

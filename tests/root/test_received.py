@@ -31,6 +31,7 @@ expect: {{exact: {exact}}}
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("dtype", "change", "index", "wrong"),
     [

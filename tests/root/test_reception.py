@@ -65,6 +65,7 @@ def test_each_kind_of_frame_is_heard_as_by_the_kernel() -> None:
     assert set(counted) == {f"wrong UDP checksum of {size} bytes" for size in (77, 1400)}
 
 
+@pytest.mark.long
 @pytest.mark.root
 def test_frames_at_random_are_heard_as_by_the_kernel() -> None:
     asked = list(random_cases(3, AT_RANDOM))

@@ -29,6 +29,7 @@ def carried(ended: Any) -> list[str]:
     return list(choice)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_buffers_change_no_count(scenario, system: str) -> None:
     path = scenario.write(FAST.format(system=system))

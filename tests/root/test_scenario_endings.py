@@ -47,6 +47,7 @@ def world() -> tuple[set[str], set[str]]:
     return links, set(names.stdout.split())
 
 
+@pytest.mark.long(but=["15"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_leaves_nothing_but_a_reason(scenario, number: int) -> None:
     before = world()
@@ -63,6 +64,7 @@ def test_an_interrupted_run_leaves_nothing_but_a_reason(scenario, number: int) -
     assert world() == before
 
 
+@pytest.mark.long
 def test_an_interrupted_comparison_leaves_nothing_but_reasons(scenario) -> None:
     before = world()
     process = scenario.start(scenario.write(LONG + "compare: {a: {}, b: {system: ring}}\n"))
@@ -109,6 +111,7 @@ def test_an_agent_that_is_killed_ends_the_run_and_is_named(scenario) -> None:
     assert scenario.processes() == {}
 
 
+@pytest.mark.long
 def test_a_switch_that_is_killed_ends_the_run_and_is_named(scenario) -> None:
     process = scenario.start(scenario.write(LONG))
     scenario.await_event("long", "progress")
@@ -120,6 +123,7 @@ def test_a_switch_that_is_killed_ends_the_run_and_is_named(scenario) -> None:
     assert "-m agglab.switch" in err
 
 
+@pytest.mark.long
 def test_a_worker_that_hears_nothing_gives_up_and_names_what_is_missing(scenario) -> None:
     text = LONG.replace("20mbit}", "20mbit, overrides: [{match: h3-s1, loss: 99.999%}]}")
     ended = scenario.run(scenario.write(text), "--set", "workload.give_up=500ms")
@@ -129,6 +133,7 @@ def test_a_worker_that_hears_nothing_gives_up_and_names_what_is_missing(scenario
     assert "chunk" in ended.metrics["reason"]
 
 
+@pytest.mark.long
 def test_two_runs_at_once_do_not_meet(scenario) -> None:
     processes = [scenario.start(scenario.write(LONG.replace("1000", "1"))) for _ in range(2)]
     for process in processes:
@@ -160,6 +165,7 @@ def test_a_program_that_cannot_be_filled_is_refused_before_anything_starts(scena
     assert ended.folder is None
 
 
+@pytest.mark.long(but=["numpy"])
 @pytest.mark.parametrize("module", ["yaml", "numpy", "mininet", "grpc", "google"])
 def test_a_missing_python_module_is_named(module: str, tmp_path: Path) -> None:
     script = tmp_path / "without.py"
@@ -219,6 +225,7 @@ def disturbed(scenario):
     return run
 
 
+@pytest.mark.long
 def test_wrong_contributions_change_no_sum_and_are_counted(disturbed) -> None:
     metrics = disturbed("agent-h2.json", "h2-eth0", "2", "contributions", "400")
     assert metrics["exact"] is True
@@ -228,6 +235,7 @@ def test_wrong_contributions_change_no_sum_and_are_counted(disturbed) -> None:
     assert metrics["totals"]["malformed"] >= 14 * 20
 
 
+@pytest.mark.long
 def test_wrong_results_change_no_sum_and_are_counted(disturbed) -> None:
     metrics = disturbed(
         *("-m agglab.switch", "s1-eth1", "1", "results", "280"), findings="refused, sent-unasked"
@@ -237,6 +245,7 @@ def test_wrong_results_change_no_sum_and_are_counted(disturbed) -> None:
     assert metrics["workers"]["1"]["malformed"] == 0
 
 
+@pytest.mark.long
 def test_results_forged_by_another_host_change_no_sum(disturbed) -> None:
     metrics = disturbed("agent-h2.json", "h2-eth0", "2", "forged", "2000")
     assert metrics["exact"] is True
@@ -251,6 +260,7 @@ def tmp_path_for_everybody() -> Iterator[Path]:
         yield Path(folder)
 
 
+@pytest.mark.long
 def test_what_all_programs_share_is_compiled_once_and_before_them(
     scenario, tmp_path: Path, tmp_path_for_everybody: Path
 ) -> None:

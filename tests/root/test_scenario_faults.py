@@ -19,6 +19,7 @@ def interfaces() -> str:
     return subprocess.run(["ip", "-o", "link"], capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["two-racks", "leaf-spine"])
 def test_trees_with_loss_are_exact_and_carry_what_was_predicted(scenario, name: str) -> None:
     ended = scenario.run(name, *SMALL, "--set", "workload.rounds=2")
@@ -30,6 +31,7 @@ def test_trees_with_loss_are_exact_and_carry_what_was_predicted(scenario, name: 
     assert uplink[f"s1->{root}"]["predicted_bytes"] == worker["h1->s1"]["predicted_bytes"] > 0
 
 
+@pytest.mark.long
 def test_two_jobs_share_switches_and_foreign_frames_change_nothing(scenario) -> None:
     ended = scenario.run("attack")
     assert ended.code == 0, ended.out + ended.err
@@ -60,6 +62,7 @@ expect: {{exact: true}}
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("system", ["ring", "ps"])
 def test_spoofed_frames_are_stopped_at_their_own_switch(scenario, system: str) -> None:
     ended = scenario.run(scenario.write(IMPOSTORS.format(system=system)))
@@ -77,6 +80,7 @@ def test_spoofed_frames_are_stopped_at_their_own_switch(scenario, system: str) -
     }
 
 
+@pytest.mark.long
 def test_a_pulled_link_is_a_failure_that_names_who_is_missing(scenario) -> None:
     before = interfaces()
     ended = scenario.run("link-pulled", "--set", "workload.give_up=1s")
@@ -86,6 +90,7 @@ def test_a_pulled_link_is_a_failure_that_names_who_is_missing(scenario) -> None:
     assert interfaces() == before
 
 
+@pytest.mark.long(but=["survivors"])
 @pytest.mark.parametrize("name", ["survivors", "switch-restart", "worker-restart"])
 def test_recovered_as_declared_and_nothing_is_left(scenario, name: str) -> None:
     before = interfaces()
@@ -97,6 +102,7 @@ def test_recovered_as_declared_and_nothing_is_left(scenario, name: str) -> None:
     assert interfaces() == before
 
 
+@pytest.mark.long
 def test_what_was_sent_again_and_lost_counts_also_where_rounds_fail(scenario) -> None:
     """The dead worker's kernel answers the next results with ICMP errors: they are no refused
     contributions."""
@@ -110,6 +116,7 @@ def test_what_was_sent_again_and_lost_counts_also_where_rounds_fail(scenario) ->
     assert ended.metrics["accounts"]["balanced"] is None
 
 
+@pytest.mark.long
 def test_frames_are_lost_on_the_link_that_was_down(scenario) -> None:
     ended = scenario.run("link-down")
     assert ended.code == 0, ended.out + ended.err

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shortened import MINUTES
+import yaml
 
 from agglab.testbed.fidelity import OF_THE_MACHINE
 from agglab.testbed.network import drop_numbers
@@ -30,6 +30,18 @@ workload: {elements: 40_000, rounds: 2}
 """
 
 
+AT_FULL_SIZE = ("thousand-workers", "ten-thousand-workers")
+"""Scenarios of virtual time that tests/unit/testbed/test_findings.py runs with smaller networks. It
+runs the others of virtual time as they are."""
+
+
+def of_this_part() -> list[str]:
+    """The shipped scenarios that run on real links, and those AT_FULL_SIZE."""
+    texts = {name: yaml.safe_load(find(name).read_text()) for name in names()}
+    is_virtual = {name: text.get("backend") == "virtual" for name, text in texts.items()}
+    return [name for name in names() if not is_virtual[name] or name in AT_FULL_SIZE]
+
+
 def missed(metrics: dict) -> list[str]:
     """Failed expectations; those about time only if the machine is not to blame by its verdict.
     What cannot be judged on a busy machine has not failed."""
@@ -42,10 +54,10 @@ def missed(metrics: dict) -> list[str]:
     return [text for text in reasons if not ABOUT_TIME.search(text)]
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.long(but=["attack", "parameter-server"])
+@pytest.mark.parametrize("name", of_this_part())
 def test_shipped_scenarios_hold(scenario, name: str) -> None:
-    settings = [word for key in MINUTES.get(name, ()) for word in ("--set", key)]
-    ended = scenario.run(name, *settings)
+    ended = scenario.run(name)
     metrics = ended.metrics
     assert metrics["exact"] is True, ended.err
     assert missed(metrics) == []
@@ -55,6 +67,7 @@ def test_shipped_scenarios_hold(scenario, name: str) -> None:
     assert str(ended.folder) in ended.out
 
 
+@pytest.mark.long(but=["sparse-small-True"])
 @pytest.mark.parametrize(
     ("name", "predicted"),
     [
@@ -77,6 +90,7 @@ def test_scenarios_of_virtual_time_hold_on_real_links(
     assert {run["links_as_predicted"] for run in runs} == {predicted}
 
 
+@pytest.mark.long
 def test_a_replica_takes_over_on_real_links(scenario) -> None:
     expected = "expect={exact: true, restarts: 0, training.updates: 40}"
     given = ("--set", "backend=mininet", "--set", expected)
@@ -86,6 +100,7 @@ def test_a_replica_takes_over_on_real_links(scenario) -> None:
     assert ended.metrics["training"]["divergence"] <= 0.5
 
 
+@pytest.mark.long
 def test_contenders_take_turns_on_one_network(scenario) -> None:
     text = SMALL.replace("rounds: 2", "rounds: 3") + (
         "compare: {sum: {}, ring: {system: ring}, ps: {system: ps}}\n"
@@ -104,6 +119,7 @@ def test_contenders_take_turns_on_one_network(scenario) -> None:
     assert all(a[1] < b[0] for a, b in itertools.pairwise(spans)), "one at a time"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("workers", "elements", "dtype", "lanes", "slots"),
     [
@@ -192,6 +208,7 @@ def test_losses_are_those_of_the_seed(scenario) -> None:
     assert metrics["totals"]["retransmitted"] > 0
 
 
+@pytest.mark.long
 def test_the_same_seed_drops_the_same_packets(scenario) -> None:
     runs = [scenario.run(scenario.write(LOSSY), "--set", f"seed={s}") for s in (5, 5, 6)]
     assert all(ended.metrics["exact"] for ended in runs)
@@ -206,6 +223,7 @@ def test_the_same_seed_drops_the_same_packets(scenario) -> None:
         assert first[direction][:3].tolist() != other[direction][:3].tolist()
 
 
+@pytest.mark.long
 def test_losses_on_one_link_stay_there(scenario) -> None:
     text = SMALL + "expect: {exact: true}\n"
     text = text.replace("100mbit}", "100mbit, overrides: [{match: h2-s1, loss: 3%}]}")
@@ -223,6 +241,7 @@ def test_an_expectation_that_fails_is_exit_code_1(scenario) -> None:
     assert "expected link_bound_ratio <= 0.5, got" in ended.out
 
 
+@pytest.mark.long
 def test_a_sweep_has_a_row_and_a_folder_a_point(scenario) -> None:
     text = SMALL + "sweep: {topology.workers: [1, 2]}\nexpect: {growth.link_bound_s: 1}\n"
     ended = scenario.run(scenario.write(text))
@@ -237,6 +256,7 @@ def test_a_sweep_has_a_row_and_a_folder_a_point(scenario) -> None:
     assert sum(line.startswith("  topology.workers") for line in ended.out.splitlines()) == 2
 
 
+@pytest.mark.long
 def test_a_users_own_program_is_used(scenario, tmp_path: Path) -> None:
     """A copy of ours beside the scenario, in which results are sent with another TTL."""
     source = Path(find("quickstart")).parents[1] / "p4/switchml.p4"
@@ -250,6 +270,7 @@ def test_a_users_own_program_is_used(scenario, tmp_path: Path) -> None:
     assert b"\x63\x11" in captured  # TTL 99, protocol UDP
 
 
+@pytest.mark.long
 def test_a_program_that_sends_no_results_is_found_out_on_any_machine(
     scenario, tmp_path: Path
 ) -> None:

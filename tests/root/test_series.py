@@ -1,7 +1,6 @@
 """Metrics over time on real links, against what the kernel and the agents counted."""
 
 import pytest
-from conftest import Runs
 from series_file import read
 
 pytestmark = pytest.mark.root
@@ -19,9 +18,8 @@ expect: {fidelity.verdict: [network-bound, waiting, starved, cpu-bound]}
 """
 
 
-def test_links_workers_and_servers_are_recorded_through_a_restart(
-    scenario: Runs,
-) -> None:
+@pytest.mark.long
+def test_links_workers_and_servers_are_recorded_through_a_restart(scenario) -> None:
     ended = scenario.run(scenario.write(TEXT))
     assert ended.code == 0, ended.err
     assert ended.folder

@@ -29,6 +29,7 @@ def text(kind: str, policy: str, fault: str) -> str:
     )
 
 
+@pytest.mark.long(but=["dedicated-fail"])
 @pytest.mark.parametrize(
     ("kind", "policy"),
     [
@@ -50,6 +51,7 @@ def test_a_server_that_is_killed_for_good_ends_the_job(scenario, kind: str, poli
     assert scenario.processes() == {}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", SERVED_BY)
 def test_a_server_comes_back_and_the_round_runs_again(scenario, kind: str) -> None:
     fault = "kind: server_restart, server: SERVER, for: 300ms"
@@ -60,6 +62,7 @@ def test_a_server_comes_back_and_the_round_runs_again(scenario, kind: str) -> No
     assert scenario.processes() == {}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "fault"),
     [
@@ -73,6 +76,7 @@ def test_a_server_that_is_held_up_is_waited_for(scenario, kind: str, fault: str)
     assert (ended.metrics["exact"], ended.metrics["rounds"]) == (True, 3)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("policy", ["fail", "survivors"])
 def test_a_server_that_is_cut_off_is_named(scenario, policy: str) -> None:
     ended = scenario.run(scenario.write(text("dedicated", policy, "kind: link_down, link: h4-s1")))
@@ -81,6 +85,7 @@ def test_a_server_that_is_cut_off_is_named(scenario, policy: str) -> None:
     assert ended.metrics["reason"].startswith("h4: server 0 never sent chunk")
 
 
+@pytest.mark.long
 def test_a_pulled_link_of_a_ring_names_its_host(scenario) -> None:
     pulled = text("beside", "fail", "kind: link_down, link: h3-s1").replace("ps\n", "ring\n")
     ended = scenario.run(scenario.write(pulled))

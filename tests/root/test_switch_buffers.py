@@ -98,6 +98,7 @@ def sent_by(lab: Lab, end: str) -> int:
     return int(words[1])
 
 
+@pytest.mark.long(but=["buffers"])
 @pytest.mark.parametrize("gathers", [True, False], ids=["buffers", "single"])
 def test_each_packet_counts_and_arrives_in_order(
     lab: Lab,
@@ -120,6 +121,7 @@ def test_each_packet_counts_and_arrives_in_order(
         running.close()
 
 
+@pytest.mark.long(but=["True"])
 @pytest.mark.parametrize("outgoing", [False, True])
 def test_losses_are_of_packets(lab: Lab, stub_path: Path, outgoing: bool) -> None:
     loss = Loss(2 if outgoing else 1, outgoing, 99, QUARTER)

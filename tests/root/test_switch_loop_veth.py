@@ -78,6 +78,7 @@ def data_plane_sleeps() -> bool:
     return False
 
 
+@pytest.mark.long(but=["1514"])
 @pytest.mark.parametrize("length", [14, 60, 1514, 9014])
 def test_frames_of_every_length_pass_unchanged(running: Running, length: int) -> None:
     frame = (TO_OTHER + TYPE + os.urandom(9000))[:length]
@@ -89,6 +90,7 @@ def test_frames_of_every_length_pass_unchanged(running: Running, length: int) ->
     assert (running.port(2)["tx_packets"], running.port(2)["tx_bytes"]) == (1, length)
 
 
+@pytest.mark.long(but=["802.1Q"])
 @pytest.mark.parametrize(
     "tags", ["81000064", "88a80065", "810000018100e002"], ids=["802.1Q", "802.1ad", "two tags"]
 )
@@ -303,6 +305,7 @@ def _connect(address: tuple[str, int]) -> socket.socket:
     return socket.create_connection(address)
 
 
+@pytest.mark.long
 @pytest.mark.skipif("AGGLAB_SANITIZE" in os.environ, reason="this is the process it starts")
 def test_all_of_this_under_the_sanitizers(tmp_path: Path) -> None:
     find = ["cc", "-print-file-name=libasan.so"]

@@ -125,6 +125,7 @@ def test_programs_are_compiled_and_run_by_nobody(
     assert [path.name for path in program.folder.iterdir()] == ["stats.json"]
 
 
+@pytest.mark.long
 def test_no_other_process_of_that_user_reaches_its_cache(
     started: Callable[..., Program], everybodys: Path
 ) -> None:
@@ -143,6 +144,7 @@ def test_no_other_process_of_that_user_reaches_its_cache(
     assert loop.stat().st_uid == 0
 
 
+@pytest.mark.long
 def test_a_checkout_that_nobody_can_enter(started: Callable[..., Program], tmp_path: Path) -> None:
     """All that is needed later is read before: modules, the C that programs include."""
     tmp_path.chmod(0o700)
@@ -152,6 +154,7 @@ def test_a_checkout_that_nobody_can_enter(started: Callable[..., Program], tmp_p
     program.push(another_program())
 
 
+@pytest.mark.long
 def test_another_user_can_be_named(
     started: Callable[..., Program], compilers: Callable[[], list[int]]
 ) -> None:
@@ -177,6 +180,7 @@ def test_it_does_not_go_on_as_root(lab: Lab, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 def test_root_of_a_user_namespace_stays_what_it_is(lab: Lab, tmp_path: Path) -> None:
     """It has nobody to become, and is nothing outside."""
     ready, told = os.pipe()
@@ -205,6 +209,7 @@ def test_root_of_a_user_namespace_stays_what_it_is(lab: Lab, tmp_path: Path) -> 
     assert [path.name for path in tmp_path.iterdir()] == ["cache"]
 
 
+@pytest.mark.long
 def test_other_users_reach_neither_socket(started: Callable[..., Program]) -> None:
     """Not even in a folder that everybody may enter, as --grpc-server-addr may name one."""
     program = started("--no-p4")
@@ -218,6 +223,7 @@ def test_other_users_reach_neither_socket(started: Callable[..., Program]) -> No
         assert "PermissionError" in tried.stderr, "not even who the switch is now"
 
 
+@pytest.mark.long
 def test_addresses_beyond_loopback_are_warned_of(lab: Lab, tmp_path: Path) -> None:
     lab.switch.sh("ip link set lo up")
     for host, warned in (("127.0.0.1", False), ("0.0.0.0", True), ("[::]", True)):

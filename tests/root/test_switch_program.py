@@ -130,6 +130,7 @@ def test_a_program_is_pushed_and_replaced_while_it_runs(
         host.close()
 
 
+@pytest.mark.long
 def test_an_idle_switch_sleeps(start: Callable[..., Program]) -> None:
     program = start(*PORTS, str(JSON))
     before = program.stats()["batches"]
@@ -138,6 +139,7 @@ def test_an_idle_switch_sleeps(start: Callable[..., Program]) -> None:
     assert program.stats()["batches"] - before <= 2
 
 
+@pytest.mark.long(but=["15"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_stop_it_cleanly(start: Callable[..., Program], number: int) -> None:
     program = start("--no-p4")
@@ -202,6 +204,7 @@ def test_a_taken_address(
         assert code == 6 and "127.0.0.1:9559" in error
 
 
+@pytest.mark.long
 def test_a_killed_switch_leaves_no_sockets(start: Callable[..., Program]) -> None:
     killed = start("--no-p4")
     assert sorted(path.name for path in killed.folder.iterdir()) == ["grpc", "stats", "stats.json"]
@@ -211,6 +214,7 @@ def test_a_killed_switch_leaves_no_sockets(start: Callable[..., Program]) -> Non
     until(lambda: not list(killed.folder.iterdir()), "sockets are removed")
 
 
+@pytest.mark.long
 def test_dead_sockets_are_not_in_the_way(lab: Lab, tmp_path: Path) -> None:
     for name in ("grpc", "stats"):
         with socket.socket(socket.AF_UNIX) as dead:
@@ -220,12 +224,14 @@ def test_dead_sockets_are_not_in_the_way(lab: Lab, tmp_path: Path) -> None:
     assert again.stop() == 0
 
 
+@pytest.mark.long
 def test_no_permission(failure: Failure, tmp_path: Path) -> None:
     without = ("setpriv", "--bounding-set", "-net_raw", "--inh-caps", "-net_raw")
     code, error = failure("-i", "1@s1", str(JSON), *address(tmp_path), before=without)
     assert code == 3 and "CAP_NET_RAW" in error
 
 
+@pytest.mark.long
 def test_a_missing_pcap_folder_and_an_unwritable_file(failure: Failure, tmp_path: Path) -> None:
     code, error = failure("-i", "1@s1", "--pcap=/no/such", str(JSON), *address(tmp_path))
     assert code == 2 and "/no/such" in error
@@ -236,6 +242,7 @@ def test_a_missing_pcap_folder_and_an_unwritable_file(failure: Failure, tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 def test_a_signal_while_it_starts_leaves_nothing(lab: Lab, tmp_path: Path) -> None:
     """A compiler that never ends: the switch is stopped while it waits for it."""
     with tempfile.TemporaryDirectory() as everybodys:
@@ -257,6 +264,7 @@ def test_a_signal_while_it_starts_leaves_nothing(lab: Lab, tmp_path: Path) -> No
     assert [path.name for path in tmp_path.iterdir()] == ["cache"]
 
 
+@pytest.mark.long
 def test_a_port_whose_interface_is_made_again_forwards_again(
     lab: Lab, start: Callable[..., Program]
 ) -> None:

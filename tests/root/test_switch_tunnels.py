@@ -46,6 +46,7 @@ def received_from(server: socket.socket, parts: list[bytes]) -> None:
             parts.append(part)
 
 
+@pytest.mark.long(but=["udpcsum"])
 def test_tcp_in_vxlan_arrives_whole(vxlan: Lab, stub_path: Path) -> None:
     loop = vxlan.switch.call(lambda: PacketLoop({1: "s1", 2: "s2"}))
     loop.set_pipeline(Stub(stub_path))

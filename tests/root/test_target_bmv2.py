@@ -41,6 +41,7 @@ def stand_in(tmp_path: Path):
     return install
 
 
+@pytest.mark.long
 def test_over_p4runtime_with_our_switch_as_its_drop_in(scenario, stand_in) -> None:
     """The same command line: flags, ports, captures, log."""
     environment = stand_in(DROP_IN)
@@ -59,6 +60,7 @@ def test_over_p4runtime_with_our_switch_as_its_drop_in(scenario, stand_in) -> No
     assert "[INFO]" in (ended.folder / "logs" / "switch-s1.log").read_text()
 
 
+@pytest.mark.long
 def test_the_window_stays_below_its_queues(scenario, stand_in) -> None:
     """48 of the 64 packets that wait at a port; 100 Mbit/s alone would allow 113."""
     ended = scenario.run(
@@ -68,6 +70,7 @@ def test_the_window_stays_below_its_queues(scenario, stand_in) -> None:
     assert ended.json("logs/agent-h1.json")["settings"]["window"] == 48
 
 
+@pytest.mark.long(but=["script1-says1"])
 @pytest.mark.parametrize(
     ("script", "says"),
     [
@@ -103,6 +106,7 @@ def test_a_switch_that_cannot_start_says_why_and_leaves_nothing(
     assert scenario.processes() == {}
 
 
+@pytest.mark.long
 def test_our_switch_killed_at_its_start_leaves_nothing(scenario) -> None:
     process = scenario.start(scenario.write(SMALL.replace("target: bmv2, ", "")))
     until(lambda: _switches(scenario) != [], "the switch is started")

@@ -46,6 +46,7 @@ def train(scenario: Any) -> Callable[..., Any]:
     return run
 
 
+@pytest.mark.long
 @needs.mark("PyTorch 2.6 or newer")
 @pytest.mark.parametrize(
     ("expected", "code"),
@@ -95,6 +96,7 @@ ENDINGS = {
 }
 
 
+@pytest.mark.long(but=["by sys.exit(0)"])
 @pytest.mark.parametrize("name", ENDINGS)
 def test_a_script_ends_with_the_right_verdict_and_one_line(train, name: str) -> None:
     script, reason = ENDINGS[name]

@@ -28,6 +28,7 @@ workload: {{elements: 20_000, dtype: int32, rounds: 3}}
 SYSTEMS = ("switchml", "ring")
 
 
+@pytest.mark.long
 def test_two_runs_take_turns_on_real_links(tmp_path: Path) -> None:
     runs = {}
     for name in SYSTEMS:

@@ -107,9 +107,9 @@ mkdir -p .venv/bin && cp "$0" .venv/bin/python
 
 
 @pytest.mark.parametrize(
-    ("fails", "code"), [("none", 0), ("test", 1), ("tests/run.py --skipped", 1)]
+    ("fails", "code"), [("none", 0), ("test", 1), ("tests/run.py --long --skipped", 1)]
 )
-def test_ci_begins_as_a_newcomer_and_ends_with_what_was_skipped(
+def test_ci_begins_as_a_newcomer_and_ends_with_what_is_long_or_was_skipped(
     tmp_path: Path, fails: str, code: int
 ) -> None:
     """With stand-ins for make, set-up and Python. The checkout has an environment with PyTorch."""
@@ -125,6 +125,6 @@ def test_ci_begins_as_a_newcomer_and_ends_with_what_was_skipped(
     expected = [
         "make test, CI=, .venv: ",
         "setup.sh --test-tools, CI=, .venv: bin",
-        "python tests/run.py --skipped, CI=, .venv: bin",
+        "python tests/run.py --long --skipped, CI=, .venv: bin",
     ]
     assert (tmp_path / "called").read_text().splitlines() == expected[: 1 if fails == "test" else 3]

@@ -14,13 +14,15 @@ from agglab.testbed.cli import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("compiler", "hosts", "p4", "scenarios", "switch", "testbed", "tests", "topologies")
-FOLDERS += ("benchmarks", "common", "docs", "figures", "verification", ".ci", ".github")
+FOLDERS += ("benchmarks", "labs", "common", "docs", "figures", "verification", ".ci", ".github")
 # CHANGELOG.md speaks of the past.
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+DOCUMENTS = [path for folder in ("docs", "labs") for path in (ROOT / folder).rglob("*.md")]
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCUMENTS])
 SUFFIXES = ("py", "c", "h", "p4", "stf", "yaml", "sh", "md")
 # Paths that stand for files of the reader's own, of a machine, or of other projects.
 THEIRS = re.compile(
     r"mine|my-|path/to|/usr/|/run/|~/|utils/run_exercise|main\.yaml|^p4/bin/|^\.github/workflows/"
+    r"|^labs/\d\d-[\w-]+/(?!skeleton|solution)\w+\.(p4|py|yaml)$"  # what a student writes
 )
 FOREIGN_FLAGS = {
     *("--no-install-recommends", "--system-site-packages", "--index-url", "--privileged"),

@@ -98,7 +98,11 @@ def modules() -> dict[str, Path]:
 
 
 MODULES = modules()
-TREES = {name: ast.parse(path.read_text()) for name, path in MODULES.items()}
+
+
+@functools.cache
+def tree(module: str) -> ast.Module:
+    return ast.parse(MODULES[module].read_text())
 
 
 def statements(node: ast.AST) -> Iterator[ast.AST]:
@@ -113,7 +117,7 @@ def statements(node: ast.AST) -> Iterator[ast.AST]:
 def imported(module: str) -> set[str]:
     """The modules of ours that one imports, in-function imports included."""
     names: set[str] = set()
-    for node in statements(TREES[module]):
+    for node in statements(tree(module)):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -167,7 +171,7 @@ def test_the_testbeds_layers_know_only_what_lies_below(package: str) -> None:
 def all_imports(module: str) -> set[str]:
     """The modules of ours that one imports, those for type checkers alone included."""
     known = set(IMPORTS[module])
-    for node in ast.walk(TREES[module]):
+    for node in ast.walk(tree(module)):
         if isinstance(node, ast.ImportFrom) and node.module:
             known |= {_held(node.module, a.name).removeprefix("agglab.") for a in node.names}
     return {name for name in known if name in MODULES} - {module}
@@ -213,7 +217,7 @@ def test_a_circle_is_found() -> None:
 
 
 def classes(module: str) -> dict[str, ast.ClassDef]:
-    return {node.name: node for node in TREES[module].body if isinstance(node, ast.ClassDef)}
+    return {node.name: node for node in tree(module).body if isinstance(node, ast.ClassDef)}
 
 
 CLASSES = {module: classes(module) for module in MODULES}
@@ -223,7 +227,7 @@ CLASSES = {module: classes(module) for module in MODULES}
 def origins(module: str) -> dict[str, str]:
     """The module of each class that a module defines or imports by name."""
     known = dict.fromkeys(CLASSES[module], module)
-    for statement in TREES[module].body:
+    for statement in tree(module).body:
         if isinstance(statement, ast.ImportFrom) and statement.module:
             source = statement.module.removeprefix("agglab.")
             known |= {a.asname or a.name: source for a in statement.names}

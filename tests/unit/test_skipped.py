@@ -72,7 +72,12 @@ class Folder:
         (self.folder / name).write_text(text.replace(old, new))
 
 
-@pytest.fixture(params=[(), ("-n", "2")], ids=["one process", "two"])
+@pytest.fixture(
+    params=[
+        pytest.param((), id="one process"),
+        pytest.param(("-n", "2"), id="two", marks=pytest.mark.long),
+    ]
+)
 def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Folder:
     return Folder(tmp_path, *request.param)
 

@@ -32,6 +32,7 @@ def words(installed: Path, cwd: Path, *command: str) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 def test_every_file_of_the_packages_is_there(installed: Path) -> None:
     for part in (*PACKAGES, *DATA):
         home = installed / ("agglab" if part in PACKAGES else "share/agglab") / part
@@ -41,6 +42,7 @@ def test_every_file_of_the_packages_is_there(installed: Path) -> None:
                 assert file.relative_to(ROOT / part) in found, file
 
 
+@pytest.mark.long
 def test_a_scenario_runs_away_from_the_checkout(installed: Path, tmp_path: Path) -> None:
     said = words(
         installed,

@@ -23,12 +23,15 @@ from agglab.verification.stf.script import StfError, parse
 OK, FAILED, INVALID = 0, 1, 2
 
 
-def run_stf(json_path: Path, script: Path, seed: int = 0, trace: bool = False) -> Run:
+def run_stf(
+    json_path: Path, script: Path, seed: int = 0, trace: bool = False, quick: bool = False
+) -> Run:
     """Runs `script` on the program in `json_path`. `failures` of the result is empty if everything
-    in the script holds. trace: whether to print each packet's path."""
+    in the script holds. trace: whether to print each packet's path. quick: as build_library has
+    it."""
     commands = parse(read_bytes(script).decode(errors="replace"))
     detail = switch.Detail.TRACE if trace else switch.Detail.NOTHING
-    pipeline = switch.Pipeline.load(json_path, seed=seed, detail=detail)
+    pipeline = switch.Pipeline.load(json_path, seed=seed, detail=detail, quick=quick)
     try:
         run = Run(Binder(json.loads(json_path.read_text())), Library(pipeline, trace))
         run.execute(commands)
@@ -47,7 +50,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             read_bytes(args.script).decode(errors="replace")
         )  # a bad line is said before a compile
         with tempfile.TemporaryDirectory(prefix="agglab-stf-") as folder:
-            run = run_stf(_json_of(args, Path(folder)), args.script, args.seed, args.trace)
+            program = _json_of(args, Path(folder))
+            run = run_stf(program, args.script, args.seed, args.trace, quick=True)
     except StfError as error:
         where = f"{args.script}:{error.line}: " if error.line else ""
         print(plain(f"{where}error: {error}"), file=sys.stderr)

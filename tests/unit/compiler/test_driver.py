@@ -216,6 +216,14 @@ def test_errors_leave_no_file_and_exit_1(folder: Path) -> None:
     assert {p.name for p in folder.iterdir()} == {"prog.p4", "bad.p4"}
 
 
+@pytest.mark.long(
+    but=[
+        "arguments0-1-missing.p4: No such file or directory",
+        "arguments9-2-unrecognized",
+        "arguments5-2-P4_14",
+        "arguments7-2-psa",
+    ]
+)
 @pytest.mark.parametrize(
     ("arguments", "status", "piece"),
     [

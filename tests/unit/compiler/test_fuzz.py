@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -89,6 +90,7 @@ def mutate(tokens: list[str], chance: random.Random) -> list[str]:
     return out
 
 
+@pytest.mark.long
 @fast
 @given(st.sampled_from(PROGRAMS), st.integers(0, 2**32))
 def test_mutated_programs(path: Path, seed: int) -> None:

@@ -107,6 +107,7 @@ class Returns{what}(AllReducer):
 """
 
 
+@pytest.mark.long(but=["Another-total * 2-saved0"])
 @pytest.mark.parametrize(
     ("what", "value", "saved"),
     [

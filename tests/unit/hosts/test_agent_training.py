@@ -106,6 +106,7 @@ def test_a_script_gets_sums_and_what_it_did_is_left(trained, tmp_path):
     assert not running(str(tmp_path / "train.py"))
 
 
+@pytest.mark.long(but=["if rank: raise ValueError('no data')-train.py: ValueError: no data"])
 @pytest.mark.parametrize(
     "text, error",
     [
@@ -126,6 +127,7 @@ def test_a_script_that_fails_is_told_and_the_others_can_leave(trained, tmp_path,
     assert not running(str(tmp_path / "train.py"))
 
 
+@pytest.mark.long(but=["-os._exit(0)"])
 @pytest.mark.parametrize("ending", ["os._exit(0)", "sys.exit(0)", "client.close()"])
 @pytest.mark.parametrize("steps", ["", "total(np.ones(9, np.float32))\n"])
 def test_a_script_that_ends_well_has_its_round_however_it_ends(trained, tmp_path, steps, ending):

@@ -44,6 +44,7 @@ def hashing(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[st
         yield request.param, pipeline
 
 
+@pytest.mark.long(but=["crc16"])
 def test_a_host_finds_what_the_program_finds(hashing: tuple[str, Pipeline]) -> None:
     algorithm, pipeline = hashing
     chance = random.Random(algorithm)

@@ -13,12 +13,13 @@ from agglab.hosts import library
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
-CHECKED = (
-    *("test_wire.py", "test_quantise.py", "test_fixed_point.py", "test_worker.py"),
-    *("test_worker_fuzz.py", "test_all_reduce.py", "test_narrow.py", "test_tensor_parts.py"),
-    *("test_pieces.py", "test_round_driver.py", "test_hosts_buffers.py"),
-    *("systems/ring/test_ring.py", "systems/ps/test_ps.py"),
-)
+CHECKED = {
+    "values": ("wire", "quantise", "fixed_point", "narrow", "tensor_parts", "pieces"),
+    "rounds": ("worker", "worker_fuzz", "all_reduce", "round_driver", "hosts_buffers"),
+    "systems": ("ring", "ps"),
+}
+"""Parts of the tests that run in one process: it takes long to start under the sanitizers, and all
+parts together come near to the limit of a test on a busy machine."""
 TOO_LONG = "exact_under_loss or fractions_model or refused_port or sums_fit"
 
 
@@ -45,14 +46,17 @@ def run_sanitized(*arguments):
     )
 
 
-@pytest.mark.parametrize("name", CHECKED)
-def test_the_tests_of_this_part_pass_under_the_sanitizers(name):
-    """A file at a time, because all together come near to the limit of a test on a busy machine."""
+@pytest.mark.long
+@pytest.mark.parametrize("part", CHECKED)
+def test_the_tests_of_this_part_pass_under_the_sanitizers(part):
     selection = ["-k", f"not ({TOO_LONG})", "-p", "no:cacheprovider"]
-    done = run_sanitized("-m", "pytest", "-q", "-x", *selection, str(HERE / name))
+    files = [str(path) for name in CHECKED[part] for path in HERE.rglob(f"test_{name}.py")]
+    assert len(files) == len(CHECKED[part])
+    done = run_sanitized("-m", "pytest", "-q", "-x", *selection, *files)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.long
 def test_the_native_step_agrees_with_the_model_under_the_sanitizers():
     seeds = "test_the_native_step_and_the_python_model_agree_packet_by_packet[1]"
     done = run_sanitized("-m", "pytest", "-q", f"{HERE / 'test_worker_model.py'}::{seeds}")
@@ -69,6 +73,7 @@ def test_the_sanitizers_are_at_work():
     assert done.returncode != 0 and "heap-buffer-overflow" in done.stderr
 
 
+@pytest.mark.long
 def test_it_is_built_once_and_again_for_other_flags(tmp_path, monkeypatch):
     monkeypatch.setenv("AGGLAB_CACHE", str(tmp_path / "new" / "cache"))
     first = library.built()
@@ -79,6 +84,7 @@ def test_it_is_built_once_and_again_for_other_flags(tmp_path, monkeypatch):
     assert {path.suffix for path in first.parent.iterdir()} == {".so"}
 
 
+@pytest.mark.long
 @needs.mark("clang")
 def test_clang_builds_it_without_a_warning_too(tmp_path, monkeypatch):
     monkeypatch.setenv("AGGLAB_CACHE", str(tmp_path))

@@ -67,6 +67,7 @@ def test_sums_turn_into_the_nearest_float(sums, exponent, workers):
     )
 
 
+@pytest.mark.long
 @given(st.data(), st.integers(1, 64))
 @settings(max_examples=300)
 def test_sums_fit_int32_and_the_result_is_within_the_bound(data, workers):

@@ -38,6 +38,7 @@ def header_types(tmp_path, program, lanes, *options):
     return types_of(compiled(tmp_path, program, lanes, *options))
 
 
+@pytest.mark.long(but=["switchml-1"])
 @pytest.mark.parametrize("lanes", [1, 365])
 @pytest.mark.parametrize("program", ["switchml", "omnireduce"])
 def test_the_compiled_program_has_the_same_header(tmp_path, program, lanes):
@@ -84,6 +85,7 @@ def test_entries_stand_behind_the_packet(tmp_path):
     assert f"NOTHING_AHEAD = {omnireduce.NOTHING_AHEAD:#06x};" in text
 
 
+@pytest.mark.long(but=["1"])
 @pytest.mark.parametrize("lanes", [1, 365])
 def test_a_call_follows_the_header_and_an_argument_the_call(tmp_path, lanes):
     headers = header_types(tmp_path, "netrpc", lanes)

@@ -71,6 +71,7 @@ def expected_sums(arrays, lanes, workers):
     return np.array(sums, np.int32), np.array(results, np.float32)
 
 
+@pytest.mark.long(but=["0"])
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_integer_sum_is_exact_under_loss_duplication_reordering_and_delay(part):
     happened = Counter()
@@ -90,6 +91,7 @@ def test_every_integer_sum_is_exact_under_loss_duplication_reordering_and_delay(
     assert happened["refused"] == happened["malformed"] == 0
 
 
+@pytest.mark.long(but=["0", "5", "4"])
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_float_sum_is_that_of_the_fractions_model(part):
     for seed in range(part, SEEDS // 10, PARTS):

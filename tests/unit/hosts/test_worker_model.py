@@ -22,6 +22,7 @@ def tensor_of(seed, size):
     return (generator.standard_normal(size) * scale).astype(np.float32)
 
 
+@pytest.mark.long(but=["3"])
 @pytest.mark.parametrize("part", range(4))
 def test_the_native_step_and_the_python_model_agree_packet_by_packet(part):
     for seed in range(part, 160, 4):

@@ -425,6 +425,7 @@ def test_without_loss_a_round_takes_what_the_link_needs_and_nothing_is_sent_twic
     assert sum(worker.counters["retransmitted"] for worker in network.workers) == 0
 
 
+@pytest.mark.long(but=["128-0.001-1.06"])
 @pytest.mark.parametrize(
     ("window", "loss", "most"), [(128, 0.001, 1.06), (128, 0.01, 1.25), (32, 0.01, 1.25)]
 )

@@ -124,6 +124,7 @@ class Checked:
             assert count == self.model.counts[what], what
 
 
+@pytest.mark.long(but=["1-2", "4-16", "2-8", "1-16"])
 @pytest.mark.parametrize("sets", [2, 4, 8, 16])
 @pytest.mark.parametrize("workers", [1, 2, 4])
 def test_any_packets_at_any_time(program: Program, sets: int, workers: int) -> None:
@@ -212,6 +213,7 @@ def test_stragglers_catch_up_and_all_have_the_same_sums(
     checked.check_counters()
 
 
+@pytest.mark.long(but=["2-0", "8-7", "8-0", "2-4"])
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("sets", [2, 8])
 def test_a_restarted_switch_gives_nobody_another_sum(

@@ -128,6 +128,7 @@ def edge_pairs(own: Format, signs: tuple[int, int]) -> tuple[Halves, Halves]:
     return packed(own, signs[0], first, a), packed(own, signs[1], second, b)
 
 
+@pytest.mark.long(but=["float16-signs1", "bfloat16-signs2"])
 @pytest.mark.parametrize("signs", [(0, 0), (0, 1), (1, 1)])
 def test_pairs_of_every_exponent_and_rounding_case(
     switch: Switch, tag: int, signs: tuple[int, int]

@@ -44,6 +44,7 @@ def test_without_mishap_each_uplink_carries_a_chunk_once(
     assert grown.up == (len(grown.nodes) - 1) * 9 * SLOTS
 
 
+@pytest.mark.long(but=["[3]-0", "[[1, [2]], [[1], [1]]]-4", "[[2], [2]]-5", "[3]-5"])
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_loss_duplication_and_any_order_leave_sums_exact(

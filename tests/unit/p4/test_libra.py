@@ -118,6 +118,7 @@ def request(chance: random.Random, step: int) -> bytes:
     return payload(wire.Kind.HOT, values, keys, **fields)
 
 
+@pytest.mark.long(but=["0", "5", "3", "1"])
 @pytest.mark.parametrize("seed", range(6))
 def test_random_schedules_beside_a_model(
     switch: Pipeline, resolved: ResolvedScenario, seed: int

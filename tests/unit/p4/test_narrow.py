@@ -111,6 +111,7 @@ def answered(pipeline: Pipeline, kind: int, bodies: Sequence[bytes], tag: int) -
     return got_bodies.pop()
 
 
+@pytest.mark.long(but=["16-2"])
 @pytest.mark.parametrize(("bits", "lanes"), list(itertools.product(KINDS, LANES)))
 def test_sums(program: Program, bits: int, lanes: int) -> None:
     pipeline, chance = program(bits, lanes), Random(f"{bits} {lanes}")
@@ -144,6 +145,7 @@ def test_full_and_narrow_contributions_have_one_sum(program: Program, bits: int)
     assert {answer[HEADERS:] for _, answer in out} == {wanted}
 
 
+@pytest.mark.long(but=["16"])
 @pytest.mark.parametrize("bits", KINDS)
 def test_what_no_worker_sends_is_refused(program: Program, bits: int) -> None:
     pipeline, lanes = program(bits, 4), 4

@@ -335,6 +335,7 @@ def test_who_calls_is_told_by_port_and_address(pipeline: Pipeline) -> None:
     assert counted(pipeline) == {"refused": 3}
 
 
+@pytest.mark.long(but=["0", "3"])
 @pytest.mark.parametrize("seed", range(6))
 def test_random_schedules_do_what_the_model_does(pipeline: Pipeline, seed: int) -> None:
     chance, switch = random.Random(seed), model()

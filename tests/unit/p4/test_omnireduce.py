@@ -381,6 +381,7 @@ def test_random_schedules_match_the_model(omnireduce: Path, top: bool, seed: int
 SHAPES = [[3], [1, [2]], [[2], [2]], [[1, [2]], [[1], [1]]], [[1]]]
 
 
+@pytest.mark.long(but=["[3]-0-0.0", "[[1]]-1-0.15", "[[2], [2]]-1-0.15", "[1, [2]]-0-0.0"])
 @pytest.mark.parametrize("seed, mishap", [(0, 0.0), (1, 0.15), (2, 0.15), (3, 0.15)])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_columns_are_walked_exactly_whatever_is_lost_repeated_or_late(

@@ -405,6 +405,7 @@ def test_packets_that_would_wait_are_marked(both: Pipeline) -> None:
     assert send(both, 1, floats, 5000)[SERVER].flags == 0
 
 
+@pytest.mark.long(but=["atp-root"])
 @pytest.mark.parametrize("places", [ROOT, MIDDLE], ids=["root", "middle"])
 @pytest.mark.parametrize("program", ["atp", "esa"])
 def test_random_schedules_go_as_the_model_says(

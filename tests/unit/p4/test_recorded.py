@@ -12,6 +12,7 @@ from agglab.testbed.program import compile_program
 from agglab.verification.stf import run_stf
 
 
+@pytest.mark.long(but=["ps"])
 @pytest.mark.parametrize("system", RUNS)
 def test_a_run_is_said_again(system: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = recorded(RUNS[system], 400, tmp_path, monkeypatch)

@@ -321,6 +321,7 @@ def test_random_schedules_agree_with_the_model(pipeline: Pipeline, model: Model,
             assert counted(pipeline, what, job) == model.counts[what, job], (what, job)
 
 
+@pytest.mark.long(but=["1"])
 @pytest.mark.parametrize("lanes", [1, 32, 63, 64, 65, 365, 2240])
 def test_every_width_sums_lane_by_lane(programmed: Callable[[int], Pipeline], lanes: int) -> None:
     pipeline = programmed(lanes)

@@ -43,6 +43,7 @@ def frames_of(rules: Rules) -> Iterator[tuple[Conversation, int, bytes]]:
                 yield conversation, step.port, step.frame
 
 
+@pytest.mark.long(but=["atp"])
 @pytest.mark.parametrize("rules", CHECKING, ids=lambda rules: rules.program)
 def test_no_checksum_and_a_sum_of_zero_are_right_and_nothing_else(
     rules: Rules, tmp_path: Path

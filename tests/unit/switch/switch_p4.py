@@ -55,4 +55,4 @@ def instance(tmp_path: Path, **parts: str) -> Pipeline:
     """An instance of the program."""
     path = tmp_path / "test.json"
     path.write_text(program_json(**parts))
-    return Pipeline.load(path)
+    return Pipeline.load(path, quick=True)

@@ -55,7 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def said(folder: Path, detail: Detail, *starts: bytes) -> list[str]:
-    with Pipeline.load(folder / "test.json", detail=detail) as p:
+    with Pipeline.load(folder / "test.json", detail=detail, quick=True) as p:
         p.tables.add("I.t", [Exact(5), Exact(7)], "I.set", [2, 300])
         for start in starts:
             p.process(3, start + REST)
@@ -122,13 +122,13 @@ def test_a_trace_tells_of_misses_errors_and_drops(folder: Path) -> None:
     condition = f"  test.p4:{line_of('if (hdr.h.a')} if (hdr.h.a < 200) {{: true"
     assert condition in lines
     assert lines[-1] == "dropped by ingress"
-    with Pipeline.load(folder / "test.json", detail=Detail.TRACE) as p:
+    with Pipeline.load(folder / "test.json", detail=Detail.TRACE, quick=True) as p:
         p.process(0, b"short")
         assert "  parser ends after 0 bytes: PacketTooShort" in p.take_messages()
 
 
 def test_messages_that_nobody_takes_are_lost_in_the_end(folder: Path) -> None:
-    with Pipeline.load(folder / "test.json", detail=Detail.LOG) as p:
+    with Pipeline.load(folder / "test.json", detail=Detail.LOG, quick=True) as p:
         for _ in range(30_000):
             p.process(0, bytes(4) + REST)
         lines = p.take_messages()
@@ -143,7 +143,9 @@ def test_a_pipeline_that_is_replaced_says_its_last_words(folder: Path) -> None:
     written: list[str] = []
     installed: list[Pipeline | None] = []
     log = MessageLog(installed.append, written.append).start()
-    first, second = (Pipeline.load(folder / "test.json", detail=Detail.LOG) for _ in range(2))
+    first, second = (
+        Pipeline.load(folder / "test.json", detail=Detail.LOG, quick=True) for _ in range(2)
+    )
     log.set_pipeline(first)
     first.process(0, b"\0\x01\0\0" + REST)
     log.set_pipeline(second)
@@ -179,7 +181,7 @@ def test_source_text_cannot_end_a_comment_or_a_string(folder: Path) -> None:
     program = Program.parse(
         text.replace("hdr.h.b = v;", evil.replace("\\", "\\\\").replace('"', '\\"'))
     )
-    with Pipeline.of(program, detail=Detail.TRACE) as p:
+    with Pipeline.of(program, detail=Detail.TRACE, quick=True) as p:
         p.tables.add("I.t", [Exact(5), Exact(7)], "I.set", [2, 3])
         p.process(0, b"\x05\0\0\0" + REST)
         assert any("*/ int x;" in line and line.endswith("%s") for line in p.take_messages())

@@ -34,6 +34,7 @@ def compiled(program: str, folder: Path) -> dict[str, Any]:
     return json.loads(json.dumps(emitted[0]))
 
 
+@pytest.mark.long(but=["1"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_sources_equal_the_interpreter(seed: int, tmp_path: Path) -> None:
     case = draw_case(seed)

@@ -109,6 +109,7 @@ def frame(name: str, values: list[int]) -> bytes:
     return b"".join(value.to_bytes(bits // 8, "big") for (_, bits), value in pairs)
 
 
+@pytest.mark.long(but=["exact", "ranges"])
 @pytest.mark.parametrize("name", KEYS)
 def test_large_tables_equal_a_plain_search(name: str) -> None:
     rng = random.Random(f"index {name}")

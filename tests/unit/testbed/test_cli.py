@@ -289,6 +289,7 @@ def test_a_report_that_finds_no_room_leaves_the_verdict(
     assert "s1: the switch ended" in shown.out
 
 
+@pytest.mark.long(but=[">&-"])
 @pytest.mark.parametrize("streams", [">&-", ">&- 2>&- <&-", ">/dev/full 2>/dev/full", "| true"])
 def test_a_run_needs_nobody_who_listens(tmp_path: Path, streams: str) -> None:
     words = (

@@ -182,6 +182,12 @@ def test_reports_are_drawn_again_from_the_folder(whole: Ran) -> None:
     assert {path: path.read_bytes() for path in files} == before
 
 
+@pytest.mark.long(
+    but=[
+        "ratio.ring.sum.rounds: 1-",
+        "ratio.ps.sum.link_bound_s: {max: 2}-expected ratio.ps.sum.link_bound_s <= 2, got 3",
+    ]
+)
 @pytest.mark.parametrize(
     ("expected", "reason"),
     [

@@ -100,6 +100,7 @@ def latest(results: Path) -> Path:
     return (results / "tiny/latest").resolve()
 
 
+@pytest.mark.long
 def test_a_worker_that_is_killed_midway_loses_nothing(
     cluster: Cluster, scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,7 +12,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from shortened import MINUTES
 
 from agglab.hosts.agent_core import AgentCore
 from agglab.testbed.exit_codes import FAILED, PASSED
@@ -93,6 +92,7 @@ PROGRAMS = {
 }  # fmt: skip
 
 
+@pytest.mark.long(but=["results that nobody is sent", "contributions counted twice"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_that_are_right_only_in_the_end(ran: Run, tmp_path: Path, name: str) -> None:
     change, wanted = PROGRAMS[name]
@@ -102,6 +102,7 @@ def test_programs_that_are_right_only_in_the_end(ran: Run, tmp_path: Path, name:
     assert code == (FAILED if wanted else PASSED)
 
 
+@pytest.mark.long
 def test_an_answer_to_everybody_where_one_asks_is_more_than_was_owed(
     ran: Run, tmp_path: Path
 ) -> None:
@@ -262,6 +263,9 @@ LIES: dict[str, tuple[Any, str, Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.long(
+    but=["a link's packets", "a host's used", "a switch's received", "a worker's sent"]
+)
 @pytest.mark.parametrize("lie", LIES)
 def test_a_counter_that_lies_is_found(ran: Run, monkeypatch: pytest.MonkeyPatch, lie: str) -> None:
     monkeypatch.setattr(*LIES[lie])
@@ -278,7 +282,7 @@ SMALLER = {
     "mtu9000": ("workload.elements=200_000", "workload.rounds=1"),
     "thousand-workers": ("topology.racks=4", "workload.elements=20_000"),
     "ten-thousand-workers": ("topology.pods=2", "topology.racks=3"),
-    **MINUTES,
+    "million-values": ("topology.pods=2", "topology.racks=3", "workload.elements=100_000"),
 }
 """Those that would take long; the rest run as they are."""
 
@@ -288,9 +292,16 @@ def in_virtual_time(point: Point) -> Point:
     return replace(point, resolved=resolve(scenario, point.resolved.programs["s1"].path))
 
 
-def on_both_clocks() -> list[str]:
-    """Of the shipped scenarios those whose systems and workloads run in virtual time, too."""
-    return [name for name in names() if all(map(runs_in_virtual_time, load(find(name)).points))]
+REAL_ONLY = {"baselines-tcp", "gloo", "gloo-loss", "train-by-layer", "train-digits"} | {
+    f"train-{name}" for name in ("images", "sharded", "stragglers", "survivors", "words")
+}
+"""The shipped scenarios with a system or workload that does not run in virtual time."""
+
+
+@pytest.mark.long
+def test_all_other_scenarios_can_run_in_virtual_time() -> None:
+    both = {name for name in names() if all(map(runs_in_virtual_time, load(find(name)).points))}
+    assert both == {*names()} - REAL_ONLY
 
 
 def runs_in_virtual_time(point: Point) -> bool:
@@ -304,7 +315,8 @@ def declared(point: Point) -> set[str]:
     return {kind for each in expected if each.metric == "findings" for kind in each.listed}
 
 
-@pytest.mark.parametrize("name", on_both_clocks())
+@pytest.mark.long(but=["quickstart", "two-racks", "sparse-small", "survivors"])
+@pytest.mark.parametrize("name", [name for name in names() if name not in REAL_ONLY])
 def test_every_frame_of_every_shipped_scenario_is_accounted_for(name: str, tmp_path: Path) -> None:
     """In virtual time, and nothing is found that nobody expected. Where there is a verdict of the
     network's to expect, it is part of `ok`."""
@@ -313,6 +325,7 @@ def test_every_frame_of_every_shipped_scenario_is_accounted_for(name: str, tmp_p
     virtual = tuple(in_virtual_time(point) for point in suite.points)
     run(replace(suite, points=virtual), tmp_path, settings, io.StringIO())
     metrics = json.loads((tmp_path / name / "latest/metrics.json").read_text())
+    assert metrics["exact"] is True
     for point, one in zip(suite.points, runs_of(metrics), strict=True):
         each = one.metrics
         assert each["accounts"]["balanced"] is True

@@ -22,6 +22,7 @@ def in_virtual_time(commands: list[str]) -> list[str]:
     return [command for command in commands if "scenario" not in command or "virtual" in command]
 
 
+@pytest.mark.long
 def test_the_walk_from_its_beginning_to_its_end(tmp_path: Path) -> None:
     """The first step's scenario fails, as the page says it will; the others pass."""
     walk, said = Walk(tmp_path), {}
@@ -70,6 +71,7 @@ def test_it_carries_what_it_predicts(mine: Path, workers: int) -> None:
     assert metrics["totals"]["retransmitted"] == 0
 
 
+@pytest.mark.long(but=["exchange.py-size = 4 *-size = -1 + 4 *-links_as_predicted"])
 @pytest.mark.parametrize(
     ("file", "old", "new", "found"),
     [

@@ -53,6 +53,7 @@ def install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Install:
     return put
 
 
+@pytest.mark.long
 def test_each_peer_says_why_it_could_not_run(install: Install, tmp_path: Path) -> None:
     assert (peers.p4c_trouble(), peers.bmv2_trouble()) == ("", ""), "nothing is there"
     install(peers.P4C, NO_INCLUDES)
@@ -78,6 +79,7 @@ def test_each_peer_says_why_it_could_not_run(install: Install, tmp_path: Path) -
     assert peers.bmv2_trouble() == "simple_switch could not be run: Exec format error"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("words", "pairs"),
     [
@@ -105,6 +107,7 @@ def test_conformance_with_peers_that_do_not_run_is_no_difference(
     assert "differ" not in said and "other sums" not in said
 
 
+@pytest.mark.long
 def test_random_programs_need_no_peers(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -182,6 +185,7 @@ def test_a_scenario_whose_switch_does_not_start_is_not_compared(
     assert scenarios.run_on("quickstart", OURS, tmp_path)[""].trouble == "s1: ended"
 
 
+@pytest.mark.long
 def test_the_command_line_names_it(install: Install, capsys: pytest.CaptureFixture[str]) -> None:
     install(peers.P4C, KILLED)
     assert verification.main(["conformance", "--packets", "drop"]) == 3

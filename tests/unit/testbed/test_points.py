@@ -71,6 +71,7 @@ def test_points_side_by_side_are_those_one_after_the_other(scenario: Path, tmp_p
     assert hashes[0]["events_sha256"] == hashes[1]["events_sha256"]
 
 
+@pytest.mark.long(but=["1"])
 @pytest.mark.parametrize("processes", ["1", "2"])
 def test_only_what_is_not_finished_runs_again(
     scenario: Path, tmp_path: Path, processes: str, capsys: pytest.CaptureFixture[str]
@@ -88,6 +89,7 @@ def test_only_what_is_not_finished_runs_again(
     assert "tiny: 1 of 4 points were already finished" in capsys.readouterr().out
 
 
+@pytest.mark.long(but=["None"])
 @pytest.mark.parametrize("left", [None, b'{"ok": tr', b"[]", b'{"ok": true}'])
 def test_a_finished_point_whose_results_are_damaged_runs_again(
     scenario: Path, tmp_path: Path, left: bytes | None
@@ -143,6 +145,7 @@ def test_the_code_is_part_of_what_a_point_is_made_of(
     assert all(later[name] != at for name, at in times.items())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_a_killed_sweep_goes_on_where_it_was(tmp_path: Path, how: signal.Signals) -> None:
     scenario = tmp_path / "tiny.yaml"
@@ -210,6 +213,7 @@ def is_running(pid: str) -> bool:
         return False
 
 
+@pytest.mark.long
 def test_a_sweep_survives_the_kill_of_three_of_its_points(tmp_path: Path) -> None:
     scenario = tmp_path / "tiny.yaml"
     scenario.write_text(TEXT.replace("[1, 2]", str(list(range(6)))))
@@ -303,6 +307,7 @@ def test_a_point_whose_agent_was_killed_is_run_once_more(
     assert len(list(folder.glob(f"point-*/{DONE}"))) == POINTS
 
 
+@pytest.mark.long(but=["change0-only sweeps can be resumed, and tiny has no sweep"])
 @pytest.mark.parametrize(
     ("change", "message"),
     [

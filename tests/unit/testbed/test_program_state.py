@@ -87,6 +87,7 @@ def test_what_a_program_counts_holds_and_says(tmp_path: Path) -> None:
     assert "log_msg" not in out
 
 
+@pytest.mark.long
 def test_its_counters_are_metrics_over_time_and_the_registers_a_table(tmp_path: Path) -> None:
     settings = ("series.every=50us", "switch.registers=[contributors]")
     folder, metrics, _ = ran(tmp_path, *settings)
@@ -102,6 +103,7 @@ def test_its_counters_are_metrics_over_time_and_the_registers_a_table(tmp_path: 
     assert f"{row}<td class='text' data-of='first values'>3, 3, 3" in report.replace("\n", "")
 
 
+@pytest.mark.long
 def test_a_counter_with_many_cells_is_not_sampled(tmp_path: Path) -> None:
     folder, metrics, _ = ran(tmp_path, change=("counter(2,", "counter(1025,"))
     names = {metric for _, _, metric in read(folder) if metric.startswith("program.")}
@@ -124,6 +126,7 @@ def test_a_counter_without_cells_cannot_run_and_this_is_no_internal_error(
     assert said.endswith("no counter is called 'SwitchmlIngress.aggregation.seen'")
 
 
+@pytest.mark.long
 def test_results_are_sent_to_each_port_once(tmp_path: Path) -> None:
     folder, _, out = ran(tmp_path, "switch.pcap=true")
     for port in (1, 2):
@@ -139,6 +142,7 @@ def test_a_register_that_the_program_lacks_is_refused(tmp_path: Path) -> None:
         ran(tmp_path, "switch.registers=[tag]")
 
 
+@pytest.mark.long
 def test_a_program_without_counters_of_its_own_leaves_the_results_as_they_were(
     tmp_path: Path,
 ) -> None:

@@ -109,6 +109,7 @@ def test_where_the_machine_must_have_everything_a_lack_fails(pytester, fake) -> 
     done.stdout.fnmatch_lines(["*this machine lacks root*--agglab-require*"])
 
 
+@pytest.mark.long
 def test_a_run_that_takes_too_long_shows_its_summary_and_folder(pytester) -> None:
     """Really started, on virtual time: stopped once it has begun, it concludes."""
     pytester.makepyfile("""
@@ -143,6 +144,7 @@ def test_a_run_that_takes_too_long_shows_its_summary_and_folder(pytester) -> Non
     )
 
 
+@pytest.mark.long
 def test_a_comparison_hands_over_each_contender(pytester) -> None:
     pytester.makepyfile("""
         COMPARED = {

@@ -57,6 +57,7 @@ def test_a_right_program_shows_nothing(point: Callable[..., Point], tmp_path: Pa
     assert asked(point(), tmp_path) == Opinion([])
 
 
+@pytest.mark.long(but=["false"])
 @pytest.mark.parametrize("ends", ["false", "(meta.after == meta.all_workers && meta.cell != 2)"])
 def test_a_program_that_answers_only_when_asked(
     point: Callable[..., Point], tmp_path: Path, ends: str

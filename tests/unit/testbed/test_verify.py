@@ -271,6 +271,7 @@ def test_the_bound_is_met_to_the_last_unit(direction: float) -> None:
         assert (verdict.first.rank, verdict.first.index) == (1, i)
 
 
+@pytest.mark.long
 def test_many_workers_lose_up_to_a_step_at_the_limit() -> None:
     """1024 workers have 21 bits: the largest float is cut by 7/8 of a step, half is not enough."""
     largest = np.array([np.nextafter(np.float32(1), np.float32(0))] * 4)

@@ -46,6 +46,7 @@ def test_a_run_in_which_nothing_goes_wrong_has_no_findings() -> None:
     assert kinds(try_scenario(SMALL, program_of("switchml"))) == set()
 
 
+@pytest.mark.long(but=["ring-7082", "atp-7018", "switchml-159", "ring-7029"])
 @pytest.mark.parametrize(
     ("system", "seed"),
     [
@@ -80,6 +81,7 @@ def test_timers_that_are_too_short_are_found() -> None:
     assert kinds(try_scenario(hasty, program_of("switchml"))) == {"sent-again"}
 
 
+@pytest.mark.long
 def test_a_counter_that_counts_too_little_is_found(tmp_path: Path) -> None:
     path = REPOSITORY / "p4" / "switchml.p4"
     text, counted = path.read_text(), "contribution_new.count(meta.job);"
@@ -116,6 +118,7 @@ def test_an_emptied_switch_excuses_no_other_link(monkeypatch: pytest.MonkeyPatch
     assert kinds(trial) == {"link bytes"}
 
 
+@pytest.mark.long
 def test_collisions_explain_no_more_than_they_can_cause(monkeypatch: pytest.MonkeyPatch) -> None:
     """Seed 7083 has 12 repetitions that nothing but collisions explains."""
     colliding = schedule(7083, "esa")

@@ -16,7 +16,7 @@ from agglab.switch import Pipeline
 def load(document: dict[str, Any], folder: Path) -> Pipeline:
     path = folder / "prog.json"
     path.write_text(json.dumps(document))
-    return Pipeline.load(path, seed=0)
+    return Pipeline.load(path, quick=True)
 
 
 def test_elements_of_a_tuple_are_assigned_one_by_one(tmp_path: Path) -> None:

@@ -90,6 +90,14 @@ CASES = {
 }
 
 
+@pytest.mark.long(
+    but=[
+        "clone of kind I2E outside ingress",
+        "the extern object Mine",
+        "emit under a condition",
+        "an action parameter of type pair_t",
+    ]
+)
 @pytest.mark.parametrize("construct", CASES)
 def test_named_with_its_place(construct: str) -> None:
     document, info, errors = compile_text(program_text(**CASES[construct]))

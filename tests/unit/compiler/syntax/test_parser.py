@@ -309,6 +309,7 @@ NESTED = {
 }
 
 
+@pytest.mark.long(but=["300-parentheses", "5000-typedefs", "5000-parentheses", "300-casts"])
 @pytest.mark.parametrize("name", NESTED)
 @pytest.mark.parametrize("depth", [300, 5000])
 def test_hostile_nesting_is_a_diagnostic(

@@ -80,6 +80,7 @@ class Host:
             self.service.step()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ends", ["dist.destroy_process_group()", ""])
 def test_a_script_of_the_tutorials_shape_runs_by_the_backends_name_alone(
     tmp_path: Path, ends: str

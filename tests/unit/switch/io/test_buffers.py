@@ -176,6 +176,7 @@ def test_frames_too_long_for_the_way_out_stay_single(driver: Path) -> None:
     assert cut(driver, frames, 0) == [[frame] for frame in frames]
 
 
+@pytest.mark.long
 def test_garbage_leaves_as_it_came(driver: Path) -> None:
     chance = random.Random(5)
     for seed in range(60):

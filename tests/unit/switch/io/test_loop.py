@@ -286,6 +286,7 @@ def test_ports_that_cannot_be_opened(
         PacketLoop(interfaces, cpu_port=cpu_port)
 
 
+@pytest.mark.long
 @pytest.mark.skipif("AGGLAB_SANITIZE" in os.environ, reason="this is the process it starts")
 def test_the_loop_under_the_sanitizers(tmp_path: Path) -> None:
     find = ["cc", "-print-file-name=libasan.so"]

@@ -67,7 +67,7 @@ class Learner:
 
 @pytest.fixture
 def learner(folder: Path, p4info: Any) -> Iterator[Learner]:
-    with Pipeline.load(folder / "json") as pipeline:
+    with Pipeline.load(folder / "json", quick=True) as pipeline:
         yield Learner(pipeline, p4info)
 
 
@@ -114,7 +114,7 @@ def test_a_type_that_does_not_fit_the_samples(folder: Path, p4info: Any, change:
         members.pop()
     else:
         members.add(name="extra").type_spec.bitstring.bit.bitwidth = 8
-    with Pipeline.load(folder / "json") as pipeline:
+    with Pipeline.load(folder / "json", quick=True) as pipeline:
         learner = Learner(pipeline, p4info)
         with pytest.raises(StatusError, match="the program's 3 fields"):
             learner.ask(max_list_size=1)

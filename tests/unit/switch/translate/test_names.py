@@ -126,6 +126,7 @@ TAKEN = {*KEYWORDS, *IN_LIBRARY, *MACROS, *KINDS, "start", "accept", "reject", "
 """What P4 itself or its libraries call so; the test of JSON has these too."""
 
 
+@pytest.mark.long(but=["0"])
 @pytest.mark.parametrize("turn", range(4))
 def test_words_of_c_and_of_the_runtime_as_names_in_p4(turn: int, tmp_path: Path) -> None:
     """As header types, fields, headers, metadata, states, errors and enum members, and in turn as

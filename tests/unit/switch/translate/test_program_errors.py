@@ -266,6 +266,7 @@ def test_what_needs_too_much_stack_is_refused() -> None:
     translate(Program.parse(json.dumps(changed)))
 
 
+@pytest.mark.long
 def test_what_no_compiler_should_be_given_is_refused() -> None:
     changed = document()
     changed["actions"][0]["primitives"] = [
@@ -291,6 +292,7 @@ def nodes(value: Any) -> list[tuple[Any, Any]]:
     return found
 
 
+@pytest.mark.long
 def test_mutated_documents_never_surprise() -> None:
     """Whatever node is replaced by whatever: a ProgramError or a program that translates."""
     rng = random.Random(7)

@@ -280,6 +280,7 @@ def test_a_figure_that_never_ran_says_so_on_the_page(tmp_path: Path) -> None:
     assert "<p>Not tested: this machine has not run the figure.</p>" in page
 
 
+@pytest.mark.long
 def test_long_settings_are_valid(tmp_path: Path) -> None:
     for name in names():
         for clock in CLOCKS:
@@ -289,6 +290,7 @@ def test_long_settings_are_valid(tmp_path: Path) -> None:
             assert chosen.settings and load(file, chosen.settings).figure
 
 
+@pytest.mark.long(but=["input-type"])
 @pytest.mark.parametrize("name", names())
 def test_each_relation_holds_in_virtual_time(tmp_path: Path, name: str) -> None:
     chosen = variant(find(name), VIRTUAL, long=False)

@@ -49,6 +49,7 @@ def trained(folder: Path, environment: Mapping[str, str]) -> dict[str, Mapping[s
     return found
 
 
+@pytest.mark.long
 def test_an_older_processor_gives_the_same_accuracy(tmp_path: Path) -> None:
     here = trained(tmp_path / "here", {})
     there = trained(tmp_path / "there", older_processor())

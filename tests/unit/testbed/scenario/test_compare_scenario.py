@@ -3,6 +3,7 @@ leaves out."""
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -284,6 +285,19 @@ def test_too_many_runs_are_counted_with_the_contenders(tmp_path: Path) -> None:
     seeds = ", ".join(map(str, range(2049)))
     (found,) = complaints(tmp_path, f"{TWO}sweep: {{seed: [{seeds}]}}")
     assert found == "2: sweep: results in 4098 runs; allowed: at most 4096"
+
+
+def test_of_too_many_runs_only_some_are_examined_for_other_mistakes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[object] = []
+    load_module = importlib.import_module("agglab.testbed.scenario.load")
+    make = load_module._point
+    monkeypatch.setattr(load_module, "_point", lambda *given: read.append(given) or make(*given))
+    seeds = ", ".join(map(str, range(2049)))
+    found = complaints(tmp_path, f"{TWO}sweep: {{seed: [{seeds}]}}\nlinks: {{mtu: 5}}")
+    assert [line for line in found if "mtu" in line] and len(found) == 2
+    assert len(read) == load_module.READ_OF_TOO_MANY
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ faults: [{kind: link_down, link: h1-*, at: 1ms, for: 1ms}]
 """
 
 
+@pytest.mark.long(only=["million-values", "ten-thousand-workers"])
 @pytest.mark.parametrize("name", names())
 def test_what_is_resolved_resolves_to_itself(name: str) -> None:
     for point in load(find(name)).points:
@@ -50,6 +51,7 @@ def test_a_number_that_the_system_does_not_have_is_0_and_not_written(tmp_path: P
     assert "slot" not in to_yaml(resolved)
 
 
+@pytest.mark.long
 def test_a_run_builds_its_network_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     built: Counter[str] = Counter()
 

@@ -47,6 +47,7 @@ def loaded(folder: Path, text: str) -> ResolvedScenario:
     return load(file).points[0].resolved
 
 
+@pytest.mark.long(but=["every link"])
 @pytest.mark.parametrize("name", SPELLINGS)
 def test_either_spelling_drops_the_same_packets(name: str, tmp_path: Path) -> None:
     outcomes: list[tuple[Any, Any]] = []

@@ -144,6 +144,7 @@ expect: {jobs.a.exact: true, growth.jobs.a.completion_s: {max: 2}}
     assert load(again).points == suite.points
 
 
+@pytest.mark.long(only=["million-values", "ten-thousand-workers"])
 @pytest.mark.parametrize("name", names())
 def test_shipped_scenarios_are_valid_and_survive_writing(tmp_path: Path, name: str) -> None:
     suite = load(find(name))

@@ -91,6 +91,7 @@ expect: {{findings: {{may: [sent-again, slow, small-window]}}}}
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("system", ["switchml", "omnireduce", "atp", "esa", "netrpc", "libra"])
 def test_slots_hold_what_waits_for_the_worker_that_is_far_away(tmp_path: Path, system: str) -> None:
     """All that the other one may have under way, and nothing when the run is over."""

@@ -157,6 +157,7 @@ class Point:
         return systems.find(f"{OWN}/gather.py:Gather")
 
 
+@pytest.mark.long
 def test_a_system_of_a_package_has_a_row_that_says_what_it_cannot_do(
     monkeypatch, capsys, tmp_path: Path
 ) -> None:
@@ -232,6 +233,7 @@ def test_golden_head() -> None:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", ON_PAGE, ids=lambda case: case.title)
 def test_golden_table(case: Case) -> None:
     (table,) = measure(usable(systems.built_in(), pytest.fail), [case], (), lambda _: None)

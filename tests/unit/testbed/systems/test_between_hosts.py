@@ -53,6 +53,14 @@ def scenario(
     return scenario_text(system, topology, dtype=dtype, loss=loss, more=more)
 
 
+@pytest.mark.long(
+    but=[
+        "ring-2-rack-int32",
+        "dedicated-5-rack-int32",
+        "ring-5-two_tier-int32",
+        "ring-3-rack-float32",
+    ]
+)
 @pytest.mark.parametrize("dtype", ["int32", "float32"])
 @pytest.mark.parametrize("shape", ["rack", "two_tier"])
 @pytest.mark.parametrize("workers", [2, 3, 5])
@@ -96,6 +104,14 @@ def test_bytes_of_a_rack_by_hand(tried: Run, kind: str) -> None:
         assert carried["s1->h4"] == (157 - 39 + 3 * 39) * 322
 
 
+@pytest.mark.long(
+    but=[
+        "ring-1-rack-int32",
+        "dedicated-5-two_tier-int32",
+        "ring-5-two_tier-float32",
+        "ring-2-rack-float32",
+    ]
+)
 @pytest.mark.parametrize("dtype", ["int32", "float32"])
 @pytest.mark.parametrize("shape", ["rack", "two_tier"])
 @pytest.mark.parametrize("workers", [1, 2, 5])
@@ -108,6 +124,7 @@ def test_losses_change_no_sum(tried: Run, kind: str, workers: int, shape: str, d
     assert (totals["injected_drops"] > 0) == (totals["retransmitted"] > 0) == used
 
 
+@pytest.mark.long(but=["ring-0", "beside-5", "dedicated-3"])
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_losses_are_accounted_for(tried: Run, kind: str, seed: int) -> None:
@@ -137,6 +154,7 @@ def test_servers_counts_are_kept_apart(tried: Run) -> None:
 # What is wrong is found.
 
 
+@pytest.mark.long(but=["1-ring-int32", "-1-beside-float32", "-1-ring-int32", "1-dedicated-float32"])
 @pytest.mark.parametrize("dtype", ["int32", "float32"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("sign", [1, -1])
@@ -163,6 +181,7 @@ def test_another_truth_is_missed(
     assert metrics["first_wrong"]["index"] == 77
 
 
+@pytest.mark.long(but=["1-ring-int32", "-1-beside-float32", "-1-ring-int32", "1-dedicated-float32"])
 @pytest.mark.parametrize("dtype", ["int32", "float32"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("sign", [1, -1])
@@ -214,6 +233,7 @@ def test_a_job_that_ends_before_its_last_round_is_predicted(tried: Run, kind: st
     assert (code, metrics["rounds"], metrics["links_as_predicted"]) == (0, 1, True)
 
 
+@pytest.mark.long(but=["1-h1->s1-ring", "1-s1->h1-switchml"])
 @pytest.mark.parametrize("kind", [*KINDS, "switchml"])
 @pytest.mark.parametrize("direction", ["h1->s1", "s1->h1", "s3->s1"])
 @pytest.mark.parametrize("sign", [1, -1])
@@ -265,6 +285,12 @@ def faulty(tried: Run, kind: str, fault: str, policy: str) -> tuple[int, dict[st
     return tried(f"{text}\nfaults: [{fault}]\n")
 
 
+@pytest.mark.long(
+    but=[
+        "ring-restart-{kind: switch_reprogram, switch: s1, at_chunk: {round: 1, chunk: 60}}",
+        "ring-fail-{kind: switch_reprogram, switch: s1, at_chunk: {round: 1, chunk: 60}}",
+    ]
+)
 @pytest.mark.parametrize(
     "fault",
     [
@@ -361,6 +387,7 @@ def test_a_server_that_is_killed_for_good_ends_the_job(tried: Run, kind: str, po
     assert f"(faults: server_crash {host} " in metrics["reason"]
 
 
+@pytest.mark.long(but=["fail-dedicated", "survivors-beside"])
 @pytest.mark.parametrize("kind", SERVED_BY)
 @pytest.mark.parametrize("policy", ["fail", "restart", "survivors"])
 def test_a_server_that_stands_still_for_good_ends_the_job(
@@ -382,6 +409,9 @@ def test_a_server_comes_back(tried: Run, kind: str, pause: str) -> None:
     assert (metrics["exact"], metrics["restarts"], metrics["lost"]) == (True, 1, 0)
 
 
+@pytest.mark.long(
+    but=["server_pause-fail-dedicated", "server_slow-restart-beside", "server_slow-fail-dedicated"]
+)
 @pytest.mark.parametrize("kind", SERVED_BY)
 @pytest.mark.parametrize("policy", ["fail", "restart"])
 @pytest.mark.parametrize("what", ["server_pause", "server_slow"])
@@ -415,6 +445,7 @@ def test_a_pulled_link_of_a_ring_names_its_host(tried: Run, worker: str) -> None
     assert metrics["reason"].startswith(f"{worker}: worker {int(worker[1]) - 1} never ")
 
 
+@pytest.mark.long(but=["h1-dedicated", "h4-beside"])
 @pytest.mark.parametrize("kind", ["dedicated", "beside"])
 @pytest.mark.parametrize("worker", ["h1", "h2", "h4"])
 def test_whom_servers_do_not_hear_is_named(tried: Run, kind: str, worker: str) -> None:
@@ -451,6 +482,7 @@ def attacked(kind: str, dtype: str) -> str:
     return ATTACKED.format(system=system, servers=servers, dtype=dtype)
 
 
+@pytest.mark.long(but=["ring-int32", "beside-float32"])
 @pytest.mark.parametrize("dtype", ["int32", "float32"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_spoofed_frame_changes_a_sum_and_each_is_counted(

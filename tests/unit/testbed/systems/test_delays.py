@@ -35,6 +35,7 @@ def resolved(folder: Path, text: str) -> ResolvedScenario:
     return load(path).points[0].resolved
 
 
+@pytest.mark.long(but=["atp"])
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_nothing_is_sent_again_because_of_delays(system: str, tmp_path: Path) -> None:
     """Between racks, a round trip is eight times 6 ms, while 20 windows take less than 20 ms."""

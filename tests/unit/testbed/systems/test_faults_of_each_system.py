@@ -62,6 +62,9 @@ def duplicated(metrics: dict[str, Any]) -> int:
     return sum(way["duplicated"] for link in metrics["links"].values() for way in link.values())
 
 
+@pytest.mark.long(
+    but=["atp-nothing", "esa-the switch loses its tables", "esa-nothing", "esa-the switch restarts"]
+)
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_a_fault_changes_no_result(system: str, fault: str) -> None:
@@ -75,6 +78,7 @@ def test_a_fault_changes_no_result(system: str, fault: str) -> None:
         assert metrics["allreduce"]["time_s"]["all"] != undisturbed["allreduce"]["time_s"]["all"]
 
 
+@pytest.mark.long(but=["atp"])
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_the_faults_happened(system: str) -> None:
     assert result(system, "loss")[1]["totals"]["injected_drops"] > 0
@@ -82,6 +86,7 @@ def test_the_faults_happened(system: str) -> None:
     assert result(system, "a worker restarts")[1]["restarts"] == 1
 
 
+@pytest.mark.long(but=["libra-nothing", "esa-nothing"])
 @pytest.mark.parametrize("fault", NO_RESTART)
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_links_carry_what_was_predicted_or_copies_make_it_unclear(system: str, fault: str) -> None:

@@ -46,6 +46,7 @@ def test_most_systems_have_a_first_timeout() -> None:
     assert len(SYSTEMS) >= 8
 
 
+@pytest.mark.long(but=["atp"])
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_lost_first_packets_are_sent_again_after_the_first_timeout(
     system: str, tmp_path: Path

@@ -63,6 +63,7 @@ WITHHELD = {
 }  # fmt: skip
 
 
+@pytest.mark.long(but=["switchml"])
 @pytest.mark.parametrize("system", WITHHELD)
 def test_a_switch_that_withholds_sums_is_to_blame(tmp_path: Path, system: str) -> None:
     said = reason(tmp_path, system, *WITHHELD[system], loss="1%")
@@ -116,6 +117,7 @@ def test_a_switch_that_merges_packets_is_not_to_blame_for_a_link(
     assert re.match("h[1-4]: worker", said) and "switch s1" not in said, said
 
 
+@pytest.mark.long
 def test_chunks_behind_the_one_that_blocks_are_counted_once(tmp_path: Path) -> None:
     """Loss takes results, and the switch does not send them again. Of each slot, the oldest chunk
     blocks. Whoever has its sum waits for the slot's next chunk."""
@@ -124,6 +126,7 @@ def test_chunks_behind_the_one_that_blocks_are_counted_once(tmp_path: Path) -> N
     assert "holds 4 of 4 contributions to chunk" in said
 
 
+@pytest.mark.long
 def test_a_switch_that_ignores_a_worker_is_to_blame(tmp_path: Path) -> None:
     ignores = (
         "            || hdr.aggregation.slot >= meta.slots\n",
@@ -135,6 +138,7 @@ def test_a_switch_that_ignores_a_worker_is_to_blame(tmp_path: Path) -> None:
     assert "holds 3 of 4 contributions to chunk 5 (tag 1, not h3), h3 sent it" in said
 
 
+@pytest.mark.long
 def test_a_worker_that_sends_nothing_is_still_to_blame(tmp_path: Path) -> None:
     """A link that is down loses more packets than a worker sends: nobody can blame the switch."""
     said = reason(

@@ -40,6 +40,7 @@ def test_without_loss_nothing_is_sent_again(topology: str, tmp_path: Path) -> No
     assert metrics["lossy_bound_ratio"] < 1.02
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("topology", "loss", "most"),
     [(RACK, "0.5%", 2.3), (RACK, "1%", 2.5), (RACKS, "0.5%", 2.3), (RACKS, "1%", 2.8)],

@@ -75,6 +75,7 @@ def _jobs(name: str, settings: str, metrics: Mapping[str, Any]) -> Iterator[str]
         yield f"| {' | '.join(map(str, cells))} |"
 
 
+@pytest.mark.long
 def test_golden_results_in_virtual_time(tmp_path: Path) -> None:
     found = HEAD + "".join(
         f"{row}\n" for name, settings in CASES for row in rows(name, settings, tmp_path)
@@ -99,3 +100,11 @@ def test_two_runs_of_a_seed_are_alike_to_the_byte(name: str, tmp_path: Path) -> 
     other = load(find(name), [*SMALL, "backend=virtual", "seed=77"])
     run(other, tmp_path / "third", SMALL, io.StringIO())
     assert (tmp_path / "third" / suite.name / "latest" / "events.jsonl").read_bytes() != events[0]
+
+
+@pytest.mark.parametrize("name", ["quickstart", "disorder"])
+def test_some_of_the_golden_results(name: str, tmp_path: Path) -> None:
+    """Those of the first case of a scenario: all of them take ten seconds."""
+    settings = next(settings for each, settings in CASES if each == name)
+    found = list(rows(name, settings, tmp_path))
+    assert found and {*found} <= {*TABLE.read_text().splitlines()}

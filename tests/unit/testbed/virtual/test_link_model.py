@@ -176,6 +176,7 @@ def test_the_clock_is_a_sorted_list(asked: list[tuple[int, int]]) -> None:
     assert (happened, clock.happened) == (expected, len(expected))
 
 
+@pytest.mark.long
 @pytest.mark.skipif("AGGLAB_SANITIZE" in os.environ, reason="this is the process it starts")
 def test_under_the_sanitizers() -> None:
     """These tests, those of links, and small runs with faults again, in a process whose C has both

@@ -133,6 +133,7 @@ def test_a_run_that_broke_off_says_why() -> None:
     assert said == ["on agglab + native: exit code 2: it does not compile"]
 
 
+@pytest.mark.long
 def test_the_marked_scenarios() -> None:
     assert {"quickstart", "loss", "two-racks"} <= set(scenarios.marked())
 
@@ -202,6 +203,7 @@ def no_peers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda tool: None if tool in peers else which(tool))
 
 
+@pytest.mark.long
 def test_absent_peers_are_named(no_peers: None, capsys: pytest.CaptureFixture[str]) -> None:
     assert conformance.main(["--packets", "drop"]) == 3, "nothing to agree with"
     said = capsys.readouterr().out
@@ -211,6 +213,7 @@ def test_absent_peers_are_named(no_peers: None, capsys: pytest.CaptureFixture[st
     assert "packets: 1 programs, 1 packet tests, 1 pairs: all agree" in said
 
 
+@pytest.mark.long
 def test_a_name_that_is_not_known_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert conformance.main(["quikstart"]) == 2
     assert "'quikstart': no program with a packet test and no scenario" in capsys.readouterr().err
@@ -222,6 +225,7 @@ def test_without_the_packet_tests_it_is_lacking(monkeypatch, tmp_path, capsys) -
     assert capsys.readouterr().err.endswith("tests/packets: run it in a checkout\n")
 
 
+@pytest.mark.long
 def test_endings(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(pairs, "present", lambda without: [FIELDS, OURS])
     monkeypatch.setattr(pairs, "absent", dict)

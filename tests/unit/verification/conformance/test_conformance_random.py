@@ -88,6 +88,7 @@ def test_groups_are_of_equal_outcomes_the_reference_first() -> None:
     assert "  only p4c + native: port 1 62" in describe(found)
 
 
+@pytest.mark.long(but=["0"])
 @pytest.mark.parametrize("seed", (*range(13), 31, 60))
 def test_compiler_and_switch_do_what_the_specification_says(seed: int, tmp_path: Path) -> None:
     case = draw_case(seed)

@@ -43,11 +43,13 @@ def test_every_order_ends_well() -> None:
     assert (whole.interleavings, whole.states, whole.depth) == (None, 29511, 24)
 
 
+@pytest.mark.long
 def test_without_copies_every_order_of_two_slots() -> None:
     """Each slot has states of its own."""
     assert enumerate_all(PROGRAM, TWO_SLOTS, depth=None).states == 61 * 673
 
 
+@pytest.mark.long
 def test_a_set_that_is_used_again(tmp_path: Path) -> None:
     """The third packet of a slot meets what the first has left; one of the first may still come."""
     assert enumerate_all(PROGRAM, SET_AGAIN, depth=None).states == 6181
@@ -56,6 +58,7 @@ def test_a_set_that_is_used_again(tmp_path: Path) -> None:
         enumerate_all(program, SET_AGAIN, depth=None)
 
 
+@pytest.mark.long
 def test_adding_twice_is_caught(tmp_path: Path) -> None:
     old = "(meta.before & meta.worker) != 0"
     program = changed(tmp_path, old, f"{old} && meta.before == meta.all_workers")
@@ -63,6 +66,7 @@ def test_adding_twice_is_caught(tmp_path: Path) -> None:
         enumerate_all(program, Case(2, 2, 2), depth=3)
 
 
+@pytest.mark.long
 def test_never_answering_again_is_caught(tmp_path: Path) -> None:
     program = changed(tmp_path, "if (meta.holds_result) {", "if (false) {")
     with pytest.raises(InvariantViolated, match=r"the round does not end after: .*lose slot"):

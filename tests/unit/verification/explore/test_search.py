@@ -66,6 +66,7 @@ def test_periodic_losses_end() -> None:
     assert all(fault.for_s for fault in periodic)
 
 
+@pytest.mark.long
 def test_schedules_end_as_they_must(compiled: Program) -> None:
     trials = {seed: try_scenario(schedule(seed, SYSTEM), compiled) for seed in SEEDS}
     assert {seed: t.finding for seed, t in trials.items() if t.finding} == {}
@@ -73,6 +74,7 @@ def test_schedules_end_as_they_must(compiled: Program) -> None:
     assert again == [trials[seed].actions for seed in SEEDS[:10]]
 
 
+@pytest.mark.long
 def test_a_broken_switch_is_found_and_shrunk(adds_twice: Path, tmp_path: Path) -> None:
     subject = Subject(SYSTEM, adds_twice)
     tally = search(subject, range(20), processes=2)
@@ -99,6 +101,7 @@ def test_the_right_switch_passes_what_the_broken_one_failed(
             assert try_scenario(schedule(seed, SYSTEM), compiled).finding is None
 
 
+@pytest.mark.long
 def test_a_switch_that_never_answers_again_is_a_failure(tmp_path: Path) -> None:
     """Without answers to repeated contributions a lost result is lost for good."""
     program = broken(tmp_path, "if (meta.holds_result) {", "if (false) {")
@@ -107,6 +110,7 @@ def test_a_switch_that_never_answers_again_is_a_failure(tmp_path: Path) -> None:
     assert "failure" in {each.kind for each in found if each}
 
 
+@pytest.mark.long
 def test_other_systems_meet_the_same_schedules() -> None:
     """The same network, jobs and faults, but for those of servers; and nothing is found in the
     first of them."""

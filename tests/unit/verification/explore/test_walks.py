@@ -75,6 +75,7 @@ def test_every_decision_of_a_switch_comes(
     assert seen == set(Decision)
 
 
+@pytest.mark.long(but=["meta.stale = used && ahead[31:31] == 1;-meta.stale = false;"])
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -89,6 +90,7 @@ def test_a_broken_switch_is_found_soon(old: str, new: str, tmp_path: Path) -> No
     assert any(try_seed(seed, wrong).finding for seed in range(0, 200, 2))
 
 
+@pytest.mark.long
 def test_what_is_found_is_small_and_can_be_replayed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -47,6 +47,7 @@ def test_a_change_that_does_not_fit_is_named(tmp_path: Path) -> None:
 VIRTUAL = ("backend=virtual",)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "verdict"),
     [

@@ -26,6 +26,7 @@ SEEDS = (0, 1)
 """Each of the other kind of workload, where a system does two."""
 
 
+@pytest.mark.long(but=["atp-0"])
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("system", scenario.names())
 def test_foreign_packets_change_no_sum_and_are_counted(system: str, seed: int) -> None:
@@ -65,6 +66,7 @@ def test_recorded_frames_are_of_both_directions() -> None:
         assert len(ends_of(frames)) >= 4
 
 
+@pytest.mark.long(but=["fault0-job1 failed: "])
 @pytest.mark.parametrize(
     ("fault", "trouble"),
     [

@@ -24,6 +24,7 @@ FEW = {
 }
 
 
+@pytest.mark.long(but=["names"])
 @pytest.mark.parametrize("kind", command.TARGETS)
 def test_some_inputs_of_each_kind(kind: str, tmp_path: Path) -> None:
     found = command.attempt(kind, 1, range(FEW.get(kind, 100)), tmp_path)

@@ -137,6 +137,7 @@ sys.exit(command.main(["--with", "unit", "--jobs", "1", "--table", sys.argv[3]])
 """
 
 
+@pytest.mark.long(but=["2"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_ends_what_runs_and_leaves_the_table_of_what_had_ended(
     repository: Path, tmp_path: Path, number: signal.Signals
@@ -171,6 +172,7 @@ def test_a_crash_of_the_interpreter_names_the_test(repository: Path) -> None:
     )
 
 
+@pytest.mark.long
 def test_a_hang_is_caught_by_the_limit(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(checks.LIMITS_S, "unit", 30.0)
     (result,) = judged(repository, mutant("return", "import time; time.sleep(1000); return"))
@@ -192,6 +194,7 @@ def test_a_workspace_is_what_git_would_have_and_is_restored(
         Workspace(tmp_path, tmp_path / "other", tmp_path / "cache")
 
 
+@pytest.mark.long
 def test_one_mutant_of_the_real_program_end_to_end(tmp_path: Path) -> None:
     """Its own tests, the schedule search and a scenario; the table tells."""
     (real,) = [each for each in read() if each.id == "switch-overwrites"]
@@ -230,6 +233,7 @@ def test_the_table_counts_its_own_rows(tmp_path: Path) -> None:
     assert "\n5 mutants: 2 caught, 1 invalid, 1 not run, 1 survived.\n" in path.read_text()
 
 
+@pytest.mark.long
 def test_without_a_fault_schedules_and_scenario_pass(tmp_path: Path) -> None:
     space = Workspace(REPOSITORY, tmp_path / "copy", tmp_path / "cache")
     for system in in_virtual_time(built_in()):

@@ -31,6 +31,7 @@ def test_every_system_in_virtual_time_is_swept() -> None:
         }
 
 
+@pytest.mark.long(but=["topology={kind: rack, workers: 4, servers: 4}"])
 @pytest.mark.parametrize("topology", [RACK, RACKS])
 def test_acknowledgements_behind_a_window_of_data_are_not_taken_for_lost(topology: str) -> None:
     """Seeds 1 to 3 reported up to 28 packets that were sent again for no reason."""
@@ -46,6 +47,7 @@ def test_an_answer_of_a_server_to_a_request_for_the_aggregator_may_be_lost(seed:
     assert "sent-again" not in [red.kind for red in reds]
 
 
+@pytest.mark.long(but=["libra-rack-small-0.2%-4"])
 @pytest.mark.parametrize(
     ("system", "topology", "size", "loss", "seed"),
     [
@@ -71,6 +73,7 @@ def test_correct_systems_are_not_reported(
         assert Subject(point).outcomes(range(seed, seed + 1)).reds == ()
 
 
+@pytest.mark.long(but=["atp"])
 @pytest.mark.parametrize("system", ["atp", "esa", "ps", "ring", "switchml"])
 def test_a_round_of_few_packets_is_not_slow_because_of_its_round_trips(system: str) -> None:
     for point in points([system], list(TOPOLOGIES), ["small"], ["0%"], ()):

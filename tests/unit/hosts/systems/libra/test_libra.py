@@ -157,6 +157,7 @@ def finish(network, workers, limit_ns=SLOW_NS):
         node.endpoint.finish()
 
 
+@pytest.mark.long
 @settings(max_examples=100, deadline=None)
 @given(
     seed=st.integers(0, 2**32),

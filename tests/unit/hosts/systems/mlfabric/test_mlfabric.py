@@ -139,6 +139,7 @@ class Job:
 ALL_BAD = {"loss": 0.2, "summed": 0.5, "duplicate": 0.2, "late_ms": 20.0}
 
 
+@pytest.mark.long(but=["bad0-0", "bad5-1", "bad3-0", "bad1-1"])
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(
     "bad", [{}, {"summed": 1.0}, {"loss": 0.1}, {"duplicate": 0.5}, {"late_ms": 30.0}, ALL_BAD]
@@ -202,6 +203,7 @@ def test_the_last_model_is_not_taken_from_a_server_that_was_started_again() -> N
     assert not job.agents[job.workers[0]].done
 
 
+@pytest.mark.long
 def test_a_late_worker_without_mistakes_ends_the_run_too() -> None:
     work = replace(WORK, features=4, samples=2, batch=1, rate=SCALE, updates=20)
     job = Job(work, workers=2)

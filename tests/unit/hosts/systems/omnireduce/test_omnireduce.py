@@ -124,6 +124,7 @@ def check_results(nodes, lanes):
             assert np.array_equal(node.results[round].view(np.uint32), wanted.view(np.uint32))
 
 
+@pytest.mark.long
 @settings(max_examples=250, deadline=None)
 @given(
     seed=st.integers(0, 2**32),
@@ -170,6 +171,7 @@ def blocks_of(tensors, lanes):
     return np.array(found, bool)
 
 
+@pytest.mark.long(but=["0-int32", "1-float32", "0.3-int32", "0.05-int32"])
 @pytest.mark.parametrize("dtype", ["int32", "float32"])
 @pytest.mark.parametrize("density", [0, 0.05, 0.3, 1])
 def test_without_loss_each_block_that_anybody_has_is_asked_for_once(density, dtype):
@@ -551,6 +553,7 @@ def test_random_bytes_change_nothing():
     assert np.array_equal(worker.columns, before)
 
 
+@pytest.mark.long(but=["0.001"])
 @pytest.mark.parametrize("loss", [0.001, 0.01, 0.05])
 def test_a_loss_costs_a_round_trip(loss):
     lanes, window, workers, size = 64, 64, 4, 80_000

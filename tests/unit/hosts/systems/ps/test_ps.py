@@ -77,6 +77,7 @@ def check_results(workers):
     check_sums(workers, expected)
 
 
+@pytest.mark.long
 @settings(max_examples=250, deadline=None)
 @given(
     seed=st.integers(0, 2**32),

@@ -70,6 +70,7 @@ def resolved_of(tmp_path: Path, content: str) -> ResolvedScenario:
     return load(path).points[0].resolved
 
 
+@pytest.mark.long(but=['topology: {workers: 4, servers: 2}-servers: "p*"-0-int32'])
 @pytest.mark.parametrize("dtype", ["int32", "float32"])
 @pytest.mark.parametrize("hot", [0, 100])
 @pytest.mark.parametrize("servers", [DEDICATED, BESIDE])

@@ -56,6 +56,7 @@ def carried_as_decided(metrics: dict[str, Any]) -> None:
             assert way["bytes"] == way["predicted_bytes"], name
 
 
+@pytest.mark.long
 def test_a_worker_that_ended_all_its_steps_makes_it_unclear(tried: Run) -> None:
     """It has no mistakes any more, and so nothing to send."""
     given = text(more=", samples: 2, batch: 1").replace("features: 32", "features: 4")
@@ -68,6 +69,13 @@ RACKS = "kind: two_tier, racks: 2, workers: 2"
 SECOND_RACK = "servers: [p2, p1], ahead: 3"
 
 
+@pytest.mark.long(
+    but=[
+        'kind: rack, workers: 3, servers: 2-servers: "p*", ahead: 3',
+        "kind: ring_of_racks, racks: 3, workers: 1, servers: 1-servers: [p2, p1], ahead: 3",
+        "kind: two_tier, racks: 2, workers: 2, servers: 1-servers: [p2, p1], ahead: 3",
+    ]
+)
 @pytest.mark.parametrize(
     "topology, own",
     [
@@ -101,6 +109,7 @@ def test_without_groups_switches_only_forward(tried: Run) -> None:
     carried_as_decided(metrics)
 
 
+@pytest.mark.long(but=["1-", "1-bound: 1, ahead: 8"])
 @pytest.mark.parametrize("own", ["", "replica: false", "bound: 1, ahead: 8", "order: fifo"])
 @pytest.mark.parametrize("runs", [1, 3])
 def test_links_carry_what_was_decided(tried: Run, own: str, runs: int) -> None:
@@ -152,6 +161,7 @@ class Sabotage:
         patch.setattr(Transport, "_is_new", both)
 
 
+@pytest.mark.long(but=["0%-a_model_twice", "1%-an_acknowledgement_twice"])
 @pytest.mark.parametrize("how", [name for name in vars(Sabotage) if not name.startswith("__")])
 @pytest.mark.parametrize("loss", ["0%", "1%"])
 def test_what_nobody_decided_is_found(
@@ -179,6 +189,7 @@ def test_what_a_paused_replica_never_acknowledged_is_unclear(tried: Run) -> None
     assert "were still under way" in metrics["links_unclear"]
 
 
+@pytest.mark.long
 def test_a_switch_with_too_few_cells_sums_less(tried: Run) -> None:
     """Then servers ask for values, and these are counted as sent again."""
     _, metrics = tried(text().replace("slots: 64", "slots: 1"))

@@ -57,6 +57,7 @@ def scenario(
     return text.replace(f"elements: {ELEMENTS}", f"elements: {elements}")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", ["int32", "float32"])
 @pytest.mark.parametrize("shape", RACKS)
 def test_links_without_loss_carry_what_was_predicted(tried: Run, shape: str, dtype: str) -> None:
@@ -71,6 +72,7 @@ def test_links_without_loss_carry_what_was_predicted(tried: Run, shape: str, dty
     assert carried == {name: below[name] * size for name in carried}
 
 
+@pytest.mark.long(but=["kind: rack, workers: 4"])
 @pytest.mark.parametrize("shape", RACKS)
 def test_words_are_counted_with_the_bytes_that_were_predicted(tried: Run, shape: str) -> None:
     """By hand for the worker beside the server, whose calls to that cross no link."""
@@ -90,6 +92,7 @@ def test_words_are_counted_with_the_bytes_that_were_predicted(tried: Run, shape:
     assert metrics["servers"]["0"]["keys_kept"] == servers["keys_kept"]
 
 
+@pytest.mark.long
 def test_more_words_than_places_are_counted_too(tried: Run) -> None:
     code, metrics = tried(scenario(COUNTS, cells=16, elements=3000))
     assert (code, metrics["exact"], metrics["findings"]) == (0, True, [])
@@ -98,6 +101,7 @@ def test_more_words_than_places_are_counted_too(tried: Run) -> None:
     assert metrics["links_as_predicted"] is None, "nobody can tell"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("workload", ["kind: allreduce", COUNTS, LOCKS])
 @pytest.mark.parametrize("shape", RACKS)
 def test_losses_and_disorder_change_nothing(tried: Run, workload: str, shape: str) -> None:
@@ -116,6 +120,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.long(but=["kind: allreduce-worker", "kind: allreduce-server"])
 @pytest.mark.parametrize("who", FAULTS)
 @pytest.mark.parametrize("workload", ["kind: allreduce", COUNTS, LOCKS])
 def test_who_restarts_costs_a_round_and_no_result(tried: Run, workload: str, who: str) -> None:

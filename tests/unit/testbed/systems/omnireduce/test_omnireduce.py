@@ -63,6 +63,12 @@ WORKLOADS = [
 ]
 
 
+@pytest.mark.long(
+    but=[
+        "kind: allreduce-kind: rack, workers: 4-int32",
+        "kind: allreduce-kind: rack, workers: 4-float32",
+    ]
+)
 @pytest.mark.parametrize("dtype", ["int32", "float32"])
 @pytest.mark.parametrize("shape", RACKS)
 @pytest.mark.parametrize("workload", WORKLOADS)
@@ -130,6 +136,7 @@ def test_blocks_are_counted(tried: Run) -> None:
     assert metrics["switches"]["s1"]["packets"]["complete"] == union + ROUNDS * WINDOW
 
 
+@pytest.mark.long
 def test_tensors_that_are_dense_cost_a_longer_header(tried: Run) -> None:
     """8 bytes more than 54 and 256 for each block; of the openings, one has any."""
     dense = "kind: sparse_allreduce, density: 100%, block: 64"
@@ -142,6 +149,7 @@ def test_tensors_that_are_dense_cost_a_longer_header(tried: Run) -> None:
     assert sizes["omnireduce"] - sizes["switchml"] == ROUNDS * (8 * BLOCKS + openings)
 
 
+@pytest.mark.long(but=["switchml"])
 @pytest.mark.parametrize("system", ["switchml", "ring", "ps"])
 def test_systems_that_know_no_sparsity_send_all_of_it(tried: Run, system: str) -> None:
     text = scenario(ALLREDUCE, system=system)
@@ -155,6 +163,7 @@ def test_systems_that_know_no_sparsity_send_all_of_it(tried: Run, system: str) -
     assert sizes[0] == sizes[1]
 
 
+@pytest.mark.long(but=["switchml-int32", "ps-float32", "ring-int32"])
 @pytest.mark.parametrize("dtype", ["int32", "float32"])
 @pytest.mark.parametrize("system", ["switchml", "omnireduce", "ring", "ps"])
 def test_every_system_sums_gradients_of_an_embedding(
@@ -181,6 +190,13 @@ def test_keys_of_an_embedding_have_no_meaning_for_other_tensors(tmp_path: Path, 
         load(path)
 
 
+@pytest.mark.long(
+    but=[
+        "kind: allreduce-kind: rack, workers: 4-int32",
+        "kind: allreduce-kind: two_tier, racks: 3, workers: 2-int32",
+        "kind: allreduce-kind: rack, workers: 4-float32",
+    ]
+)
 @pytest.mark.parametrize("dtype", ["int32", "float32"])
 @pytest.mark.parametrize("shape", RACKS)
 @pytest.mark.parametrize("workload", [ALLREDUCE, SPARSE])
@@ -190,6 +206,13 @@ def test_losses_change_no_sum(tried: Run, workload: str, shape: str, dtype: str)
     assert metrics["totals"]["injected_drops"] > 0 < metrics["totals"]["retransmitted"]
 
 
+@pytest.mark.long(
+    but=[
+        "kind: rack, workers: 4-0",
+        "kind: two_tier, racks: 3, workers: 2-3",
+        "kind: two_tier, racks: 3, workers: 2-0",
+    ]
+)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("shape", RACKS)
 def test_many_losses_are_accounted_for(tried: Run, shape: str, seed: int) -> None:
@@ -271,6 +294,7 @@ def test_what_was_taken_apart_is_one_frame(tried: Run, monkeypatch: pytest.Monke
 # What is wrong is found.
 
 
+@pytest.mark.long(but=["1-h1->s1"])
 @pytest.mark.parametrize("direction", ["h1->s1", "s1->h1", "s3->s4"])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_another_prediction_does_not_hold(
@@ -358,6 +382,7 @@ def test_lanes_of_many_workers_and_of_bmv2(tmp_path: Path) -> None:
     assert resolved_lanes(tmp_path, workload, RACKS[0], *bmv2) == 128
 
 
+@pytest.mark.long
 def test_a_run_says_what_limits_the_gain(tried: Run) -> None:
     workload = "kind: sparse_allreduce, density: 10%, block: 64"
     _, metrics = tried(scenario(workload))

@@ -53,6 +53,13 @@ def server_of(metrics: dict[str, Any]) -> dict[str, int]:
     return found
 
 
+@pytest.mark.long(
+    but=[
+        "atp-kind: rack, workers: 4, servers: 1-int32",
+        "esa-kind: rack, workers: 3-float32",
+        "atp-kind: two_tier, racks: 3, workers: 2, servers: 1-float32",
+    ]
+)
 @pytest.mark.parametrize("dtype", ["int32", "float32"])
 @pytest.mark.parametrize("shape", [*RACKS, BESIDE])
 @pytest.mark.parametrize("system", BOTH)
@@ -82,6 +89,14 @@ def test_a_server_beside_a_worker_is_on_its_link(tried: Run) -> None:
     assert carried["h1->s1"] == carried["s1->h1"] == 2 * carried["h2->s1"]
 
 
+@pytest.mark.long(
+    but=[
+        "atp-kind: rack, workers: 4, servers: 1",
+        "esa-kind: rack, workers: 3",
+        "esa-kind: rack, workers: 4, servers: 1",
+        "atp-kind: two_tier, racks: 3, workers: 2, servers: 1",
+    ]
+)
 @pytest.mark.parametrize("shape", [*RACKS, BESIDE])
 @pytest.mark.parametrize("system", BOTH)
 def test_what_does_not_fit_the_scale_travels_as_floats(tried: Run, system: str, shape: str) -> None:
@@ -93,6 +108,14 @@ def test_what_does_not_fit_the_scale_travels_as_floats(tried: Run, system: str, 
     assert len({worker["overflown"] for worker in workers}) == 1
 
 
+@pytest.mark.long(
+    but=[
+        "atp-kind: rack, workers: 4, servers: 1-",
+        "esa-kind: two_tier, racks: 3, workers: 2, servers: 1-scale_log2: 31",
+        "esa-kind: rack, workers: 4, servers: 1-",
+        "atp-kind: two_tier, racks: 3, workers: 2, servers: 1-",
+    ]
+)
 @pytest.mark.parametrize("own", ["", "scale_log2: 31"])
 @pytest.mark.parametrize("shape", RACKS)
 @pytest.mark.parametrize("system", BOTH)
@@ -126,6 +149,7 @@ def test_a_loss_costs_what_the_page_predicts(tried: Run, system: str) -> None:
     assert results / workers / chunks < 1.1
 
 
+@pytest.mark.long(but=["atp-0", "esa-2", "atp-1"])
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("system", BOTH)
 def test_many_losses_are_accounted_for(tried: Run, system: str, seed: int) -> None:
@@ -152,6 +176,13 @@ RESTARTS = {
 }
 
 
+@pytest.mark.long(
+    but=[
+        "atp-worker-kind: rack, workers: 4, servers: 1",
+        "esa-server-kind: two_tier, racks: 3, workers: 2, servers: 1",
+        "esa-worker-kind: rack, workers: 4, servers: 1",
+    ]
+)
 @pytest.mark.parametrize("shape", RACKS)
 @pytest.mark.parametrize("what", RESTARTS)
 @pytest.mark.parametrize("system", BOTH)
@@ -207,6 +238,7 @@ def test_attacks_change_no_sum(tried: Run, system: str, dtype: str) -> None:
 TWO = "\njobs: [{name: a, workers: [h1, h2]}, {name: b, workers: [h3, h4]}]"
 
 
+@pytest.mark.long(but=["atp-1-0%"])
 @pytest.mark.parametrize("loss", ["0%", "1%"])
 @pytest.mark.parametrize("slots", [1, 4, 8, 16])
 @pytest.mark.parametrize("system", BOTH)
@@ -233,6 +265,7 @@ def test_jobs_share_slots_and_all_sums_are_right(
         assert metrics["totals"]["server_bytes"] == arrived > 0
 
 
+@pytest.mark.long(but=["atp"])
 @pytest.mark.parametrize("system", BOTH)
 def test_the_same_slot_at_the_same_time_is_not_predicted(tried: Run, system: str) -> None:
     text = scenario(system, "kind: rack, workers: 4, servers: 2", slots=8) + TWO
@@ -241,6 +274,7 @@ def test_the_same_slot_at_the_same_time_is_not_predicted(tried: Run, system: str
     assert "want the same slot" in metrics["links_unclear"]
 
 
+@pytest.mark.long
 def test_a_higher_priority_takes_slots_over(tried: Run) -> None:
     shape = "kind: rack, workers: 4, servers: 2"
     jobs = TWO.replace("h2]}", "h2], workload: {rounds: 4}}")
@@ -261,6 +295,7 @@ def test_a_higher_priority_takes_slots_over(tried: Run) -> None:
     assert urgent["0, 9"] > urgent["0, 0"]
 
 
+@pytest.mark.long
 def test_windows_shrink_where_the_servers_link_is_busy(tried: Run) -> None:
     shape = "kind: rack, workers: 4, servers: 2"
     found = {}
@@ -277,6 +312,7 @@ def test_windows_shrink_where_the_servers_link_is_busy(tried: Run) -> None:
 # What is wrong is found.
 
 
+@pytest.mark.long(but=["1-h1->s1", "1-s1->p1"])
 @pytest.mark.parametrize("direction", ["h1->s1", "s1->h1", "s1->p1", "p1->s1"])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_another_prediction_does_not_hold(

@@ -25,6 +25,12 @@ KEYS = (
 RACKS = "kind: two_tier, racks: 2, workers: 4"
 
 
+@pytest.mark.long(
+    but=[
+        "kind: rack, workers: 3-scale_log2: 20",
+        "kind: two_tier, racks: 2, workers: 4-rounding: stochastic",
+    ]
+)
 @pytest.mark.parametrize("keys", KEYS)
 @pytest.mark.parametrize("topology", ["kind: rack, workers: 3", RACKS])
 def test_sums_are_right_to_the_bit_under_loss_and_disorder(

@@ -23,6 +23,7 @@ MIXED = "kind: ring_of_racks, racks: 3, workers: 2"
 FEW = "switch.lanes=6", "switch.slots=64"
 
 
+@pytest.mark.long(but=["kind: ring_of_racks, racks: 3, workers: 2-float16"])
 @pytest.mark.parametrize("dtype", halves.PARAMETERS)
 @pytest.mark.parametrize("topology", [RACK, MIXED])
 def test_sums_are_right_to_the_bit_under_loss_and_disorder(
@@ -56,6 +57,7 @@ LARGEST = "switch.lanes=auto", "switch.slots=16", "links.mtu=9000"
 """Programs of 2240 lanes: each block of words occurs in the list for the checksum."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", halves.PARAMETERS)
 def test_the_largest_packets_have_the_right_sums(tried: Run, dtype: str) -> None:
     code, metrics = tried(scenario_text("switchml", RACK, dtype=dtype), *LARGEST)

@@ -19,6 +19,7 @@ MIXED = "kind: ring_of_racks, racks: 3, workers: 2"
 """Switches with children of both kinds: workers and switches."""
 
 
+@pytest.mark.long(but=["-kind: ring_of_racks, racks: 3, workers: 2-16"])
 @pytest.mark.parametrize("bits", [16, 8, 4])
 @pytest.mark.parametrize("topology", ["kind: rack, workers: 3", RACKS, MIXED])
 @pytest.mark.parametrize("more", ["", ", rounding: stochastic", ", scale_log2: 3"])
@@ -74,6 +75,7 @@ def test_what_cannot_be(tmp_path: Path, topology: str, lines: list[str], told: s
     assert told in str(caught.value)
 
 
+@pytest.mark.long
 def test_a_window_that_fills_the_links_is_not_called_small(tried: Run) -> None:
     """Most bytes cross the links downwards, where frames have full width."""
     topology = "kind: rack, workers: 2"

@@ -126,6 +126,7 @@ faults:
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sets", [2, 8])
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
 def test_under_loss_and_disorder(tried: Run, dtype: str, sets: int) -> None:
@@ -136,6 +137,7 @@ def test_under_loss_and_disorder(tried: Run, dtype: str, sets: int) -> None:
     assert metrics["accounts"]["balanced"] and not metrics["restarts"]
 
 
+@pytest.mark.long(but=[""])
 @pytest.mark.parametrize(
     "more", ["", ", scale_log2: 3", ", rounding: stochastic, bits: 12", ", sets: 2"]
 )
@@ -148,6 +150,7 @@ def test_a_slow_worker_and_every_rule_for_numbers(tried: Run, more: str) -> None
     assert workers["1"]["skipped"] and workers["0"]["partial"] == workers["3"]["partial"] > 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "workload",
     [
@@ -165,6 +168,7 @@ def test_every_workload(tried: Run, workload: str) -> None:
     assert metrics["switches"]["s1"]["packets"]["closed_early"]
 
 
+@pytest.mark.long
 def test_without_a_straggler_nobody_is_missing(tried: Run) -> None:
     code, metrics = tried(scenario_text("switchml", more=["switchml: {deadline: 20ms}"]))
     assert is_clean(code, metrics)
@@ -173,6 +177,7 @@ def test_without_a_straggler_nobody_is_missing(tried: Run) -> None:
     assert metrics["totals"]["retransmitted"] == 0
 
 
+@pytest.mark.long
 def test_a_switch_that_does_not_wait_for_the_deadline_is_found(tried: Run, tmp_path: Path) -> None:
     """Its sums are right, as they say who is in them."""
     program = tmp_path / "hasty.p4"
@@ -199,6 +204,7 @@ faults:
 """
 
 
+@pytest.mark.long
 def test_forged_packets_change_nothing(tried: Run) -> None:
     """Each attacker sends a series of 35 frames ten times."""
     lines = ["switchml: {deadline: 2ms}", ATTACKED]
@@ -210,6 +216,7 @@ def test_forged_packets_change_nothing(tried: Run) -> None:
     assert metrics["switches"]["s1"]["packets"]["closed_early"]
 
 
+@pytest.mark.long
 def test_the_worker_that_is_gone_is_named(tried: Run) -> None:
     """The others are at most as many chunks ahead of it as there are sets; then they wait."""
     gone = "faults:\n- {kind: link_down, link: h2-s1, at: 2ms, for: 1min}"

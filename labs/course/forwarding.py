@@ -1,0 +1,33 @@
+"""The system of the first lab: workers send each other the packets of a ring all-reduce, and the
+switch has to forward them. A ring needs no table but `macs`, so this is all that is filled in."""
+
+from collections.abc import Mapping, Sequence
+
+from agglab.testbed.plan import Entries, TableEntry
+from agglab.testbed.plan.entries import mac_number
+from agglab.testbed.plan.forwarding import wiring_of
+from agglab.testbed.systems.base import ActiveJob, Counter
+from agglab.testbed.systems.ring import Ring
+from agglab.topologies import Topology
+
+
+class Forwarding(Ring):
+    name = "course-forwarding"
+    summary = "the packets of a ring all-reduce, for a student's forwarding program"
+    counters: Mapping[str, Counter] = {}
+    attack_kinds = {}  # noqa: RUF012
+
+    def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
+        """Returns, for each switch, the port that leads to each host."""
+        wiring = wiring_of(graph)
+        return {
+            switch: Entries(
+                tuple(
+                    TableEntry("macs", {"dst": mac_number(host.mac)}, "forward", {"port": port})
+                    for host in graph.hosts
+                    if (port := wiring.port_to_host(switch, host.name)) is not None
+                ),
+                {},
+            )
+            for switch in wiring.switches
+        }

@@ -1,0 +1,1 @@
+"""What makes captured packets readable: Wireshark dissectors of a run's programs."""

@@ -1,0 +1,87 @@
+"""Describes packets in words: headers with their fields, as the program's parser reads them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from agglab.verification.stf import Binder, Expect
+from agglab.verification.stf.show import dissect, spaced
+
+LOWER = re.compile(r"(eth|ethernet|ip|ipv4|udp)(_h|_t|_header)?", re.IGNORECASE)
+"""The names of headers that every packet of a protocol has alike."""
+BYTES_SHOWN = 16
+
+
+def described(binder: Binder, frame: bytes) -> str:
+    """Returns a packet in words: its headers with their fields, without those below the protocol's
+    own. What the parser does not read, or cannot be followed, is shown as bytes."""
+    return described_nibbles(binder, frame.hex(), frame)
+
+
+def described_nibbles(binder: Binder, nibbles: str, alike: bytes) -> str:
+    """Returns the same for a packet in hexadecimal digits, with `*` for any digit. alike: a packet
+    whose bytes stand for these, so that the parser can be followed."""
+    headers: dict[str, list[str]] = {}
+    end = 0
+    for name, at, width in _fields(binder, nibbles, alike):
+        header, _, item = name.rpartition(".")
+        headers.setdefault(header, []).append(f"{item} {_value(_bits(nibbles, at, width))}")
+        end = at + width
+    upper = {header: items for header, items in headers.items() if not LOWER.fullmatch(header)}
+    texts = [f"{header}({', '.join(items)})" for header, items in (upper or headers).items()]
+    return " ".join([*texts, _rest(nibbles[(end + 3) // 4 :])]).strip() or "an empty packet"
+
+
+def differing(binder: Binder, expect: Expect, frame: bytes) -> Iterator[str]:
+    """Yields a text for each field in which a packet differs from the expected one."""
+    nibbles = expect.nibbles or ""
+    for name, at, width in _fields(binder, nibbles, frame):
+        wanted, came = _bits(nibbles, at, width), _bits(frame.hex(), at, width)
+        if any(want not in ("*", bit) for want, bit in zip(wanted, came, strict=False)):
+            yield f"{name}: expected {_value(wanted)}, came {_value(came)}"
+    if len(frame) * 2 < len(nibbles) or (expect.exact and len(frame) * 2 != len(nibbles)):
+        yield f"its length: expected {len(nibbles) // 2} bytes, came {len(frame)}"
+
+
+def _fields(binder: Binder, nibbles: str, alike: bytes) -> Iterator[tuple[str, int, int]]:
+    """Yields each field that the parser reads, as (name, first bit, width). Digits that may be any
+    are those of `alike`."""
+    others = alike.hex().ljust(len(nibbles), "0")
+    digits = (other if n == "*" else n for n, other in zip(nibbles, others, strict=False))
+    text = "".join(digits)
+    at = 0
+    for name, width in dissect(binder, bytes.fromhex(text[: len(text) // 2 * 2])):
+        yield name, at, width
+        at += width
+
+
+def _bits(nibbles: str, at: int, width: int) -> str:
+    """Returns bits of hexadecimal digits as 0, 1 and `*`."""
+    cells = nibbles[at // 4 : (at + width + 3) // 4]
+    bits = "".join("****" if n == "*" else f"{int(n, 16):04b}" for n in cells)
+    return bits[at % 4 : at % 4 + width]
+
+
+def _rest(nibbles: str) -> str:
+    """Returns the first bytes of what the parser does not read, and how many there are."""
+    size = len(nibbles) // 2
+    more = f" ... ({size} bytes)" if size > BYTES_SHOWN else ""
+    return spaced(nibbles[: 2 * BYTES_SHOWN]) + more
+
+
+def _value(bits: str) -> str:
+    if "*" in bits:
+        return "any" if set(bits) == {"*"} else f"0b{bits}"
+    number = int(bits, 2)
+    return str(number) if len(bits) <= 32 else f"{number:#0{len(bits) // 4 + 2}x}"
+
+
+def path_on_a_shell(path: Path) -> str:
+    """Returns a path as a word of a command: relative if it is below the working directory."""
+    whole = Path(os.path.abspath(path))
+    below = whole.is_relative_to(Path.cwd())
+    return shlex.quote(str(whole.relative_to(Path.cwd()) if below else whole))

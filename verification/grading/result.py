@@ -1,0 +1,97 @@
+"""What grading a submission comes to: plain values, which a judging process sends as JSON lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+
+from agglab.verification.grading.lab import COMPILES, Lab, Part
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The verdict on one case. story: lines about what went wrong. seed: of the schedule that went
+    wrong. replay: the command that shows it again."""
+
+    case: str
+    passed: bool
+    story: tuple[str, ...] = ()
+    seed: int | None = None
+    replay: str = ""
+
+    def line(self) -> str:
+        return json.dumps(asdict(self))
+
+    @staticmethod
+    def of(line: str) -> Judged:
+        values = json.loads(line)
+        return Judged(**{**values, "story": tuple(values["story"])})
+
+
+@dataclass(frozen=True)
+class PartResult:
+    """The points of a part. failed: the ids of its cases that did not pass."""
+
+    name: str
+    points: float
+    of: float
+    failed: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Grade:
+    """The grade of one submission. judged: the verdicts by case; a case that is absent was not
+    judged, which counts as failed. ended: why judging ended early; empty if it did not."""
+
+    lab: Lab
+    submission: str
+    judged: Mapping[str, Judged]
+    ended: str = ""
+
+    @property
+    def parts(self) -> list[PartResult]:
+        return [self._part(part) for part in self.lab.parts]
+
+    @property
+    def points(self) -> float:
+        return round(sum(part.points for part in self.parts), 4)
+
+    @property
+    def is_full(self) -> bool:
+        return all(not part.failed for part in self.parts)
+
+    @property
+    def failed(self) -> str:
+        """The id of the first case that did not pass; empty if all passed."""
+        return next((case for part in self.parts for case in part.failed), "")
+
+    @property
+    def says(self) -> str:
+        """The diagnosis: what the exercise says to the first case that did not pass."""
+        is_unread = self.failed == COMPILES and self.ended
+        return "" if is_unread else self.said_to(self.failed)
+
+    def said_to(self, case: str) -> str:
+        """Returns what the exercise says to a submission that a case does not pass; empty for a
+        case that does not exist."""
+        says = {each.id: each.says for part in self.lab.parts for each in part.cases}
+        verb = "does not compile" if self.lab.kind == ".p4" else "cannot be used"
+        return {**says, COMPILES: f"{self.lab.file} {verb}."}.get(case, "")
+
+    def verdict(self, case: str) -> Judged:
+        """Returns the verdict on a case, also if it was not judged."""
+        return self.judged.get(case, Judged(case, False, (self.ended or "It was not judged.",)))
+
+    def _part(self, part: Part) -> PartResult:
+        names = [case.id for case in part.cases] or [part.name]
+        failed = tuple(name for name in names if not self.verdict(name).passed)
+        share = (len(names) - len(failed)) / len(names)
+        return PartResult(part.name, round(part.points * share, 4), part.points, failed)
+
+
+def case_names(lab: Lab) -> Iterator[tuple[Part, str]]:
+    """Yields every case of an exercise with its part, in the order of judging."""
+    for part in lab.parts:
+        for name in [case.id for case in part.cases] or [part.name]:
+            yield part, name
