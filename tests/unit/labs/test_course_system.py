@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from exercises import ROOT
 
-from agglab.hosts.endpoint import NEVER_NS, Inbox
+from agglab.hosts.endpoint import NEVER_NS, Inbox, Repeat
 from agglab.hosts.errors import RoundTimeout
 from agglab.hosts.part import WORKER, Part
 from agglab.hosts.workloads import Dense
@@ -100,7 +100,7 @@ def test_what_has_no_result_is_sent_again_if_there_is_a_timeout() -> None:
     assert endpoint.deadline_ns == 20 * MS
     receive(endpoint, MS, result(0, 0, 0, 0, 0, 0))
     assert sent(endpoint, 20 * MS) == first[1:]
-    assert endpoint.repeats(0) == (1, 0, 0, True, None)
+    assert endpoint.repeats(0) == Repeat(1, 0, 0, gathered=True)
     assert endpoint.counters["retransmitted"] == 1
     patient, _ = began(8)
     assert len(sent(patient, 0)) == 2 and sent(patient, 900 * MS) == []

@@ -53,17 +53,20 @@ def test_a_skeleton_compiles_and_fails(lab: Lab, tmp_path: Path) -> None:
     assert next(failed(lab, handed_in(lab, "skeleton"), tmp_path), None)
 
 
+@pytest.mark.long(but=["03-bitmap", "09-worker"])
 @pytest.mark.parametrize("lab", LABS, ids=name)
 def test_a_solution_passes_all_cases(lab: Lab, tmp_path: Path) -> None:
     assert list(failed(lab, handed_in(lab, "solution"), tmp_path)) == []
 
 
+@pytest.mark.long(but=["02-sum-four-workers", "05-loss-loss"])
 @pytest.mark.parametrize(("lab", "case"), FAILED_BY_SKELETONS, ids=name)
 def test_a_skeleton_fails_a_run(lab: Lab, case: Case, tmp_path: Path) -> None:
     """The expectations of every run can fail."""
     assert list(failed(lab, handed_in(lab, "skeleton"), tmp_path, [case])) == [case.id]
 
 
+@pytest.mark.long(but=["03-bitmap-counts-packets", "04-two-sets-one-set", "09-worker-never-again"])
 @pytest.mark.parametrize(
     ("lab", "wrong"), WRONG, ids=[f"{lab.name}-{wrong.name}" for lab, wrong in WRONG]
 )

@@ -43,6 +43,7 @@ def broken(folder: Path, system: str, old: str, new: str) -> Subject:
     return Subject(system, path)
 
 
+@pytest.mark.long(but=["omnireduce"])
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_nothing_is_wrong(system: str) -> None:
     of = subject(system)
@@ -69,6 +70,7 @@ def test_a_seed_is_one_walk_and_every_kind_of_step_and_number_comes() -> None:
     assert told and told == again
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("system", SIGNED)
 def test_tags_that_cross_the_sign_are_found_by_walks_alone(tmp_path: Path, system: str) -> None:
     wrong = broken(tmp_path, system, *SIGNED[system])

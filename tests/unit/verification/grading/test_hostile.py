@@ -120,6 +120,7 @@ def test_a_parser_that_takes_bytes_may_go_round(tmp_path: Path) -> None:
     assert not graded(written(tmp_path, text)).verdict("compiles").story
 
 
+@pytest.mark.long
 def test_macros_that_multiply_end(tmp_path: Path) -> None:
     doubled = "".join(f"#define M{n + 1} M{n} M{n}\n" for n in range(40))
     grade = graded(
