@@ -27,6 +27,11 @@ def need(*tools: str) -> None:
             needs.skip_lacking(f"the program {tool}", needs.PEERS)
 
 
+def need_pair(compiler: str, target: str) -> None:
+    """Skips the test if a tool of the pair is missing, before anything is compiled for it."""
+    need(COMPILERS[compiler][0], *(TOOLS if target == "bmv2" else ()))
+
+
 def compile_with(compiler: str, program: Path, json_path: Path, flags: Sequence[str] = ()) -> None:
     command = COMPILERS[compiler]
     need(command[0])

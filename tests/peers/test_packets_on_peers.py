@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pairs import compile_with, run_on
+from pairs import compile_with, need_pair, run_on
 
 pytestmark = pytest.mark.peers
 SCRIPTS = sorted((Path(__file__).parents[1] / "packets").glob("*.stf"))
@@ -20,6 +20,7 @@ SCRIPTS = sorted((Path(__file__).parents[1] / "packets").glob("*.stf"))
     ("compiler", "target"), [("p4c", "bmv2"), ("p4c", "agglab"), ("agglab", "bmv2")]
 )
 def test_pair(compiler: str, target: str, script: Path, tmp_path: Path) -> None:
+    need_pair(compiler, target)
     json_path = tmp_path / f"{script.stem}.json"
     compile_with(compiler, script.with_suffix(".p4"), json_path)
     failures = run_on(target, json_path, script)

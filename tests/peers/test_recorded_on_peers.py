@@ -6,11 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pairs import COMPILERS, compile_with, need, run_on
+from pairs import compile_with, need_pair, run_on
 from recorded import recorded
 from small_runs import RUNS
-
-from agglab.verification.stf.bmv2 import TOOLS
 
 pytestmark = pytest.mark.peers
 PAIRS = [("p4c", "bmv2"), ("p4c", "agglab"), ("agglab", "bmv2")]
@@ -22,7 +20,7 @@ def test_a_run_is_said_again(
     system: str, pair: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compiler, target = pair
-    need(*COMPILERS[compiler][:1], *(TOOLS if target == "bmv2" else ()))
+    need_pair(compiler, target)
     for switch, each in recorded(RUNS[system], 60, tmp_path, monkeypatch).items():
         script, product = tmp_path / f"{switch}.stf", tmp_path / f"{switch}.json"
         script.write_text("\n".join(each.conversation.script()))

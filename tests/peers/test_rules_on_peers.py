@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from conversations import Conversation
-from pairs import compile_with, run_on
+from pairs import compile_with, need_pair, run_on
 from rules import ROOT, Rules, every
 
 from agglab.switch import Pipeline
@@ -48,6 +48,7 @@ def products(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Rules, str],
 def check(pair: tuple[str, str], products: Callable[[Rules, str], Path], tmp_path: Path) -> Check:
     """check(rules, conversation): it goes so on the pair of compiler and switch."""
     compiler, target = pair
+    need_pair(compiler, target)
 
     def run(rules: Rules, conversation: Conversation) -> None:
         script, json_path = tmp_path / "script.stf", tmp_path / f"{rules.program}.json"

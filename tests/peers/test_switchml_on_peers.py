@@ -10,7 +10,7 @@ import struct
 from pathlib import Path
 
 import pytest
-from pairs import compile_with, run_on
+from pairs import compile_with, need_pair, run_on
 
 pytestmark = pytest.mark.peers
 PROGRAM = Path(__file__).parents[2] / "p4" / "switchml.p4"
@@ -90,6 +90,7 @@ def script(lanes: int) -> str:
     ("compiler", "target"), [("p4c", "bmv2"), ("p4c", "agglab"), ("agglab", "bmv2")]
 )
 def test_aggregates(compiler: str, target: str, lanes: int, tmp_path: Path) -> None:
+    need_pair(compiler, target)
     stf = tmp_path / "switchml.stf"
     stf.write_text(script(lanes))
     json_path = tmp_path / "switchml.json"

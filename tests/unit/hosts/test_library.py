@@ -63,6 +63,7 @@ def test_the_native_step_agrees_with_the_model_under_the_sanitizers():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.long
 def test_the_sanitizers_are_at_work():
     """A batch that claims more rows than it has is caught."""
     overrun = (
