@@ -48,6 +48,7 @@ def test_every_file_of_a_case_is_used(lab: Lab) -> None:
     assert {case.path for case in cases(lab) if case.kind != "expect"} == there
 
 
+@pytest.mark.long(but=["03-bitmap", "09-worker", "11-figure"])
 @pytest.mark.parametrize("lab", LABS, ids=name)
 def test_a_skeleton_compiles_and_fails(lab: Lab, tmp_path: Path) -> None:
     assert next(failed(lab, handed_in(lab, "skeleton"), tmp_path), None)

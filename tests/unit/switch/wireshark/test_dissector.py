@@ -66,6 +66,7 @@ def check(name: str, folder: Path) -> int:
 
 
 @needs_tshark
+@pytest.mark.long(but=["stack_parse", "unaligned", "union", "varbit"])
 @pytest.mark.parametrize("name", TYPICAL)
 def test_tshark_shows_what_the_parser_extracts(name: str, tmp_path: Path) -> None:
     assert check(name, tmp_path)

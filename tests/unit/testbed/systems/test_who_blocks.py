@@ -93,6 +93,7 @@ SWALLOWED = {
 }
 
 
+@pytest.mark.long(but=["libra-1%"])
 @pytest.mark.parametrize("loss", ["0%", "1%"])
 @pytest.mark.parametrize("system", WITH_SERVERS)
 def test_a_switch_that_merges_packets_and_swallows_some_is_to_blame(

@@ -355,6 +355,7 @@ def test_rounds_with_and_without_whole_arrays_are_alike(
     assert events[0].read_bytes() == events[1].read_bytes()
 
 
+@pytest.mark.long(but=["ring", "switchml"])
 @pytest.mark.parametrize("system", systems.built_in())
 def test_systems_say_which_types_they_reduce_in_pieces(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, system: str

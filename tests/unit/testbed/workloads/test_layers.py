@@ -217,6 +217,7 @@ def test_every_system_that_sums_tensors_does_layers() -> None:
     assert "layers" in systems.find("gloo").abilities.workloads
 
 
+@pytest.mark.long(but=["switchml-True", "ring-False"])
 @pytest.mark.parametrize("priorities", [False, True])
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_sums_bytes_and_times_are_right(tried: Run, system: str, priorities: bool) -> None:
@@ -232,6 +233,7 @@ def test_sums_bytes_and_times_are_right(tried: Run, system: str, priorities: boo
     assert any(way["bytes"] for way in ways(metrics).values())
 
 
+@pytest.mark.long(but=["switchml-float32", "netrpc-int32"])
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_losses_change_no_sum(tried: Run, system: str, dtype: str) -> None:
