@@ -46,6 +46,9 @@ WRONG = ("malformed", "forged")
 """The tallies of counters of packets that no agent sends."""
 NUMBERS = ("first_tag", "session")
 """The settings of agents that say with which number a session begins."""
+SILENCES = ("silence_s",)
+"""The settings of agents that say after which silence another agent is taken for dead. In a bag,
+where frames of living agents may stay for any time, none is."""
 FIRST_NUMBERS = (1, 2, 2**20 - 2, 2**31 - 70, 2**31 - 9, 2**31 - 2)
 
 KINDS: Mapping[str, float] = {
@@ -159,6 +162,7 @@ class BagWorld:
     def _node(self, agent: Agent, first: int) -> AgentNode:
         settings = {**agent.configuration["settings"], **self._session}
         settings.update({name: first for name in NUMBERS if name in settings})
+        settings.update({name: NEVER_S for name in SILENCES if name in settings})
         return AgentNode(
             self._clock,
             {**agent.configuration, "settings": settings},
