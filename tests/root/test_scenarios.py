@@ -35,6 +35,10 @@ AT_FULL_SIZE = ("thousand-workers", "ten-thousand-workers")
 runs the others of virtual time as they are."""
 
 
+SUMS_NOTHING = ("train-sharded",)
+"""Scenarios all of whose collectives go by Gloo, so that no sum is judged."""
+
+
 def of_this_part() -> list[str]:
     """The shipped scenarios that run on real links, and those AT_FULL_SIZE."""
     texts = {name: yaml.safe_load(find(name).read_text()) for name in names()}
@@ -59,7 +63,7 @@ def missed(metrics: dict) -> list[str]:
 def test_shipped_scenarios_hold(scenario, name: str) -> None:
     ended = scenario.run(name)
     metrics = ended.metrics
-    assert metrics["exact"] is True, ended.err
+    assert metrics["exact"] is (None if name in SUMS_NOTHING else True), ended.err
     assert missed(metrics) == []
     assert ended.code == CODES[verdict_of(metrics)]
     assert ended.err == ""
