@@ -43,6 +43,15 @@ def unshare(flags: int) -> None:
     _call("unshare", flags)
 
 
+def enter_namespaces(kinds: int) -> None:
+    """Moves this process into new namespaces, among them one of mounts, which stay private. An
+    ordinary user gets a user namespace first."""
+    if os.geteuid() != 0:
+        own_user_namespace()
+    unshare(kinds)
+    private_mounts()
+
+
 def own_user_namespace() -> None:
     """Makes this process root of a new user namespace, which has no effect outside it. Raises
     OSError if that is not allowed."""

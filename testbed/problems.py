@@ -51,6 +51,12 @@ class ScenarioError(Exception):
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
 
+def problem_of(source: object, what: str, allowed: str = "", path: str = "") -> ScenarioError:
+    """Returns the error of a single problem. source: the file or the word that has it. path: the
+    key's path in the file."""
+    return ScenarioError([Problem(Where(str(source)), path, what, allowed)])
+
+
 def one_line(text: str, limit: int = 400) -> str:
     """Returns the text without line breaks and control characters, cut at `limit` characters."""
     printable = "".join(c if c.isprintable() else " " for c in text)

@@ -120,10 +120,7 @@ def _wait(pid: int, orphans: bool) -> int:
 
 
 def _gate(init: Callable[[], NoReturn]) -> NoReturn:
-    if os.geteuid() != 0:
-        kernel.own_user_namespace()
-    kernel.unshare(kernel.CLONE_NEWNS | kernel.CLONE_NEWNET | kernel.CLONE_NEWPID)
-    kernel.private_mounts()
+    kernel.enter_namespaces(kernel.CLONE_NEWNS | kernel.CLONE_NEWNET | kernel.CLONE_NEWPID)
     os._exit(_supervise(init))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agglab.testbed import arguments, processors
 from agglab.testbed.exit_codes import FAILED, PASSED
-from agglab.testbed.problems import Problem, ScenarioError, Where, one_line
+from agglab.testbed.problems import one_line, problem_of
 from agglab.testbed.terminal import plain
 from agglab.verification.grading import course, formats
 from agglab.verification.grading.command import write
@@ -29,7 +29,7 @@ def main(words: Sequence[str]) -> int:
     handed_in = list(submissions(options.folder, lab))
     if not handed_in:
         message = f"has no {lab.kind} files, and no folders with a file {lab.file}"
-        raise ScenarioError([Problem(Where(str(options.folder)), "", message)])
+        raise problem_of(options.folder, message)
     at_once = options.processes or processors.allowed()
     paths, done = [path for _, path in handed_in], dict[int, Grade]()
     for index, grade in grades(lab, paths, Limits(), at_once, options.trust):
@@ -50,7 +50,7 @@ def submissions(folder: Path, lab: Lab) -> Iterator[tuple[str, Path]]:
     try:
         entries = sorted(folder.iterdir())
     except OSError as error:
-        raise ScenarioError([Problem(Where(str(folder)), "", str(error.strerror))]) from None
+        raise problem_of(folder, str(error.strerror)) from None
     for entry in entries:
         if entry.name.startswith("."):
             continue

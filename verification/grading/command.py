@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from agglab.common.whole_files import whole_file
 from agglab.testbed import arguments
 from agglab.testbed.exit_codes import FAILED, PASSED
-from agglab.testbed.problems import Problem, ScenarioError, Where
+from agglab.testbed.problems import problem_of
 from agglab.testbed.terminal import plain
 from agglab.verification.grading import course, formats
 from agglab.verification.grading.grade import grades
@@ -22,7 +23,7 @@ def main(words: Sequence[str]) -> int:
     options = arguments.parse("grade", arguments.grade, words)
     lab, path = course.find(options.lab), Path(options.program)
     if not path.exists() and not path.is_symlink():
-        raise ScenarioError([Problem(Where(options.program), "", "there is no such file")])
+        raise problem_of(options.program, "there is no such file")
     ((_, grade),) = grades(lab, [path], Limits(), 1, options.trust)
     if options.junit:
         write(Path(options.junit), formats.as_junit(grade))
@@ -40,7 +41,7 @@ def main(words: Sequence[str]) -> int:
 def write(path: Path, content: str) -> None:
     """Writes a file that the command line names. Raises ScenarioError if that is not possible."""
     try:
-        path.write_text(content, encoding="utf-8")
+        with whole_file(path) as part:
+            part.write_text(content, encoding="utf-8")
     except OSError as error:
-        problem = Problem(Where(str(path)), "", f"cannot be written: {error.strerror}")
-        raise ScenarioError([problem]) from None
+        raise problem_of(path, f"cannot be written: {error.strerror}") from None

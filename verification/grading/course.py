@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from agglab.testbed.paths import LAB_FOLDER
-from agglab.testbed.problems import Problem, ScenarioError, Where, nearest
+from agglab.testbed.problems import nearest, problem_of
 from agglab.verification.grading import lab
 from agglab.verification.grading.lab import Lab
 
@@ -30,4 +30,4 @@ def find_folder(name: str) -> Path:
         if name in (short, short.partition("-")[0], short.partition("-")[0].lstrip("0")):
             return folder
     message = f"there is no exercise of this name{nearest(name, known)}"
-    raise ScenarioError([Problem(Where(name), "", message, ", ".join(known) or "a folder")])
+    raise problem_of(name, message, ", ".join(known) or "a folder")

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 from agglab.testbed.terminal import plain
 from agglab.verification.grading.lab import Part
-from agglab.verification.grading.result import Grade, case_names
+from agglab.verification.grading.result import Grade
 from agglab.verification.grading.text import diagnosis, number
 
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -38,7 +38,9 @@ def to_values(grade: Grade) -> dict[str, Any]:
             {"name": part.name, "points": part.points, "of": part.of, "failed": [*part.failed]}
             for part in grade.parts
         ],
-        "cases": {name: grade.verdict(name).passed for _, name in case_names(grade.lab)},
+        "cases": {
+            name: grade.verdict(name).passed for part in grade.lab.parts for name in part.names
+        },
         "failed": grade.failed or None,
         "says": grade.says or None,
         "story": [] if grade.is_full else [*verdict.story],
@@ -49,19 +51,17 @@ def to_values(grade: Grade) -> dict[str, Any]:
 
 def as_junit(grade: Grade) -> str:
     """Returns the grade as JUnit XML: a suite for each part, and a test for each case."""
-    cases = [*case_names(grade.lab)]
-    failed = [name for _, name in cases if not grade.verdict(name).passed]
-    root = ElementTree.Element("testsuites", _counts(grade.lab.name, len(cases), len(failed)))
-    for part in grade.lab.parts:
-        names = [name for other, name in cases if other is part]
-        wrong = [name for name in names if name in failed]
-        suite = ElementTree.SubElement(
-            root, "testsuite", _counts(part.name, len(names), len(wrong))
-        )
-        for name in names:
+    results = grade.parts
+    tests = sum(len(part.names) for part in grade.lab.parts)
+    failures = sum(len(result.failed) for result in results)
+    root = ElementTree.Element("testsuites", _counts(grade.lab.name, tests, failures))
+    for part, result in zip(grade.lab.parts, results, strict=True):
+        counts = _counts(part.name, len(part.names), len(result.failed))
+        suite = ElementTree.SubElement(root, "testsuite", counts)
+        for name in part.names:
             attributes = {"name": name, "classname": f"{grade.lab.name}.{part.name}", "time": "0"}
             test = ElementTree.SubElement(suite, "testcase", attributes)
-            if name in wrong:
+            if name in result.failed:
                 _add_failure(test, grade, name)
     ElementTree.indent(root)
     return ElementTree.tostring(root, "unicode", xml_declaration=True) + "\n"

@@ -30,6 +30,8 @@ FIRST_USER, USERS = 60_000, 4096
 """As root, a student's process becomes one of these users, which own nothing."""
 KEPT_FLAGS = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
 READ_ONLY = kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY
+SPACES = kernel.CLONE_NEWNS | kernel.CLONE_NEWNET | kernel.CLONE_NEWPID | kernel.CLONE_NEWIPC
+"""The new namespaces. The next child is the first process of the pid namespace."""
 TMPFS = kernel.MS_NOSUID | kernel.MS_NODEV
 
 
@@ -38,7 +40,7 @@ def require() -> None:
     pid = os.fork()
     if pid == 0:
         try:
-            _enter()
+            kernel.enter_namespaces(SPACES)
             os._exit(0)
         except OSError:
             os._exit(1)
@@ -84,7 +86,7 @@ class Jail:
             if not self.is_closed:
                 _execute(str(path), channel, processes=None)
             is_root = kernel.can_become(FIRST_USER + USERS)
-            _enter()
+            kernel.enter_namespaces(SPACES)
             this = os.getpid()
             pid = os.fork()
             if pid == 0:
@@ -125,15 +127,6 @@ class Jail:
         _hide([each for each in secret if each.is_relative_to(sys.prefix)], root)
         for part in (REPOSITORY / "hosts", REPOSITORY / "common", Path(student.__file__)):
             _show(part, root)
-
-
-def _enter() -> None:
-    """Enters new namespaces. The next child is the first process of the pid namespace."""
-    if os.geteuid() != 0:
-        kernel.own_user_namespace()
-    spaces = kernel.CLONE_NEWNS | kernel.CLONE_NEWNET | kernel.CLONE_NEWPID | kernel.CLONE_NEWIPC
-    kernel.unshare(spaces)
-    kernel.private_mounts()
 
 
 def _hide(folders: Sequence[Path], root: Path) -> None:

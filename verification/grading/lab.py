@@ -57,6 +57,11 @@ class Part:
     points: float
     cases: tuple[Case, ...]
 
+    @property
+    def names(self) -> list[str]:
+        """The ids of its cases. A part without cases, such as `compiles`, is its own only case."""
+        return [case.id for case in self.cases] or [self.name]
+
 
 @dataclass(frozen=True)
 class Lab:

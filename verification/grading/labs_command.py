@@ -12,7 +12,7 @@ from agglab.testbed import arguments
 from agglab.testbed.command_lines import launcher
 from agglab.testbed.exit_codes import PASSED
 from agglab.testbed.paths import LAB_FOLDER
-from agglab.testbed.problems import Problem, ScenarioError, Where
+from agglab.testbed.problems import problem_of
 from agglab.testbed.terminal import plain
 from agglab.verification.grading import course, lab, progress
 
@@ -66,14 +66,14 @@ def _start(options: argparse.Namespace) -> None:
     chosen = course.find(options.lab)
     skeleton, copy = chosen.find("skeleton.*"), options.folder / chosen.file
     if skeleton is None:
-        raise _wrong(chosen.folder, "has no skeleton")
+        raise problem_of(chosen.folder, "has no skeleton")
     if copy.exists() or copy.is_symlink():
-        raise _wrong(copy, "exists already: choose another folder, or move it away")
+        raise problem_of(copy, "exists already: choose another folder, or move it away")
     try:
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(skeleton, copy)
     except OSError as error:
-        raise _wrong(copy, f"cannot be written: {error.strerror}") from None
+        raise problem_of(copy, f"cannot be written: {error.strerror}") from None
     print(plain(f"{copy}: edit it, then `{launcher()} grade {chosen.name} {copy}`"))
     print(plain(f"what to do: {chosen.folder / 'README.md'}"))
 
@@ -82,13 +82,13 @@ def _export(options: argparse.Namespace) -> None:
     """Copies the course. Students get neither solutions nor wrong programs."""
     target: Path = options.folder
     if target.exists() or target.is_symlink():
-        raise _wrong(target, "exists already: name a folder that does not exist yet")
+        raise problem_of(target, "exists already: name a folder that does not exist yet")
     left_out = CACHED if options.teacher else _of_teachers()
     try:
         shutil.copytree(LAB_FOLDER, target, ignore=left_out)
     except (OSError, shutil.Error) as error:
         shutil.rmtree(target, ignore_errors=True)
-        raise _wrong(target, f"cannot be written: {error}") from None
+        raise problem_of(target, f"cannot be written: {error}") from None
     count = len(list(target.glob(f"*/{lab.FILE}")))
     whom = "teachers" if options.teacher else "students"
     print(plain(f"{target}: {count} exercises for {whom}"))
@@ -99,10 +99,6 @@ def _of_teachers() -> Callable[[str, list[str]], set[str]]:
     named = shutil.ignore_patterns("__pycache__", *OF_TEACHERS)
     solved = {str(folder): [lab.read(folder).file] for folder in course.folders()}
     return lambda folder, names: {*named(folder, names), *solved.get(folder, ())}
-
-
-def _wrong(path: Path, message: str) -> ScenarioError:
-    return ScenarioError([Problem(Where(str(path)), "", message)])
 
 
 ACTIONS: Mapping[str | None, Callable[[argparse.Namespace], None]] = {

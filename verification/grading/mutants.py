@@ -9,6 +9,7 @@ from pathlib import Path
 
 from agglab.common.c_build import cache_folder
 from agglab.common.private_folders import make_private
+from agglab.common.whole_files import whole_file
 from agglab.switch import PipelineError
 from agglab.testbed.program import compile_program
 from agglab.verification.grading import wrong
@@ -37,7 +38,8 @@ def compiled(text: str) -> Path:
     folder = cache_folder() / "grading"
     make_private(folder)
     program = folder / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.p4"
-    program.write_text(text, encoding="utf-8")
+    with whole_file(program) as part:  # others may compile it at the same time
+        part.write_text(text, encoding="utf-8")
     return compile_program(program, "agglab", {}).json
 
 

@@ -9,6 +9,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from agglab.common.whole_files import whole_file
+
 DONE, HINTS = "done", "hints"
 
 
@@ -54,6 +56,5 @@ def _read() -> dict[str, Any]:
 def _write(known: dict[str, Any]) -> None:
     with contextlib.suppress(OSError):
         file().parent.mkdir(parents=True, exist_ok=True)
-        part = file().with_suffix(f".{os.getpid()}")
-        part.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
-        part.replace(file())
+        with whole_file(file()) as part:
+            part.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")

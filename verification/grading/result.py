@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from agglab.verification.grading.lab import COMPILES, Lab, Part
@@ -84,14 +84,6 @@ class Grade:
         return self.judged.get(case, Judged(case, False, (self.ended or "It was not judged.",)))
 
     def _part(self, part: Part) -> PartResult:
-        names = [case.id for case in part.cases] or [part.name]
-        failed = tuple(name for name in names if not self.verdict(name).passed)
-        share = (len(names) - len(failed)) / len(names)
+        failed = tuple(name for name in part.names if not self.verdict(name).passed)
+        share = 1 - len(failed) / len(part.names)
         return PartResult(part.name, round(part.points * share, 4), part.points, failed)
-
-
-def case_names(lab: Lab) -> Iterator[tuple[Part, str]]:
-    """Yields every case of an exercise with its part, in the order of judging."""
-    for part in lab.parts:
-        for name in [case.id for case in part.cases] or [part.name]:
-            yield part, name

@@ -185,10 +185,7 @@ def isolate(hidden: Sequence[Path]) -> bool:
     is the first process of the new pid namespace. Returns whether the kernel allows that; without
     it, the limits still hold."""
     try:
-        if os.geteuid() != 0:
-            kernel.own_user_namespace()
-        kernel.unshare(kernel.CLONE_NEWNS | kernel.CLONE_NEWNET | kernel.CLONE_NEWPID)
-        kernel.private_mounts()
+        kernel.enter_namespaces(kernel.CLONE_NEWNS | kernel.CLONE_NEWNET | kernel.CLONE_NEWPID)
         for path in hidden:
             kernel.mount(os.devnull, str(path), "none", kernel.MS_BIND)
     except OSError:

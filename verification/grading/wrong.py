@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from agglab.testbed.problems import Problem, ScenarioError, Where, quote
+from agglab.testbed.problems import problem_of, quote
 
 FILE = "wrong.yaml"
 KEYS = {"name", "meets", "find", "replace", "changes"}
@@ -32,21 +32,20 @@ def read(path: Path, solution: str) -> list[Wrong]:
     try:
         entries = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, yaml.YAMLError) as error:
-        raise ScenarioError([Problem(Where(str(path)), "", f"cannot be read: {error}")]) from None
+        raise problem_of(path, f"cannot be read: {error}") from None
     if not isinstance(entries, list):
-        raise ScenarioError([Problem(Where(str(path)), "", "is not a list")])
+        raise problem_of(path, "is not a list")
     return [_made(path, f"[{n}]", entry, solution) for n, entry in enumerate(entries)]
 
 
 def _made(path: Path, place: str, entry: Any, solution: str) -> Wrong:
     if not isinstance(entry, dict) or not isinstance(entry.get("name"), str) or entry.keys() - KEYS:
-        allowed = ", ".join(sorted(KEYS))
-        raise ScenarioError([Problem(Where(str(path)), place, "is no entry with a name", allowed)])
+        raise problem_of(path, "is no entry with a name", ", ".join(sorted(KEYS)), place)
     text = solution
     for find, replace in _changes(entry):
         if not isinstance(find, str) or not isinstance(replace, str) or text.count(find) != 1:
             message = f"{entry['name']}: {quote(str(find))} does not occur exactly once"
-            raise ScenarioError([Problem(Where(str(path)), place, message)])
+            raise problem_of(path, message, path=place)
         text = text.replace(find, replace)
     return Wrong(entry["name"], str(entry.get("meets", "")), text)
 

@@ -3,6 +3,7 @@ the grader, and nothing of them is left."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 from pathlib import Path
@@ -11,11 +12,15 @@ import needs
 import pytest
 from submissions import DOUBLE, ECHO, FIGURE, FORWARD, graded, solution, written
 
-from agglab.verification.grading import jail, submission
+from agglab.testbed import kernel
 from agglab.verification.grading import lab as labs
+from agglab.verification.grading import submission
 from agglab.verification.grading.grade import grades
+from agglab.verification.grading.jail import Jail
+from agglab.verification.grading.python_cases import Channel
 from agglab.verification.grading.sandbox import Limits
 
+PR_SET_CHILD_SUBREAPER = 36
 QUICK = Limits(cpu_s=3, wall_s=30)
 
 
@@ -25,11 +30,21 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    kernel.control_process(PR_SET_CHILD_SUBREAPER, 1)
     return folder
 
 
-def processes() -> set[str]:
-    return {path.name for path in Path("/proc").glob("[0-9]*")}
+def students_processes() -> set[str]:
+    """The processes below this one that run a student's file. Orphans come to this process, which
+    is their reaper, and those of other tests that run at the same time do not count."""
+    parents = {}
+    for path in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            parents[path.name] = (path / "stat").read_text().rpartition(")")[2].split()[1]
+    below = {str(os.getpid())}
+    while more := {each for each, parent in parents.items() if parent in below} - below:
+        below |= more
+    return {each for each in below if "student.py" in _command(each)}
 
 
 INCLUDES = {
@@ -217,13 +232,20 @@ def test_hostile_python_gets_no_points_for_its_case(
     tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     monkeypatch.setattr("agglab.verification.grading.python_cases.ANSWER_S", 3.0)
-    before = processes()
     grade = graded(written(tmp_path, text, "double.py"), DOUBLE)
     assert not grade.verdict("doubles").passed
     assert not (DOUBLE / "left").exists() and not list(scratch.iterdir())
-    assert not {name for name in processes() - before if "student.py" in _command(name)}, (
-        "a process is left"
-    )
+    assert not students_processes(), "a process is left"
+
+
+@needs.mark("network namespaces")
+def test_a_process_that_is_left_would_be_seen(tmp_path: Path) -> None:
+    path = written(tmp_path, solution(DOUBLE), "double.py")
+    with Jail(()).started(path, tmp_path) as connection:
+        Channel(connection).answer()
+        (left,) = students_processes()
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(int(left), 0)
 
 
 @needs.mark("network namespaces")
@@ -245,10 +267,10 @@ def test_without_namespaces_python_is_refused(
 ) -> None:
     from agglab.testbed.cli import main
 
-    def refused() -> None:
+    def refused(kinds: int) -> None:
         raise OSError(1, "unshare: Operation not permitted")
 
-    monkeypatch.setattr(jail, "_enter", refused)
+    monkeypatch.setattr(kernel, "enter_namespaces", refused)
     path = str(DOUBLE / "solution.py")
     assert main(["grade", str(DOUBLE), path]) == 3
     (line,) = capfd.readouterr().err.splitlines()
