@@ -12,8 +12,11 @@ import needs
 from scapy.utils import RawPcapNgReader, RawPcapReader
 
 from agglab.testbed.captures import merged
+from agglab.testbed.captures.losses import interfaces
 from agglab.testbed.captures.merged import INBOUND, OUTBOUND, Interface
 from agglab.testbed.cli import main
+from agglab.testbed.scenario import load
+from agglab.testbed.statistics import DirectionStatistics
 
 RUN = """
 name: captured
@@ -96,6 +99,25 @@ def test_comments_tell_every_loss_that_a_switch_can_see(tmp_path: Path) -> None:
 def test_a_link_that_reorders_has_no_comments_where_frames_arrive(tmp_path: Path) -> None:
     folder = run(tmp_path, RUN + REORDERED)
     assert "h1->s1" in lost(folder) and "h1->s1" not in lost_by_comments(folder)
+
+
+def test_a_comment_stands_at_the_right_frame(tmp_path: Path) -> None:
+    """Frames carry their numbers on the link, of which 1, 2 and 5 of seven are lost."""
+    (tmp_path / "s.yaml").write_text("topology: {workers: 1}\nswitch: {pcap: true}\n")
+    (point,) = load(tmp_path / "s.yaml").points
+    lost, kept = (1, 2, 5), (0, 3, 4, 6)
+    pcap(tmp_path / "s1-eth1_in.pcap", 0xA1B2C3D4, [(n, 0, bytes([n])) for n in kept])
+    pcap(tmp_path / "s1-eth1_out.pcap", 0xA1B2C3D4, [(n, 0, bytes([n])) for n in range(7)])
+    ways = [
+        DirectionStatistics("h1-s1", way, 7, 7, 7, len(lost), 0, lost)
+        for way in ("h1->s1", "s1->h1")
+    ]
+    (port,) = interfaces(point.resolved, ways, tmp_path)
+    assert {key: text.rpartition("number")[2] for key, text in port.comments.items()} == {
+        (INBOUND, kept.index(3)): "s 1, 2",
+        (INBOUND, kept.index(6)): " 5",
+        **{(OUTBOUND, number): f" {number}" for number in lost},
+    }
 
 
 def pcap(path: Path, magic: int, frames: list[tuple[int, int, bytes]]) -> None:
