@@ -15,7 +15,7 @@ from agglab.testbed.own_entries import as_planned
 from agglab.testbed.prepare import Prepared
 from agglab.testbed.program import Program
 from agglab.testbed.scenario import ResolvedScenario, Scenario, resolve
-from agglab.testbed.virtual import CompiledProgram, NeverEnds, VirtualBackend, Wanted
+from agglab.testbed.virtual import NOTHING, CompiledProgram, NeverEnds, VirtualBackend, Wanted
 from agglab.verification.explore.walk import place
 from agglab.verification.judgement import Finding, judge
 
@@ -109,9 +109,6 @@ def findings(resolved: ResolvedScenario, ended: Simulation) -> tuple[Finding, ..
         return tuple(judge(resolved, ended.measured))
     except Exception as error:  # whatever it is, it must not be
         return (_error(error),)
-
-
-NOTHING = Wanted()
 
 
 def simulate(

@@ -20,7 +20,7 @@ from agglab.testbed.scenario.key import JOB_NAME, Key, default_of, key_of, yaml_
 from agglab.testbed.scenario.kinds import AutoOr, Number, Text, duration
 from agglab.testbed.scenario.metric_names import is_measured, metrics, regex_of, type_of
 from agglab.testbed.scenario.reader import SWEEP_VALUES_MAX
-from agglab.testbed.scenario.schema import OF_KIND, Scenario, Topology, keys
+from agglab.testbed.scenario.schema import OF_KIND, Scenario, Topology, keys, swept_keys
 from agglab.testbed.scenario.sweep_range import SCALES
 
 Schema: TypeAlias = "dict[str, Any]"
@@ -236,13 +236,8 @@ def _failure() -> Schema:
 
 
 def _sweep(every: Iterable[systems.System]) -> Schema:
-    sections = [(each.options, f"{each.name}.") for each in every if each.options]
-    declared = [*keys(), *(key for options, prefix in sections for key in keys(options, prefix))]
-    axes = {
-        path: _axis(found.kind.json_schema())
-        for path, found, _ in declared
-        if "[" not in path and path not in ("name", "description")
-    }
+    sections = {each.name: each.options for each in every if each.options}
+    axes = {path: _axis(key.kind.json_schema()) for path, key in swept_keys(sections).items()}
     axes["system"] = _axis(_system())
     return _object({**axes, JOBS: _axis({})}, minProperties=1)
 

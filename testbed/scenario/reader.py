@@ -16,7 +16,7 @@ from agglab.testbed.scenario.job_sweep import JOBS
 from agglab.testbed.scenario.key import default_of, key_of, yaml_name
 from agglab.testbed.scenario.kinds import InvalidText, Kind
 from agglab.testbed.scenario.metric_names import ComparisonContext
-from agglab.testbed.scenario.schema import Axis, Scenario, keys
+from agglab.testbed.scenario.schema import Axis, Scenario, keys, swept_keys
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import System
 
@@ -162,9 +162,7 @@ class Reader:
 
     def _axis(self, name: Scalar, node: Node, path: str) -> Axis | None:
         key_path = f"{path}.{name.text}"
-        own = [p for n, cls in self.sections.items() for p, _, _ in keys(cls, f"{n}.")]
-        known = [p for p, _, _ in keys() if "[" not in p and p not in ("name", "description")]
-        known += [*own, JOBS]
+        known = [*swept_keys(self.sections), JOBS]
         if name.text not in known:
             what = f"unknown key {quote(name.text)}{nearest(name.text, known)}"
             self.problem(

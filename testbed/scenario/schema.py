@@ -4,7 +4,7 @@ written from it."""
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -43,6 +43,7 @@ NODE_MAX = 9  # a Linux interface name, `<node>-eth<port>`, has at most 15 bytes
 LANES_MAX = 2240  # a 9000-byte packet
 SLOTS_MAX = 32_768  # (slot, set) is an index of 16 bits
 MTU_MAX = 9000
+UNSWEPT = ("name", "description")
 
 
 NAME = Text(
@@ -624,6 +625,14 @@ class Scenario:
     options: tuple[tuple[str, Any], ...] = field(default=(), metadata={"special": "options"})
     """The sections of the systems: the name of each system, and an object of its class
     `options`."""
+
+
+def swept_keys(sections: Mapping[str, type]) -> dict[str, Key]:
+    """Returns the keys that a sweep may have, by dotted path. sections: the classes of systems'
+    sections, by name."""
+    whole = [(path, key) for path, key, _ in keys() if "[" not in path and path not in UNSWEPT]
+    of_systems = (each for name, cls in sections.items() for each in keys(cls, f"{name}."))
+    return {**dict(whole), **{path: key for path, key, _ in of_systems}}
 
 
 @functools.cache

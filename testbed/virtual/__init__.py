@@ -10,7 +10,7 @@ identical to the nanosecond.
 
 from agglab.testbed.virtual.backend import VirtualBackend
 from agglab.testbed.virtual.clock import NeverEnds
-from agglab.testbed.virtual.recordings import Wanted
+from agglab.testbed.virtual.recordings import NOTHING, Wanted
 from agglab.testbed.virtual.switches import CompiledProgram, built
 
-__all__ = ["CompiledProgram", "NeverEnds", "VirtualBackend", "Wanted", "built"]
+__all__ = ["NOTHING", "CompiledProgram", "NeverEnds", "VirtualBackend", "Wanted", "built"]

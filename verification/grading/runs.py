@@ -21,7 +21,7 @@ from agglab.testbed.prepare import Prepared, compile_points
 from agglab.testbed.problems import one_line
 from agglab.testbed.scenario import Scenario, ScenarioError, load, resolve
 from agglab.testbed.scenario.expectations import Expectation
-from agglab.testbed.virtual import Wanted
+from agglab.testbed.virtual import NOTHING, Wanted
 from agglab.verification.explore.shrink import shrink
 from agglab.verification.grading.described import path_on_a_shell
 from agglab.verification.grading.lab import Case
@@ -88,10 +88,10 @@ def _seeded(scenario: Scenario, schedules: int) -> Iterator[Scenario]:
         yield replace(scenario, seed=seed)
 
 
-def show(scenario: Scenario, programs: Prepared, wanted: Wanted | None = None) -> Shown:
+def show(scenario: Scenario, programs: Prepared, wanted: Wanted = NOTHING) -> Shown:
     """Runs a scenario and judges it as `agglab run` does."""
     resolved = resolve(scenario)
-    ended = simulate(resolved, _everywhere(programs, scenario), wanted or Wanted())
+    ended = simulate(resolved, _everywhere(programs, scenario), wanted)
     dropped = dict(ended.dropped)
     if ended.measured is None:
         assert ended.broke_off is not None
