@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
+from typing import Protocol
 
 import torch
 from overlap import AtOnce, LayerByLayer
@@ -17,6 +18,14 @@ from torch import Tensor, distributed, nn
 from agglab.hosts.training import report
 
 Batch = tuple[Tensor, Tensor]
+
+
+class Way(Protocol):
+    """A way of training (overlap.py)."""
+
+    forward: nn.Module
+
+    def learn(self, loss: Tensor) -> None: ...
 
 
 def arguments(**defaults: float) -> argparse.Namespace:
@@ -60,10 +69,24 @@ def train(
     """Trains the model for all epochs, with the optimizer Adam and the cross-entropy loss. Joins
     the other ranks first, and reports every step and every epoch."""
     distributed.init_process_group(asked.backend)
+    way: Way
     if asked.overlap == "none":
-        way: AtOnce | LayerByLayer = AtOnce(model, asked.rate)
+        way = AtOnce(model, asked.rate)
     else:
         way = LayerByLayer(model, asked.rate, asked.overlap == "by-layer")
+    learn(model, way, examples, accuracy, asked)
+    report(parameters=model)
+    distributed.destroy_process_group()
+
+
+def learn(
+    model: nn.Module,
+    way: Way,
+    examples: Examples,
+    accuracy: Callable[[nn.Module], float],
+    asked: argparse.Namespace,
+) -> None:
+    """Trains the model for all epochs, and reports every step and every epoch."""
     step = 0
     for epoch in range(1, asked.epochs + 1):
         for inputs, targets in examples.batches(epoch):
@@ -73,8 +96,6 @@ def train(
             report(step=step, loss=loss.item())
         with torch.no_grad():
             report(epoch=epoch, loss=loss.item(), accuracy=accuracy(model))
-    report(parameters=model)
-    distributed.destroy_process_group()
 
 
 def share_right(model: nn.Module, inputs: Tensor, targets: Tensor) -> float:

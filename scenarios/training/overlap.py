@@ -14,12 +14,11 @@ from torch.nn.parallel import DistributedDataParallel
 from agglab.hosts.training import priority
 
 
-class AtOnce:
-    """Training with PyTorch's DistributedDataParallel, whose backward pass ends when all gradients
-    have been averaged."""
+class Averaged:
+    """Training with a model whose backward pass ends when all gradients have been averaged."""
 
     def __init__(self, model: nn.Module, rate: float) -> None:
-        self.forward = DistributedDataParallel(model)
+        self.forward = model
         self._optimiser = torch.optim.Adam(self.forward.parameters(), rate)
 
     def learn(self, loss: Tensor) -> None:
@@ -27,6 +26,13 @@ class AtOnce:
         self._optimiser.zero_grad()
         loss.backward()
         self._optimiser.step()
+
+
+class AtOnce(Averaged):
+    """Training with PyTorch's DistributedDataParallel."""
+
+    def __init__(self, model: nn.Module, rate: float) -> None:
+        super().__init__(DistributedDataParallel(model), rate)
 
 
 class LayerByLayer:

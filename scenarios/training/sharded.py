@@ -7,14 +7,12 @@ reduce-scatters. This command runs it without Agglab:
 
 from functools import partial
 
-import torch
 from digits import TESTED, digits, network
-from loop import Examples, arguments, share_right
+from loop import Examples, arguments, learn, share_right
+from overlap import Averaged
 from torch import distributed, nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
-
-from agglab.hosts.training import report
 
 
 def main() -> None:
@@ -27,20 +25,9 @@ def main() -> None:
         if isinstance(layer, nn.Linear):
             fully_shard(layer, mesh=mesh)
     fully_shard(model, mesh=mesh)
-    optimizer = torch.optim.Adam(model.parameters(), asked.rate)
     examples = Examples(inputs[TESTED:], targets[TESTED:], asked.batch, asked.seed)
     accuracy = partial(share_right, inputs=inputs[:TESTED], targets=targets[:TESTED])
-    step = 0
-    for epoch in range(1, asked.epochs + 1):
-        for batch, right in examples.batches(epoch):
-            loss = nn.functional.cross_entropy(model(batch), right)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            step += 1
-            report(step=step, loss=loss.item())
-        with torch.no_grad():
-            report(epoch=epoch, loss=loss.item(), accuracy=accuracy(model))
+    learn(model, Averaged(model, asked.rate), examples, accuracy, asked)
     distributed.destroy_process_group()
 
 
