@@ -18,7 +18,17 @@ from agglab.verification.grading.described import (
 )
 from agglab.verification.grading.lab import Case
 from agglab.verification.grading.result import Judged
-from agglab.verification.stf import Binder, Command, Expect, Library, Packet, Run, StfError, parse
+from agglab.verification.stf import (
+    Binder,
+    Command,
+    Expect,
+    Library,
+    Mismatch,
+    Packet,
+    Run,
+    StfError,
+    parse,
+)
 
 Frames = list[tuple[int, bytes]]
 LINES_MAX = 12
@@ -34,18 +44,6 @@ class Sent:
     came: Frames
     before: Mapping[str, int]
     after: Mapping[str, int]
-
-
-@dataclass(frozen=True)
-class Difference:
-    """The first difference on one port. packet: the index of the packet that showed it. expect: the
-    packet that had to come; None if none had to. frame: what came in its place; None if nothing
-    came."""
-
-    packet: int
-    port: int
-    expect: Expect | None
-    frame: bytes | None
 
 
 class Watched(Library):
@@ -102,13 +100,14 @@ def _cells(case: Case, binder: Binder) -> Iterator[tuple[str, str, int]]:
 def _story(commands: Sequence[Command], switch: Watched, run: Run, binder: Binder) -> Iterator[str]:
     """Yields lines about the first packet after which something else came than expected. If a check
     of a cell failed, yields the script's own words."""
-    wrong = min(_differences(commands, switch.sent), key=lambda each: each.packet, default=None)
-    if wrong is None:
+    first = _first(commands, switch.sent, run.mismatches)
+    if first is None:
         yield from "\n".join(run.failures).splitlines()[:LINES_MAX]
         return
-    sent = switch.sent[wrong.packet]
-    if wrong.packet:
-        yield f"After {wrong.packet} packet{'s' * (wrong.packet > 1)}:"
+    packet, wrong = first
+    sent = switch.sent[packet]
+    if packet:
+        yield f"After {packet} packet{'s' * (packet > 1)}:"
     yield f"  sent to port {sent.port}: {described(binder, sent.frame)}"
     yield f"  expected {_expectation(binder, wrong, sent.frame)}"
     for port, frame in sent.came[:LINES_MAX]:
@@ -123,7 +122,7 @@ def _story(commands: Sequence[Command], switch: Watched, run: Run, binder: Binde
         yield f"  {cell} was {before}, and is {sent.after[cell]}"
 
 
-def _expectation(binder: Binder, wrong: Difference, sent: bytes) -> str:
+def _expectation(binder: Binder, wrong: Mismatch, sent: bytes) -> str:
     if wrong.expect is None:
         return f"nothing from port {wrong.port}"
     nibbles = wrong.expect.nibbles or ""
@@ -133,37 +132,25 @@ def _expectation(binder: Binder, wrong: Difference, sent: bytes) -> str:
     return f"from port {wrong.port}: {described_nibbles(binder, nibbles, alike)}"
 
 
-def _differences(commands: Sequence[Command], sent: Sequence[Sent]) -> Iterator[Difference]:
-    """Yields the first difference on each port. The packets of a port are compared in their order,
-    as in STF; an expected packet belongs to the packet before it in the script at the latest."""
-    expected: dict[int, list[tuple[int, Expect]]] = {}
-    came: dict[int, list[tuple[int, bytes]]] = {}
+def _first(
+    commands: Sequence[Command], sent: Sequence[Sent], mismatches: Sequence[Mismatch]
+) -> tuple[int, Mismatch] | None:
+    """Returns the mismatch that shows first, with the number of the packet that shows it; None if
+    there is none. A packet that came belongs to the packet that caused it, and an expected one at
+    the latest to the packet before it in the script."""
+    places: dict[int, list[int]] = {}
+    causes: dict[int, list[int]] = {}
     packets = 0
     for command in commands:
         packets += isinstance(command, Packet)
         if isinstance(command, Expect):
-            expected.setdefault(command.port, []).append((max(0, packets - 1), command))
+            places.setdefault(command.port, []).append(max(0, packets - 1))
     for index, each in enumerate(sent):
-        for port, frame in each.came:
-            came.setdefault(port, []).append((index, frame))
-    for port in sorted({*expected, *came}):
-        yield from _difference(port, expected.get(port, []), came.get(port, []))
-
-
-def _difference(
-    port: int, expected: Sequence[tuple[int, Expect]], came: Sequence[tuple[int, bytes]]
-) -> Iterator[Difference]:
-    """Yields the first difference on one port, if there is one."""
-    if any(expect.nibbles is None for _, expect in expected):
-        if not came:
-            yield Difference(expected[0][0], port, expected[0][1], None)
-        return
-    for (at, expect), (cause, frame) in zip(expected, came, strict=False):
-        if not expect.matches(frame):
-            yield Difference(min(at, cause), port, expect, frame)
-            return
-    common = min(len(expected), len(came))
-    for at, expect in expected[common : common + 1]:
-        yield Difference(at, port, expect, None)
-    for cause, frame in came[common : common + 1]:
-        yield Difference(cause, port, None, frame)
+        for port, _ in each.came:
+            causes.setdefault(port, []).append(index)
+    shown = []
+    for wrong in mismatches:
+        numbers = [causes[wrong.port][wrong.number]] if wrong.frame is not None else []
+        numbers += [places[wrong.port][wrong.number]] if wrong.expect is not None else []
+        shown.append((min(numbers), wrong))
+    return min(shown, key=lambda each: each[0], default=None)

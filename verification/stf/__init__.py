@@ -11,7 +11,7 @@ May import: compiler, switch.
 from agglab.verification.stf.command import main, run_stf
 from agglab.verification.stf.engine import Engine, Library
 from agglab.verification.stf.names import Binder, Match
-from agglab.verification.stf.run import Run
+from agglab.verification.stf.run import Mismatch, Run
 from agglab.verification.stf.script import Command, Expect, Packet, StfError, parse
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "Expect",
     "Library",
     "Match",
+    "Mismatch",
     "Packet",
     "Run",
     "StfError",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 from agglab.switch import PipelineError
@@ -30,9 +31,21 @@ from agglab.verification.stf.script import (
 from agglab.verification.stf.show import differing_fields, side_by_side, spaced
 
 
+@dataclass(frozen=True)
+class Mismatch:
+    """A packet of a port that differs from the expected one. number: its place among those of the
+    port, from 0. expect: None if no packet was expected. frame: None if none came out."""
+
+    port: int
+    number: int
+    expect: Expect | None
+    frame: bytes | None
+
+
 @dataclass
 class Run:
-    """One run of a script on a switch. failures: descriptions of what did not hold."""
+    """One run of a script on a switch. failures: descriptions of what did not hold. mismatches:
+    those of them that are about packets."""
 
     binder: Binder
     engine: Engine
@@ -42,6 +55,7 @@ class Run:
     expected: dict[int, list[Expect]] = field(default_factory=dict)
     captured: dict[int, list[bytes]] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
+    mismatches: list[Mismatch] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
     packets: int = 0
 
@@ -177,19 +191,25 @@ class Run:
     def _compare(self, port: int, expected: list[Expect], frames: list[bytes]) -> None:
         if any(e.nibbles is None for e in expected):
             if not frames:
+                self.mismatches.append(Mismatch(port, 0, expected[0], None))
                 self.failures.append(f"{expected[0].line}: port {port}: no packet came out")
             return
-        for number, (expect, frame) in enumerate(zip(expected, frames, strict=False), 1):
-            if not expect.matches(frame):
-                where = f"{expect.line}: port {port}, packet {number} of {len(expected)} differs"
-                fields = differing_fields(self.binder, expect, frame)
-                self.failures.append("\n".join([where, *side_by_side(expect, frame), *fields]))
-        for expect in expected[len(frames) :]:
-            self.failures.append(
+        for number, (expect, frame) in enumerate(zip_longest(expected, frames)):
+            if expect is None or frame is None or not expect.matches(frame):
+                self.mismatches.append(Mismatch(port, number, expect, frame))
+                self.failures.append(self._described(self.mismatches[-1], len(expected)))
+
+    def _described(self, wrong: Mismatch, count: int) -> str:
+        """Returns the description of a mismatch. count: how many packets its port expects."""
+        port, expect, frame = wrong.port, wrong.expect, wrong.frame
+        if expect is None:
+            actual = spaced((frame or b"").hex())
+            return f"0: port {port}: a packet nobody expected\n  actual   {actual}"
+        if frame is None:
+            return (
                 f"{expect.line}: port {port}: this packet never came out\n"
                 f"  expected {spaced(expect.nibbles or '')}"
             )
-        for frame in frames[len(expected) :]:
-            self.failures.append(
-                f"0: port {port}: a packet nobody expected\n  actual   {spaced(frame.hex())}"
-            )
+        where = f"{expect.line}: port {port}, packet {wrong.number + 1} of {count} differs"
+        fields = differing_fields(self.binder, expect, frame)
+        return "\n".join([where, *side_by_side(expect, frame), *fields])
