@@ -62,6 +62,16 @@ def test_the_story_names_fields_and_cells(
     assert lines[-1].startswith("to see it again: ")
 
 
+def test_the_story_is_about_the_packet_that_shows_it_first(tmp_path: Path) -> None:
+    """All three packets are answered wrongly."""
+    grade = graded(written(tmp_path, solution(ECHO).replace("count + 1;", "count + 2;")))
+    assert [*grade.verdict("counts").story][:3] == [
+        "  sent to port 1: question(slot 0, count 0)",
+        "  expected from port 1: question(slot 0, count 1)",
+        "  came     from port 1: question(slot 0, count 2)",
+    ]
+
+
 def test_what_does_not_compile_has_no_points(tmp_path: Path) -> None:
     grade = graded(written(tmp_path, solution(ECHO).replace("count + 1;", "count + ;")))
     assert grade.points == 0 and grade.failed == "compiles"
