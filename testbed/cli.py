@@ -307,15 +307,7 @@ def _schema(options: argparse.Namespace) -> int:
 
     from agglab.testbed.scenario.json_schema import schema
 
-    text = json.dumps(schema(), indent=1, ensure_ascii=False)
-    if options.out is None:
-        print(text)
-        return PASSED
-    try:
-        options.out.write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        return _fail(INVALID, f"cannot write {options.out}: {error.strerror}")
-    return PASSED
+    return terminal.put(json.dumps(schema(), indent=1, ensure_ascii=False) + "\n", options.out)
 
 
 def _doctor(words: list[str]) -> int:

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any, TextIO, TypeGuard, cast
 
 from agglab.common.printable import printable
+from agglab.common.whole_files import whole_file
+from agglab.testbed.exit_codes import INVALID, PASSED
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 """Errors of a file system that is full."""
@@ -21,6 +23,22 @@ def is_full(error: Exception) -> TypeGuard[OSError]:
     """Returns whether the error was caused by the user's disk being full or by the user's quota,
     and not by a mistake in Agglab."""
     return isinstance(error, OSError) and error.errno in FULL
+
+
+def put(text: str, out: Path | None) -> int:
+    """Prints a text, or writes it to a file that the user names, wholly or not at all. Returns the
+    exit code of the command whose result it is. If the file cannot be written, a line on stderr
+    says why."""
+    if out is None:
+        sys.stdout.write(text)
+        return PASSED
+    try:
+        with whole_file(out) as path:
+            path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        print(plain(f"cannot write {out}: {error.strerror}"), file=sys.stderr)
+        return INVALID
+    return PASSED
 
 
 def cannot_write(error: OSError, path: Path | str) -> str:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from agglab.switch.errors import PipelineError
 from agglab.switch.program import Program as Described
 from agglab.switch.wireshark import dissector
-from agglab.testbed import arguments
+from agglab.testbed import arguments, terminal
 from agglab.testbed.captures.dissectors import of_programs, protocol_name
 from agglab.testbed.errors import CompileError
-from agglab.testbed.exit_codes import INVALID, PASSED
 from agglab.testbed.prepare import compile_points
 from agglab.testbed.scenario import find, load
 
@@ -29,12 +27,4 @@ def main(words: list[str]) -> int:
             script = of_programs(p for each in compiled for p in each.programs.values())
     except PipelineError as error:
         raise CompileError(str(error)) from None
-    if options.out is None:
-        sys.stdout.write(script)
-        return PASSED
-    try:
-        options.out.write_text(script, encoding="utf-8")
-    except OSError as error:
-        print(f"cannot write {options.out}: {error.strerror}", file=sys.stderr)
-        return INVALID
-    return PASSED
+    return terminal.put(script, options.out)

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agglab.testbed import systems
-from agglab.testbed.exit_codes import FAILED, INVALID, PASSED
+from agglab.testbed.exit_codes import FAILED, PASSED
 from agglab.testbed.scenario import load
 from agglab.testbed.survey.cases import cases
 from agglab.testbed.survey.measure import measure, scenario_text, usable
 from agglab.testbed.survey.page import markdown, page
-from agglab.testbed.terminal import plain
+from agglab.testbed.terminal import plain, put
 
 
 def main(settings: Sequence[str], out: Path | None) -> int:
@@ -30,11 +30,8 @@ def main(settings: Sequence[str], out: Path | None) -> int:
         if out is None:
             print(plain(f"{table.case.title}\n\n{markdown(table)}\n"), flush=True)
     if out is not None:
-        try:
-            out.write_text(page(known, tables, scenario), encoding="utf-8")
-        except OSError as error:
-            _tell(f"cannot write {out}: {error.strerror}")
-            return INVALID
+        if code := put(page(known, tables, scenario), out):
+            return code
         print(plain(str(out)))
     return FAILED if any(row.broken for table in tables for row in table.rows) else PASSED
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agglab.verification.stf import Binder, Expect
-from agglab.verification.stf.show import dissect, spaced
+from agglab.verification.stf.show import bits_of, dissect, spaced
 
 LOWER = re.compile(r"(eth|ethernet|ip|ipv4|udp)(_h|_t|_header)?", re.IGNORECASE)
 """The names of headers that every packet of a protocol has alike."""
@@ -29,7 +29,7 @@ def described_nibbles(binder: Binder, nibbles: str, alike: bytes) -> str:
     end = 0
     for name, at, width in _fields(binder, nibbles, alike):
         header, _, item = name.rpartition(".")
-        headers.setdefault(header, []).append(f"{item} {_value(_bits(nibbles, at, width))}")
+        headers.setdefault(header, []).append(f"{item} {_value(bits_of(nibbles, at, width))}")
         end = at + width
     upper = {header: items for header, items in headers.items() if not LOWER.fullmatch(header)}
     texts = [f"{header}({', '.join(items)})" for header, items in (upper or headers).items()]
@@ -40,7 +40,7 @@ def differing(binder: Binder, expect: Expect, frame: bytes) -> Iterator[str]:
     """Yields a text for each field in which a packet differs from the expected one."""
     nibbles = expect.nibbles or ""
     for name, at, width in _fields(binder, nibbles, frame):
-        wanted, came = _bits(nibbles, at, width), _bits(frame.hex(), at, width)
+        wanted, came = bits_of(nibbles, at, width), bits_of(frame.hex(), at, width)
         if any(want not in ("*", bit) for want, bit in zip(wanted, came, strict=False)):
             yield f"{name}: expected {_value(wanted)}, came {_value(came)}"
     if len(frame) * 2 < len(nibbles) or (expect.exact and len(frame) * 2 != len(nibbles)):
@@ -57,13 +57,6 @@ def _fields(binder: Binder, nibbles: str, alike: bytes) -> Iterator[tuple[str, i
     for name, width in dissect(binder, bytes.fromhex(text[: len(text) // 2 * 2])):
         yield name, at, width
         at += width
-
-
-def _bits(nibbles: str, at: int, width: int) -> str:
-    """Returns bits of hexadecimal digits as 0, 1 and `*`."""
-    cells = nibbles[at // 4 : (at + width + 3) // 4]
-    bits = "".join("****" if n == "*" else f"{int(n, 16):04b}" for n in cells)
-    return bits[at % 4 : at % 4 + width]
 
 
 def _rest(nibbles: str) -> str:

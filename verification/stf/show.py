@@ -43,21 +43,21 @@ def differing_fields(binder: Binder, expect: Expect, frame: bytes) -> list[str]:
     came."""
     lines, at = [], 0
     for name, bits in dissect(binder, frame):
-        want, got = _bits(expect.nibbles or "", at, bits), _bits(frame.hex(), at, bits)
-        if want is not None and got is not None and not _same(want, got, False):
+        want, got = (bits_of(text, at, bits) for text in (expect.nibbles or "", frame.hex()))
+        if len(want) == len(got) == bits and not _same(want, got, False):
             lines.append(f"    {name}: expected {_show(want)}, got {_show(got)}")
         at += bits
     return ["  fields, as the program's parser reads what came:", *lines] if lines else []
 
 
-def _bits(nibbles: str, at: int, count: int) -> str | None:
-    """Returns bits as a string of 0, 1 and `*`, or None if the packet is too short."""
+def bits_of(nibbles: str, at: int, count: int) -> str:
+    """Returns bits of hexadecimal digits, in which `*` stands for any digit, as 0, 1 and `*`. They
+    are fewer if the packet is too short."""
     cells = "".join(
         "****" if n == "*" else f"{int(n, 16):04b}"
         for n in nibbles[at // 4 : (at + count + 3) // 4]
     )
-    cells = cells[at % 4 : at % 4 + count]
-    return cells if len(cells) == count else None
+    return cells[at % 4 : at % 4 + count]
 
 
 def _show(bits: str) -> str:
