@@ -145,7 +145,7 @@ class Workspace:
         ones, also in processes that tests start."""
         own = {
             "PYTHONPATH": str(self._imports),
-            "AGGLAB_CACHE": str(self._cache),
+            "P4NATIVE_CACHE": str(self._cache),
             "TMPDIR": str(self._temporary),
         }
         kept = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
