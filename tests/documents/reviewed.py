@@ -147,10 +147,10 @@ STAND_IN = {
         "make check",
     ),
     "runs until it is stopped: tests/root/test_switch_program.py": (
-        f"{AGGLAB}-switch --trace ...",
-        f"{AGGLAB}-switch -i PORT@INTERFACE ... [options] prog.json [-- target options]",
-        f"{AGGLAB}-switch -i PORT@NAME",
-        f"{AGGLAB}-switch -i 1@s1-eth1 prog.json -- --grpc-server-addr 0.0.0.0:9559 "
+        "./p4native-switch --trace ...",
+        "./p4native-switch -i PORT@INTERFACE ... [options] prog.json [-- target options]",
+        "./p4native-switch -i PORT@NAME",
+        "./p4native-switch -i 1@s1-eth1 prog.json -- --grpc-server-addr 0.0.0.0:9559 "
         "--grpc-server-ssl --grpc-server-cert switch.crt --grpc-server-key switch.key "
         "--grpc-server-with-client-auth --grpc-server-cacert ca.crt",
     ),
@@ -231,9 +231,8 @@ NOT_OURS = {
         ".venv/bin/torchrun --nproc-per-node 4 scenarios/training/digits.py --backend gloo",
         ".venv/bin/dask scheduler",
         ".venv/bin/dask worker tcp://HOST:PORT --nthreads 1 --nworkers N",
-        "BMV2_SWITCH_EXE=AGGLAB/toolchain/p4native/switch/bin/p4native-switch-grpc make run",
-        "sudo python3 TUTORIALS/utils/run_exercise.py -t topology.json -b "
-        "AGGLAB/toolchain/p4native/switch/bin/p4native-switch-grpc",
+        "BMV2_SWITCH_EXE=BIN/p4native-switch-grpc make run",
+        "sudo python3 TUTORIALS/utils/run_exercise.py -t topology.json -b BIN/p4native-switch-grpc",
         "sudo p4run",
     ),
     "a run starts it, or it runs for hours": (

@@ -234,7 +234,8 @@ def _private_cache(folder: Path) -> None:
     that all submissions use are links to those of the user's cache."""
     cache = folder / "cache"
     cache.mkdir(mode=0o700)
-    for part in cache_folder().iterdir():
+    shared = cache_folder()
+    for part in shared.iterdir() if shared.is_dir() else ():
         if part.name != GENERATED:
             (cache / part.name).symlink_to(part.resolve())
     os.environ["P4NATIVE_CACHE"] = str(cache)

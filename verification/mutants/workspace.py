@@ -60,16 +60,16 @@ class Workspace:
         self._temporary.mkdir(parents=True)
         self._imports = folder.with_name(f"{folder.name}i")
         self._imports.mkdir()
-        (self._imports / "agglab").symlink_to(folder, target_is_directory=True)
+        for name, target in {"agglab": folder, "p4native": folder / "toolchain/p4native"}.items():
+            (self._imports / name).symlink_to(target, target_is_directory=True)
         self._cache = cache
         self._written_s = int(time.time())
         self._lock = threading.Lock()
         self._stopped = False
         self._running: subprocess.Popen[str] | None = None
-        for name in tracked(repository):
-            target = folder / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(repository / name, target)
+        for file in tracked(repository):
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(repository / file, folder / file)
 
     @contextmanager
     def mutated(self, mutant: Mutant) -> Iterator[None]:

@@ -160,6 +160,6 @@ def test_the_cache_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("XDG_CACHE_HOME", "/two")
     assert c_build.cache_folder() == Path("/one")
     monkeypatch.delenv("P4NATIVE_CACHE")
-    assert c_build.cache_folder() == Path("/two/agglab")
+    assert c_build.cache_folder() == Path("/two/p4native")
     monkeypatch.delenv("XDG_CACHE_HOME")
     assert c_build.cache_folder() == Path.home() / ".cache/p4native"

@@ -247,7 +247,7 @@ def test_wrong_use(folder: Path, arguments: list[str], status: int, piece: str) 
 
 def test_version(folder: Path) -> None:
     done = run(folder, "--version")
-    assert done.returncode == 0 and done.stdout.startswith("agglab")
+    assert done.returncode == 0 and done.stdout.startswith("p4native-c ")
 
 
 def test_binary_and_strange_files(folder: Path) -> None:

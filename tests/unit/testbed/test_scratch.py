@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[3]
 @pytest.fixture
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "state"
-    monkeypatch.setattr(scratch, "state_folder", lambda: folder)
+    monkeypatch.setattr(scratch, "state_folder", lambda program: folder)
     return folder
 
 
