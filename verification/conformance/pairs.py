@@ -13,7 +13,7 @@ from pathlib import Path
 from agglab.testbed import peers
 from agglab.testbed.errors import CouldNotRun, exit_in_words
 from agglab.verification.stf.bmv2 import missing_tools
-from p4native.compiler.__main__ import main as our_compiler
+from p4native.compiler.command import main as our_compiler
 
 P4C = "p4c-bm2-ss"
 COMPILERS, SWITCHES = ("p4c", "agglab"), ("bmv2", "native")

@@ -24,8 +24,8 @@ from agglab.hosts.wire import Chunk, Kind
 from agglab.testbed.agents import AgentFailed, Agents
 from agglab.testbed.worker_id import WorkerId
 from agglab.verification.fuzz.inputs import Target, source_text
+from p4native.compiler import Diagnostics, render
 from p4native.compiler.backend import emit
-from p4native.compiler.diagnostics import Diagnostics, render
 from p4native.compiler.frontend import check_text
 from p4native.switch import Pipeline, Program
 from p4native.switch.build import build_library

@@ -21,12 +21,12 @@ from google.protobuf import text_format
 
 from agglab.verification.fuzz.c_words import C_WORDS, OWN, TokenError, line_tokens
 from agglab.verification.fuzz.inputs import Json, Target, compiled, source_text
+from p4native.compiler import Diagnostics, render
 from p4native.compiler.backend import emit
-from p4native.compiler.diagnostics import Diagnostics, render
 from p4native.compiler.frontend import check_text
 from p4native.switch import Detail, Pipeline, Program
 from p4native.switch.build import build_library
-from p4native.switch.p4runtime.text import read_p4info
+from p4native.switch.p4runtime import read_p4info
 from p4native.switch.translate import translate
 
 BATCH = 100

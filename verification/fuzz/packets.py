@@ -17,14 +17,11 @@ from agglab.verification import programs, proofs, stf
 from agglab.verification.random_programs import draw_case
 from agglab.verification.stf import Binder, Packet, StfError, parse
 from agglab.verification.stf.script import Add
+from p4native.compiler import Diagnostics, Options, compile_file, render
 from p4native.compiler.backend import emit
-from p4native.compiler.diagnostics import Diagnostics, render
-from p4native.compiler.frontend import compile_file
-from p4native.compiler.preprocess import Options
-from p4native.switch import Exact, Lpm, Match, PipelineError, Program, Range, Ternary
+from p4native.switch import Exact, Key, Lpm, Match, PipelineError, Program, Range, Table, Ternary
 from p4native.switch.build import build_fuzzer
 from p4native.switch.encoding import encode_action, encode_match
-from p4native.switch.model import Key, Table
 from p4native.switch.translate import translate
 
 DRIVER = Path(__file__).with_name("packets.c")
