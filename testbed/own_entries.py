@@ -16,8 +16,8 @@ from agglab.testbed.entry_values import Wrong, matches, number
 from agglab.testbed.p4_names import is_called, matching
 from agglab.testbed.plan import CloneSession, Entries, Replica, TableEntry
 from agglab.testbed.problems import Problem, ScenarioError, Where, nearest
+from p4native.common.files import read_text
 from p4native.switch import Action, Program, Table
-from p4native.switch.files import read_text
 
 NOTHING = Entries((), {})
 OF_FILE = ("table_entries", "multicast_group_entries", "clone_session_entries")

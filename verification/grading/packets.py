@@ -27,8 +27,8 @@ from agglab.verification.stf import (
     StfError,
     parse,
 )
+from p4native.common.files import read_bytes
 from p4native.switch import Pipeline, PipelineError
-from p4native.switch.files import read_bytes
 
 Frames = list[tuple[int, bytes]]
 LINES_MAX = 12

@@ -18,7 +18,7 @@ from agglab.verification.stf.names import Binder
 from agglab.verification.stf.run import Run
 from agglab.verification.stf.script import StfError, parse
 from p4native import switch
-from p4native.switch.files import read_bytes
+from p4native.common.files import read_bytes
 
 OK, FAILED, INVALID = 0, 1, 2
 

@@ -134,4 +134,3 @@ def _write(name: str, content: bytes, diagnostics: Diagnostics) -> None:
             path.write_bytes(content)
     except OSError as error:
         diagnostics.error(NOWHERE, f"cannot write {name}: {error.strerror or error}")
-

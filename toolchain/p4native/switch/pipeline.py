@@ -30,9 +30,7 @@ RECORD = struct.Struct("=HI")
 __all__ = ["Entry", "Pipeline", "native_library"]
 
 
-def native_library(
-    program: Program, detail: Detail = Detail.NOTHING, quick: bool = False
-) -> Path:
+def native_library(program: Program, detail: Detail = Detail.NOTHING, quick: bool = False) -> Path:
     """Returns the shared object of a program, of which any number of pipelines can be made. It is
     compiled unless it is in the cache. quick: whether to compile in a quarter of the time, which
     pays off if only a few packets follow. Raises PipelineError."""
