@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-TOP = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "tests/packets/README.md")
+TOP = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "toolchain/tests/packets/README.md")
 PAGES = (*TOP, *sorted((ROOT / "docs").rglob("*.md")))
 PROGRAMS = re.compile(
     r"""

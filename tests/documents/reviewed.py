@@ -108,7 +108,7 @@ TOO_LONG = frozenset(
         f"{PYTHON} -m benchmarks hosts_protocol",
         f"{PYTHON} -m benchmarks virtual_time",
         f"{PYTHON} -m benchmarks targets",
-        f"{PYTHON} -m pytest tests/packets",
+        f"{PYTHON} -m pytest toolchain/tests/packets",
     }
 )
 """Commands that take minutes. The long kind runs them, the quick kind their stand-ins."""
@@ -163,7 +163,7 @@ STAND_IN = {
         "make lint",
         "make bless",
         "make bless TESTS=tests/unit/testbed",
-        f"{PYTHON} -m pytest tests/unit/switch -x -q",
+        f"{PYTHON} -m pytest toolchain/tests/switch -x -q",
         f"{PYTHON} -m pytest tests/peers",
         f"{PYTHON} -m pytest tests/peers/test_p4runtime_on_peers.py",
         "sudo .venv/bin/python -m pytest",
