@@ -21,9 +21,13 @@ from itertools import takewhile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+NO_ROOT_NEEDED = (
+    "--ignore=tests/unit",
+    *(f"--ignore=toolchain/tests/{name}" for name in ("compiler", "packets", "switch")),
+)
 PARTS = {
     "parallel": ("not root", "-n", "auto", "--dist", "worksteal"),
-    "alone": ("root", "--ignore=tests/unit", "--ignore=toolchain/tests/packets", "--skipped-table"),
+    "alone": ("root", *NO_ROOT_NEEDED, "--skipped-table"),
 }
 """Of each part: the expression that selects its tests, and options. No test in the folders that the
 second ignores is marked root: to read them takes half a minute."""

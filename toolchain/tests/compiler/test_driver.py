@@ -15,7 +15,7 @@ from p4native.compiler.diagnostics import Diagnostics, render
 from p4native.compiler.frontend import compile_file
 from p4native.compiler.preprocess import Options, preprocess
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """#include <core.p4>
 #include <v1model.p4>
 #ifndef PORT

@@ -15,7 +15,7 @@ from p4native.compiler.frontend import check_text
 from p4native.compiler.preprocess import INCLUDE_DIR, Options, preprocess
 from p4native.compiler.syntax.lexer import KEYWORDS, tokenize
 
-PACKETS = Path(__file__).resolve().parents[2] / "packets"
+PACKETS = Path(__file__).resolve().parents[1] / "packets"
 SYMBOLS = """( ) [ ] { } < > << + - * / % & | ^ ~ ! = == != <= >= && || ++ |+| ? : ; , . .. ... @
 &&& +: {#} += _ a b h_t s x apply.x 0 1 255 8w3 4s7 0xFF 1w1 true "s" @name"""
 WORDS = [*sorted(KEYWORDS), *SYMBOLS.split()]

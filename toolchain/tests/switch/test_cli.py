@@ -23,7 +23,7 @@ from p4native.switch.options import (
 from p4native.switch.runner import make_pipeline
 
 TLS = "--grpc-server-ssl --grpc-server-cert c --grpc-server-key k"
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_grammar_of_simple_switch_grpc(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet, Raw
 
 HERE = Path(__file__).parent
-IO = HERE.parents[3] / "switch" / "io"
+IO = HERE.parents[2] / "p4native/switch/io"
 FRAME_MAX = 9014
 ETHER = Ether(dst="02:00:00:00:00:02", src="02:00:00:00:00:01")
 MOST = 64

@@ -15,7 +15,7 @@ from scapy.layers.vxlan import VXLAN
 from scapy.packet import Packet, Raw
 
 HERE = Path(__file__).parent
-IO = HERE.parents[3] / "switch" / "io"
+IO = HERE.parents[2] / "p4native/switch/io"
 NEEDS_CSUM, TCPV4, UDP_FRAGMENTS, TCPV6, UDP_L4, ECN = 1, 1, 3, 4, 5, 0x80
 
 

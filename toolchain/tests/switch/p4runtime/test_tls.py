@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import grpc
-import needs
+import need
 import pytest
 from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 
@@ -20,7 +20,7 @@ from p4native.switch.p4runtime.device import Device
 from p4native.switch.p4runtime.server import Server
 from p4native.switch.p4runtime.tls import TlsError, credentials
 
-pytestmark = needs.mark("openssl")
+pytestmark = need.mark(need.program("openssl"))
 
 
 NEW_KEY = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"

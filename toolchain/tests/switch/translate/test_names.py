@@ -109,7 +109,7 @@ def in_batches(words: list[str], size: int) -> Iterator[list[str]]:
 
 def test_words_of_c_and_of_the_runtime_as_names_in_json() -> None:
     """As every kind of name that the document has, one after the other."""
-    document = compiled(Path(__file__).parents[3] / "packets" / "union.p4")
+    document = compiled(Path(__file__).parents[2] / "packets" / "union.p4")
     for words in in_batches(C_WORDS, 40):
         for turn in range(0, 40, 13):
             changed = fuzz.Renamed.of(json.loads(document)).written(words[turn:] + words[:turn])

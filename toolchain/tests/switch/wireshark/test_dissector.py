@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import needs
+import need
 import pytest
 from captured import parsed_by_switch, shown, write_pcap
 
@@ -14,9 +14,8 @@ from p4native.switch.program import Program
 from p4native.switch.wireshark import dissector
 from p4native.switch.wireshark.expressions import quoted
 
-needs_tshark = needs.mark("tshark")
-ROOT = Path(__file__).resolve().parents[4]
-PACKETS = ROOT / "tests/packets"
+needs_tshark = need.mark(need.program("tshark"))
+PACKETS = Path(__file__).resolve().parents[2] / "packets"
 TYPICAL = (
     *("ipv4_router", "packet_io", "parser_lookahead_struct", "parser_subparser", "short_packets"),
     *("signed_fields", "stack_parse", "unaligned", "union", "varbit", "varbit_long", "wide_lanes"),
@@ -34,7 +33,7 @@ def frames_of(script: Path) -> list[tuple[int, bytes]]:
 
 def compiled(source: Path, folder: Path) -> Path:
     json = folder / f"{source.stem}.json"
-    assert compile_p4([str(source), "-I", str(ROOT / "p4"), "-o", str(json)]) == 0
+    assert compile_p4([str(source), "-o", str(json)]) == 0
     return json
 
 

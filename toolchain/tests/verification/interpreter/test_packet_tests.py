@@ -15,7 +15,7 @@ from p4native.stf import Binder, Run, StfError, parse
 from p4native.verification.interpreter import Machine, UnknownConstruct
 from p4native.verification.interpreter.engine import Specification
 
-SCRIPTS = sorted((Path(__file__).resolve().parents[3] / "packets").glob("*.stf"))
+SCRIPTS = sorted((Path(__file__).resolve().parents[2] / "packets").glob("*.stf"))
 UNKNOWN = {
     "action_profile": "a member of an action profile",
     "action_selector": "a member of an action profile",

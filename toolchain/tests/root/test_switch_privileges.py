@@ -148,7 +148,7 @@ def test_no_other_process_of_that_user_reaches_its_cache(
 def test_a_checkout_that_nobody_can_enter(started: Callable[..., Program], tmp_path: Path) -> None:
     """All that is needed later is read before: modules, the C that programs include."""
     tmp_path.chmod(0o700)
-    shutil.copytree(ROOT / "switch", tmp_path / "switch")
+    shutil.copytree(ROOT / "p4native", tmp_path / "p4native")
     program = started("--p4info", str(P4INFO), str(JSON), root=tmp_path)
     assert Path(f"/proc/{program.process.pid}/cwd").readlink() == tmp_path
     program.push(another_program())

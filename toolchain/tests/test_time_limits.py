@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
-CONFTEST = Path(__file__).resolve().parents[1] / "conftest.py"
+HERE = Path(__file__).resolve().parent
 
 
 def hangs(folder: Path, statement: str, *options: str) -> subprocess.CompletedProcess[str]:
     """What pytest prints of a test that hangs and one that follows, under our conftest."""
-    source = CONFTEST.read_text().replace("GRACE_S = 30", "GRACE_S = 1")
-    (folder / "conftest.py").write_text(source)
-    shutil.copy(CONFTEST.with_name("needs.py"), folder)
+    source = (HERE / "hooks.py").read_text().replace("GRACE_S = 30", "GRACE_S = 1")
+    (folder / "hooks.py").write_text(source)
+    for name in ("conftest.py", "need.py"):
+        shutil.copy(HERE / name, folder)
     (folder / "pytest.ini").write_text("[pytest]\ntimeout = 1\n")
     (folder / "test_it.py").write_text(
         f"import itertools\ndef test_that_hangs():\n    {statement}\ndef test_after():\n    pass\n"

@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 ETH_P_ALL = 3
 SOL_PACKET, PACKET_IGNORE_OUTGOING, PACKET_AUXDATA = 263, 23, 8
 CLONE_NEWNET = 0x40000000
-FIXTURES = Path(__file__).resolve().parents[1] / "unit/switch"
+FIXTURES = Path(__file__).resolve().parents[1] / "switch"
 
 
 class Namespace:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-CONFTEST = Path(__file__).resolve().parents[1] / "conftest.py"
+HERE = Path(__file__).resolve().parent
 TESTS = """import pytest
 @pytest.mark.long
 def test_whole(): pass
@@ -26,8 +26,8 @@ def test_short(): pass
 
 def collected(folder: Path, text: str, *options: str) -> subprocess.CompletedProcess[str]:
     """What pytest collects of a file, under our conftest."""
-    shutil.copy(CONFTEST, folder)
-    shutil.copy(CONFTEST.with_name("needs.py"), folder)
+    for name in ("conftest.py", "hooks.py", "need.py"):
+        shutil.copy(HERE / name, folder)
     (folder / "pytest.ini").write_text("[pytest]\nmarkers = long\n")
     (folder / "test_it.py").write_text(text, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--collect-only", "-q"]

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 from switch_lab import Namespace
-from wheel_sources import copy_toolchain
+from toolchain_wheel import copy_toolchain
 
 pytestmark = [pytest.mark.root, pytest.mark.long]
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 HEADING = "## A P4 compiler and a fast switch by pip install\n"
 SENDER, RECEIVER = bytes.fromhex("0a0000000001"), bytes.fromhex("0b0000000002")
 REST = bytes.fromhex("88b5") + bytes(range(50))
