@@ -22,11 +22,10 @@ from p4native.bmv2.engine import QUIET_S, Bmv2
 from p4native.bmv2.errors import ControlError, CouldNotRun
 from p4native.common.object_names import is_called
 from p4native.compiler import Diagnostics, Options, compile_file, with_deep_stack
-from p4native.stf import Binder, Command, Engine, Expect, Library, Run, StfError, parse
-from p4native.stf.script import Add
+from p4native.stf import Add, Binder, Command, Engine, Expect, Library, Run, StfError, parse
 from p4native.verification.interpreter import Machine, UnknownConstruct
 from p4native.verification.interpreter.engine import Specification
-from p4native.verification.random_programs.program import PORTS
+from p4native.verification.random_programs import PORTS
 
 THRIFT_BITS = 63
 """The widest register whose cells are compared. BMv2 does not report the values of wider

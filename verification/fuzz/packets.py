@@ -17,8 +17,7 @@ from agglab.verification import programs, proofs
 from p4native import stf
 from p4native.compiler import Diagnostics, Options, compile_file, render
 from p4native.compiler.backend import emit
-from p4native.stf import Binder, Packet, StfError, parse
-from p4native.stf.script import Add
+from p4native.stf import Add, Binder, Packet, StfError, parse
 from p4native.switch import Exact, Key, Lpm, Match, PipelineError, Program, Range, Table, Ternary
 from p4native.switch.build import build_fuzzer
 from p4native.switch.encoding import encode_action, encode_match
