@@ -329,6 +329,18 @@ def _grader(module: str) -> Callable[[list[str]], int]:
     return main
 
 
+def _shell(words: list[str]) -> int:
+    """Opens the prompt. The code that reads packets as a program's parser does belongs to the
+    grader, which is imported by its name."""
+    from importlib import import_module
+
+    from agglab.testbed.shell import command
+
+    with _interruptible():
+        described = import_module("agglab.verification.grading.described")
+        return command.main(words, described.by_program)
+
+
 def _no_arguments(command: argparse.ArgumentParser) -> None:
     pass
 
@@ -358,6 +370,11 @@ COMMANDS: Mapping[str, Command] = {
         arguments=arguments.check,
     ),
     "run": Command("run a scenario", run=_run, arguments=arguments.run),
+    "shell": Command(
+        "open a prompt on a scenario's network, in virtual time or on real links",
+        main=_shell,
+        arguments=arguments.shell,
+    ),
     "report": Command(
         "write the report of a result folder again", run=_report, arguments=arguments.report
     ),

@@ -40,9 +40,11 @@ def conductor(
     log: EventLog,
     progress: Progress,
     fill: Fill = as_planned,
+    rests: bool | None = None,
 ) -> Conductor:
     """Returns a new Conductor for one run of a scenario. fill: a function that adds the user's own
-    entries to the planned ones."""
+    entries to the planned ones. rests: whether jobs rest between rounds (Conductor.moves); None for
+    those that may (turns.py)."""
     system, jobs, faults = resolved.system, resolved.jobs, resolved.faults
     has_controller = system.abilities.has_controller
     timeouts = resolved.scenario.timeouts
@@ -56,8 +58,7 @@ def conductor(
     verifier = Verifier(Judge(backend, resolved), journal.note, at_once)
     meter = Meter(backend)
     rounds = Rounds(backend, meter, journal, verifier)
-    states = [FaultState(fault) for fault in faults]
-    history = FaultHistory(states, clock)
+    history = FaultHistory([FaultState(fault) for fault in faults], clock)
 
     def frames(fault: Fault) -> Iterator[tuple[str, bytes]]:
         assert isinstance(fault.action, Attack)
@@ -95,8 +96,11 @@ def conductor(
         recovery = Recovery(result, group, session, clock, roster, rounds, history, diagnose)
         parts = (group, session, recovery, clock, roster, rounds, history, round_s)
         controls = controlling(result)
-        rests = controls is None and may_rest(jobs, faults)  # a controller has deadlines of its own
-        return group, JobProcess(result, *parts, rests, controls)
+        may = controls is None and may_rest(jobs, faults)  # a controller has deadlines of its own
+        return group, JobProcess(result, *parts, may if rests is None else rests, controls)
+
+    def fault_process(state: FaultState) -> FaultProcess:
+        return FaultProcess(state, backend, clock, table_writer, roster, frames, journal.tell)
 
     made = {job.number: process(job) for job in jobs}
     return Conductor(
@@ -108,10 +112,7 @@ def conductor(
         {number: group for number, (group, _) in made.items()},
         [job for _, job in made.values()],
         controls,
-        [
-            FaultProcess(state, backend, clock, table_writer, roster, frames, journal.tell)
-            for state in states
-        ],
+        fault_process,
         history,
         meter,
         verifier,

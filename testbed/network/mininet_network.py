@@ -15,7 +15,7 @@ from typing import Any
 
 from agglab.common.contexts import BuiltOnEntry
 from agglab.testbed.errors import MachineLacks, NodeFailed, exit_in_words
-from agglab.testbed.faults import Fault, Impair
+from agglab.testbed.faults import Fault, Impair, LinkDown
 from agglab.testbed.kernel import network_namespace
 from agglab.testbed.network import impaired, interfaces, link_counters, links
 from agglab.testbed.network.impaired import ImpairedDirection
@@ -157,6 +157,24 @@ class MininetNetwork(BuiltOnEntry):
 
     # The faults of links, as in testbed/backend.py; each is one of those given at the start.
 
+    def expect_fault(self, fault: Fault) -> None:
+        """Replaces the eBPF programs of the directions that a fault concerns, so that it can begin.
+        Raises ValueError if the fault would be a delay, for which links have to be built, or if
+        eBPF is not allowed."""
+        if not isinstance(fault.action, LinkDown | Impair):
+            return
+        if isinstance(fault.action, Impair) and isinstance(fault.action.impairment, links.DELAYS):
+            later = "name it under `faults:` in the scenario, or use --set backend=virtual"
+            raise ValueError(f"{fault.kind}: real links are built for their delays: {later}")
+        self._faults = (*self._faults, fault)
+        link = self.topology.link(fault.action.link)
+        for direction, _, receiver, settings in link.directions():
+            if direction in self._port_drops:
+                raise ValueError(f"{fault.kind} needs eBPF, which is not allowed here: use root")
+            rules = direction_rules(link, direction, settings, self.seed, self._faults)
+            if rules.rules or rules.downs:
+                self._impair(receiver, rules)
+
     def set_link_down(self, fault: int, link: str, down: bool) -> None:
         for name, _, _, _ in self.topology.link(link).directions():
             self._impaired[name].switch(fault, down)
@@ -266,8 +284,9 @@ class MininetNetwork(BuiltOnEntry):
                     self._impair(receiver, rules)
 
     def _impair(self, receiver: LinkEnd, rules: DirectionRules) -> None:
+        replaced = self._impaired.get(rules.direction)
         with network_namespace(self.mininet[receiver.node].pid):
-            program = ImpairedDirection(receiver.interface, rules)
+            program = ImpairedDirection(receiver.interface, rules, replaced)
         self._impaired[rules.direction] = program
         self._stack.callback(program.close)
 

@@ -41,6 +41,23 @@ def expand(scenario: Scenario, graph: Topology, jobs: Sequence[Job]) -> list[fau
     ]
 
 
+def at_once(
+    entry: FaultEntry, graph: Topology, jobs: Sequence[Job], first: int
+) -> list[faults.Fault]:
+    """Returns the faults of an entry without a time, which begin at once: one for each of its
+    targets, numbered from `first`. Raises ValueError with one line if it has no target."""
+    actions = list(_actions(entry, graph, jobs))
+    if not actions:
+        target = KINDS[entry.kind].target
+        pattern, names = getattr(entry, target), _targets(target, graph, jobs)
+        hint = f"{nearest(pattern, names)}; allowed: {', '.join(names)}"
+        raise ValueError(f"'{pattern}' matches no {target}{hint}")
+    return [
+        faults.Fault(number, entry.kind, action, faults.AtOnce(), duration_s(entry))
+        for number, action in enumerate(actions, first)
+    ]
+
+
 def problems(known: Known) -> Iterator[Finding]:
     """Yields everything that is wrong with the entries, each with the path of its key."""
     sound = []

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 from agglab.verification.stf import Binder, Expect
@@ -20,6 +22,16 @@ def described(binder: Binder, frame: bytes) -> str:
     """Returns a packet in words: its headers with their fields, without those below the protocol's
     own. What the parser does not read, or cannot be followed, is shown as bytes."""
     return described_nibbles(binder, frame.hex(), frame)
+
+
+def by_program(program: Path, frame: bytes) -> str:
+    """Returns a packet in words, as the parser of a program (its BMv2 JSON) reads it."""
+    return described(_binder(program), frame)
+
+
+@lru_cache(maxsize=16)
+def _binder(program: Path) -> Binder:
+    return Binder(json.loads(program.read_text()))
 
 
 def described_nibbles(binder: Binder, nibbles: str, alike: bytes) -> str:

@@ -1,0 +1,200 @@
+"""A network that is up, and the run on it, which goes on only when it is told to."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from io import StringIO
+from itertools import count
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, cast
+
+from agglab.testbed.agents import AgentFailed
+from agglab.testbed.backend import Backend
+from agglab.testbed.control.conductor import Conductor
+from agglab.testbed.errors import NodeFailed
+from agglab.testbed.experiment import Experiment
+from agglab.testbed.faults import Claim, Fault
+from agglab.testbed.prepare import Prepared, compile_points
+from agglab.testbed.record import RunFolder
+from agglab.testbed.scenario import Point, ResolvedScenario
+from agglab.testbed.shell.news import News
+from agglab.testbed.shell.packets import Packets
+from agglab.testbed.shell.refused import Refused
+from agglab.testbed.virtual import NeverEnds, VirtualBackend
+
+if TYPE_CHECKING:  # it needs packages that virtual time does not
+    from agglab.testbed.mininet_backend import MininetBackend
+
+Describe = Callable[[Path, bytes], str]
+"""A function that returns a frame in words, as the parser of a program (BMv2 JSON) reads it."""
+Say = Callable[[str], None]
+NO_TIME = "only in virtual time, where time stands still: use --set backend=virtual"
+NO_HOSTS = "only on real links, where hosts run programs: use --set backend=mininet"
+
+
+class Session:
+    """The network of one run of a scenario, from entering the context until leaving it. say: a
+    function that prints lines for the user."""
+
+    backend: Backend
+    conductor: Conductor
+    experiment: Experiment
+    news: News
+
+    def __init__(
+        self, point: Point, prepared: Prepared, scratch: Path, say: Say, describe: Describe
+    ) -> None:
+        """scratch: a folder that is removed when the program ends. describe: see Describe."""
+        self.point, self.prepared = point, prepared
+        self.say, self.describe = say, describe
+        self.is_over = False
+        """Whether all jobs have ended."""
+        self.traced = False
+        """Whether the steps of each packet are shown."""
+        self.asked: dict[int, Fault] = {}
+        """The faults that were begun at the prompt and have not been lifted, by number."""
+        self._scratch, self._numbers = scratch, count()
+        self._stack = contextlib.ExitStack()
+        self._windows: list[subprocess.Popen[bytes]] = []
+
+    def __enter__(self) -> Session:
+        self._open()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for window in self._windows:
+            window.terminate()
+        self._stack.close()
+
+    def open_window(self, command: Sequence[str]) -> None:
+        """Starts a program with a window, which goes on beside the prompt, but not longer."""
+        quiet = subprocess.DEVNULL
+        self._windows.append(subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet))
+
+    def _open(self) -> None:
+        """Builds the network, and waits until the agents are ready."""
+        number = next(self._numbers)
+        folder = RunFolder(self._scratch / f"results-{number}")
+        unseen = StringIO()  # where the progress of rounds goes
+        scratch = self._scratch / f"{number}"
+        self.experiment = Experiment(self.resolved, self.prepared, folder, scratch, unseen)
+        built = self._stack.enter_context(self.experiment.built(rests=True))
+        self.backend, self.conductor, _ = built
+        self.news = News(folder, self.backend, self.resolved)
+        self._packets = Packets(self.virtual, self.words) if self.is_virtual else None
+        self.is_over, self.asked = False, {}
+        self.move()
+
+    def begin_again(self) -> None:
+        """Replaces the network by a new one, which is as this one was in the beginning."""
+        self._stack.close()
+        self._open()
+
+    @property
+    def resolved(self) -> ResolvedScenario:
+        return self.point.resolved
+
+    @property
+    def is_virtual(self) -> bool:
+        return self.resolved.virtual
+
+    @property
+    def virtual(self) -> VirtualBackend:
+        """The network in virtual time. Raises Refused on real links."""
+        if not self.is_virtual:
+            raise Refused(NO_TIME)
+        return cast(VirtualBackend, self.backend)
+
+    @property
+    def packets(self) -> Packets:
+        """The packets in virtual time. Raises Refused on real links."""
+        if self._packets is None:
+            raise Refused(NO_TIME)
+        return self._packets
+
+    @property
+    def real(self) -> MininetBackend:
+        """The network on real links. Raises Refused in virtual time."""
+        if self.is_virtual:
+            raise Refused(NO_HOSTS)
+        return cast("MininetBackend", self.backend)
+
+    @property
+    def hosts(self) -> list[str]:
+        return [host.name for host in self.resolved.graph.hosts]
+
+    @property
+    def switches(self) -> list[str]:
+        return [switch.name for switch in self.resolved.graph.switches]
+
+    def words(self, switch: str, frame: bytes) -> str:
+        """Returns a frame in words, as a switch's program reads it."""
+        return self.describe(self.prepared.programs[switch].json, frame)
+
+    # What goes on.
+
+    def move(self) -> None:
+        """Goes on to the beginning of the next round, or to the end of all jobs."""
+        for _ in self.moves():
+            pass
+
+    def moves(self) -> Iterator[bool]:
+        """Goes on as `move` does, and yields False whenever the run waits. Raises Refused if all
+        jobs have ended, or if a part of the network fails, which ends the run."""
+        if self.is_over:
+            raise Refused("all jobs have ended; in virtual time, `back` leads to an earlier time")
+        try:
+            while (rests := self.conductor.move()) is False:
+                yield False
+            self.is_over = rests is None
+        except (NodeFailed, AgentFailed, NeverEnds) as error:
+            self.is_over = True
+            raise Refused(error.report() if isinstance(error, NodeFailed) else str(error)) from None
+
+    def tell_news(self, packet: str = "") -> None:
+        """Prints what has happened since the last time. packet: see News.lines."""
+        if self.is_virtual:
+            self.virtual.flush_recordings()
+        for line in self.news.lines(self.traced, packet):
+            self.say(line)
+
+    # Faults and programs.
+
+    def begin(self, faults: Sequence[Fault]) -> None:
+        """Begins faults. One that was begun at the prompt and has the same claim is lifted. Raises
+        Refused if the network cannot have the faults."""
+        claims: Mapping[Claim, int] = {f.action.claim: n for n, f in self.asked.items()}
+        for fault in faults:
+            try:
+                self.backend.expect_fault(fault)
+            except ValueError as error:
+                raise Refused(str(error)) from None
+            if fault.action.claim in claims:
+                self.lift(claims[fault.action.claim])
+            self.conductor.begin(fault)
+            if fault.duration_s is None:
+                self.asked[fault.number] = fault
+
+    def lift(self, number: int) -> None:
+        """Ends a fault that was begun at the prompt."""
+        del self.asked[number]
+        self.conductor.lift(number)
+
+    @property
+    def next_fault(self) -> int:
+        """The number of the next fault."""
+        return len(self.conductor.faults)
+
+    def recompile(self) -> None:
+        """Compiles the programs again, for the switches to have when they are next reprogrammed.
+        Raises CompileError or ScenarioError."""
+        (self.prepared,) = compile_points([self.point])
+        self.experiment.reload(self.backend, self.prepared)

@@ -1,0 +1,123 @@
+"""Draws the slots of a switch from the registers of its program: who has contributed, the tag, the
+sum, and who is waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from agglab.testbed.shell.refused import Refused
+from agglab.testbed.shell.session import Session
+from agglab.testbed.systems.summing.trees import tree_of
+
+BITMAPS = ("contributors", "seen")
+"""The names of registers with a bit for each worker, or switch below, that is in a sum."""
+TAGS = ("tags", "rounds", "groups")
+"""The names of registers that say which chunk a cell sums."""
+SUM = "sum"
+"""How the names of registers with sums begin."""
+CELLS_MAX, SHOWN_MAX, LANES_SHOWN, LANE_BITS = 8192, 32, 4, 32
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The registers with the cells of slots, by full name. sets: how many cells a slot has."""
+
+    bitmap: str
+    tag: str | None
+    sums: tuple[tuple[str, int], ...]
+    size: int
+    sets: int
+
+
+def slot_lines(session: Session, switch: str) -> Iterator[str]:
+    """Yields a line for each cell of a switch that somebody has contributed to. Raises Refused if
+    its program has no bitmaps."""
+    layout = _layout(session, switch)
+    cells = list(range(min(layout.size, CELLS_MAX)))
+    bitmaps = _read(session, switch, layout.bitmap, cells)
+    used = [cell for cell in cells if bitmaps[cell]]
+    if not used:
+        yield f"{switch}: no slot has been used ({layout.size // layout.sets} slots)"
+        return
+    children = _children(session, switch, max(bitmaps).bit_length())
+    tags = _read(session, switch, layout.tag, used) if layout.tag else None
+    sums = _sums(session, switch, layout, used[:SHOWN_MAX])
+    for place, cell in enumerate(used[:SHOWN_MAX]):
+        slot, own_set = divmod(cell, layout.sets)
+        name = f"slot {slot}" + (f" set {own_set}" if layout.sets > 1 else "")
+        tag = f"  tag {tags[place]}" if tags else ""
+        yield f"{switch} {name}{tag}  {_drawn(bitmaps[cell], children)}  sum {sums[place]}"
+    if len(used) > SHOWN_MAX:
+        yield f"{switch}: and {len(used) - SHOWN_MAX} more"
+
+
+def _layout(session: Session, switch: str) -> Layout:
+    arrays = session.prepared.programs[switch].description["register_arrays"]
+    by_name = {each["name"].rpartition(".")[2]: each for each in arrays}
+    bitmap = next((by_name[name] for name in BITMAPS if name in by_name), None)
+    if bitmap is None:
+        raise Refused(
+            f"the program of {switch} has no register called {' or '.join(BITMAPS)}, from which"
+            " slots are drawn: use `registers`"
+        )
+    size = bitmap["size"]
+    alike = {name: each for name, each in by_name.items() if each["size"] == size}
+    tag = next((alike[name]["name"] for name in TAGS if name in alike), None)
+    sums = [(e["name"], e["bitwidth"]) for name, e in alike.items() if name.startswith(SUM)]
+    return Layout(bitmap["name"], tag, tuple(sums), size, _sets(session, size))
+
+
+def _sets(session: Session, size: int) -> int:
+    """Returns how many cells a slot has, which take turns."""
+    slots = session.resolved.scenario.switch.slots
+    return size // slots if slots and size % slots == 0 else 1
+
+
+def _sums(session: Session, switch: str, layout: Layout, cells: list[int]) -> list[str]:
+    """Returns the first lanes of the sums in these cells."""
+    lanes: list[list[int]] = [[] for _ in cells]
+    for name, bits in layout.sums:
+        for own, value in zip(lanes, _read(session, switch, name, cells), strict=True):
+            shifts = range(max(bits - LANE_BITS, 0), -1, -LANE_BITS)
+            own += [value >> shift & (1 << LANE_BITS) - 1 for shift in shifts]
+        if len(lanes[0]) > LANES_SHOWN:
+            break
+    return [_lanes(own) for own in lanes]
+
+
+def _lanes(values: Sequence[int]) -> str:
+    half = 1 << LANE_BITS - 1
+    shown = [str(value - 2 * half if value >= half else value) for value in values[:LANES_SHOWN]]
+    return " ".join(shown) + (" ..." if len(values) > LANES_SHOWN else "")
+
+
+def _children(session: Session, switch: str, bits: int) -> list[str]:
+    """Returns who has which bit of a bitmap: the workers of the first job, or the switches, below
+    this switch."""
+    job = session.resolved.whole(session.resolved.jobs[0])
+    branches: Mapping[str, object] = {}
+    try:
+        tree = tree_of(session.resolved.graph, job)
+        branches = {name: [node for _, node in b.children] for name, b in tree.branches.items()}
+    except ValueError:
+        pass
+    children = branches.get(switch)
+    names = list(children) if isinstance(children, list) else []
+    return [*names, *(f"bit {bit}" for bit in range(len(names), bits))]
+
+
+def _drawn(bitmap: int, children: Sequence[str]) -> str:
+    """Returns a bitmap as a picture: `[h1 -- h3] waits for h2`."""
+    given = [bool(bitmap >> bit & 1) for bit in range(len(children))]
+    shown = [name if has else "-" * len(name) for name, has in zip(children, given, strict=True)]
+    missing = [name for name, has in zip(children, given, strict=True) if not has]
+    state = f"waits for {', '.join(missing)}" if missing else "complete"
+    return f"[{' '.join(shown)}] {state}"
+
+
+def _read(session: Session, switch: str, register: str, cells: list[int]) -> list[int]:
+    values = session.backend.registers(switch, register, cells)
+    if values is None:
+        raise Refused(f"{switch} cannot be read: it is stopped, or its target cannot")
+    return values
