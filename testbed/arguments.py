@@ -91,6 +91,16 @@ def shell(command: argparse.ArgumentParser) -> None:
     )
 
 
+def exec_(command: argparse.ArgumentParser) -> None:
+    command.add_argument("node", help="a host or switch of a run on real links, such as h1")
+    command.add_argument(
+        "--run",
+        metavar="DIR",
+        help="the result folder of the run, if several networks have such a node",
+    )
+    command.add_argument("program", nargs="+", metavar="COMMAND", help="the program, after `--`")
+
+
 def _count(text: str) -> int:
     if not (text.isdecimal() and int(text) > 0):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number greater than 0")

@@ -17,7 +17,7 @@ from agglab.common.contexts import BuiltOnEntry
 from agglab.testbed.errors import MachineLacks, NodeFailed, exit_in_words
 from agglab.testbed.faults import Fault, Impair, LinkDown
 from agglab.testbed.kernel import network_namespace
-from agglab.testbed.network import impaired, interfaces, link_counters, links
+from agglab.testbed.network import impaired, interfaces, link_counters, links, nodes_file
 from agglab.testbed.network.impaired import ImpairedDirection
 from agglab.testbed.network.process import NodeProcess, put_first, stop_all
 from agglab.testbed.network.queues import Queues
@@ -258,6 +258,8 @@ class MininetNetwork(BuiltOnEntry):
                 self._switch_offloads_off(node)
                 interfaces.handled_by_one_processor(self._delayed_to(node), self.scratch)
         self._impair_links()
+        ips = {host.name: host.ip for host in self.topology.hosts}
+        nodes_file.write(self.scratch, self.logs.parent, self._pids(), ips)
         if self._buffered:
             self._carried = self._stack.enter_context(contextlib.closing(self.queues()))
 

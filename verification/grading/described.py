@@ -25,8 +25,22 @@ def described(binder: Binder, frame: bytes) -> str:
 
 
 def by_program(program: Path, frame: bytes) -> str:
-    """Returns a packet in words, as the parser of a program (its BMv2 JSON) reads it."""
-    return described(_binder(program), frame)
+    """Returns a packet in words, as the parser of a program (its BMv2 JSON) reads it. A result that
+    a switch sends has the format of a contribution, but the parser knows only the packets that come
+    to the switch: a result is read as if it went the other way."""
+    binder = _binder(program)
+    ways = (frame, _turned(frame))
+    return described(
+        binder, max(ways, key=lambda way: sum(bits for _, bits in dissect(binder, way)))
+    )
+
+
+def _turned(frame: bytes) -> bytes:
+    """Returns an IPv4 packet with UDP or TCP in which sender and receiver have changed places."""
+    if frame[12:15] != b"\x08\x00\x45" or len(frame) < 38:
+        return frame
+    addresses, ports = frame[30:34] + frame[26:30], frame[36:38] + frame[34:36]
+    return frame[6:12] + frame[:6] + frame[12:26] + addresses + ports + frame[38:]
 
 
 @lru_cache(maxsize=16)
