@@ -42,13 +42,13 @@ DIALOGUE = (
         r"^wireshark -k -i s1-eth1$",
     ),
     Exchange(
-        "step", r"round 0 of job1 begins\n.* h1 -> s1: aggregation\(.*; s1 sends nothi", NO_TIME
+        "step", r"round 0 of job1 begins\n.* h1 -> s1: aggregation\(.*\n +s1 sends nothing", NO_TIME
     ),
-    Exchange("step 2", r"h2 -> s1: .*\n.*h3 -> s1: .*; s1 sends to h1, h2, h3$", NO_TIME),
+    Exchange("step 2", r"h2 -> s1: .*\n.*\n.*h3 -> s1: .*\n +s1 sends to h1, h2, h3$", NO_TIME),
     Exchange("until s1->h2", r"s1 -> h2: aggregation\(", NO_TIME),
-    Exchange("back 2", r"^0\.0072 ms  1 commands done again$", NO_TIME),
-    Exchange("until 20us", r"^0\.0200 ms  \d+ packets have arrived", NO_TIME),
-    Exchange("back all", r"^0\.0000 ms  nothing has been done$", NO_TIME),
+    Exchange("back 2", r"^0\.007 ms  1 commands done again$", NO_TIME),
+    Exchange("until 20us", r"^0\.020 ms  \d+ packets have arrived", NO_TIME),
+    Exchange("back all", r"^0\.000 ms  nothing has been done$", NO_TIME),
     Exchange(
         "round", r"h3 has the result of round 0; \d+ sent again\n(.*\n)*.*round 0 of job1: right$"
     ),

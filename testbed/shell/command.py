@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from agglab.testbed import arguments
@@ -28,21 +27,24 @@ def main(words: Sequence[str], describe: Describe) -> int:
     not be built. Raises ScenarioError, CompileError or MachineLacks before anything has started."""
     options = arguments.parse("shell", arguments.shell, words)
     suite = load(find(options.scenario), options.set, options.folder)
-    point = _only(suite)
+    point = only(suite)
     check_machine(suite)
-    prepared = compile_points([point])
+    (prepared,) = compile_points([point])
     load_workers([point])
-    opened = partial(_open, point, prepared[0], describe, options.commands)
+
+    def interact(scratch: Path) -> int:
+        return _interact(point, prepared, scratch, describe, options.commands)
+
     try:
-        return contained(suite, opened, is_elsewhere=False)
+        return contained(suite, interact, is_elsewhere=False)
     finally:
         if sys.stdin.isatty():
             give_terminal(os.getpgrp())  # in the network's namespaces nobody can
 
 
-def _only(suite: Suite) -> Point:
-    """Returns the only run of a suite, in virtual time with a trace and captures, which cost
-    nothing there but real time. Raises ScenarioError if there are several runs."""
+def only(suite: Suite) -> Point:
+    """Returns the only run of a suite. In virtual time it has a trace and captures, which take no
+    virtual time. Raises ScenarioError if there are several runs."""
     if len(suite.points) > 1:
         what = f"has {len(suite.points)} runs, and a shell opens one"
         raise problem_of(suite.source, what, "a scenario without `sweep` and `compare`")
@@ -54,8 +56,8 @@ def _only(suite: Suite) -> Point:
     return replace(point, resolved=replace(point.resolved, scenario=recorded))
 
 
-def _open(
-    point: Point, prepared: Prepared, describe: Describe, commands: Path | None, scratch: Path
+def _interact(
+    point: Point, prepared: Prepared, scratch: Path, describe: Describe, commands: Path | None
 ) -> int:
     """Builds the network, and removes it when the user leaves."""
     try:

@@ -25,8 +25,9 @@ def fault(session: Session, words: Sequence[str]) -> None:
     """Begins a fault, ends one, or lists those that were begun here."""
     if not words:
         for number, each in session.asked.items():
-            session.say(f"fault {number}: {each.kind} of {each.action.target}")
-        session.say("" if session.asked else "no fault was begun here that has not ended")
+            session.say(f"fault {number}: {each.kind} of {session.place(number)}")
+        if not session.asked:
+            session.say("no fault was begun here that has not ended")
     elif words[0] == OFF:
         _end(session, words[1:])
     else:

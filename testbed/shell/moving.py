@@ -46,20 +46,22 @@ def until(session: Session, words: Sequence[str]) -> None:
 def _until_moment(session: Session, at_ns: int) -> None:
     backend, before = session.virtual, session.packets.arrived
     if at_ns <= backend.now_ns():
-        now = f"{backend.now_ns() / 1e6:.4f} ms"
+        now = f"{backend.now_ns() / 1e6:.3f} ms"
         raise Refused(f"it is {now} already: `back` leads to an earlier time")
     backend.clock.at(at_ns, lambda _: backend.halt(), None)
     _go_until(session, lambda: backend.now_ns() >= at_ns)
     session.tell_news()
     arrived = session.packets.arrived - before
-    session.say(f"{backend.now_ns() / 1e6:.4f} ms  {arrived} packets have arrived meanwhile")
+    session.say(f"{backend.now_ns() / 1e6:.3f} ms  {arrived} packets have arrived meanwhile")
 
 
 def _until_packet(session: Session, place: str) -> None:
     others = 0
     while (line := _next_packet(session)) and place not in session.packets.last_places:
         others += 1
-    session.tell_news(f"{line} (after {others} other packets)" if line and others else line)
+    session.tell_news(
+        f"{line}\n          after {others} other packets" if line and others else line
+    )
     if not line:
         raise Refused(f"no packet has come to {quote(place)}: all jobs have ended")
 

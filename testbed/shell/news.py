@@ -4,7 +4,7 @@ counters of its links."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from agglab.testbed.backend import Backend
@@ -37,8 +37,15 @@ class Tail:
 class News:
     """What has happened since it was last told."""
 
-    def __init__(self, folder: RunFolder, backend: Backend, resolved: ResolvedScenario) -> None:
-        self._backend, self._is_virtual = backend, resolved.virtual
+    def __init__(
+        self,
+        folder: RunFolder,
+        backend: Backend,
+        resolved: ResolvedScenario,
+        place: Callable[[int], str],
+    ) -> None:
+        """place: returns where the fault with a number is."""
+        self._backend, self._is_virtual, self._place = backend, resolved.virtual, place
         self._events = Tail(folder.path / EVENTS)
         names = [switch.name for switch in resolved.graph.switches]
         self._traces = {name: Tail(folder.logs / f"switch-{name}.log") for name in names}
@@ -76,8 +83,8 @@ class News:
         """Yields lines about events. On real links times count since the machine's start, so they
         are left out."""
         for event in events:
-            if words := _words(event):
-                yield f"{event['t_ns'] / 1e6:.4f} ms  {words}" if self._is_virtual else words
+            if words := self._words(event):
+                yield f"{event['t_ns'] / 1e6:.3f} ms  {words}" if self._is_virtual else words
 
     def _newly_lost(self) -> Iterator[str]:
         lost = self._losses()
@@ -93,9 +100,17 @@ class News:
             for way in self._backend.statistics().directions
         }
 
+    def _words(self, event: Event) -> str:
+        """Returns a line about an event; empty if it means nothing to people."""
+        if event["event"] in ("fault", "fault_end"):
+            does = "begins" if event["event"] == "fault" else "ends"
+            place = self._place(event["number"])
+            return f"fault {event['number']}, {event['fault']} of {place}, {does}"
+        return _words(event)
+
 
 def _words(event: Event) -> str:
-    """Returns a line about an event; empty if it means nothing to people."""
+    """Returns a line about an event of a job or an agent; empty if it means nothing to people."""
     kind = event["event"]
     if kind == "round_begin":
         return f"round {event['round']} of {event['of']} begins"
@@ -110,8 +125,5 @@ def _words(event: Event) -> str:
         return f"{event['name']}: {event['error']}"
     if kind == "ended":
         return f"{event['name']}: its program ended with status {event['status']}"
-    if kind in ("fault", "fault_end"):
-        does = "begins" if kind == "fault" else "ends"
-        return f"fault {event['number']}, {event['fault']} of {event['target']}, {does}"
     plain = {"round_broken_off": "the round is broken off", "job_end": "the job has ended"}
     return f"{event['of']}: {plain[kind]}" if kind in plain else ""

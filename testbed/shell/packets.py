@@ -61,8 +61,8 @@ class Packets:
         sender, receiver = self._ends[direction]
         switch = receiver if receiver in self._switches else sender
         words = self._words(switch, frame) if switch in self._switches else frame.hex()
-        line = f"{self._backend.now_ns() / 1e6:.4f} ms  {sender} -> {receiver}: {words}"
-        return line if receiver != switch else f"{line}; {self._answer(switch)}"
+        line = f"{self._backend.now_ns() / 1e6:.3f} ms  {sender} -> {receiver}: {words}"
+        return line if receiver != switch else f"{line}\n          {self._answer(switch)}"
 
     def _answer(self, switch: str) -> str:
         """Returns to which neighbours a switch has sent since then."""

@@ -82,14 +82,13 @@ def wireshark(session: Session, words: Sequence[str]) -> None:
     if match is None or interface not in names:
         near = f"{nearest(interface, names)}; allowed: {', '.join(names)}"
         raise Refused(f"no such interface {quote(interface)}{near}")
+    if session.is_virtual and match["node"] not in session.switches:
+        raise Refused("in virtual time only the ports of switches are captured: take the other end")
     _installed("wireshark")
     if not session.is_virtual:
-        session.open_window(
-            [*session.real.enter(match["node"]), "wireshark", "-k", "-i", interface]
-        )
+        live = [*session.real.enter(match["node"]), "wireshark", "-k", "-i", interface]
+        session.open_window(live)
         return
-    if match["node"] not in session.switches:
-        raise Refused("in virtual time only the ports of switches are captured: take the other end")
     session.virtual.flush_recordings()
     folder = session.experiment.folder.path / "pcap"
     ways = session.backend.statistics().directions

@@ -148,7 +148,7 @@ class Prompt:
                 with contextlib.suppress(Refused):  # as it was refused before
                     self.carry_out(line)
         done = f"{len(kept)} commands done again" if kept else "nothing has been done"
-        self._session.say(f"{self._session.virtual.now_ns() / 1e6:.4f} ms  {done}")
+        self._session.say(f"{self._session.virtual.now_ns() / 1e6:.3f} ms  {done}")
         return False
 
     def _without_last(self, number: int | None) -> list[str]:

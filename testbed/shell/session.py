@@ -88,7 +88,7 @@ class Session:
         self.experiment = Experiment(self.resolved, self.prepared, folder, scratch, unseen)
         built = self._stack.enter_context(self.experiment.built(rests=True))
         self.backend, self.conductor, _ = built
-        self.news = News(folder, self.backend, self.resolved)
+        self.news = News(folder, self.backend, self.resolved, self.place)
         self._packets = Packets(self.virtual, self.words) if self.is_virtual else None
         self.is_over, self.asked = False, {}
         self.move()
@@ -182,6 +182,13 @@ class Session:
             self.conductor.begin(fault)
             if fault.duration_s is None:
                 self.asked[fault.number] = fault
+
+    def place(self, number: int) -> str:
+        """Returns where a fault is: the direction of a link if it has only this one, otherwise the
+        link, host or switch."""
+        action = self.conductor.faults[number].action
+        ways = getattr(action, "directions", ())
+        return ways[0] if len(ways) == 1 else action.target
 
     def lift(self, number: int) -> None:
         """Ends a fault that was begun at the prompt."""

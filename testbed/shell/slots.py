@@ -87,9 +87,8 @@ def _sums(session: Session, switch: str, layout: Layout, cells: list[int]) -> li
 
 
 def _lanes(values: Sequence[int]) -> str:
-    half = 1 << LANE_BITS - 1
-    shown = [str(value - 2 * half if value >= half else value) for value in values[:LANES_SHOWN]]
-    return " ".join(shown) + (" ..." if len(values) > LANES_SHOWN else "")
+    shown = " ".join(map(str, values[:LANES_SHOWN]))
+    return f"{shown} ..." if len(values) > LANES_SHOWN else shown
 
 
 def _children(session: Session, switch: str, bits: int) -> list[str]:
