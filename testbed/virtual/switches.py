@@ -45,7 +45,9 @@ class CompiledProgram:
     def __init__(self, json: Path, detail: Detail = Detail.NOTHING) -> None:
         """detail: what instances of the program say about each packet."""
         self.program = Program.read(json)
-        self._library = build_library(translate(self.program, detail))
+        # A trace costs much more time for each packet than optimised code would save.
+        source, quick = translate(self.program, detail), detail is Detail.TRACE
+        self._library = build_library(source, quick=quick)
         self._places: dict[tuple[str, str], Place] = {}
         self._encoded: dict[tuple[object, ...], Encoded] = {}
 
