@@ -17,6 +17,7 @@ from agglab.testbed.control.assembly import conductor
 from agglab.testbed.control.conductor import Conductor
 from agglab.testbed.control.outcome import Outcome
 from agglab.testbed.control.turns import exhaust
+from agglab.testbed.faults import AtChunk
 from agglab.testbed.measurements import Measurements, collect, declared_counters
 from agglab.testbed.plan import Entries
 from agglab.testbed.prepare import Prepared
@@ -75,16 +76,19 @@ class Experiment:
         return measured
 
     @contextlib.contextmanager
-    def built(self, rests: bool | None = None) -> Iterator[tuple[Backend, Conductor, EventLog]]:
+    def built(
+        self, by_hand: bool = False, pause: AtChunk | None = None
+    ) -> Iterator[tuple[Backend, Conductor, EventLog]]:
         """Builds the network, and removes it in the end. Yields it with the conductor of the run,
-        which has not begun, and the run's log. rests: see assembly.conductor."""
+        which has not begun, and the run's log. by_hand, pause: see assembly.conductor."""
         note_elsewhere(self.scratch.parent, self.sums)
         self.sums.mkdir()
         self.scratch.mkdir()
         try:
             with self._backend() as backend, self._log(backend) as log:
                 log.add("start", scenario=self.resolved.name, seed=self.resolved.seed)
-                run = conductor(self.resolved, backend, log, self.progress, self._fill, rests)
+                parts = (self.resolved, backend, log, self.progress, self._fill)
+                run = conductor(*parts, by_hand, pause)
                 yield backend, run, log
         finally:
             shutil.rmtree(self.sums)

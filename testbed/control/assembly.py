@@ -22,7 +22,7 @@ from agglab.testbed.control.session import JobSession
 from agglab.testbed.control.table_writer import TableWriter
 from agglab.testbed.control.turns import may_rest
 from agglab.testbed.control.verifier import Verifier, has_time
-from agglab.testbed.faults import Attack, Fault
+from agglab.testbed.faults import AtChunk, Attack, Fault
 from agglab.testbed.own_entries import Fill, as_planned
 from agglab.testbed.progress import Progress
 from agglab.testbed.record import EventLog
@@ -40,11 +40,12 @@ def conductor(
     log: EventLog,
     progress: Progress,
     fill: Fill = as_planned,
-    rests: bool | None = None,
+    by_hand: bool = False,
+    pause: AtChunk | None = None,
 ) -> Conductor:
     """Returns a new Conductor for one run of a scenario. fill: a function that adds the user's own
-    entries to the planned ones. rests: whether jobs rest between rounds (Conductor.moves); None for
-    those that may (turns.py)."""
+    entries to the planned ones. by_hand: whether all jobs rest before each round; otherwise those
+    do that may (turns.py). pause: a moment at which there has to be an event."""
     system, jobs, faults = resolved.system, resolved.jobs, resolved.faults
     has_controller = system.abilities.has_controller
     timeouts = resolved.scenario.timeouts
@@ -58,7 +59,7 @@ def conductor(
     verifier = Verifier(Judge(backend, resolved), journal.note, at_once)
     meter = Meter(backend)
     rounds = Rounds(backend, meter, journal, verifier)
-    history = FaultHistory([FaultState(fault) for fault in faults], clock)
+    history = FaultHistory([FaultState(fault) for fault in faults], clock, pause)
 
     def frames(fault: Fault) -> Iterator[tuple[str, bytes]]:
         assert isinstance(fault.action, Attack)
@@ -96,8 +97,9 @@ def conductor(
         recovery = Recovery(result, group, session, clock, roster, rounds, history, diagnose)
         parts = (group, session, recovery, clock, roster, rounds, history, round_s)
         controls = controlling(result)
-        may = controls is None and may_rest(jobs, faults)  # a controller has deadlines of its own
-        return group, JobProcess(result, *parts, may if rests is None else rests, controls)
+        # A controller has deadlines of its own.
+        rests = by_hand or (controls is None and may_rest(jobs, faults))
+        return group, JobProcess(result, *parts, rests, controls)
 
     def fault_process(state: FaultState) -> FaultProcess:
         return FaultProcess(state, backend, clock, table_writer, roster, frames, journal.tell)

@@ -78,7 +78,7 @@ class FaultProcess:
             return
         while True:
             event = yield FOREVER_NS
-            if event and _reached(event, trigger):
+            if event and reached(event, trigger):
                 return
 
     def _last(self, began_ns: int) -> Process[None]:
@@ -188,7 +188,8 @@ class FaultProcess:
     nanoseconds, at which the fault began."""
 
 
-def _reached(event: Event, trigger: AtChunk) -> bool:
+def reached(event: Event, trigger: AtChunk) -> bool:
+    """Returns whether an event says that this moment has come."""
     return (
         event["event"] == "chunk"
         and event["job"] == trigger.job

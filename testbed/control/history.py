@@ -51,17 +51,20 @@ class FaultState:
 
 class FaultHistory:
     """All faults of a run. It tells jobs what they may know about the faults, and writes them into
-    the outcome."""
+    the outcome. pause: a moment that has to be noticed although no fault begins."""
 
-    def __init__(self, states: Sequence[FaultState], clock: RunClock) -> None:
-        self.states, self._clock = list(states), clock
+    def __init__(
+        self, states: Sequence[FaultState], clock: RunClock, pause: AtChunk | None = None
+    ) -> None:
+        self.states, self._clock, self._pause = list(states), clock, pause
 
     def marks(self, job: Job, number: int) -> list[int]:
-        """Returns the counts of chunks, in this round of the job, at which faults begin."""
+        """Returns the counts of chunks, in this round of the job, at which faults begin or which
+        have to be noticed."""
         triggers = [state.fault.trigger for state in self.states if state.began_ns is None]
         return [
             trigger.chunk + 1
-            for trigger in triggers
+            for trigger in (*triggers, self._pause)
             if isinstance(trigger, AtChunk) and (trigger.job, trigger.round) == (job.number, number)
         ]
 

@@ -59,7 +59,10 @@ def at_once(
 
 
 def problems(known: Known) -> Iterator[Finding]:
-    """Yields everything that is wrong with the entries, each with the path of its key."""
+    """Yields everything that is wrong with the entries and with `pause_at`, each with the path of
+    its key."""
+    if known.scenario.pause_at is not None:
+        yield from _mark_problems(known.scenario.pause_at, known, "pause_at")
     sound = []
     for i, entry in enumerate(known.scenario.faults):
         path = f"faults[{i}]"
@@ -284,9 +287,13 @@ def _belongs_to_no_job(host: str, jobs: Sequence[Job]) -> bool:
 
 
 def _trigger(entry: FaultEntry, jobs: Sequence[Job]) -> faults.Trigger:
-    mark = entry.at_chunk
-    if mark is None:
+    if entry.at_chunk is None:
         return faults.AtTime(entry.at_s or 0.0)
+    return at_chunk(entry.at_chunk, jobs)
+
+
+def at_chunk(mark: ChunkMark, jobs: Sequence[Job]) -> faults.AtChunk:
+    """Returns the moment that a mark of a checked scenario names."""
     job = next(job for job in jobs if mark.job in (None, job.name))
     return faults.AtChunk(job.number, mark.round, mark.chunk)
 

@@ -63,6 +63,7 @@ def _interact(
     try:
         lines = lines_of(commands)
         with Session(point, prepared, scratch, _say, describe) as session:
+            session.tell_news()
             prompt = Prompt(session)
             return prompt.interact() if lines is None else prompt.read(lines)
     except (Refused, NodeFailed) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import StringIO
@@ -14,13 +15,15 @@ from typing import TYPE_CHECKING, cast
 from agglab.testbed.agents import AgentFailed
 from agglab.testbed.backend import Backend
 from agglab.testbed.control.conductor import Conductor
+from agglab.testbed.control.fault import reached
 from agglab.testbed.errors import NodeFailed
-from agglab.testbed.experiment import Experiment
-from agglab.testbed.faults import Claim, Fault
+from agglab.testbed.experiment import EVENTS, Experiment
+from agglab.testbed.faults import AtChunk, Claim, Fault
 from agglab.testbed.prepare import Prepared, compile_points
 from agglab.testbed.record import RunFolder
 from agglab.testbed.scenario import Point, ResolvedScenario
-from agglab.testbed.shell.news import News
+from agglab.testbed.scenario.faults import at_chunk
+from agglab.testbed.shell.news import News, Tail
 from agglab.testbed.shell.packets import Packets
 from agglab.testbed.shell.refused import Refused
 from agglab.testbed.virtual import NeverEnds, VirtualBackend
@@ -80,18 +83,34 @@ class Session:
         self._windows.append(subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet))
 
     def _open(self) -> None:
-        """Builds the network, and waits until the agents are ready."""
+        """Builds the network, waits until the agents are ready, and goes to the moment at which the
+        scenario opens the prompt."""
         number = next(self._numbers)
         folder = RunFolder(self._scratch / f"results-{number}")
         unseen = StringIO()  # where the progress of rounds goes
         scratch = self._scratch / f"{number}"
         self.experiment = Experiment(self.resolved, self.prepared, folder, scratch, unseen)
-        built = self._stack.enter_context(self.experiment.built(rests=True))
+        pause = self._pause()
+        built = self._stack.enter_context(self.experiment.built(by_hand=True, pause=pause))
         self.backend, self.conductor, _ = built
         self.news = News(folder, self.backend, self.resolved, self.place)
         self._packets = Packets(self.virtual, self.words) if self.is_virtual else None
         self.is_over, self.asked = False, {}
         self.move()
+        if pause is not None:
+            self._go_to(pause, Tail(folder.path / EVENTS))
+
+    def _pause(self) -> AtChunk | None:
+        """Returns the moment at which the scenario opens the prompt, if it names one."""
+        mark = self.resolved.scenario.pause_at
+        return None if mark is None else at_chunk(mark, self.resolved.jobs)
+
+    def _go_to(self, pause: AtChunk, events: Tail) -> None:
+        """Goes on to this moment. events: the log of the run."""
+        while not self.is_over:
+            for _ in self.moves():
+                if any(reached(json.loads(line), pause) for line in events.new()):
+                    return
 
     def begin_again(self) -> None:
         """Replaces the network by a new one, which is as this one was in the beginning."""

@@ -145,6 +145,24 @@ def test_the_trace_has_the_terms_of_conditions(ask: Ask) -> None:
     assert "version != 1" not in asked("trace off", "step")
 
 
+def test_the_prompt_opens_where_the_scenario_pauses(ask: Ask) -> None:
+    asked = ask(f"{SCENARIO}pause_at: {{round: 1, chunk: 2}}\n")
+    here = asked("slots")
+    assert "tag 7" in here, "the third chunk of the second round, after an opening"
+    assert asked("round").endswith("round 1 of job1: right")
+    assert asked("back all", "slots").endswith(here)
+
+
+def test_a_pause_that_never_comes_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "late.yaml").write_text(f"{SCENARIO}pause_at: {{round: 4}}\n")
+    done = shell(str(tmp_path / "late.yaml"))
+    assert (done.returncode, done.stderr) == (
+        INVALID,
+        f"{tmp_path}/late.yaml:7: pause_at.round: is too large: job1 has only 4 rounds; "
+        "allowed: 0 to 3\n",
+    )
+
+
 def test_all_rounds_end(ask: Ask) -> None:
     asked = ask()
     for number in range(4):
