@@ -206,7 +206,7 @@ class Session:
         """Returns where a fault is: the direction of a link if it has only this one, otherwise the
         link, host or switch."""
         action = self.conductor.faults[number].action
-        ways = getattr(action, "directions", ())
+        ways: Sequence[str] = getattr(action, "directions", ())
         return ways[0] if len(ways) == 1 else action.target
 
     def lift(self, number: int) -> None:
