@@ -43,8 +43,8 @@ def main(words: Sequence[str], describe: Describe) -> int:
 
 
 def only(suite: Suite) -> Point:
-    """Returns the only run of a suite. In virtual time it has a trace and captures, which take no
-    virtual time. Raises ScenarioError if there are several runs."""
+    """Returns the only run of a suite. In virtual time it has captures, which take no virtual time.
+    Raises ScenarioError if there are several runs."""
     if len(suite.points) > 1:
         what = f"has {len(suite.points)} runs, and a shell opens one"
         raise problem_of(suite.source, what, "a scenario without `sweep` and `compare`")
@@ -52,7 +52,7 @@ def only(suite: Suite) -> Point:
     if not point.resolved.virtual:
         return point
     scenario = point.resolved.scenario
-    recorded = replace(scenario, switch=replace(scenario.switch, log="trace", pcap=True))
+    recorded = replace(scenario, switch=replace(scenario.switch, pcap=True))
     return replace(point, resolved=replace(point.resolved, scenario=recorded))
 
 

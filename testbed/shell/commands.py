@@ -124,15 +124,7 @@ COMMANDS: Mapping[str, Command] = {
         lambda session: [*session.hosts, "off"],
         is_kept=True,
     ),
-    "reload": Command(moving.reload, "", "compile the P4 program again and load it"),
-    "trace": Command(
-        moving.trace,
-        "on|off",
-        "show each step of the program for each packet",
-        1,
-        1,
-        lambda session: ["on", "off"],
-    ),
+    "reload": Command(moving.reload, "", "compile the P4 program again and load it", is_kept=True),
     "pingall": Command(programs.pingall, "", "let each host ping each other one (real links)"),
     "xterm": Command(
         programs.xterm,

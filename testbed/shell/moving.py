@@ -1,5 +1,4 @@
-"""The commands that let the run go on (round, step, until), and those about its programs (reload,
-trace)."""
+"""The commands that let the run go on (round, step, until), and `reload`."""
 
 from __future__ import annotations
 
@@ -14,7 +13,6 @@ from agglab.testbed.shell.session import Session
 
 STEPS = Whole(1, 1000)
 MOMENT = duration()
-ON, OFF = "on", "off"
 
 
 def round_(session: Session, words: Sequence[str]) -> None:
@@ -93,16 +91,6 @@ def reload(session: Session, words: Sequence[str]) -> None:
     session.news.forget()
     sources = {str(program.source) for program in session.prepared.programs.values()}
     session.say(f"{', '.join(sorted(sources))}: reloaded; registers and counters are empty")
-
-
-def trace(session: Session, words: Sequence[str]) -> None:
-    """Shows what the programs do with each packet from now on, or no longer."""
-    if words[0] not in (ON, OFF):
-        raise Refused("write `trace on` or `trace off`")
-    if session.resolved.scenario.switch.log != "trace":
-        raise Refused("the switches were started without a trace: use --set switch.log=trace")
-    session.news.forget()
-    session.traced = words[0] == ON
 
 
 def read(kind: Kind, text: str) -> float | int:

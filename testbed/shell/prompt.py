@@ -17,6 +17,7 @@ from agglab.testbed.shell.refused import Refused
 from agglab.testbed.shell.session import Session
 
 PROMPT = "agglab> "
+NO_TRACE = "the switches were started without a trace: use --set switch.log=trace"
 QUIT = ("quit", "exit", "EOF")
 OWN = {
     "back": (
@@ -24,6 +25,7 @@ OWN = {
         "begin again from the seed, without the last command (or the last N, or any) that let "
         "time pass, and what followed it (virtual time)",
     ),
+    "trace": ("on|off", "show each step of the program for each packet"),
     "help": ("[COMMAND]", "the commands, or how to use one"),
     "source": ("FILE", "carry out the commands in a file"),
     "quit": ("", "leave, and remove the network (also Ctrl-D)"),
@@ -88,6 +90,7 @@ class Prompt:
             "?": self._help,
             "back": self._back,
             "source": self._source,
+            "trace": self._trace,
         }
         if name in own:
             return own[name](rest)
@@ -99,10 +102,16 @@ class Prompt:
         if not command.least <= len(rest) <= command.most:
             raise Refused(f"write `{f'{name} {command.usage}'.strip()}`")
         given = [name, *rest] if command is NODE_COMMAND else rest
+        before_ns = self._session.backend.now_ns()
         try:
             command.run(self._session, given)
         except (CompileError, ScenarioError) as error:
             raise Refused(str(error)) from None
+        except Refused:
+            # A step may find that the jobs end instead.
+            if command.moves and self._session.backend.now_ns() > before_ns:
+                self.history.append((line, True))
+            raise
         if command.is_kept:
             self.history.append((line, command.moves))
 
@@ -141,15 +150,32 @@ class Prompt:
         if len(words) > 1 or not (word == "all" or (word.isdecimal() and int(word))):
             raise Refused("write `back`, `back N` or `back all`")
         kept = self._without_last(None if word == "all" else int(word))
-        with self._silence():
-            self._session.begin_again()
-            self.history = []
-            for line in kept:
-                with contextlib.suppress(Refused):  # as it was refused before
-                    self.carry_out(line)
+        self._do_again(kept)
         done = f"{len(kept)} commands done again" if kept else "nothing has been done"
         self._session.say(f"{self._session.virtual.now_ns() / 1e6:.3f} ms  {done}")
         return False
+
+    def _trace(self, words: Sequence[str]) -> bool:
+        if list(words) not in (["on"], ["off"]):
+            raise Refused("write `trace on` or `trace off`")
+        session = self._session
+        if not session.has_trace:
+            if not session.is_virtual:
+                raise Refused(NO_TRACE)
+            session.use_trace()
+            self._do_again([line for line, _ in self.history])
+        session.news.forget()
+        session.traced = words == ["on"]
+        return False
+
+    def _do_again(self, lines: Sequence[str]) -> None:
+        """Begins again from the seed, and carries out lines without showing anything."""
+        with self._silence():
+            self._session.begin_again()
+            self.history = []
+            for line in lines:
+                with contextlib.suppress(Refused):  # as it was refused before
+                    self.carry_out(line)
 
     def _without_last(self, number: int | None) -> list[str]:
         """Returns the lines before the last `number` ones that let time pass."""

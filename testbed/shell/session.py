@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from io import StringIO
 from itertools import count
 from pathlib import Path
@@ -23,6 +25,7 @@ from agglab.testbed.prepare import Prepared, compile_points
 from agglab.testbed.record import RunFolder
 from agglab.testbed.scenario import Point, ResolvedScenario
 from agglab.testbed.scenario.faults import at_chunk
+from agglab.testbed.scratch import note_elsewhere
 from agglab.testbed.shell.news import News, Tail
 from agglab.testbed.shell.packets import Packets
 from agglab.testbed.shell.refused import Refused
@@ -34,6 +37,7 @@ if TYPE_CHECKING:  # it needs packages that virtual time does not
 Describe = Callable[[Path, bytes], str]
 """A function that returns a frame in words, as the parser of a program (BMv2 JSON) reads it."""
 Say = Callable[[str], None]
+TRACE, PREFIX = "trace", "agglab-shell-"
 NO_TIME = "only in virtual time, where time stands still: use --set backend=virtual"
 NO_HOSTS = "only on real links, where hosts run programs: use --set backend=mininet"
 
@@ -60,10 +64,13 @@ class Session:
         self.asked: dict[int, Fault] = {}
         """The faults that were begun at the prompt and have not been lifted, by number."""
         self._scratch, self._numbers = scratch, count()
-        self._stack = contextlib.ExitStack()
+        self._stack, self._kept = contextlib.ExitStack(), contextlib.ExitStack()
         self._windows: list[subprocess.Popen[bytes]] = []
 
     def __enter__(self) -> Session:
+        # Not in scratch, which may be small.
+        self._results = Path(self._kept.enter_context(tempfile.TemporaryDirectory(prefix=PREFIX)))
+        note_elsewhere(self._scratch, self._results)
         self._open()
         return self
 
@@ -76,6 +83,7 @@ class Session:
         for window in self._windows:
             window.terminate()
         self._stack.close()
+        self._kept.close()
 
     def open_window(self, command: Sequence[str]) -> None:
         """Starts a program with a window, which goes on beside the prompt, but not longer."""
@@ -86,7 +94,7 @@ class Session:
         """Builds the network, waits until the agents are ready, and goes to the moment at which the
         scenario opens the prompt."""
         number = next(self._numbers)
-        folder = RunFolder(self._scratch / f"results-{number}")
+        folder = RunFolder(self._results / str(number))
         unseen = StringIO()  # where the progress of rounds goes
         scratch = self._scratch / f"{number}"
         self.experiment = Experiment(self.resolved, self.prepared, folder, scratch, unseen)
@@ -111,6 +119,17 @@ class Session:
             for _ in self.moves():
                 if any(reached(json.loads(line), pause) for line in events.new()):
                     return
+
+    @property
+    def has_trace(self) -> bool:
+        """Whether the switches' programs tell each step."""
+        return self.resolved.scenario.switch.log == TRACE
+
+    def use_trace(self) -> None:
+        """Makes the programs tell each step, from the next `begin_again` on."""
+        scenario = self.resolved.scenario
+        traced = replace(scenario, switch=replace(scenario.switch, log=TRACE))
+        self.point = replace(self.point, resolved=replace(self.resolved, scenario=traced))
 
     def begin_again(self) -> None:
         """Replaces the network by a new one, which is as this one was in the beginning."""

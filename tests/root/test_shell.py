@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +23,12 @@ def scenario(tmp_path: Path) -> Path:
     path = tmp_path / "prompt.yaml"
     path.write_text(SCENARIO.replace("virtual", "mininet"))
     return path
+
+
+def results_of(terminal: Terminal) -> str:
+    """The folder that `agglab exec --run` takes."""
+    (notes,) = terminal.scratch().glob("*/nodes.json")
+    return str(json.loads(notes.read_text())["results"])
 
 
 def executed(*words: str) -> subprocess.CompletedProcess[str]:
@@ -64,7 +71,7 @@ def test_a_program_at_a_host_reads_from_the_terminal(scenario: Path) -> None:
 
 def test_exec_runs_a_program_at_a_node_of_the_run(scenario: Path) -> None:
     terminal = Terminal([str(scenario)])
-    run = str(terminal.scratch() / "results-0")
+    run = results_of(terminal)
     named = ("--run", run)
     done = executed("h1", *named, "--", "sh", "-c", "ip -br address; exit 7")
     assert done.returncode == 7
@@ -81,7 +88,7 @@ def test_exec_runs_a_program_at_a_node_of_the_run(scenario: Path) -> None:
 
 def test_what_exec_runs_ends_with_the_network(scenario: Path) -> None:
     terminal = Terminal([str(scenario)])
-    run = str(terminal.scratch() / "results-0")
+    run = results_of(terminal)
     command = [sys.executable, "-m", "agglab.testbed", "exec", "h2", "--run", run, "--"]
     beside = subprocess.Popen([*command, "sh", "-c", "echo up; exec sleep 1000"], stdout=-1)
     assert beside.stdout is not None and beside.stdout.readline() == b"up\n"

@@ -207,7 +207,7 @@ def test_all_rounds_end(ask: Ask) -> None:
         ("xterm h1", "only on real links, where hosts run programs: use --set backend=mininet"),
         ("pingall", "only on real links, where hosts run programs: use --set backend=mininet"),
         ("h1 ping h2", "only on real links, where hosts run programs"),
-        ("trace", "write `trace on|off`"),
+        ("trace", "write `trace on` or `trace off`"),
         ("back 2", "only 0 commands have let time pass: write `back all`"),
         ("back 0", "write `back`, `back N` or `back all`"),
         ("help stepp", "no such command 'stepp', did you mean 'step'?"),
