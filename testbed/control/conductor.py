@@ -18,6 +18,8 @@ from agglab.testbed.control.scheduler import RunClock, Scheduler
 from agglab.testbed.control.turns import exhaust
 from agglab.testbed.control.verifier import Verifier
 from agglab.testbed.faults import Fault
+from agglab.testbed.scenario.jobs import Job
+from agglab.testbed.systems.base import ActiveJob
 
 IDLE_NS = 100_000_000
 """The longest time to wait for events before progress is drawn again."""
@@ -77,6 +79,10 @@ class Conductor:
     def faults(self) -> list[Fault]:
         """All faults of the run so far, by number."""
         return [state.fault for state in self._history.states]
+
+    def active(self, job: Job) -> ActiveJob:
+        """Returns a job with its current members and share."""
+        return self._roster.active(job)
 
     def begin(self, fault: Fault) -> None:
         """Begins a fault that the scenario does not have. Its number must be new."""

@@ -3,9 +3,10 @@ sum, and who is waited for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.shell.refused import Refused
 from agglab.testbed.shell.session import Session
 from agglab.testbed.systems.summing.trees import tree_of
@@ -40,13 +41,13 @@ def slot_lines(session: Session, switch: str) -> Iterator[str]:
     if not used:
         yield f"{switch}: no slot has been used ({layout.size // layout.sets} slots)"
         return
-    children = _children(session, switch, max(bitmaps).bit_length())
     tags = _read(session, switch, layout.tag, used) if layout.tag else None
     sums = _sums(session, switch, layout, used[:SHOWN_MAX])
     for place, cell in enumerate(used[:SHOWN_MAX]):
         slot, own_set = divmod(cell, layout.sets)
         name = f"slot {slot}" + (f" set {own_set}" if layout.sets > 1 else "")
         tag = f"  tag {tags[place]}" if tags else ""
+        children = _children(session, switch, slot)
         yield f"{switch} {name}{tag}  {_drawn(bitmaps[cell], children)}  sum {sums[place]}"
     if len(used) > SHOWN_MAX:
         yield f"{switch}: and {len(used) - SHOWN_MAX} more"
@@ -91,23 +92,36 @@ def _lanes(values: Sequence[int]) -> str:
     return f"{shown} ..." if len(values) > LANES_SHOWN else shown
 
 
-def _children(session: Session, switch: str, bits: int) -> list[str]:
-    """Returns who has which bit of a bitmap: the workers of the first job, or the switches, below
-    this switch."""
-    job = session.resolved.whole(session.resolved.jobs[0])
-    branches: Mapping[str, object] = {}
+def _children(session: Session, switch: str, slot: int) -> Sequence[str]:
+    """Returns who has which bit of a slot's bitmap: the workers, or the switches, below this
+    switch in the job that has the slot; empty if that is not known."""
+    job = _job_of(session, slot)
+    if job is None:
+        return ()
     try:
-        tree = tree_of(session.resolved.graph, job)
-        branches = {name: [node for _, node in b.children] for name, b in tree.branches.items()}
-    except ValueError:
-        pass
-    children = branches.get(switch)
-    names = list(children) if isinstance(children, list) else []
-    return [*names, *(f"bit {bit}" for bit in range(len(names), bits))]
+        tree = tree_of(session.resolved.graph, session.conductor.active(job))
+    except ValueError:  # the system has no such trees
+        return ()
+    branch = tree.branches.get(switch)
+    return [node for _, node in branch.children] if branch else ()
+
+
+def _job_of(session: Session, slot: int) -> Job | None:
+    """Returns the job that has a slot for the whole run; None if jobs share the slots."""
+    jobs = session.resolved.jobs
+    if len(jobs) == 1:
+        return jobs[0]
+    having = (job for job in jobs if job.first_slot <= slot < job.first_slot + job.slots)
+    is_shared = session.resolved.scenario.switch.partition == "dynamic"
+    return None if is_shared else next(having, None)
 
 
 def _drawn(bitmap: int, children: Sequence[str]) -> str:
-    """Returns a bitmap as a picture: `[h1 -- h3] waits for h2`."""
+    """Returns a bitmap as a picture: `[h1 -- h3] waits for h2`. Without names there are the numbers
+    of the bits, and nothing is said about those that are missing."""
+    if not children:
+        bits = [str(bit) for bit in range(bitmap.bit_length()) if bitmap >> bit & 1]
+        return f"[bits {' '.join(bits)}]"
     given = [bool(bitmap >> bit & 1) for bit in range(len(children))]
     shown = [name if has else "-" * len(name) for name, has in zip(children, given, strict=True)]
     missing = [name for name, has in zip(children, given, strict=True) if not has]

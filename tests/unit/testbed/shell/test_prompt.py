@@ -69,6 +69,17 @@ def test_a_sum_is_that_of_the_packets(ask: Ask, tmp_path: Path) -> None:
     assert f"complete  sum {sum(numbers) % 2**32} " in asked("slots")
 
 
+def test_each_job_has_workers_of_its_own_in_its_slots(ask: Ask) -> None:
+    jobs = "jobs: [{name: a, workers: [h1, h2]}, {name: b, workers: [h2, h3]}]\n"
+    asked = ask(f"{SCENARIO}{jobs}".replace("slots: 2", "slots: 4"))
+    asked("step 20")
+    drawn = set(re.findall(r"slot (\d) .*\[(.. ..)\]", asked("slots")))
+    names = {int(slot): bits.replace("--", "") for slot, bits in drawn}
+    assert all("h3" not in bits for slot, bits in names.items() if slot < 2)
+    assert all("h1" not in bits for slot, bits in names.items() if slot >= 2)
+    assert {"h1 h2", "h2 h3"} <= {bits for _, bits in drawn}
+
+
 def test_a_link_that_is_down_loses_packets(ask: Ask) -> None:
     asked = ask()
     asked("link h1-s1 down")
