@@ -19,7 +19,7 @@ from agglab.testbed.shell.foreground import give_terminal
 from agglab.testbed.shell.prompt import Prompt, lines_of
 from agglab.testbed.shell.refused import Refused
 from agglab.testbed.shell.session import Describe, Session
-from agglab.testbed.terminal import plain
+from p4native.common.printable import plain
 
 
 def main(words: Sequence[str], describe: Describe) -> int:

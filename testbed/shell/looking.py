@@ -6,13 +6,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from agglab.testbed.p4_names import UnresolvedName, full_name
 from agglab.testbed.plan import TableEntry
 from agglab.testbed.problems import nearest, quote
 from agglab.testbed.scenario.kinds import rate
 from agglab.testbed.shell.refused import Refused
 from agglab.testbed.shell.session import Session
 from agglab.testbed.shell.slots import slot_lines
+from p4native.common.object_names import UnresolvedName, full_name
 
 CELLS_MAX = 4096
 """The largest number of cells that one command reads."""
