@@ -134,6 +134,12 @@ STAND_IN = {
         f"{AGGLAB} systems [--measure [--out FILE] [--set KEY=VALUE]...]",
         f"{AGGLAB} grade",
         f"{AGGLAB} grade LAB PROGRAM [--json] [--junit FILE] [--gradescope] [--trust]",
+        f"{AGGLAB} shell",
+        f"{AGGLAB} shell FILE --commands LIST",
+        f"{AGGLAB} shell FILE [--commands LIST] [--set KEY=VALUE]...",
+        f"{AGGLAB} exec NODE [--run DIR] -- COMMAND",
+        f"{AGGLAB} exec h1 -- ping -c 3 h2",
+        f"{AGGLAB} exec s1 -- tcpdump -n -i s1-eth1",
         f"{AGGLAB} grade-all LAB FOLDER",
         f"{AGGLAB} grade-all LAB FOLDER [--csv FILE] [--processes N] [--trust]",
         f"{AGGLAB} labs export DIR",
@@ -256,6 +262,11 @@ NOT_OURS = {
 """Commands of which nothing is run, by the reason."""
 
 FOLLOWED = {
+    "tests/unit/testbed/shell/test_prompt.py": (
+        f"{AGGLAB} shell labs/05-loss/runs/rack.yaml "
+        "--set switch.program=labs/05-loss/solution.p4 --set links.loss=0%",
+        "source FILE",
+    ),
     "toolchain/tests/root/test_pip_install.py": (
         "python3 -m venv p4",
         ". p4/bin/activate",
