@@ -26,7 +26,7 @@ from agglab.testbed.scenario import Point
 from agglab.testbed.second_opinion import Opinion, second_opinion
 from agglab.testbed.terminal import cannot_write, is_full
 from p4native.common.printable import one_line, plain
-from p4native.switch.errors import PipelineError
+from p4native.switch import PipelineError
 
 Turns = Generator[None, None, None]
 

@@ -39,8 +39,7 @@ from agglab.topologies import Topology, interface_name
 from agglab.topologies.graph import Impairment
 from p4native.common.c_build import BuildError
 from p4native.common.contexts import BuiltOnEntry
-from p4native.switch.errors import PipelineError
-from p4native.switch.io.build import loop_library
+from p4native.switch import PipelineError, loop_library
 
 ARRAYS = ("result", "sums", "out")
 """The fields of Received for every kind of workload."""

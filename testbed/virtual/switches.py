@@ -21,13 +21,19 @@ from agglab.testbed.virtual.clock import EMITTED, PROCESSED, Clock
 from agglab.testbed.virtual.links import LinkDirection
 from agglab.testbed.virtual.recordings import SwitchRecording
 from p4native.common.object_names import UnresolvedName, full_name, is_called
-from p4native.switch import Detail, Exact, Lpm, Pipeline, Range, Ternary
-from p4native.switch.build import build_library
-from p4native.switch.matches import Match
-from p4native.switch.model import Key
-from p4native.switch.program import Program
-from p4native.switch.tables import Encoded
-from p4native.switch.translate import translate
+from p4native.switch import (
+    Detail,
+    Encoded,
+    Exact,
+    Key,
+    Lpm,
+    Match,
+    Pipeline,
+    Program,
+    Range,
+    Ternary,
+    native_library,
+)
 
 NO_HANDLE = -1
 
@@ -45,7 +51,7 @@ class CompiledProgram:
     def __init__(self, json: Path, detail: Detail = Detail.NOTHING) -> None:
         """detail: what instances of the program say about each packet."""
         self.program = Program.read(json)
-        self._library = build_library(translate(self.program, detail))
+        self._library = native_library(self.program, detail)
         self._places: dict[tuple[str, str], Place] = {}
         self._encoded: dict[tuple[object, ...], Encoded] = {}
 

@@ -48,7 +48,7 @@ def validity(workspace: Workspace, file: str) -> Found:
 
 BUILD_HOSTS = "from agglab.hosts.library import built; built()"
 BUILDS = {
-    "toolchain": "from p4native.switch.io.build import loop_library; loop_library()",
+    "toolchain": "from p4native.switch import loop_library; loop_library()",
     "testbed": (
         "from agglab.testbed.systems.summing import native as sums;"
         "from agglab.testbed.virtual import native; native.load(); sums.load()"

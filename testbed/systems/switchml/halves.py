@@ -19,7 +19,7 @@ from agglab.testbed.scenario.jobs import Finding, stated, stated_workloads
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import ActiveJob, Array, Truth, TruthOf
 from agglab.testbed.systems.switchml.partial import PLAIN_SETS
-from p4native.switch.bmv2_json.arrays import MAX_CELLS
+from p4native.switch import MAX_CELLS
 
 PARAMETERS = {"float16": "FLOAT16", NAME: "BFLOAT16"}
 """The types, with the parameter for which the P4 program is compiled."""

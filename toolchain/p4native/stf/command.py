@@ -13,19 +13,19 @@ from pathlib import Path
 
 from p4native import switch
 from p4native.common.exit_codes import FAILED, INVALID, PASSED
+from p4native.common.files import read_bytes
 from p4native.common.printable import plain
 from p4native.stf.engine import Library
 from p4native.stf.names import Binder
 from p4native.stf.run import Run
 from p4native.stf.script import StfError, parse
-from p4native.switch.files import read_bytes
 
 
 def run_stf(
     json_path: Path, script: Path, seed: int = 0, trace: bool = False, quick: bool = False
 ) -> Run:
     """Runs `script` on the program in `json_path`. `failures` of the result is empty if everything
-    in the script holds. trace: whether to print each packet's path. quick: as build_library has
+    in the script holds. trace: whether to print each packet's path. quick: as native_library has
     it."""
     commands = parse(read_bytes(script).decode(errors="replace"))
     detail = switch.Detail.TRACE if trace else switch.Detail.NOTHING

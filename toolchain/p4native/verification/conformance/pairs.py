@@ -13,7 +13,7 @@ from pathlib import Path
 from p4native.bmv2.engine import missing_tools
 from p4native.bmv2.errors import CouldNotRun
 from p4native.common.processes import exit_in_words
-from p4native.compiler.__main__ import main as our_compiler
+from p4native.compiler.command import main as our_compiler
 from p4native.verification import peers
 
 COMPILERS, SWITCHES = ("p4c", "p4native"), ("bmv2", "native")

@@ -15,13 +15,8 @@ from p4native import switch
 from p4native.bmv2.engine import QUIET_S, Bmv2
 from p4native.bmv2.errors import ControlError, CouldNotRun
 from p4native.common.object_names import is_called
-from p4native.compiler.diagnostics import Diagnostics
-from p4native.compiler.frontend import compile_file, with_deep_stack
-from p4native.compiler.preprocess import Options
-from p4native.stf import Binder, Command, Engine, Expect, Library, Run, StfError, parse
-from p4native.stf.script import Add
-from p4native.switch.build import build_library
-from p4native.switch.translate import translate
+from p4native.compiler import Diagnostics, Options, compile_file, with_deep_stack
+from p4native.stf import Add, Binder, Command, Engine, Expect, Library, Run, StfError, parse
 from p4native.verification.conformance.pairs import (
     SPECIFICATION,
     DoesNotCompile,
@@ -30,7 +25,7 @@ from p4native.verification.conformance.pairs import (
 )
 from p4native.verification.interpreter import Machine, UnknownConstruct
 from p4native.verification.interpreter.engine import Specification
-from p4native.verification.random_programs.program import PORTS
+from p4native.verification.random_programs import PORTS
 
 THRIFT_BITS = 63
 """The widest register whose cells are compared. BMv2 does not report the values of wider
@@ -126,8 +121,7 @@ def _run(
         if target == "bmv2":
             with Bmv2(json_path, folder, [*commands, *WITNESSES], quiet_s) as engine:
                 return _execute(document, engine, commands)
-        program = switch.Program.read(json_path)
-        with switch.Pipeline(program, build_library(translate(program), quick=True)) as pipeline:
+        with switch.Pipeline.load(json_path, quick=True) as pipeline:
             return _execute(document, Library(pipeline), commands)
     except CouldNotRun as error:
         return Outcome({}, not_run=str(error))

@@ -19,8 +19,7 @@ from p4native.common.exit_codes import FAILED, LACKING, PASSED
 from p4native.stf import StfError
 from p4native.verification.conformance.pairs import Pair
 from p4native.verification.conformance.random_case import Outcome, describe, groups, run_pairs
-from p4native.verification.random_programs import Case, draw_case
-from p4native.verification.random_programs.shrink import shrink_lines, shrink_program
+from p4native.verification.random_programs import Case, draw_case, shrink_lines, shrink_program
 
 PATIENT_S = 2.0
 """How long BMv2's outputs must be quiet at the second attempt. It is longer in case the machine was

@@ -10,8 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from p4native.compiler import Diagnostics, render
 from p4native.compiler.backend import emit
-from p4native.compiler.diagnostics import Diagnostics, render
 from p4native.compiler.frontend import check_text
 from p4native.compiler.preprocess import INCLUDE_DIR, Options, preprocess
 from p4native.compiler.syntax.lexer import KEYWORDS, tokenize

@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from p4native.switch.p4runtime.text import read_p4info  # before protobuf is first imported
+from p4native.switch.p4runtime import read_p4info  # before protobuf is first imported
 
 # isort: split
 from google.protobuf import text_format
 
+from p4native.compiler import Diagnostics, render
 from p4native.compiler.backend import emit
-from p4native.compiler.diagnostics import Diagnostics, render
 from p4native.compiler.frontend import check_text
 from p4native.switch import Detail, Pipeline, Program
 from p4native.switch.build import build_library

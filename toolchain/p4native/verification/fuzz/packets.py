@@ -12,15 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from p4native import stf
+from p4native.compiler import Diagnostics, compile_file, render
 from p4native.compiler.backend import emit
-from p4native.compiler.diagnostics import Diagnostics, render
-from p4native.compiler.frontend import compile_file
-from p4native.stf import Binder, Packet, StfError, parse
-from p4native.stf.script import Add
-from p4native.switch import Exact, Lpm, Match, PipelineError, Program, Range, Ternary
+from p4native.stf import Add, Binder, Packet, StfError, parse
+from p4native.switch import Exact, Key, Lpm, Match, PipelineError, Program, Range, Table, Ternary
 from p4native.switch.build import build_fuzzer
 from p4native.switch.encoding import encode_action, encode_match
-from p4native.switch.model import Key, Table
 from p4native.switch.translate import translate
 from p4native.verification.corpus import Corpus, script_of
 from p4native.verification.fuzz.inputs import including

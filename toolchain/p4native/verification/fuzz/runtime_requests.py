@@ -17,8 +17,8 @@ from google.protobuf.message import Message
 from p4.config.v1 import p4info_pb2
 from p4.v1 import p4runtime_pb2
 
+from p4native.compiler import Diagnostics, render
 from p4native.compiler.backend import emit
-from p4native.compiler.diagnostics import Diagnostics, render
 from p4native.compiler.frontend import check_text
 from p4native.switch import Pipeline, Program
 from p4native.switch.build import build_library

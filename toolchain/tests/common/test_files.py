@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from p4native.common.files import read_bytes
 from p4native.switch import PipelineError
-from p4native.switch.files import read_bytes
 from p4native.switch.program import Program
 
 
