@@ -17,8 +17,8 @@ from agglab.testbed.command_lines import launcher
 from agglab.testbed.errors import CompileError, MachineLacks
 from agglab.testbed.exit_codes import FAILED, INVALID, LACKING, PASSED
 from agglab.testbed.one_thread import import_numpy
-from agglab.testbed.problems import ScenarioError, nearest, one_line, quote
-from p4native.common.printable import plain
+from agglab.testbed.problems import ScenarioError, nearest, quote
+from p4native.common.printable import one_line, plain
 
 if TYPE_CHECKING:
     from agglab.testbed.scenario import Suite

@@ -97,7 +97,7 @@ TOO_LONG = frozenset(
         f"{VERIFICATION} explore",
         "make random",
         "make random N=1000 SEED=1",
-        f"{VERIFICATION} conformance --random 1000 --first-seed 1",
+        f"{PYTHON} -m p4native.verification conformance --random 1000 --first-seed 1",
         "make conformance",
         f"{VERIFICATION} conformance --packets",
         "make fuzz",

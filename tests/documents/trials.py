@@ -24,7 +24,8 @@ NOT_RUN = frozenset(text for texts in (NOT_OURS | FOLLOWED).values() for text in
 NAMED = (OTHERS_RUN, TOO_LONG, ONLY_STAND_IN, NOT_RUN)
 OURS = re.compile(
     r"(make [a-z-]+|\./agglab [a-z-]+|(?:\./)?p4native-[a-z]+"
-    r"|\.venv/bin/python -m (?:agglab\.verification(?: [a-z-]+)?|agglab\.\w+|benchmarks|pytest))"
+    r"|\.venv/bin/python -m (?:(?:agglab|p4native)\.verification(?: [a-z-]+)?"
+    r"|agglab\.\w+|benchmarks|pytest))"
     r"(?= |$)"
 )
 """The kind of a line: the program of ours, with its command, that the line starts."""

@@ -20,11 +20,11 @@ COMPILE_LIMIT_S = 120.0
 TEXT_MAX = 90
 
 PYTEST = ("-m", "pytest", "-x", "-q", "--no-header", "--tb=no", "-rfE", "--hypothesis-seed=0")
-FAILED = re.compile(r"^(FAILED|ERROR) (tests/\S+?::.+?)(?: - .*)?$", re.MULTILINE)
-COLLECTION = re.compile(r"^ERROR (tests/\S+\.py)(?: - (.*))?$", re.MULTILINE)
-NODE = re.compile(r"tests/\S+?\.py::.+")
+FAILED = re.compile(r"^(FAILED|ERROR) ((?:toolchain/)?tests/\S+?::.+?)(?: - .*)?$", re.MULTILINE)
+COLLECTION = re.compile(r"^ERROR ((?:toolchain/)?tests/\S+\.py)(?: - (.*))?$", re.MULTILINE)
+NODE = re.compile(r"(?:toolchain/)?tests/\S+?\.py::.+")
 INCLUDE = re.compile(r'^#include "(.+)"', re.MULTILINE)
-CRASHED_IN = re.compile(r'File "[^"]*/(tests/[^"]+)", line \d+ in (test_\w+)')
+CRASHED_IN = re.compile(r'File "[^"]*?/((?:toolchain/)?tests/[^"]+)", line \d+ in (test_\w+)')
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from p4native import switch
+from p4native.common.exit_codes import FAILED, INVALID, PASSED
 from p4native.common.files import read_bytes
 from p4native.common.printable import plain
 from p4native.stf.engine import Library
 from p4native.stf.names import Binder
 from p4native.stf.run import Run
 from p4native.stf.script import StfError, parse
-
-OK, FAILED, INVALID = 0, 1, 2
 
 
 def run_stf(
@@ -65,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     wanted = sum(map(len, run.expected.values()))
     verdict = f"FAILED, {len(run.failures)} of its checks" if run.failures else "ok"
     print(f"{args.script}: {verdict} ({run.packets} packets in, {wanted} expected)")
-    return FAILED if run.failures else OK
+    return FAILED if run.failures else PASSED
 
 
 def _parser() -> argparse.ArgumentParser:

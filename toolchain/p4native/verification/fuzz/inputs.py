@@ -1,5 +1,4 @@
-"""The kinds of input, with a fuzz target for each. A target's method `survive(text)` raises an
-exception when something is wrong."""
+"""The targets for BMv2 JSON, P4 source and packet tests in which something was changed."""
 
 from __future__ import annotations
 
@@ -8,12 +7,9 @@ import json
 import random
 import re
 import tempfile
-from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
-from agglab.testbed.paths import P4_FOLDER, SCENARIO_FOLDER
-from agglab.testbed.scenario import ScenarioError, load
 from p4native.compiler import Diagnostics, render
 from p4native.compiler.backend import emit
 from p4native.compiler.frontend import check_text
@@ -23,6 +19,8 @@ from p4native.stf import Binder, Library, Run, StfError, parse
 from p4native.switch import Pipeline, Program, ProgramError
 from p4native.switch.build import build_library
 from p4native.switch.translate import translate
+from p4native.verification.corpus import Corpus, script_problem
+from p4native.verification.fuzz.target import Target
 from p4native.verification.random_programs import draw_case
 
 Json = Any
@@ -51,53 +49,40 @@ TOKEN_TEXT = """( ) [ ] { } < > << + - * / % & | ^ ~ ! = == != <= >= && || ++ |+
 SCRIPT_TEXT = """add setdefault remove packet expect wait no_packet check_counter check_register all
 mirroring_add mc_mgrp_create mc_node_create mc_node_associate meter_set_rates register_write
 counter_write 0 1 -1 0x10 0xff** 99999999999999999999 /8 &&& .. ( ) : = $ * "x" h.a 1:1 \x00"""
-VALUE_TEXT = """1 0 -1 1e9 1mbit 5ms 1% true auto rack x [] {} [1,2] {a:1} null 0x10 1_000 .nan
-2026-01-01 99999999999999999999999 "" *a &a !!python/object:os.system"""
 OPERATORS = OPERATOR_TEXT.split()
 
 
-class Target(ABC):
-    """The target for one kind of input. name: the name of the kind. Each process creates a target
-    once."""
-
-    name: str
-
-    def __init__(self, tests: Path) -> None:
-        """Stores the folder of packet tests. The targets change the programs and scripts in it to
-        make inputs."""
-        self.tests = tests
-
-    @abstractmethod
-    def draw(self, rng: random.Random) -> str:
-        """Returns an input as text."""
-
-    def prepare(self, text: str) -> None:  # noqa: B027 - most inputs need nothing
-        """Builds what the input needs before its time limit begins, because the C compiler may take
-        longer than the limit."""
-
-    @abstractmethod
-    def survive(self, text: str) -> None:
-        """Gives the input to the code under test. An exception that this method raises is a
-        finding."""
-
-
-def compiled(path: Path, text: str | None = None) -> str:
-    """Returns the BMv2 JSON of a program, which must compile. text: source to compile in place of
-    the file's contents."""
+def compiled(path: Path) -> str:
+    """Returns the BMv2 JSON of a program, which must compile."""
     diagnostics = Diagnostics()
-    if text is None:
-        text = source_text(path, diagnostics)
-    typed = check_text(text, str(path), diagnostics)
+    typed = check_text(source_text(path, diagnostics), str(path), diagnostics)
     emitted = None if typed is None else emit(typed, diagnostics)
     assert emitted is not None, render(diagnostics.entries)
     return json.dumps(emitted[0])
 
 
 def source_text(path: Path, diagnostics: Diagnostics) -> str:
-    includes = (str(INCLUDE_DIR), str(P4_FOLDER / "include"), str(path.parent / "include"))
-    text = preprocess(str(path), Options(includes=includes), diagnostics)
+    """Returns the text of a program after preprocessing, which must succeed."""
+    text = preprocess(str(path), including(path), diagnostics)
     assert text is not None, render(diagnostics.entries)
     return text
+
+
+def including(path: Path, defines: tuple[str, ...] = ()) -> Options:
+    """Returns preprocessing options with which a program includes the toolchain's files and those
+    of its own folder. defines: macros, each as NAME or NAME=VALUE."""
+    folders = (str(INCLUDE_DIR), str(path.parent), str(path.parent / "include"))
+    return Options(includes=folders, defines=defines)
+
+
+def why_unusable(path: Path) -> str:
+    """Returns the compiler's messages about a program that does not compile, or what is wrong with
+    its packet test, or an empty string."""
+    try:
+        compiled(path)
+    except AssertionError as error:
+        return f"does not compile: {str(error).strip()}"
+    return script_problem(path)
 
 
 class JsonTarget(Target):
@@ -105,11 +90,12 @@ class JsonTarget(Target):
     message of one line, or translate it to C that compiles."""
 
     name = "json"
+    inputs = 4000
     BUILT = 0.02  # of what is accepted: the C compiler takes its time
 
-    def __init__(self, tests: Path) -> None:
-        super().__init__(tests)
-        self.paths = sorted(tests.glob("*.p4"))
+    def __init__(self, corpus: Corpus) -> None:
+        super().__init__(corpus)
+        self.paths = corpus.programs()
         self.documents: dict[Path, str] = {}
 
     def document(self, rng: random.Random) -> Json:
@@ -185,10 +171,11 @@ class SourceTarget(Target):
     their places, or return JSON that our switch loads."""
 
     name = "p4"
+    inputs = 2000
 
-    def __init__(self, tests: Path) -> None:
-        super().__init__(tests)
-        self.paths = sorted(tests.glob("*.p4"))
+    def __init__(self, corpus: Corpus) -> None:
+        super().__init__(corpus)
+        self.paths = corpus.programs()
         self.tokens: dict[str, list[str]] = {}
         self.words = [*sorted(KEYWORDS), *TOKEN_TEXT.split()]
 
@@ -250,11 +237,12 @@ class ScriptTarget(Target):
     it belongs."""
 
     name = "stf"
+    inputs = 1000
     WORDS = SCRIPT_TEXT.split()
 
-    def __init__(self, tests: Path) -> None:
-        super().__init__(tests)
-        self.scripts = sorted(tests.glob("*.stf"))[::4]
+    def __init__(self, corpus: Corpus) -> None:
+        super().__init__(corpus)
+        self.scripts = corpus.scripts()[::4]
         self.programs: dict[str, tuple[Binder, Program, Path]] = {}
 
     def draw(self, rng: random.Random) -> str:
@@ -274,55 +262,15 @@ class ScriptTarget(Target):
             else:
                 lines.insert(rng.randrange(len(lines)), lines[at])
             lines[at] = "".join(words)
-        return "\n".join([f"#{path.stem}", *lines])
+        return "\n".join([f"#{path.with_suffix('.p4')}", *lines])
 
     def survive(self, text: str) -> None:
-        stem = text.split("\n", 1)[0][1:]
-        if stem not in self.programs:
-            document = compiled(self.tests / f"{stem}.p4")
+        program_path = text.split("\n", 1)[0][1:]
+        if program_path not in self.programs:
+            document = compiled(Path(program_path))
             program = Program.parse(document)
             library = build_library(translate(program), quick=True)
-            self.programs[stem] = (Binder(json.loads(document)), program, library)
-        binder, program, library = self.programs[stem]
+            self.programs[program_path] = (Binder(json.loads(document)), program, library)
+        binder, program, library = self.programs[program_path]
         with Pipeline(program, library) as pipeline, contextlib.suppress(StfError):
             Run(binder, Library(pipeline)).execute(parse(text))
-
-
-class ScenarioTarget(Target):
-    """The target for scenarios in which lines and values were changed."""
-
-    name = "scenario"
-    VALUES = VALUE_TEXT.split()
-
-    def __init__(self, tests: Path) -> None:
-        super().__init__(tests)
-        self.texts = [path.read_text() for path in sorted(SCENARIO_FOLDER.glob("*.yaml"))]
-
-    def draw(self, rng: random.Random) -> str:
-        lines = rng.choice(self.texts).splitlines()
-        for _ in range(rng.randrange(1, 5)):
-            at = rng.randrange(len(lines))
-            key, colon, _ = lines[at].partition(":")
-            which = rng.randrange(5)
-            if which == 0:
-                lines[at] = f"{key}{colon} {rng.choice(self.VALUES)}"
-            elif which == 1:
-                del lines[at]
-            elif which == 2:
-                lines.insert(at, rng.choice(rng.choice(self.texts).splitlines()))
-            elif which == 3:
-                lines[at] = " " * rng.randrange(6) + lines[at].strip()
-            else:
-                lines[at] = re.sub(
-                    r"\d+", lambda m: rng.choice([m[0] + "0", "0", "-" + m[0]]), lines[at]
-                )
-            if not lines:
-                break
-        return "\n".join(lines) + "\n"
-
-    def survive(self, text: str) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "fuzz.yaml"
-            path.write_bytes(text.encode(errors="surrogateescape"))
-            with contextlib.suppress(ScenarioError):
-                load(path)

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from agglab.testbed.exit_codes import FAILED, PASSED
-from agglab.verification.conformance import randomised
-from agglab.verification.conformance.pairs import SPECIFICATION, Pair
-from agglab.verification.conformance.random_case import Outcome, describe, groups, run_pairs
+from p4native.common.exit_codes import FAILED, PASSED
+from p4native.verification.conformance import randomised
+from p4native.verification.conformance.pairs import SPECIFICATION, Pair
+from p4native.verification.conformance.random_case import Outcome, describe, groups, run_pairs
 from p4native.verification.random_programs import draw_case
 
-OURS, THEIRS = Pair("agglab", "native"), Pair("p4c", "bmv2")
+OURS, THEIRS = Pair("p4native", "native"), Pair("p4c", "bmv2")
 
 
 def outcomes_by_text(wrong: str) -> Any:
@@ -45,7 +45,10 @@ def test_a_difference_is_made_small_and_saved(
     assert [line.split()[0] for line in lines if line] == ["packet", "expect", "expect"]
     assert "expect 1 02$" in lines
     assert any("only p4c + bmv2: port 1 02" in line for line in verdict.lines)
-    assert any("p4native-stf" in line for line in verdict.lines)
+    assert any(
+        line.endswith(f"-m p4native.stf {folder}/program.p4 {folder}/test.stf")
+        for line in verdict.lines
+    )
 
 
 def test_what_p4c_refuses_is_not_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from agglab.testbed import doctor, peers
-from agglab.testbed.paths import REPOSITORY
-from agglab.verification import __main__ as verification
-from agglab.verification import conformance
-from agglab.verification.conformance import packets, random_case, randomised, scenarios
-from agglab.verification.conformance.packets import Case
-from agglab.verification.conformance.pairs import Pair
 from p4native.bmv2.errors import CouldNotRun
 from p4native.bmv2.thrift_cli import PROGRAM as CLI
+from p4native.verification import __main__ as verification
+from p4native.verification import conformance, peers
+from p4native.verification.conformance import packets, random_case, randomised
+from p4native.verification.conformance.packets import Case
+from p4native.verification.conformance.pairs import Pair
+from p4native.verification.corpus import TESTS
 
-OURS, FIELDS = Pair("agglab", "native"), Pair("agglab", "bmv2")
+DROP = str(TESTS / "drop.p4")
+OURS, FIELDS = Pair("p4native", "native"), Pair("p4native", "bmv2")
 LISTENS = """
 import socket, sys, time
 server = socket.socket()
@@ -83,8 +83,8 @@ def test_each_peer_says_why_it_could_not_run(install: Install, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("words", "pairs"),
     [
-        (["--packets", "drop"], "agglab + native"),
-        (["--random", "1", "--workers", "1"], "agglab + native, front end + interpreter"),
+        ([DROP], "p4native + native"),
+        (["--random", "1", "--workers", "1"], "p4native + native, front end + interpreter"),
     ],
 )
 def test_conformance_with_peers_that_do_not_run_is_no_difference(
@@ -113,21 +113,11 @@ def test_random_programs_need_no_peers(
 ) -> None:
     """Packet tests have nobody to agree with then, which is exit code 3."""
     absent = dict.fromkeys(("p4c", "bmv2"), "nothing")
-    monkeypatch.setattr("agglab.verification.conformance.pairs.absent", lambda: absent)
+    monkeypatch.setattr("p4native.verification.conformance.pairs.absent", lambda: absent)
     results = ["--results", str(tmp_path / "results")]
     assert conformance.main(["--random", "1", "--workers", "1", *results]) == 0
     assert "24 packets, 2 pairs: all agree" in capsys.readouterr().out
-    assert conformance.main(["--packets", "drop", *results]) == 3
-
-
-def test_doctor_says_the_same(install: Install, capsys: pytest.CaptureFixture[str]) -> None:
-    install(peers.P4C, NO_INCLUDES)
-    install(peers.SWITCH, LISTENS)
-    install(CLI, NO_MODULE)
-    tools = {tool.name: doctor._tool(tool) for tool in doctor.TOOLS[:2]}
-    assert tools["p4c"].found == peers.p4c_trouble() and not tools["p4c"].has
-    assert tools["BMv2"].found == peers.bmv2_trouble() and not tools["BMv2"].has
-    assert "./setup.sh --peers" in tools["p4c"].remedy
+    assert conformance.main([DROP, *results]) == 3
 
 
 @pytest.fixture
@@ -150,43 +140,19 @@ def dies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_switch_that_dies_on_the_way_is_no_difference(dies: None, tmp_path: Path) -> None:
-    program = REPOSITORY / "tests" / "packets" / "drop.p4"
+    program = TESTS / "drop.p4"
     found = packets.run_case(Case(program, program.with_suffix(".stf")), [FIELDS, OURS])
     assert found.differs == []
     (text,) = found.not_run
     assert text.endswith(
-        "drop.p4 on agglab + bmv2: simple_switch could not be run: it was killed by SIGSEGV"
+        "drop.p4 on p4native + bmv2: simple_switch could not be run: it was killed by SIGSEGV"
     )
     verdict = randomised.judge_seed(1, [FIELDS, OURS], tmp_path, 1.0)
     assert verdict.kind == "not run" and "SIGSEGV" in verdict.lines[0]
 
 
-def test_a_scenario_whose_switch_does_not_start_is_not_compared(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """The run ends with the code of a failure, and without anything to judge."""
-
-    class Ended:
-        returncode, stdout, stderr = (
-            1,
-            "",
-            "s1: ended with exit code 1\n  No module named 'thrift'\n",
-        )
-
-    def run(command: list[str], **_: object) -> Ended:
-        folder = tmp_path / "quickstart" / "latest"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "metrics.json").write_text('{"ok": false, "reason": "s1: ended"}')
-        return Ended()
-
-    monkeypatch.setattr(scenarios.subprocess, "run", run)
-    with pytest.raises(scenarios.NotRun, match="could not run: s1: ended: No module named 'thrift"):
-        scenarios.run_on("quickstart", FIELDS, tmp_path)
-    assert scenarios.run_on("quickstart", OURS, tmp_path)[""].trouble == "s1: ended"
-
-
 @pytest.mark.long
 def test_the_command_line_names_it(install: Install, capsys: pytest.CaptureFixture[str]) -> None:
     install(peers.P4C, KILLED)
-    assert verification.main(["conformance", "--packets", "drop"]) == 3
+    assert verification.main(["conformance", DROP]) == 3
     assert "p4c (p4c-bm2-ss could not be run: it printed nothing)" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Pairs of a compiler and a switch: Agglab's own, and p4c and BMv2 if they are installed."""
+"""Pairs of a compiler and a switch: our own, and p4c and BMv2 if they are installed."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agglab.testbed import peers
 from p4native.bmv2.engine import missing_tools
 from p4native.bmv2.errors import CouldNotRun
 from p4native.common.processes import exit_in_words
 from p4native.compiler.command import main as our_compiler
+from p4native.verification import peers
 
-P4C = "p4c-bm2-ss"
-COMPILERS, SWITCHES = ("p4c", "agglab"), ("bmv2", "native")
+COMPILERS, SWITCHES = ("p4c", "p4native"), ("bmv2", "native")
 """The names of the compilers and switches. p4c and BMv2 come first, because ours are compared with
 them where they are installed."""
 
@@ -28,8 +27,7 @@ class DoesNotCompile(Exception):
 
 @dataclass(frozen=True)
 class Pair:
-    """A compiler and a switch, as the keys switch.compiler and switch.target of a scenario name
-    them."""
+    """The names of a compiler and of a switch, which are among COMPILERS and SWITCHES."""
 
     compiler: str
     switch: str
@@ -46,7 +44,10 @@ available on every machine. Only random programs are compared with it."""
 def absent() -> dict[str, str]:
     """Returns the compilers and switches that are not on this machine, each with what is missing
     for it."""
-    lacking = {"p4c": [P4C] if shutil.which(P4C) is None else [], "bmv2": missing_tools()}
+    lacking = {
+        "p4c": [peers.P4C] if shutil.which(peers.P4C) is None else [],
+        "bmv2": missing_tools(),
+    }
     return {name: ", ".join(tools) for name, tools in lacking.items() if tools}
 
 
@@ -76,9 +77,9 @@ def compile_with(compiler: str, program: Path, json_path: Path, flags: Sequence[
     called in threads, because it redirects the stderr of the whole process."""
     words = [*flags, str(program), "-o", str(json_path)]
     if compiler == "p4c":
-        done = subprocess.run([P4C, "--p4v", "16", *words], capture_output=True, text=True)
+        done = subprocess.run([peers.P4C, "--p4v", "16", *words], capture_output=True, text=True)
         if done.returncode < 0:
-            raise CouldNotRun(P4C, f"it {exit_in_words(done.returncode)}")
+            raise CouldNotRun(peers.P4C, f"it {exit_in_words(done.returncode)}")
         if done.returncode != 0:
             raise DoesNotCompile(done.stderr.strip())
         return

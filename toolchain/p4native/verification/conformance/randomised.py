@@ -4,6 +4,7 @@ Programs on which pairs differ are made small and saved."""
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import tempfile
 import time
@@ -14,11 +15,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from agglab.testbed.command_lines import launcher
-from agglab.testbed.exit_codes import FAILED, LACKING, PASSED
-from agglab.verification.conformance.pairs import Pair
-from agglab.verification.conformance.random_case import Outcome, describe, groups, run_pairs
+from p4native.common.exit_codes import FAILED, LACKING, PASSED
 from p4native.stf import StfError
+from p4native.verification.conformance.pairs import Pair
+from p4native.verification.conformance.random_case import Outcome, describe, groups, run_pairs
 from p4native.verification.random_programs import Case, draw_case, shrink_lines, shrink_program
 
 PATIENT_S = 2.0
@@ -92,7 +92,7 @@ def _verdicts(
     processors, because BMv2 waits most of the time."""
     judge = partial(judge_seed, pairs=pairs, results=results, shrink_s=shrink_s)
     with (
-        tempfile.TemporaryDirectory(prefix="agglab-random-cache-") as cache,
+        tempfile.TemporaryDirectory(prefix="p4native-random-cache-") as cache,
         ProcessPoolExecutor(workers, initializer=_build_in, initargs=(cache,)) as pool,
     ):
         for future in as_completed([pool.submit(judge, seed) for seed in seeds]):
@@ -153,7 +153,7 @@ def _outcomes(
     quiet_s: float | None = None,
     flags: Sequence[str] = (),
 ) -> dict[Pair, Outcome]:
-    with tempfile.TemporaryDirectory(prefix="agglab-random-") as name:
+    with tempfile.TemporaryDirectory(prefix="p4native-random-") as name:
         path = Path(name) / "program.p4"
         path.write_text(program)
         if quiet_s is None:
@@ -181,7 +181,8 @@ def _save(case: Case, outcomes: dict[Pair, Outcome], results: Path, shrink_s: fl
     (folder / "program.p4").write_text(program)
     (folder / "test.stf").write_text("\n".join([script, *expected, ""]))
     (folder / "differs.txt").write_text("\n".join([*describe(outcomes), "", "small:", *lines, ""]))
-    replay = f"{launcher('p4native-stf')} {folder}/program.p4 {folder}/test.stf"
+    paths = map(str, (folder / "program.p4", folder / "test.stf"))
+    replay = shlex.join([sys.executable, "-m", "p4native.stf", *paths])
     return [*lines, f"  {len(program.splitlines())} lines: {replay}"]
 
 

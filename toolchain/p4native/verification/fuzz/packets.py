@@ -11,17 +11,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from agglab.testbed import systems
-from agglab.testbed.paths import P4_FOLDER
-from agglab.verification import programs, proofs
 from p4native import stf
-from p4native.compiler import Diagnostics, Options, compile_file, render
+from p4native.compiler import Diagnostics, compile_file, render
 from p4native.compiler.backend import emit
 from p4native.stf import Add, Binder, Packet, StfError, parse
 from p4native.switch import Exact, Key, Lpm, Match, PipelineError, Program, Range, Table, Ternary
 from p4native.switch.build import build_fuzzer
 from p4native.switch.encoding import encode_action, encode_match
 from p4native.switch.translate import translate
+from p4native.verification.corpus import Corpus, script_of
+from p4native.verification.fuzz.inputs import including
 from p4native.verification.random_programs import draw_case
 
 DRIVER = Path(__file__).with_name("packets.c")
@@ -43,53 +42,50 @@ TESTED = (
 ENTRIES = 6
 GROUPS = {1: [(1, 1), (2, 2)], 7: [(9, 1), (0, 2), (511, 3)]}
 SESSIONS = {1: [(5, 0)], 2: [(6, 1), (7, 1)], 5: [(3, 0)], 100: [(2, 0)]}
-AGGREGATOR, WORKER_IP, WORKER_MAC = 0x0A00FFFE, 0x0A000001, 0x020000000001
-LANES, SLOTS = 64, 8
+ADDRESSES = (0x0A00FFFE, 0x0A000001, 0x020000000001)
+"""Addresses that packets often have, so that random entries match some of them."""
 
 
 @dataclass(frozen=True)
 class Subject:
     """A program that processes packets: P4 source, and a script with entries and with packets to
-    start from."""
+    start from. share: the share of all packets that it receives; programs whose share is 0 receive
+    equal parts of the rest."""
 
     name: str
     program: Path
     script: str
     defines: tuple[str, ...] = ()
+    share: float = 0.0
 
 
-def subjects(tests: Path, folder: Path, seeds: range) -> list[Subject]:
-    """Returns the programs of systems (the default system's first), those of packet tests, and
-    random ones. The random ones are written to `folder`."""
-    found = _of_systems()
-    for name in TESTED:
-        found.append(Subject(name, tests / f"{name}.p4", (tests / f"{name}.stf").read_text()))
+def subjects(corpus: Corpus, folder: Path, seeds: range) -> list[Subject]:
+    """Returns the programs of packet tests, those of further folders, and random ones. The random
+    ones are written to `folder`."""
+    written = []
     for seed in seeds:
         case = draw_case(seed)
         path = folder / f"random{seed}.p4"
         path.write_text(case.program)
-        found.append(Subject(path.stem, path, case.script()))
-    return found
+        written.append(Subject(path.stem, path, case.script()))
+    return [*_of(corpus), *written]
 
 
-def _of_systems() -> list[Subject]:
-    """Returns the programs of all systems. Each is listed once, although the switches of several
-    systems may run the same one."""
-    found: dict[str, Subject] = {}
-    for name in sorted(systems.built_in(), key=lambda name: name != systems.default()):
-        source, script = programs.source(name, LANES, SLOTS), proofs.of(name).script
-        defines = tuple(f"{key}={value}" for key, value in source.parameters.items())
-        text = script(LANES) if script else ""
-        subject = Subject(source.name, programs.path(name), text, defines)
-        found.setdefault(source.name, subject)
-    return list(found.values())
+def _of(corpus: Corpus) -> Iterator[Subject]:
+    """Yields the programs of a corpus. Those of further folders are numbered, because programs in
+    different folders may have the same name."""
+    shipped = Corpus().chosen(TESTED)
+    for number, path in enumerate([*shipped, *corpus.further()], 1):
+        name = path.stem if path in shipped else f"{path.stem}-{number - len(shipped)}"
+        script = script_of(path)
+        yield Subject(name, path, script.read_text(errors="replace") if script else "")
 
 
 def build(subject: Subject) -> tuple[Path, bytes]:
     """Returns the executable and the setup that it reads: entries, groups and packets. Raises
     PipelineError, or StfError if the script does not fit the program."""
     diagnostics = Diagnostics()
-    options = Options(includes=(str(P4_FOLDER / "include"),), defines=subject.defines)
+    options = including(subject.program, subject.defines)
     typed = compile_file(str(subject.program), options, diagnostics)
     emitted = None if typed is None else emit(typed, diagnostics)
     if emitted is None:
@@ -157,9 +153,7 @@ def _entry(
 
 def _any_match(rng: random.Random, key: Key) -> Match:
     full = (1 << key.bits) - 1
-    value = rng.choice(
-        (0, 1, 2, full, AGGREGATOR, WORKER_IP, WORKER_MAC, rng.getrandbits(key.bits))
-    )
+    value = rng.choice((0, 1, 2, full, *ADDRESSES, rng.getrandbits(key.bits)))
     value &= full
     if key.kind == "lpm":
         length = rng.randrange(key.bits + 1)

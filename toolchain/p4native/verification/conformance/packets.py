@@ -5,21 +5,17 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agglab.testbed.paths import REPOSITORY
-from agglab.testbed.program import INCLUDES
-from agglab.verification.conformance.pairs import DoesNotCompile, Pair, compile_with
 from p4native import switch
 from p4native.bmv2.engine import Bmv2
 from p4native.bmv2.errors import CouldNotRun
 from p4native.stf import Binder, Command, Engine, Expect, Library, Run, StfError, parse
 from p4native.stf.show import differing_fields, side_by_side
-
-TESTS = REPOSITORY / "tests" / "packets"
-FLAGS = ("-I", str(INCLUDES))
+from p4native.verification.conformance.pairs import DoesNotCompile, Pair, compile_with
+from p4native.verification.corpus import script_of
 
 
 @dataclass(frozen=True)
@@ -31,7 +27,9 @@ class Case:
 
     @property
     def name(self) -> str:
-        return str(self.program.relative_to(REPOSITORY))
+        """The program's path, relative to the current folder if the program is inside it."""
+        path, here = self.program.resolve(), Path.cwd()
+        return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 @dataclass(frozen=True)
@@ -53,20 +51,16 @@ class Found:
     not_run: list[str]
 
 
-def cases() -> list[Case]:
-    """Returns all programs and packet tests of the repository."""
-    tested = sorted(TESTS.glob("*.p4"))
-    programs = [*sorted((REPOSITORY / "p4").glob("*.p4")), *tested]
-    return [
-        Case(program, script if (script := program.with_suffix(".stf")).is_file() else None)
-        for program in programs
-    ]
+def cases(programs: Iterable[Path]) -> list[Case]:
+    """Returns the cases of programs, each with the packet test that lies beside it, if there is
+    one."""
+    return [Case(program, script_of(program)) for program in programs]
 
 
 def run_case(case: Case, pairs: Sequence[Pair]) -> Found:
     """Runs the case on every pair and returns the findings."""
     commands = parse(case.script.read_text(errors="replace")) if case.script else []
-    with tempfile.TemporaryDirectory(prefix="agglab-conformance-") as folder:
+    with tempfile.TemporaryDirectory(prefix="p4native-conformance-") as folder:
         outcomes = {pair: _outcome(case, commands, pair, Path(folder)) for pair in pairs}
         found = [
             f"{case.name} on {pair}: {failure}"
@@ -82,6 +76,10 @@ def run_case(case: Case, pairs: Sequence[Pair]) -> Found:
     return Found(found, silent)
 
 
+def _includes(program: Path) -> tuple[str, ...]:
+    return ("-I", str(program.parent))
+
+
 def _json(folder: Path, pair: Pair) -> Path:
     return folder / f"{pair.compiler}.json"
 
@@ -90,7 +88,7 @@ def _outcome(case: Case, commands: Sequence[Command], pair: Pair, folder: Path) 
     path = _json(folder, pair)
     try:
         if not path.exists():
-            compile_with(pair.compiler, case.program, path, FLAGS)
+            compile_with(pair.compiler, case.program, path, _includes(case.program))
         return _run(path, commands, pair.switch, folder / str(pair))
     except CouldNotRun as error:
         return Outcome([], not_run=str(error))

@@ -6,20 +6,21 @@ from __future__ import annotations
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from agglab.testbed.paths import REPOSITORY
-from agglab.testbed.problems import one_line
-from agglab.testbed.program import compiler_command
+from p4native import FOLDER
 from p4native.bmv2 import thrift_cli
 from p4native.bmv2.errors import ControlError, CouldNotRun
 from p4native.bmv2.thrift_cli import ThriftCli
+from p4native.common.printable import one_line
 
 P4C = "p4c-bm2-ss"
 GRPC, SWITCH = "simple_switch_grpc", "simple_switch"
+OURS = (sys.executable, "-m", "p4native.compiler")
 PATIENCE_S = 30.0
 SMALL = """#include <core.p4>
 #include <v1model.p4>
@@ -43,15 +44,15 @@ def last_line(said: str) -> str:
 
 def try_p4c() -> None:
     """Raises CouldNotRun if the p4c on PATH cannot compile the small program."""
-    with tempfile.TemporaryDirectory(prefix="agglab-peer-") as folder:
+    with tempfile.TemporaryDirectory(prefix="p4native-peer-") as folder:
         _compile([P4C, "--p4v", "16"], P4C, Path(folder))
 
 
 def try_bmv2() -> None:
     """Raises CouldNotRun if simple_switch or its command line does not start. Both must be on
     PATH."""
-    with tempfile.TemporaryDirectory(prefix="agglab-peer-") as folder:
-        program = _compile(compiler_command("agglab"), "python -m p4native.compiler", Path(folder))
+    with tempfile.TemporaryDirectory(prefix="p4native-peer-") as folder:
+        program = _compile(OURS, "python -m p4native.compiler", Path(folder))
         log, port = Path(folder) / "log", _free_port()
         command = [SWITCH, "--use-files", "0", "--thrift-port", str(port), str(program)]
         try:
@@ -96,7 +97,7 @@ def _run(command: Sequence[str], name: str) -> None:
             text=True,
             errors="replace",
             timeout=PATIENCE_S,
-            cwd=REPOSITORY,
+            cwd=FOLDER.parent,
         )
     except subprocess.TimeoutExpired:
         raise CouldNotRun(name, f"no answer within {PATIENCE_S:g} s") from None

@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agglab.verification.conformance.pairs import (
-    SPECIFICATION,
-    DoesNotCompile,
-    Pair,
-    compile_with,
-)
 from p4native import switch
 from p4native.bmv2.engine import QUIET_S, Bmv2
 from p4native.bmv2.errors import ControlError, CouldNotRun
 from p4native.common.object_names import is_called
 from p4native.compiler import Diagnostics, Options, compile_file, with_deep_stack
 from p4native.stf import Add, Binder, Command, Engine, Expect, Library, Run, StfError, parse
+from p4native.verification.conformance.pairs import (
+    SPECIFICATION,
+    DoesNotCompile,
+    Pair,
+    compile_with,
+)
 from p4native.verification.interpreter import Machine, UnknownConstruct
 from p4native.verification.interpreter.engine import Specification
 from p4native.verification.random_programs import PORTS
@@ -63,7 +63,7 @@ def run_pairs(
     outcomes = {}
     for pair in pairs:
         if pair == SPECIFICATION:
-            outcomes[pair] = _interpret(program, parse(script), compiled.get("agglab"))
+            outcomes[pair] = _interpret(program, parse(script), compiled.get("p4native"))
             continue
         if pair.compiler not in compiled:
             compiled[pair.compiler] = _compile(pair.compiler, program, folder, flags)
@@ -80,7 +80,7 @@ def run_pairs(
 def _compile(compiler: str, program: Path, folder: Path, flags: Sequence[str]) -> Path | Outcome:
     path = folder / f"{compiler}.json"
     try:
-        compile_with(compiler, program, path, flags if compiler == "agglab" else ())
+        compile_with(compiler, program, path, flags if compiler == "p4native" else ())
     except DoesNotCompile as error:
         return Outcome({}, refused=f"does not compile: {_first_error(str(error))}")
     except CouldNotRun as error:

@@ -17,17 +17,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from p4native.switch.p4runtime import read_p4info  # before protobuf is first imported
+
+# isort: split
 from google.protobuf import text_format
 
-from agglab.verification.fuzz.c_words import C_WORDS, OWN, TokenError, line_tokens
-from agglab.verification.fuzz.inputs import Json, Target, compiled, source_text
 from p4native.compiler import Diagnostics, render
 from p4native.compiler.backend import emit
 from p4native.compiler.frontend import check_text
 from p4native.switch import Detail, Pipeline, Program
 from p4native.switch.build import build_library
-from p4native.switch.p4runtime import read_p4info
 from p4native.switch.translate import translate
+from p4native.verification.corpus import Corpus
+from p4native.verification.fuzz.c_words import C_WORDS, OWN, TokenError, line_tokens
+from p4native.verification.fuzz.inputs import Json, compiled, source_text
+from p4native.verification.fuzz.target import Target
 
 BATCH = 100
 """The number of names in one input."""
@@ -190,21 +194,22 @@ class NamesTarget(Target):
     of detail."""
 
     name = "names"
+    inputs = 1000
     BUILT = 0.02
 
-    def __init__(self, tests: Path) -> None:
-        super().__init__(tests)
-        self.paths = sorted(tests.glob("*.p4"))
+    def __init__(self, corpus: Corpus) -> None:
+        super().__init__(corpus)
+        self.paths = corpus.programs()
         self.plain: dict[str, tuple[str, list[str]]] = {}
 
     def draw(self, rng: random.Random) -> str:
         names = [hostile(rng) for _ in range(BATCH)]
-        return json.dumps([rng.choice(self.paths).name, rng.randrange(1 << 30), names])
+        return json.dumps([str(rng.choice(self.paths)), rng.randrange(1 << 30), names])
 
     def survive(self, text: str) -> None:
         file, seed, names = json.loads(text)
         if file not in self.plain:
-            document = compiled(self.tests / file)
+            document = compiled(Path(file))
             harmless = Renamed.of(json.loads(document)).written([])
             self.plain[file] = document, variants(harmless)
         document, plain = self.plain[file]
@@ -305,9 +310,10 @@ class AnnotationTarget(Target):
     then have the same tokens as for harmless names."""
 
     name = "annotations"
+    inputs = 2000
 
-    def __init__(self, tests: Path) -> None:
-        super().__init__(tests)
+    def __init__(self, corpus: Corpus) -> None:
+        super().__init__(corpus)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "annotated.p4"
             path.write_text(ANNOTATED)
