@@ -25,8 +25,8 @@ from agglab.hosts.endpoint import Endpoint
 from agglab.hosts.errors import AllReduceError, ProgramFailed, RoundTimeout
 from agglab.hosts.own_worker import load_module
 from agglab.hosts.part import Part
-from agglab.hosts.presence import PRESENCE
 from agglab.hosts.workloads import Torch
+from agglab.systems.switchml.presence import PRESENCE
 
 WAITING_MAX = 64
 

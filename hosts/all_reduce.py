@@ -18,7 +18,7 @@ from agglab.hosts.endpoint import Address, Endpoint
 from agglab.hosts.errors import AllReduceError
 from agglab.hosts.part import NO_HOOKS, Hooks
 from agglab.hosts.round_driver import RoundDriver
-from agglab.hosts.worker import Job, Timing, Worker
+from agglab.systems.switchml.worker import Job, Timing, Worker
 from p4native.common.contexts import Closing
 
 DTYPES = (np.dtype(np.int32), np.dtype(np.float32))

@@ -38,7 +38,7 @@ def _generated() -> dict[str, str]:
     from the wire formats."""
     headers = {"wire.h": wire.c_header()}
     for name in sorted({source.parent.name for source in SYSTEMS.glob("*/*.c")}):
-        system = importlib.import_module(f"agglab.hosts.systems.{name}.wire")
+        system = importlib.import_module(f"agglab.systems.{name}.wire")
         headers[f"{name}_wire.h"] = system.c_header()
     return headers
 

@@ -1,7 +1,7 @@
 """What a system contributes to its own verification, in addition to the methods that the testbed
 calls.
 
-It is in `testbed/systems/<name>/verification/`. If that folder is a package, the package has an
+It is in `systems/<name>/verification/`. If that folder is a package, the package has an
 object `PROOFS` of class Proofs, and no other part of the testbed imports it. A system without such
 a package is only tested with scenarios. The files `mutants/*.yaml` in the folder are faults of that
 system (see mutants/catalogue.py).

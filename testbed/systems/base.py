@@ -526,7 +526,7 @@ class System(ABC):
     sends_datagrams: bool = True
     """Whether all packets of its agents are sent by hosts/driver.py."""
     choose_when: str = ""
-    """When to choose this system, in one sentence for docs/systems/README.md."""
+    """When to choose this system, in one sentence for systems/README.md."""
     variants: Mapping[str, Sequence[str]] = {"": ()}
     """The system's rows in the tables of all systems. Each has a word or two that distinguish it,
     and the keys that it sets, in the form of `--set`. Besides the hosts of the four workers, the

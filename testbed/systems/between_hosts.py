@@ -65,7 +65,7 @@ NOTHING_SHARED = 0
 
 class BetweenHosts(System):
     """A system whose switches only forward. endpoints: the module of its endpoints
-    (hosts/systems/__init__.py), as a name or a path. transport: the protocol below its packets.
+    (systems/__init__.py), as a name or a path. transport: the protocol below its packets.
     header_bytes: the length of the system's own header. window_max: the largest window that it
     supports."""
 

@@ -219,7 +219,7 @@ def agrees(heading: str, wanted: str, text: str) -> bool:
 
 
 def test_golden_head() -> None:
-    """`agglab systems --measure --out docs/systems/README.md` writes the whole page."""
+    """`agglab systems --measure --out systems/README.md` writes the whole page."""
     able = [systems.find(name) for name in systems.built_in()]
     wanted, text = head(able, SCENARIO), PAGE.read_text()
     first = title(cases()[0])
