@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from agglab.hosts.agreement import PLAIN, Agreement
 from agglab.hosts.bfloat16 import name_of
+from agglab.hosts.endpoint import PRESENCE
 from agglab.hosts.workloads import DTYPES
-from agglab.systems.switchml.presence import PRESENCE
 
 DIGEST_BYTES = 16
 REDUCTION = np.dtype(

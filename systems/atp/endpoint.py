@@ -3,9 +3,9 @@ systems/pooling/endpoint.py lists its settings."""
 
 from __future__ import annotations
 
-from agglab.systems.pooling.endpoint import endpoint
+from agglab.systems.pooling.endpoint import build, endpoint
 
 QUANTISES = True
 """Whether a worker also returns, for float32, the integers that were summed."""
 
-__all__ = ["QUANTISES", "endpoint"]
+__all__ = ["QUANTISES", "build", "endpoint"]

@@ -24,7 +24,6 @@ class Atp(Pooling):
         "the slots that are free, and a server sums what does not fit."
     )
     options = AtpKeys
-    endpoints = "agglab.systems.atp.endpoint"
 
 
 SYSTEM = Atp

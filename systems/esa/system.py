@@ -40,7 +40,6 @@ class Esa(Pooling):
         "importance: urgent chunks get the slots, and the others wait or go to their server."
     )
     options = EsaKeys
-    endpoints = "agglab.systems.esa.endpoint"
     preempts = True
     counters = WITH_EVICTED
 

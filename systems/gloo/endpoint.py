@@ -1,4 +1,4 @@
-"""The system Gloo, whose workers use TCP (systems/gloo/README.md).
+"""The system Gloo, whose workers use TCP (README.md).
 
 Settings: peers ([address, port] of all members, by rank), session, chunk_bytes, congestion_control.
 """

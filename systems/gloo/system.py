@@ -59,7 +59,6 @@ class Gloo(BetweenHosts):
     host_counters = meanings(OWN_COUNTERS)
     transport = OVER_TCP
     sends_datagrams = False
-    endpoints = "agglab.systems.gloo.endpoint"
     header_bytes = 0
     window_max = 0
 

@@ -1,4 +1,4 @@
-"""One worker that sums by Gloo, over TCP connections that Gloo makes (systems/gloo/README.md).
+"""One worker that sums by Gloo, over TCP connections that Gloo makes (README.md).
 
 Gloo's own threads move the packets. This module starts a sum, watches the connections until the sum
 has ended, and writes the error message if it fails.

@@ -1,4 +1,4 @@
-"""The system Libra: parameter servers behind switches (systems/libra/README.md). The switches sum the
+"""The system Libra: parameter servers behind switches (README.md). The switches sum the
 values of frequent keys, which are called hot; the servers sum those of all other keys, which are
 called cold.
 
@@ -21,10 +21,13 @@ from agglab.hosts.part import SERVER, Part
 from agglab.hosts.wire import VALUE_BYTES
 from agglab.systems.libra import wire
 from agglab.systems.libra.job import LibraJob
+from agglab.systems.libra.layout import LIBRARY
 from agglab.systems.libra.server import LibraServer, Rack, TableSizes
 from agglab.systems.libra.worker import LibraWorker
 
 AGREED = ("servers", "lanes", "window", "hot", "sample_every", "fraction_bits", "session")
+
+build = LIBRARY.build
 
 
 def endpoint(part: Part) -> Endpoint:

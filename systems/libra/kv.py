@@ -45,7 +45,7 @@ class KVWorker(Closing):
 
     Every worker of a job makes the same calls in the same order. The keys in a call may differ
     between workers; they are uint64, ascending, each once. Values are int32, summed modulo 2^32, or
-    float32, summed in fixed point with `fraction_bits` bits (systems/libra/README.md). Calls that
+    float32, summed in fixed point with `fraction_bits` bits (README.md). Calls that
     return a timestamp are performed in the background, in order; `wait` raises the exception of
     such a call, if any.
     """

@@ -10,20 +10,25 @@ import numpy as np
 from agglab.hosts import library
 from agglab.hosts.library import I64, INT, U32, U64, P
 from agglab.hosts.recovery import PENDING, check_layout
+from agglab.systems.libra import wire
 
 HOT, PUSH, PULL, LEARN = range(4)
 PHASES = 4
 NO_AGGREGATOR = 2**32 - 1
 
-SIGNATURES: library.Signatures = {
-    "libra_worker_begin": (None, [P, I64]),
-    "libra_worker_datagrams": (U32, [P, I64, P, U64, P, P, U32]),
-    "libra_worker_poll": (INT, [P, I64]),
-    "libra_worker_layout": (U32, []),
-    "libra_server_datagrams": (U32, [P, P, U64, P, P, U32]),
-    "libra_server_poll": (INT, [P]),
-    "libra_server_layout": (U32, []),
-}
+LIBRARY = library.SystemLibrary(
+    __file__,
+    {"libra_wire.h": wire.c_header()},
+    {
+        "libra_worker_begin": (None, [P, I64]),
+        "libra_worker_datagrams": (U32, [P, I64, P, U64, P, P, U32]),
+        "libra_worker_poll": (INT, [P, I64]),
+        "libra_worker_layout": (U32, []),
+        "libra_server_datagrams": (U32, [P, P, U64, P, P, U32]),
+        "libra_server_poll": (INT, [P]),
+        "libra_server_layout": (U32, []),
+    },
+)
 COMMON_COUNTERS = (
     *("sent", "received", "duplicates", "late", "malformed"),
     *("bytes_sent", "bytes_received"),
@@ -108,7 +113,7 @@ def load() -> ctypes.CDLL:
     """Returns the C library. Raises AssertionError unless C and Python agree on the layout of the
     structures in memory."""
     check_layout()
-    native = library.load_system(SIGNATURES)
+    native = LIBRARY.load()
     worker = ctypes.sizeof(Worker) << 16 | ctypes.sizeof(Share)
     server = ctypes.sizeof(Server) << 16 | ctypes.sizeof(Round)
     assert native.libra_worker_layout() == worker, "libra.h and layout.py differ"

@@ -1,7 +1,7 @@
 /* The inner steps of systems/libra/: a worker's state, and a server's, packet by packet.
  *
  * They know neither sockets nor clocks, and allocate nothing. Python owns all memory; the structures are mirrored in
- * layout.py, whose users compare the sizes. systems/libra/README.md.
+ * layout.py, whose users compare the sizes. README.md.
  */
 #ifndef AGGLAB_LIBRA_H
 #define AGGLAB_LIBRA_H

@@ -1,4 +1,4 @@
-/* A server of Libra, packet by packet: systems/libra/README.md. It has no timers: whoever lacks an answer asks again.
+/* A server of Libra, packet by packet: README.md. It has no timers: whoever lacks an answer asks again.
  *
  * No worker begins a round before it has all results of the round before, so a server keeps the state of two rounds.
  */

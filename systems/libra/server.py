@@ -1,4 +1,4 @@
-"""A server of Libra as a state machine (hosts/endpoint.py; systems/libra/README.md).
+"""A server of Libra as a state machine (hosts/endpoint.py; README.md).
 
 C code processes the packets (server.c). This module allocates the memory (NumPy arrays). After a
 sample round, it chooses which keys are hot: which of them switches sum.

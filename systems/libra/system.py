@@ -53,6 +53,7 @@ from agglab.testbed.systems.base import (
 )
 from agglab.testbed.systems.between_hosts import (
     FIRST_SESSION,
+    KEYS,
     NOTHING_SHARED,
     BetweenHosts,
     lossy_crossing_s,
@@ -93,16 +94,11 @@ class Libra(BetweenHosts):
         "Take it for keys and values if a few keys are far more frequent than the others, and "
         "a switch has room only for these few."
     )
-    abilities = Abilities(
-        workloads=("push_pull",),
-        has_servers=True,
-        keys=frozenset({"switch.lanes", "workload.window", "workload.first_timeout"}),
-    )
+    abilities = Abilities(workloads=("push_pull",), has_servers=True, keys=KEYS)
     options = LibraKeys
     counters = COUNTERS
     attack_kinds = KINDS
     host_counters = meanings(OWN_COUNTERS)
-    endpoints = "agglab.systems.libra.endpoint"
     header_bytes = wire.HEADER_BYTES
     window_max = MAX_WINDOW
 

@@ -1,4 +1,4 @@
-/* A worker of Libra, packet by packet: systems/libra/README.md. With each server it goes through the phases of a round in
+/* A worker of Libra, packet by packet: README.md. With each server it goes through the phases of a round in
  * turn: it pushes hot keys, pushes cold keys, pulls the sums of the cold keys, and in a sampled round learns which keys
  * are hot from now on. */
 #include <errno.h>

@@ -1,4 +1,4 @@
-"""A worker of Libra as a state machine (hosts/endpoint.py; systems/libra/README.md).
+"""A worker of Libra as a state machine (hosts/endpoint.py; README.md).
 
 C code processes the packets (worker.c). This module allocates the memory (NumPy arrays) and writes
 the error messages. It divides the keys of a round among the servers, and into hot and cold keys.

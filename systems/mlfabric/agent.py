@@ -1,4 +1,4 @@
-"""One agent of MLfabric as an endpoint (hosts/endpoint.py; systems/mlfabric/README.md). It consists
+"""One agent of MLfabric as an endpoint (hosts/endpoint.py; README.md). It consists
 of a Transport and a Role. The Transport exchanges packets with the peers; the Role decides what
 to send and what to do with received messages."""
 

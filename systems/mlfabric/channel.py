@@ -15,20 +15,11 @@ from numpy.typing import NDArray
 
 from agglab.hosts import library
 from agglab.hosts.endpoint import NEVER_NS
-from agglab.hosts.library import I64, INT, U32, U64, P
 from agglab.hosts.recovery import PENDING, PENDING_BYTES, Recovery, Timing, check_layout
 
 WINDOW = 16
 """The largest number of packets in flight."""
 AT_ONCE_NS = 0
-
-SIGNATURES: library.Signatures = {
-    "recovery_prepare": (None, [P, P]),
-    "recovery_send": (None, [P, P, I64]),
-    "recovery_answered": (I64, [P, P, INT, I64]),
-    "recovery_sample": (None, [P, I64]),
-    "recovery_repeat": (U32, [P, P, U64, U32, I64, P]),
-}
 
 
 class Channel:
@@ -38,7 +29,7 @@ class Channel:
     def __init__(self, timing: Timing, hold_ns: int = 0) -> None:
         """Makes the channel. hold_ns: the longest time for which packets and their acknowledgements
         may wait in the queues of both ends."""
-        self._native = library.load_system(SIGNATURES)
+        self._native = library.load()
         check_layout()
         self._recovery = Recovery.of(timing, hold_ns)
         self._address = ctypes.addressof(self._recovery)

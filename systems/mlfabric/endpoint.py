@@ -1,4 +1,4 @@
-"""The system MLfabric, for asynchronous training (systems/mlfabric/README.md).
+"""The system MLfabric, for asynchronous training (README.md).
 
 Settings: lanes, session, servers (1, or 2 with a replica), index (of a server), order, bound,
 group, ahead, divergence (in units), silence_s, cells, first_cell, past_switch, peers ([address,

@@ -73,7 +73,6 @@ class Mlfabric(BetweenHosts):
         "complete": Counter("chunk_complete", "sums that were sent to a server"),
     }
     host_counters = meanings({**worker.COUNTERS, **server.COUNTERS, **scheduler.COUNTERS})
-    endpoints = "agglab.systems.mlfabric.endpoint"
     header_bytes = wire.HEADER_BYTES + wire.PART.itemsize
     window_max = 0
 

@@ -1,4 +1,4 @@
-"""The wire format that systems/mlfabric/README.md describes. It is defined only in this module, which
+"""The wire format that README.md describes. It is defined only in this module, which
 imports only wire.py from `hosts`."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The calls of a NetRPC worker to one peer (systems/netrpc/README.md, "A caller"). C code processes
+"""The calls of a NetRPC worker to one peer (README.md, "A caller"). C code processes
 the packets (netrpc.c). This module allocates the memory for it and makes its functions available to
 Python. Times are integers, nanoseconds of any monotonic clock."""
 
@@ -39,13 +39,20 @@ COUNTED = (
     "bytes_received",
 )
 
-SIGNATURES: library.Signatures = {
-    "netrpc_call": (None, [P, U32, ctypes.c_uint16, *[ctypes.c_uint8] * 3, ctypes.c_char_p, U32]),
-    "netrpc_stream": (None, [P]),
-    "netrpc_answers": (U32, [P, I64, P, U64, P, P, U32]),
-    "netrpc_poll": (INT, [P, I64, I64]),
-    "netrpc_layout": (U32, []),
-}
+LIBRARY = library.SystemLibrary(
+    __file__,
+    {"netrpc_wire.h": wire.c_header()},
+    {
+        "netrpc_call": (
+            None,
+            [P, U32, ctypes.c_uint16, *[ctypes.c_uint8] * 3, ctypes.c_char_p, U32],
+        ),
+        "netrpc_stream": (None, [P]),
+        "netrpc_answers": (U32, [P, I64, P, U64, P, P, U32]),
+        "netrpc_poll": (INT, [P, I64, I64]),
+        "netrpc_layout": (U32, []),
+    },
+)
 
 
 class _State(ctypes.Structure):
@@ -71,7 +78,7 @@ class _State(ctypes.Structure):
 
 @cache
 def _native() -> ctypes.CDLL:
-    native = library.load_system(SIGNATURES)
+    native = LIBRARY.load()
     expected = ctypes.sizeof(_State) << 16 | CALL.itemsize
     assert native.netrpc_layout() == expected, "netrpc.h and caller.py differ"
     check_layout()

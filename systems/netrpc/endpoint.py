@@ -1,4 +1,4 @@
-"""The system NetRPC (systems/netrpc/README.md).
+"""The system NetRPC (README.md).
 
 Settings: service, lanes, window, first_tag, peers ([address, port] of each). The peers of a worker
 are the aggregator and, if the service has maps, the server. The peers of a server are all workers.
@@ -12,12 +12,15 @@ from agglab.hosts.endpoint import Endpoint
 from agglab.hosts.part import SERVER, Part
 from agglab.hosts.wire import VALUE_BYTES
 from agglab.systems.netrpc import wire
+from agglab.systems.netrpc.caller import LIBRARY
 from agglab.systems.netrpc.server import NetRpcServer
 from agglab.systems.netrpc.service import load
 from agglab.systems.netrpc.worker import Job, NetRpcWorker
 
 QUANTISES = True
 """Whether floats are summed as integers."""
+
+build = LIBRARY.build
 
 
 def endpoint(part: Part) -> Endpoint:

@@ -1,5 +1,5 @@
 """The places of keys. A place is where the switch stores the value or the counter of a 64-bit key
-of an application (systems/netrpc/README.md, "Keys and places"). The server allocates places, and
+of an application (README.md, "Keys and places"). The server allocates places, and
 workers remember the places that it told them."""
 
 from __future__ import annotations

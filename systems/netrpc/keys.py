@@ -76,7 +76,7 @@ def services(scenario: Scenario) -> Iterator[Finding]:
         yield (
             "netrpc.service",
             f"{type(error).__name__}: {error}",
-            "a service (systems/netrpc/README.md)",
+            "a service (README.md)",
         )
         return
     for job in stated(scenario):

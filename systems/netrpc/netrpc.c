@@ -1,4 +1,4 @@
-/* One NetRPC caller, packet by packet. Clauses are those of systems/netrpc/README.md. */
+/* One NetRPC caller, packet by packet. Clauses are those of README.md. */
 #include "netrpc.h"
 
 #include <endian.h>

@@ -1,4 +1,4 @@
-/* The inner step of caller.py: one caller's window of calls to one peer, packet by packet (systems/netrpc/README.md).
+/* The inner step of caller.py: one caller's window of calls to one peer, packet by packet (README.md).
  *
  * Knows neither sockets nor clocks, allocates nothing. Python owns all memory; the structures below are mirrored in
  * caller.py, which compares the sizes when the library is loaded.

@@ -1,4 +1,4 @@
-"""The server of a service with maps, as a state machine (systems/netrpc/README.md, "Keys and
+"""The server of a service with maps, as a state machine (README.md, "Keys and
 places"). It allocates places. For keys that get no place, it does the work that switches do for the
 other keys. Each call is executed once: the server keeps its answer until the caller's next call at
 the same position."""

@@ -1,5 +1,5 @@
 """The declaration of a service: its methods, and for each method the primitives that the switch
-performs on its argument (systems/netrpc/README.md, "A service"). The declaration determines the stubs
+performs on its argument (README.md, "A service"). The declaration determines the stubs
 that an application calls (stubs.py), the packets, and the entries of the switch's table of methods.
 
     class WordCount(Service):
@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
-from agglab.hosts.own_worker import load_module
+from agglab.hosts.modules import load_module
 from agglab.systems.netrpc.wire import Kind
 
 Nothing, Array, Map = Kind.NOTHING, Kind.ARRAY, Kind.MAP

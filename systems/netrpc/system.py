@@ -69,7 +69,6 @@ class NetRpc(Summing):
         keys=frozenset(SHARED_KEYS) - {"workload.worker"},
     )
     options = NetRpcKeys
-    endpoints = "agglab.systems.netrpc.endpoint"
     counters = counters.COUNTERS
     host_counters = meanings(OWN_COUNTERS)
     round_trips = staticmethod(load.round_trips)
@@ -106,12 +105,8 @@ class NetRpc(Summing):
     # Network and agents.
 
     def sources(self, scenario: Scenario) -> Mapping[str, Source]:
-        parameters = {
-            "LANES": self.lanes(scenario),
-            "SLOTS": scenario.switch.slots,
-            "CELLS": keys.own(scenario).cells,
-        }
-        return everywhere(Source(self.name, parameters))
+        sizes = {"LANES": self.lanes(scenario), "SLOTS": scenario.switch.slots}
+        return everywhere(Source(self.name, {**sizes, "CELLS": keys.own(scenario).cells}))
 
     def register_sizes(self, scenario: Scenario) -> Mapping[str, int]:
         flows = MAX_JOBS * plan.WORKERS_MAX

@@ -1,4 +1,4 @@
-"""One worker of a NetRPC job as a state machine (systems/netrpc/README.md), which drivers use as
+"""One worker of a NetRPC job as a state machine (README.md), which drivers use as
 hosts/endpoint.py describes. In a round, the application of the service runs once. The round begins
 when all workers have opened it, and ends when the application returns."""
 

@@ -1,4 +1,4 @@
-"""The system OmniReduce (systems/omnireduce/README.md).
+"""The system OmniReduce (README.md).
 
 Settings: lanes, slots, window, first_tag, aggregator ([address, port]), longest_bytes (the length
 of the longest UDP payload).
@@ -9,10 +9,12 @@ from __future__ import annotations
 from agglab.hosts import shared
 from agglab.hosts.part import Part
 from agglab.hosts.slots import Job
-from agglab.systems.omnireduce.worker import OmniReducer
+from agglab.systems.omnireduce.worker import LIBRARY, OmniReducer
 
 QUANTISES = True
 """Whether floats are summed as integers."""
+
+build = LIBRARY.build
 
 
 def endpoint(part: Part) -> OmniReducer:

@@ -1,4 +1,4 @@
-/* Which packets leave in one datagram (systems/omnireduce/README.md, "Fused packets"). */
+/* Which packets leave in one datagram (README.md, "Fused packets"). */
 #ifndef AGGLAB_OMNIREDUCE_FUSE_H
 #define AGGLAB_OMNIREDUCE_FUSE_H
 

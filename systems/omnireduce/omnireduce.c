@@ -1,4 +1,4 @@
-/* One OmniReduce worker, packet by packet. Clauses are those of systems/omnireduce/README.md. */
+/* One OmniReduce worker, packet by packet. Clauses are those of README.md. */
 #include "omnireduce.h"
 
 #include <endian.h>

@@ -1,4 +1,4 @@
-/* The inner step of endpoint.py: one worker's state over a round, packet by packet (systems/omnireduce/README.md).
+/* The inner step of endpoint.py: one worker's state over a round, packet by packet (README.md).
  *
  * Knows neither sockets nor clocks, allocates nothing. Python owns all memory; the structures below are mirrored in
  * endpoint.py, which compares the sizes when the library is loaded.

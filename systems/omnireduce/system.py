@@ -62,7 +62,6 @@ class OmniReduce(Summing):
     )
     summary = "switches sum in slots; a worker sends only the blocks that are not zero"
     abilities = Abilities(keys=frozenset(SHARED_KEYS) - {"workload.worker"})
-    endpoints = "agglab.systems.omnireduce.endpoint"
     host_counters = meanings(OWN_COUNTERS)
     counters = COUNTERS | {"taken_apart": TAKEN_APART}
     sizes = Sizes(wire.HEADER_BYTES)

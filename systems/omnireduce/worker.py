@@ -1,4 +1,4 @@
-"""One OmniReduce worker as a state machine (systems/omnireduce/README.md), which drivers use as
+"""One OmniReduce worker as a state machine (README.md), which drivers use as
 hosts/endpoint.py describes.
 
 C code processes the packets (omnireduce.c). This module allocates the memory (NumPy arrays), starts
@@ -60,12 +60,16 @@ OWN_COUNTERS = {
 """The counters that this system's workers have besides `shared.COUNTERS`. Each block of a round is
 counted in exactly one of the first three."""
 
-SIGNATURES: library.Signatures = {
-    "omnireduce_begin": (None, [P, I64]),
-    "omnireduce_results": (U32, [P, I64, P, U64, P, U32]),
-    "omnireduce_poll": (INT, [P, I64]),
-    "omnireduce_layout": (U32, []),
-}
+LIBRARY = library.SystemLibrary(
+    __file__,
+    {"omnireduce_wire.h": wire.c_header()},
+    {
+        "omnireduce_begin": (None, [P, I64]),
+        "omnireduce_results": (U32, [P, I64, P, U64, P, U32]),
+        "omnireduce_poll": (INT, [P, I64]),
+        "omnireduce_layout": (U32, []),
+    },
+)
 
 
 class _State(ctypes.Structure):
@@ -101,7 +105,7 @@ class _State(ctypes.Structure):
 
 @cache
 def _native() -> ctypes.CDLL:
-    native = library.load_system(SIGNATURES)
+    native = LIBRARY.load()
     expected = ctypes.sizeof(_State) << 16 | COLUMN.itemsize
     assert native.omnireduce_layout() == expected, "omnireduce.h and endpoint.py differ"
     check_layout()

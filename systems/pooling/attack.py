@@ -1,5 +1,5 @@
 """The payloads that an outsider forges for systems whose jobs share all slots: contributions and
-results in the format of systems/pooling/README.md."""
+results in the format of README.md."""
 
 from __future__ import annotations
 

@@ -71,8 +71,6 @@ class Pooling(System):
 
     abilities = Abilities(has_servers=True, keys=KEYS)
     options: type[PoolingKeys] = PoolingKeys
-    endpoints: str
-    """The module of the agents' endpoints."""
     preempts = False
     """Whether the system's switches take slots away from chunks with a lower priority."""
     counters = counted.COUNTERS

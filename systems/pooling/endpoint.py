@@ -1,11 +1,5 @@
-"""The common part of the systems ATP and ESA, in which all jobs share the slots of switches. A
-server of each job sums what switches cannot sum.
-
-    worker        a worker
-    server        the server of a job
-    job           what both agree on
-    wire          the format of their packets
-    hashed_slots  which slots a worker's chunks ask for
+"""The agents of systems in which all jobs share the slots of switches. A server of each job sums
+what switches cannot sum (README.md).
 
 Settings: lanes, window, session, slots (the number that a switch has), first_slot, scale_log2,
 priority, congestion_control, peers (only the aggregator, because all packets go through switches).
@@ -17,9 +11,11 @@ from agglab.hosts import shared
 from agglab.hosts.endpoint import Endpoint
 from agglab.hosts.part import SERVER, Part
 from agglab.systems.pooling import wire
-from agglab.systems.pooling.job import PoolingJob
+from agglab.systems.pooling.job import LIBRARY, PoolingJob
 from agglab.systems.pooling.server import PoolingServer
 from agglab.systems.pooling.worker import PoolingWorker
+
+build = LIBRARY.build
 
 
 def endpoint(part: Part) -> Endpoint:

@@ -19,16 +19,20 @@ from agglab.systems.pooling import wire
 MAX_WINDOW = 32768
 SCALES = range(-64, 65)
 
-SIGNATURES: library.Signatures = {
-    "pooling_worker_begin": (None, [P, I64]),
-    "pooling_worker_datagrams": (U32, [P, I64, P, U64, P, U32]),
-    "pooling_worker_poll": (INT, [P, I64]),
-    "pooling_worker_layout": (U32, []),
-    "pooling_server_datagrams": (U32, [P, P, U64, P, U32]),
-    "pooling_server_poll": (INT, [P]),
-    "pooling_server_layout": (U32, []),
-    "pooling_aimd": (None, [P, INT, INT]),
-}
+LIBRARY = library.SystemLibrary(
+    __file__,
+    {"pooling_wire.h": wire.c_header()},
+    {
+        "pooling_worker_begin": (None, [P, I64]),
+        "pooling_worker_datagrams": (U32, [P, I64, P, U64, P, U32]),
+        "pooling_worker_poll": (INT, [P, I64]),
+        "pooling_worker_layout": (U32, []),
+        "pooling_server_datagrams": (U32, [P, P, U64, P, U32]),
+        "pooling_server_poll": (INT, [P]),
+        "pooling_server_layout": (U32, []),
+        "pooling_aimd": (None, [P, INT, INT]),
+    },
+)
 
 COMMON_COUNTERS = [
     *("sent", "received", "duplicates", "late", "malformed", "bytes_sent", "bytes_received")

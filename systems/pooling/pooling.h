@@ -1,7 +1,7 @@
 /* The inner steps of systems/pooling/: a worker's state, and a server's, packet by packet.
  *
  * They know neither sockets nor clocks, and allocate nothing. Python owns all memory; the structures are mirrored in
- * worker.py and server.py, which compare the sizes. systems/pooling/README.md.
+ * worker.py and server.py, which compare the sizes. README.md.
  */
 #ifndef AGGLAB_POOLING_H
 #define AGGLAB_POOLING_H

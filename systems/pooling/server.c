@@ -1,4 +1,4 @@
-/* The server that sums what switches could not, packet by packet: systems/pooling/README.md. It has no timers: whoever lacks
+/* The server that sums what switches could not, packet by packet: README.md. It has no timers: whoever lacks
  * a result asks again.
  *
  * Only the server decides what belongs to a sum. Each packet says which workers' values it brings. It is added if none

@@ -1,5 +1,5 @@
 """The server of a job that shares the slots of switches with other jobs, as a state machine
-(hosts/endpoint.py; systems/pooling/README.md).
+(hosts/endpoint.py; README.md).
 
 C code processes the packets (server.c). This module allocates the memory (NumPy arrays).
 """
@@ -11,12 +11,12 @@ import ctypes
 import numpy as np
 from numpy.typing import NDArray
 
-from agglab.hosts import library, shared
+from agglab.hosts import shared
 from agglab.hosts.endpoint import NEVER_NS, Address, Inbox, Repeat
 from agglab.hosts.wire import AGGREGATOR
 from agglab.systems.pooling import wire
 from agglab.systems.pooling.job import (
-    SIGNATURES,
+    LIBRARY,
     Common,
     PoolingJob,
     common_of,
@@ -89,7 +89,7 @@ class PoolingServer:
         self.job = job
         self.peers = (aggregator,)
         self.longest_bytes = wire.datagram_bytes(job.lanes)
-        self._native = library.load_system(SIGNATURES)
+        self._native = LIBRARY.load()
         expected = ctypes.sizeof(_Server) << 16 | CELL.itemsize
         assert self._native.pooling_server_layout() == expected, "pooling.h and server.py differ"
         rows = 2 * job.window + 1

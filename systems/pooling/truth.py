@@ -1,4 +1,4 @@
-"""Computes a round's correct sums and results, from nothing but the inputs and systems/pooling/README.md."""
+"""Computes a round's correct sums and results, from nothing but the inputs and README.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-/* A worker whose chunks share the slots of switches with other jobs', packet by packet: systems/pooling/README.md. */
+/* A worker whose chunks share the slots of switches with other jobs', packet by packet: README.md. */
 #include <errno.h>
 #include <math.h>
 

@@ -1,5 +1,5 @@
 """A worker whose chunks share the slots of switches with other jobs, as a state machine
-(hosts/endpoint.py; systems/pooling/README.md).
+(hosts/endpoint.py; README.md).
 
 C code processes the packets (worker.c). This module allocates the memory (NumPy arrays), starts and
 ends rounds, and writes the error messages. Times are integers, nanoseconds of any monotonic clock.
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from agglab.hosts import library, shared
+from agglab.hosts import shared
 from agglab.hosts.agreement import PLAIN, Agreement, disagreement
 from agglab.hosts.endpoint import Address, Inbox, Repeat
 from agglab.hosts.errors import AllReduceError, RoundTimeout, ShapeMismatch, check_range
@@ -23,7 +23,7 @@ from agglab.hosts.wire import AGGREGATOR
 from agglab.systems.pooling import wire
 from agglab.systems.pooling.hashed_slots import hashed_slots
 from agglab.systems.pooling.job import (
-    SIGNATURES,
+    LIBRARY,
     Common,
     PoolingJob,
     common_of,
@@ -103,7 +103,7 @@ class PoolingWorker:
         self.job, self.rank, self.timing = job, rank, timing
         self.peers = (aggregator,)
         self.longest_bytes = wire.datagram_bytes(job.lanes)
-        self._native = library.load_system(SIGNATURES)
+        self._native = LIBRARY.load()
         _check_layout(self._native)
         self._next_tag = self._rounds = 0
         self.agreement = PLAIN

@@ -1,4 +1,4 @@
-"""A worker and a parameter server as state machines (hosts/endpoint.py; systems/ps/README.md).
+"""A worker and a parameter server as state machines (hosts/endpoint.py; README.md).
 
 C code processes the packets (worker.c, server.c). This module allocates the memory (NumPy arrays),
 starts and ends rounds, and writes the error messages. Times are integers, nanoseconds of any
@@ -25,15 +25,19 @@ from agglab.systems.ps import wire
 
 MAX_WORKERS = MAX_SERVERS = MAX_WINDOW = 65535
 
-SIGNATURES: library.Signatures = {
-    "ps_worker_begin": (None, [P, I64]),
-    "ps_worker_datagrams": (U32, [P, I64, P, U64, P, P, U32]),
-    "ps_worker_poll": (INT, [P, I64]),
-    "ps_worker_layout": (U32, []),
-    "ps_server_datagrams": (U32, [P, P, U64, P, P, U32]),
-    "ps_server_poll": (INT, [P]),
-    "ps_server_layout": (U32, []),
-}
+LIBRARY = library.SystemLibrary(
+    __file__,
+    {"ps_wire.h": wire.c_header()},
+    {
+        "ps_worker_begin": (None, [P, I64]),
+        "ps_worker_datagrams": (U32, [P, I64, P, U64, P, P, U32]),
+        "ps_worker_poll": (INT, [P, I64]),
+        "ps_worker_layout": (U32, []),
+        "ps_server_datagrams": (U32, [P, P, U64, P, P, U32]),
+        "ps_server_poll": (INT, [P]),
+        "ps_server_layout": (U32, []),
+    },
+)
 
 COUNTERS = shared.COUNTERS
 """The counters of a worker, each with its unit and meaning."""
@@ -224,7 +228,7 @@ class PsWorker:
         self.job = job
         self.peers = tuple(job.peers)
         self.longest_bytes = wire.datagram_bytes(job.lanes)
-        self._native = library.load_system(SIGNATURES)
+        self._native = LIBRARY.load()
         _check_layout(self._native)
         self._rounds = 0
         self.agreement = PLAIN
@@ -398,7 +402,7 @@ class PsServer:
         self.job = job
         self.peers = tuple(job.peers)
         self.longest_bytes = wire.datagram_bytes(job.lanes)
-        self._native = library.load_system(SIGNATURES)
+        self._native = LIBRARY.load()
         _check_layout(self._native)
         rows = (job.slots + 1) * job.workers
         lengths = np.full(rows, self.longest_bytes, np.uint32)

@@ -1,4 +1,4 @@
-"""The system of parameter servers (systems/ps/README.md).
+"""The system of parameter servers (README.md).
 
 Settings: lanes, window, session, servers (their number), peers ([address, port] of each), and for a
 server also its index. The peers of a worker are all servers; the peers of a server are all workers.
@@ -9,7 +9,9 @@ from __future__ import annotations
 from agglab.hosts import shared
 from agglab.hosts.endpoint import Endpoint
 from agglab.hosts.part import SERVER, Part
-from agglab.systems.ps.agents import PsServer, PsWorker, ServerJob, WorkerJob
+from agglab.systems.ps.agents import LIBRARY, PsServer, PsWorker, ServerJob, WorkerJob
+
+build = LIBRARY.build
 
 
 def endpoint(part: Part) -> Endpoint:

@@ -1,4 +1,4 @@
-/* A parameter server, packet by packet: systems/ps/README.md. It has no timers: whoever lacks a result asks again.
+/* A parameter server, packet by packet: README.md. It has no timers: whoever lacks a result asks again.
  *
  * A worker pushes a slot's next chunk only when it has the result of the one before. So no worker is more than one
  * chunk of the slot ahead of another, even across rounds, and a server keeps two chunks for each slot.

@@ -65,7 +65,6 @@ class ParameterServer(BetweenHosts):
     }
     options = PsKeys
     host_counters = meanings(OWN_COUNTERS)
-    endpoints = "agglab.systems.ps.endpoint"
     header_bytes = wire.HEADER_BYTES
     window_max = MAX_WINDOW
 

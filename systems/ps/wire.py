@@ -1,4 +1,4 @@
-"""The wire format that systems/ps/README.md describes. It is defined only in this module, which
+"""The wire format that README.md describes. It is defined only in this module, which
 imports only formats.py and wire.py from `hosts`."""
 
 from __future__ import annotations

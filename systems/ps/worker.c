@@ -1,4 +1,4 @@
-/* A worker of parameter servers, packet by packet: systems/ps/README.md. */
+/* A worker of parameter servers, packet by packet: README.md. */
 #include <errno.h>
 
 #include "common.h"

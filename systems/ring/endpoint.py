@@ -1,4 +1,4 @@
-"""The system of ring all-reduce (systems/ring/README.md).
+"""The system of ring all-reduce (README.md).
 
 Settings: lanes, window, session, peers ([address, port] of all members, by rank).
 """
@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from agglab.hosts import shared
 from agglab.hosts.part import Part
-from agglab.systems.ring.worker import RingJob, RingWorker
+from agglab.systems.ring.worker import LIBRARY, RingJob, RingWorker
+
+build = LIBRARY.build
 
 
 def endpoint(part: Part) -> RingWorker:

@@ -1,4 +1,4 @@
-/* One worker of a ring, packet by packet: systems/ring/README.md. */
+/* One worker of a ring, packet by packet: README.md. */
 #include <endian.h>
 #include <errno.h>
 #include <string.h>

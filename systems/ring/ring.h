@@ -2,7 +2,7 @@
  *
  * Knows neither sockets nor clocks, allocates nothing. Python owns all memory; the structures are mirrored in
  * endpoint.py, which compares the sizes. Packets of a round are numbered from 0 in the order in which a worker would
- * send them: packet k is chunk k % chunks of step k / chunks. systems/ring/README.md.
+ * send them: packet k is chunk k % chunks of step k / chunks. README.md.
  */
 #ifndef AGGLAB_RING_H
 #define AGGLAB_RING_H

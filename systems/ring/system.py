@@ -47,7 +47,6 @@ class Ring(BetweenHosts):
         "sends and receives 2(n-1)/n of a tensor, in 2(n-1) consecutive steps."
     )
     host_counters = meanings(OWN_COUNTERS)
-    endpoints = "agglab.systems.ring.endpoint"
     header_bytes = wire.HEADER_BYTES
     window_max = wire.MAX_WINDOW
 

@@ -1,4 +1,4 @@
-"""One worker of a ring all-reduce as a state machine (hosts/endpoint.py; systems/ring/README.md).
+"""One worker of a ring all-reduce as a state machine (hosts/endpoint.py; README.md).
 
 C code processes the packets (ring.c). This module allocates the memory (NumPy arrays), starts and
 ends rounds, and writes the error messages. Times are integers, nanoseconds of any monotonic clock.
@@ -29,12 +29,16 @@ fewer packets is sent after ACKNOWLEDGE_AFTER_NS."""
 ROWS_BESIDE_DATA = 4
 MAX_WORKERS = 65535
 
-SIGNATURES: library.Signatures = {
-    "ring_begin": (None, [P, I64]),
-    "ring_datagrams": (U32, [P, I64, P, U64, P, P, U32]),
-    "ring_poll": (INT, [P, I64]),
-    "ring_layout": (U32, []),
-}
+LIBRARY = library.SystemLibrary(
+    __file__,
+    {"ring_wire.h": wire.c_header()},
+    {
+        "ring_begin": (None, [P, I64]),
+        "ring_datagrams": (U32, [P, I64, P, U64, P, P, U32]),
+        "ring_poll": (INT, [P, I64]),
+        "ring_layout": (U32, []),
+    },
+)
 
 OWN_COUNTERS = {
     "acknowledgements": ("packets", "acknowledgements sent; they are in `sent` too"),
@@ -159,7 +163,7 @@ class RingWorker:
 
     def __init__(self, job: RingJob) -> None:
         self.job = job
-        self._native = library.load_system(SIGNATURES)
+        self._native = LIBRARY.load()
         _check_layout(self._native)
         self._rounds = 0
         self.agreement = PLAIN

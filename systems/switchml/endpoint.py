@@ -1,7 +1,7 @@
 """The workers of the system SwitchML.
 
 Settings: lanes, slots, window (null: chosen by the link's rate), first_tag, aggregator ([address,
-port]) and, optionally, fixed_point: the keys of hosts.fixed_point.FixedPoint. Without fixed_point,
+port]) and, optionally, fixed_point: the keys of fixed_point.FixedPoint. Without fixed_point,
 floats become integers by the exponent of their chunk alone. With the setting wire_bits,
 contributions carry narrow values (hosts.slots.Job). With the settings deadline_ns and sets, sums
 may lack workers (docs/partial-sums.md).
@@ -14,10 +14,12 @@ from agglab.hosts.all_reduce import Reducer
 from agglab.hosts.driver import default_window
 from agglab.hosts.part import Hooks, Part
 from agglab.systems.switchml.fixed_point import FixedPoint
-from agglab.systems.switchml.worker import Job, Worker
+from agglab.systems.switchml.worker import LIBRARY, Job, Worker
 
 QUANTISES = True
 """Whether floats are summed as integers."""
+
+build = LIBRARY.build
 
 
 def endpoint(part: Part) -> Worker:

@@ -2,7 +2,7 @@
 scenario that uses them, and the sizes of their packets.
 
 Sums have twice as many bits. What the sums must be does not depend on these sizes: see
-fixed_point.py.
+scaling.py.
 """
 
 from __future__ import annotations

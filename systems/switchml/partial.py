@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from agglab.hosts import wire
+from agglab.hosts.endpoint import PRESENCE
 from agglab.hosts.slots import MAX_PRESENT
-from agglab.systems.switchml import scaling as fixed_point
+from agglab.systems.switchml import scaling
 from agglab.systems.switchml.presence import COUNTERS as PRESENCE_COUNTERS
-from agglab.systems.switchml.presence import PRESENCE
 from agglab.systems.switchml.scaling import SwitchmlKeys, keys_of
 from agglab.testbed.plan import Tree
 from agglab.testbed.received import Received
@@ -100,7 +100,7 @@ def check(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
     if not trust("switchml") or not used(scenario):
         return
     own = keys_of(scenario)
-    if own.wire_bits != fixed_point.FULL_BITS:
+    if own.wire_bits != scaling.FULL_BITS:
         yield "switchml.wire_bits", "a deadline needs sums of 32-bit lanes", "32, or no deadline"
     if trust("switch.partition") and scenario.switch.partition == "dynamic":
         what = "with a deadline, exponents depend on the window, which must not change in a run"
@@ -198,10 +198,10 @@ def truth_of(
 
     def truth(start: int, block: Sequence[Array]) -> Truth:
         place = slice(start, start + block[0].size)
-        limit = 2.0 ** fixed_point.value_bits(own, len(block)) - 1
+        limit = 2.0 ** scaling.value_bits(own, len(block)) - 1
         total = np.zeros(block[0].size)
         for key, is_in, x in zip(keys, are_in, block, strict=True):
-            scaled = fixed_point.rounded(key, start, x.astype(np.float64) * scale[place], x)
+            scaled = scaling.rounded(key, start, x.astype(np.float64) * scale[place], x)
             total += np.where(is_in[place], np.clip(scaled, -limit, limit), 0.0)
         values = total / scale[place] * len(block) / count[place]
         return Truth(values.astype(np.float32), None, total.astype(np.int32))
@@ -210,9 +210,9 @@ def truth_of(
 
 
 def _keys(own: SwitchmlKeys, seed: int, job: ActiveJob) -> list[int]:
-    if own.rounding != fixed_point.STOCHASTIC:
+    if own.rounding != scaling.STOCHASTIC:
         return [0] * len(job.members)
-    return [fixed_point.noise_key(seed, job.job.number, rank) for rank in job.members]
+    return [scaling.noise_key(seed, job.job.number, rank) for rank in job.members]
 
 
 def _integers(are_in: Sequence[Array], start: int, block: Sequence[Array]) -> Truth:
@@ -231,7 +231,7 @@ def _scales(own: SwitchmlKeys, window: int, lanes: int, inputs: Sequence[Array])
     size = inputs[0].size
     if own.scale_log2 is not None:
         return np.full(size, 2.0**own.scale_log2)
-    scales = chunk_scales(inputs, lanes, fixed_point.value_bits(own, len(inputs)))
+    scales = chunk_scales(inputs, lanes, scaling.value_bits(own, len(inputs)))
     for slot in range(min(window, scales.size)):
         scales[slot::window] = scales[slot::window].min()
     return np.repeat(scales, lanes)[:size]

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import ctypes
 
-PRESENCE = "presence"
-"""The name of the array that says who is in the sum of each chunk (uint64, a bit for each worker).
-Only some systems leave it."""
 COUNTERS = {
     "partial": ("chunks", "whose sum some worker was missing from, because of a deadline"),
     "absent": ("contributions", "that were missing from these sums"),
@@ -29,6 +26,6 @@ HELD = ("partial", "absent", "skipped", "ahead")
 
 
 class State(ctypes.Structure):
-    """The ctypes equivalent of `struct presence` in native/presence.h."""
+    """The ctypes equivalent of `struct presence` in presence.h."""
 
     _fields_ = (("of_chunks", ctypes.c_void_p), *[(name, ctypes.c_uint64) for name in HELD])

@@ -108,7 +108,7 @@ def check(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
 
 
 def settings(own: SwitchmlKeys, seed: int, job: int, rank: int) -> dict[str, Any]:
-    """Returns the settings of the worker with this rank, as hosts.fixed_point.FixedPoint takes
+    """Returns the settings of the worker with this rank, as fixed_point.FixedPoint takes
     them."""
     drawn = own.rounding == STOCHASTIC
     return {

@@ -7,8 +7,7 @@ from dataclasses import replace
 from functools import partial as bound
 
 from agglab.hosts import wire
-from agglab.systems.switchml import attack, halves, narrow, partial
-from agglab.systems.switchml import scaling as fixed_point
+from agglab.systems.switchml import attack, halves, narrow, partial, scaling
 from agglab.systems.switchml.fixed_point import COUNTERS as FIXED_POINT_COUNTERS
 from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Finding, Job
@@ -59,8 +58,7 @@ class SwitchML(Summing):
         dtypes=("float32", "int32", *halves.PARAMETERS),
         pieces=("float32", "int32"),
     )
-    endpoints = "agglab.systems.switchml.endpoint"
-    options = fixed_point.SwitchmlKeys
+    options = scaling.SwitchmlKeys
     counters: Mapping[str, Counter] = {**COUNTERS, **partial.COUNTERS}
     optional_counters = frozenset(partial.COUNTERS)
     host_counters: Mapping[str, HostCounter] = {
@@ -72,7 +70,7 @@ class SwitchML(Summing):
     def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
         yield from super().check(scenario, trust)
         yield from halves.check(scenario, trust, self.lanes)
-        yield from fixed_point.check(scenario, trust)
+        yield from scaling.check(scenario, trust)
         yield from narrow.check(scenario, trust)
         yield from partial.check(scenario, trust)
 
@@ -99,7 +97,7 @@ class SwitchML(Summing):
     def block(self, resolved: ResolvedScenario) -> int:
         """Returns a number of values that is a whole number of chunks for each type."""
         scenario, lanes = resolved.scenario, resolved.lanes
-        return self._values_per_chunk(scenario, lanes, fixed_point.DTYPE)
+        return self._values_per_chunk(scenario, lanes, scaling.DTYPE)
 
     def memory_bytes(self, resolved: ResolvedScenario) -> int:
         sums = super().memory_bytes(resolved)
@@ -115,9 +113,9 @@ class SwitchML(Summing):
         return everywhere(Source(self.name, parameters))
 
     def agents(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Agent]:
-        own, plain = fixed_point.keys_of(resolved.scenario), super().agents(resolved, job)
+        own, plain = scaling.keys_of(resolved.scenario), super().agents(resolved, job)
         plain = [with_settings(agent, partial.settings(own)) for agent in plain]
-        if not fixed_point.has_own_numbers(own):
+        if not scaling.has_own_numbers(own):
             return plain
         number, bits = job.job.number, narrow.bits_of(resolved.scenario)
         shared = {} if bits is None else {"wire_bits": bits}
@@ -125,7 +123,7 @@ class SwitchML(Summing):
             with_settings(
                 agent,
                 {
-                    "fixed_point": fixed_point.settings(own, resolved.seed, number, agent.rank),
+                    "fixed_point": scaling.settings(own, resolved.seed, number, agent.rank),
                     **shared,
                 },
             )
@@ -135,9 +133,9 @@ class SwitchML(Summing):
     def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
         if job.job.dtype in halves.PARAMETERS:
             return halves.truth_of(trees.tree_of(resolved.graph, job), job)
-        own = fixed_point.keys_of(resolved.scenario)
-        if fixed_point.has_own_numbers(own):
-            return fixed_point.truth_of(own, self.block(resolved), resolved.seed, job)
+        own = scaling.keys_of(resolved.scenario)
+        if scaling.has_own_numbers(own):
+            return scaling.truth_of(own, self.block(resolved), resolved.seed, job)
         return super().truth(resolved, job, combine)
 
     def truth_of_received(
@@ -145,7 +143,7 @@ class SwitchML(Summing):
     ) -> TruthOf:
         if not partial.used(resolved.scenario):
             return self.truth(resolved, job, combine)
-        own, tree = fixed_point.keys_of(resolved.scenario), trees.tree_of(resolved.graph, job)
+        own, tree = scaling.keys_of(resolved.scenario), trees.tree_of(resolved.graph, job)
         return partial.truth_of(own, tree, job, resolved.lanes, resolved.seed, results)
 
     def depends_on_time(self, scenario: Scenario) -> bool:
@@ -163,7 +161,7 @@ class SwitchML(Summing):
     def too_early(
         self, resolved: ResolvedScenario, job: ActiveJob, cells: Mapping[str, Cells], ran_s: float
     ) -> str:
-        return partial.too_early(fixed_point.keys_of(resolved.scenario), job, cells, ran_s)
+        return partial.too_early(scaling.keys_of(resolved.scenario), job, cells, ran_s)
 
     def slot_meter(self, resolved: ResolvedScenario) -> SlotMeter | None:
         scenario = resolved.scenario

@@ -9,7 +9,7 @@ sockets nor clocks.
         worker.on_datagrams(now_ns, inbox)
     worker.finish()
 
-C code processes the packets (native/worker.c). This module allocates the memory (NumPy arrays),
+C code processes the packets (worker.c). This module allocates the memory (NumPy arrays),
 starts and ends rounds, and writes the error messages. Times are integers, nanoseconds of any
 monotonic clock.
 """
@@ -26,6 +26,7 @@ from agglab.hosts import library, wire
 from agglab.hosts.agreement import PLAIN
 from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
 from agglab.hosts.errors import AllReduceError
+from agglab.hosts.library import I64, INT, U32, U64, P
 from agglab.hosts.native_endpoint import NativeEndpoint, native_endpoint
 from agglab.hosts.pieces import Pieces
 from agglab.hosts.recovery import PENDING, Recovery, Timing, check_layout
@@ -44,7 +45,7 @@ SLOT = np.dtype(
         ("padding", "u1", 3),
     ]
 )
-"""`struct slot` of native/worker.h."""
+"""`struct slot` of worker.h."""
 
 COUNTERS = (
     "sent",
@@ -64,8 +65,20 @@ because results of later packets have come."""
 FROZEN = ("chunks_done", "in_flight", "disagreed")
 
 
+LIBRARY = library.SystemLibrary(
+    __file__,
+    {},
+    {
+        "worker_begin": (None, [P, I64]),
+        "worker_results": (U32, [P, I64, P, U64, P, U32]),
+        "worker_poll": (INT, [P, I64]),
+        "worker_layout": (U32, []),
+    },
+)
+
+
 class _State(ctypes.Structure):
-    """The ctypes equivalent of `struct worker` in native/worker.h."""
+    """The ctypes equivalent of `struct worker` in worker.h."""
 
     _anonymous_ = ("recovery",)
     _fields_ = [
@@ -112,7 +125,7 @@ class Worker:
         self.job, self.timing = job, timing
         self.dtypes = job.dtypes
         self.peers = (aggregator,)
-        self._native = library.load()
+        self._native = LIBRARY.load()
         _check_layout(self._native)
         self.slots: NDArray[np.void] = np.zeros(job.window, SLOT)
         self.slots["tag"] = (job.first_tag - 1) % 2**32
@@ -332,7 +345,5 @@ class Worker:
 
 def _check_layout(native: ctypes.CDLL) -> None:
     expected = ctypes.sizeof(_State) << 16 | SLOT.itemsize
-    assert native.worker_layout() == expected, (
-        "native/worker.h and systems/switchml/worker.py differ"
-    )
+    assert native.worker_layout() == expected, "worker.h and worker.py differ"
     check_layout()

@@ -14,7 +14,7 @@ from agglab.testbed.systems.base import System
 
 WIDTH = 120
 NOTHING = "-"
-PAGES = REPOSITORY / "docs" / "systems"
+PAGES = REPOSITORY / "systems"
 
 COLUMNS: dict[str, tuple[str, Callable[[Case, Row], object]]] = {
     "time": (
@@ -144,8 +144,8 @@ def markdown(table: Table) -> str:
 
 
 def _choice(system: System) -> str:
-    own = PAGES / f"{system.name}.md"
-    name = f"[{system.name}]({own.name})" if own.is_file() else system.name
+    own = f"{system.name}/README.md"
+    name = f"[{system.name}]({own})" if (PAGES / own).is_file() else system.name
     sentences = [f"**{name}**: {system.summary}.", system.choose_when]
     if not is_measured(system):
         sentences.append("It runs only on real links, so it is in no table.")

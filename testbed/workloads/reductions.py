@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from agglab.hosts.endpoint import PRESENCE
 from agglab.hosts.workloads import Iterated
-from agglab.systems.switchml.presence import PRESENCE
 from agglab.testbed.received import Received
 from agglab.testbed.systems.base import (
     ActiveJob,

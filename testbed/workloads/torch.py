@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from agglab.hosts.agreement import operation_name
 from agglab.hosts.bfloat16 import dtype_of
+from agglab.hosts.endpoint import PRESENCE
 from agglab.hosts.script_ledger import INPUT, OUTCOME, REDUCTION, RESULT, SUMS, sample_name
 from agglab.hosts.workloads import DTYPES, Dense, Torch, Work
-from agglab.systems.switchml.presence import PRESENCE
 from agglab.testbed.headline import STEP
 from agglab.testbed.received import Received
 from agglab.testbed.systems.base import ActiveJob, ResolvedScenario

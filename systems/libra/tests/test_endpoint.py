@@ -4,16 +4,15 @@ do; what is hot; bytes; refusals and errors."""
 from __future__ import annotations
 
 import random
-import sys
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from flow_network import MS, NEVER, TIMING, FlowNetwork, Node, deliver
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from libra_model import LibraSwitch
 from mishaps import SLOW_NS, any_mishaps, fall_silent
 from switch_model import Faults
 
@@ -22,9 +21,6 @@ from agglab.systems.libra import wire
 from agglab.systems.libra.job import LibraJob, bounds, hottest, lowest_key
 from agglab.systems.libra.server import LibraServer, Rack, TableSizes
 from agglab.systems.libra.worker import LibraWorker
-
-sys.path.append(str(Path(__file__).parents[3] / "p4"))
-from libra_model import LibraSwitch
 
 AGGREGATOR = ("10.0.255.254", 48864)
 PAIRS = np.dtype([("key", "u8"), ("value", "i4")])

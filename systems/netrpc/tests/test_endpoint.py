@@ -3,10 +3,8 @@ between them is the model that its program is compared with (tests/unit/p4/netrp
 
 import random
 import struct
-import sys
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +12,7 @@ from flow_network import MS, NEVER, TIMING, FlowNetwork, Node, check_sums, deliv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mishaps import SLOW_NS, Mishaps, any_mishaps, fall_silent, refuse_all
+from netrpc_model import Method, Switch, parse
 from switch_model import Faults
 
 from agglab.hosts.agreement import OPERATIONS, Agreement
@@ -40,9 +39,6 @@ from agglab.systems.netrpc.service import (
 )
 from agglab.systems.netrpc.worker import Job, NetRpcWorker
 from agglab.testbed.systems.summing.truth import truth_of
-
-sys.path.append(str(Path(__file__).parents[3] / "p4"))
-from netrpc_model import Method, Switch, parse
 
 AGGREGATOR, SERVER = ("10.0.255.254", 48864), ("10.0.1.1", 6000)
 JOB, FIRST = 7, 1

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[5]
+ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "systems/netrpc/README.md"
 SERVICES = ROOT / "systems/netrpc/services"
 APPLICATIONS = ("allreduce", "wordcount", "lock")
@@ -21,20 +21,36 @@ STALE = 0.05
 """The share by which a count of the page may differ from today's, so that not every change of a
 worker is a change of this page."""
 NO_CODE = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
+HOSTS = {
+    "netrpc": (
+        *("caller", "endpoint", "key_places", "map_operation", "operations", "server", "service"),
+        *("stubs", "wire", "worker"),
+    ),
+    "omnireduce": ("endpoint", "wire", "worker"),
+    "ps": ("agents", "endpoint", "wire"),
+    "ring": ("endpoint", "wire", "worker"),
+}
+"""The modules of systems that run at hosts."""
+
+
+def at_hosts(system: str) -> list[str]:
+    modules = [f"systems/{system}/{name}.py" for name in HOSTS[system]]
+    return [*modules, f"systems/{system}/*.[ch]"]
+
+
 PARTS = {
     **{
         f"the application `{name}`": [f"systems/netrpc/services/{name}.py"] for name in APPLICATIONS
     },
     "what all services share: the program": ["p4/netrpc.p4", "p4/include/pairs.p4"],
-    "what all services share: hosts": ["systems/netrpc/*.py", "systems/netrpc/*.[ch]"],
+    "what all services share: hosts": at_hosts("netrpc"),
     "`switchml`: program and worker": [
         "p4/switchml.p4",
-        "systems/switchml/worker.py",
-        "hosts/native/worker.[ch]",
+        "systems/switchml/worker.*",
     ],
-    "`omnireduce`: program and worker": ["p4/omnireduce.p4", "systems/omnireduce/*"],
-    "`ps`: worker and server": ["systems/ps/*"],
-    "`ring`: worker": ["systems/ring/*"],
+    "`omnireduce`: program and worker": ["p4/omnireduce.p4", *at_hosts("omnireduce")],
+    "`ps`: worker and server": at_hosts("ps"),
+    "`ring`: worker": at_hosts("ring"),
 }
 
 

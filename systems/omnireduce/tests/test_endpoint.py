@@ -2,9 +2,7 @@
 the network does; their bytes and errors."""
 
 import random
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +11,7 @@ from flow_network import MS, NEVER, TIMING, FlowNetwork, Node, deliver
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mishaps import SLOW_NS, any_mishaps
+from omnireduce_model import BARE, NONE, OPENING, RESULT, Packet, Switch, parse, parse_all
 from switch_model import Faults
 
 from agglab.hosts.agreement import OPERATIONS, Agreement
@@ -21,10 +20,6 @@ from agglab.hosts.errors import NotFinite, RoundTimeout, ShapeMismatch
 from agglab.hosts.slots import Job
 from agglab.systems.omnireduce import wire
 from agglab.systems.omnireduce.worker import OmniReducer
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "p4"))
-
-from omnireduce_model import BARE, NONE, OPENING, RESULT, Packet, Switch, parse, parse_all
 
 NUMBER, SLOTS = 7, 64
 SWITCH = ("10.0.255.254", 48864)

@@ -1,4 +1,4 @@
-"""The endpoints of systems/pooling/README.md by name of rule: what a server adds, and a worker's window."""
+"""The endpoints of README.md by name of rule: what a server adds, and a worker's window."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import random
 import numpy as np
 import pytest
 
-from agglab.hosts import library
 from agglab.hosts.agreement import OPERATIONS, Agreement
 from agglab.hosts.aimd import AimdWindow
 from agglab.hosts.endpoint import Inbox
@@ -19,7 +18,7 @@ from agglab.hosts.workloads.dense import Dense
 from agglab.systems.pooling import wire
 from agglab.systems.pooling.endpoint import endpoint
 from agglab.systems.pooling.hashed_slots import hashed_slots
-from agglab.systems.pooling.job import SIGNATURES, PoolingJob
+from agglab.systems.pooling.job import LIBRARY, PoolingJob
 from agglab.systems.pooling.server import PoolingServer
 from agglab.systems.pooling.wire import Flag, Kind
 from agglab.systems.pooling.worker import Aimd, PoolingWorker
@@ -347,7 +346,7 @@ def test_an_answer_to_what_was_sent_again_tells_of_what_was_before(mending):
 
 
 def test_the_window_in_c_is_that_of_python():
-    native, chance = library.load_system(SIGNATURES), random.Random(1)
+    native, chance = LIBRARY.load(), random.Random(1)
     for _ in range(200):
         least = chance.randint(1, 5)
         most = least + chance.randint(0, 40)

@@ -10,7 +10,7 @@ import pytest
 from deadline_model import DeadlineModel, Packet
 from numpy.typing import NDArray
 
-from agglab.hosts.all_reduce import AllReducer
+from agglab.hosts import AllReducer
 from agglab.hosts.bfloat16 import BFLOAT16
 from agglab.hosts.endpoint import Inbox
 from agglab.hosts.errors import NotFinite, RoundTimeout

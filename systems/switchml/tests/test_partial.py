@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from system_runs import DISORDER, Run, is_clean, scenario_text
 
-from agglab.systems.switchml.presence import PRESENCE
+from agglab.hosts.endpoint import PRESENCE
 from agglab.testbed.exit_codes import FAILED
 from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.received import Received

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from system_runs import DISORDER, Run, scenario_text
 
-from agglab.systems.switchml import scaling as fixed_point
+from agglab.systems.switchml import scaling
 from agglab.systems.switchml.scaling import SwitchmlKeys
 from agglab.testbed.scenario import ScenarioError, load
 
@@ -59,8 +59,8 @@ def test_workers_that_do_something_else_are_found(
     values = dict(part.split(": ") for part in told.split(", "))
     number = {name: int(v) for name, v in (keys | values).items() if v.lstrip("-").isdigit()}
     other = SwitchmlKeys(**number, rounding=(keys | values)["rounding"])
-    honest = fixed_point.settings
-    monkeypatch.setattr(fixed_point, "settings", lambda _, *more: honest(other, *more))
+    honest = scaling.settings
+    monkeypatch.setattr(scaling, "settings", lambda _, *more: honest(other, *more))
     code, metrics = tried(scenario_text("switchml", more=[f"switchml: {{{was}}}"]))
     assert (code, metrics["exact"]) == (1, False)
 
@@ -72,10 +72,7 @@ def test_another_seed_rounds_otherwise_and_the_same_seed_alike(tried: Run) -> No
 
     assert error(1) == error(1)
     keys = {
-        fixed_point.noise_key(seed, job, rank)
-        for seed in (1, 2)
-        for job in (0, 1)
-        for rank in (0, 1)
+        scaling.noise_key(seed, job, rank) for seed in (1, 2) for job in (0, 1) for rank in (0, 1)
     }
     assert len(keys) == 8 and 0 not in keys
 
@@ -139,7 +136,7 @@ def test_the_truth_of_a_block_is_that_of_its_place() -> None:
     """Noise depends on the place in the tensor, not in the block."""
     own = SwitchmlKeys(bits=5, rounding="stochastic")
     values = np.linspace(-1, 1, 64, dtype=np.float32)
-    whole = fixed_point._truth(own, 8, [3, 5], 0, [values, values])
-    part = fixed_point._truth(own, 8, [3, 5], 16, [values[16:32], values[16:32]])
+    whole = scaling._truth(own, 8, [3, 5], 0, [values, values])
+    part = scaling._truth(own, 8, [3, 5], 16, [values[16:32], values[16:32]])
     assert whole.sums is not None and part.sums is not None
     assert np.array_equal(whole.sums[16:32], part.sums)

@@ -1,5 +1,5 @@
-"""What systems/pooling/README.md and systems/esa/README.md say a switch does with a packet, in plain Python;
-its frames. `receive` returns what leaves: (port, packet)."""
+"""What systems/pooling/README.md and systems/esa/README.md say a switch does with a packet, in
+plain Python; its frames. `receive` returns what leaves: (port, packet)."""
 
 from __future__ import annotations
 

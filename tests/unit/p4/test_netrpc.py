@@ -1,5 +1,5 @@
-"""p4/netrpc.p4 against systems/netrpc/README.md: rules by name, random schedules against a model, and
-frames of outsiders."""
+"""p4/netrpc.p4 against systems/netrpc/README.md: rules by name, random schedules against a model,
+and frames of outsiders."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from agglab.testbed.survey.measure import Row, Table, measure, usable
 from agglab.testbed.survey.page import COLUMNS, head, markdown, page, section, title
 from agglab.testbed.workloads import KINDS
 
-PAGE = REPOSITORY / "docs" / "systems" / "README.md"
+PAGE = REPOSITORY / "systems" / "README.md"
 OWN = Path(__file__).parents[1] / "own_system"
 SMALL = ["workload.elements=2000", "workload.rounds=1"]
 DENSE = WRITTEN[0]
