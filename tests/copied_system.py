@@ -3,23 +3,24 @@ name, with its C code."""
 
 from __future__ import annotations
 
-import shutil
+import re
+import subprocess
 from pathlib import Path
 
-from agglab.testbed.paths import REPOSITORY
+from own_walk import PAGE, ROOT
 
-RING = REPOSITORY / "systems/ring"
+
+def commands() -> list[str]:
+    """The two blocks of commands in docs/own-systems.md that copy the ring."""
+    section = PAGE.partition("## Begin with a copy")[2].partition("\n## ")[0]
+    inside, outside = re.findall(r"^```sh\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
+    return [inside, outside]
 
 
 def copied_ring(folder: Path, name: str) -> str:
-    """Copies the ring into the package `name` in a folder, as docs/own-systems.md says. Returns
-    what `system:` in a scenario calls it."""
-    home = folder / name
-    shutil.copytree(RING, home, ignore=shutil.ignore_patterns("__pycache__", "tests"))
-    for path in home.rglob("*.py"):
-        path.write_text(path.read_text().replace("agglab.systems.ring", name))
-    system = home / "system.py"
-    text = system.read_text()
-    assert text.count('name = "ring"') == 1
-    system.write_text(text.replace('name = "ring"', f'name = "{name}"'))
-    return f"{system}:Ring"
+    """Copies the ring into the package `name` in a folder, by the page's commands. Returns what
+    `system:` in a scenario calls it."""
+    text = commands()[1].replace("~/mine", str(folder / name)).replace("mine/;", f"{name}/;")
+    text = text.replace('"mine"', f'"{name}"')
+    subprocess.run(["sh", "-e", "-c", text], cwd=ROOT, check=True)
+    return f"{folder / name / 'system.py'}:Ring"

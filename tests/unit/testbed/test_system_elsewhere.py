@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import re
+import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from copied_system import copied_ring
+from copied_system import commands, copied_ring
 from system_runs import DISORDER, Run, scenario_text
 
+from agglab import systems as built_in_systems
 from agglab.testbed import systems
+from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.run import run
 from agglab.testbed.scenario import load
 
@@ -77,3 +82,16 @@ def test_c_code_that_does_not_compile_is_one_line(
     assert run(load(path), tmp_path / "results", [], io.StringIO()) == 1
     line = r"C code cannot be built: .*ring\.c:\d+:\d+: error: .*\n"
     assert re.fullmatch(line, capsys.readouterr().err)
+
+
+def test_the_page_makes_a_copy_inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(REPOSITORY / "systems/ring", tmp_path / "systems/ring")
+    subprocess.run(["sh", "-e", "-c", commands()[0]], cwd=tmp_path, check=True)
+    code = [*tmp_path.glob("systems/mine/**/*.py")]
+    assert len(code) > 5 and all("agglab.systems.ring" not in path.read_text() for path in code)
+    monkeypatch.setattr(built_in_systems, "__path__", [str(tmp_path / "systems")])
+    copy = importlib.import_module("agglab.systems.mine.system").SYSTEM()
+    assert (copy.name, copy.endpoints) == ("mine", "agglab.systems.mine.endpoint")
+    assert Path(sys.modules["agglab.systems.mine.worker"].__file__ or "").is_relative_to(tmp_path)
+    for name in [name for name in sys.modules if name.startswith("agglab.systems.mine")]:
+        del sys.modules[name]
