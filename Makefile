@@ -1,6 +1,6 @@
 # Agglab: `make` lists the targets. Every target sets up what it needs first (setup.sh, at once when nothing is missing).
 PYTHON := .venv/bin/python
-PACKAGES := hosts testbed topologies verification
+PACKAGES := hosts systems testbed topologies verification
 .DEFAULT_GOAL := help
 .PHONY: help setup doctor export scenario figures scenarios check compile test test-long test-quick lint bless explore mutants bench conformance random fuzz machine clean
 
@@ -80,7 +80,7 @@ lint: setup  ## run ruff and mypy
 	@$(PYTHON) -m mypy
 
 bless: setup  ## rewrite the golden files; read the diff
-	@BLESS=1 $(PYTHON) -m pytest -q "$${TESTS:-tests}" -k golden
+	@BLESS=1 $(PYTHON) -m pytest -q $(if $(TESTS),"$$TESTS") -k golden
 
 explore: setup  ## search for schedules of faults that break a protocol, in virtual time: SCHEDULES=100000, SYSTEM=ring
 	@$(PYTHON) -m agglab.verification explore --schedules "$$SCHEDULES" $${SYSTEM:+--system "$$SYSTEM"}

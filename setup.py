@@ -8,14 +8,15 @@ from pathlib import Path
 from setuptools import setup
 
 ROOT = Path(__file__).parent
-FOLDERS = ("hosts", "testbed", "topologies", "verification")
+FOLDERS = ("hosts", "systems", "testbed", "topologies", "verification")
 DATA = ("p4", "scenarios", "figures", "labs")
 
 
 def folders(name: str) -> Iterator[tuple[Path, list[str]]]:
-    """A folder and all below it that hold files, and those files, with paths from ROOT."""
+    """A folder and all below it that hold files, and those files, with paths from ROOT. Tests that
+    lie beside the code are left out."""
     for path in (ROOT / name, *(ROOT / name).rglob("*")):
-        if path.is_dir() and path.name != "__pycache__":
+        if path.is_dir() and not {"__pycache__", "tests"} & {*path.relative_to(ROOT).parts}:
             files = [str(child.relative_to(ROOT)) for child in path.iterdir() if child.is_file()]
             if files:
                 yield path.relative_to(ROOT), sorted(files)

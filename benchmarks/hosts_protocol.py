@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from agglab.hosts import quantise
 from agglab.hosts.wire import RESULT, Batch
-from agglab.hosts.worker import Job, Worker
+from agglab.systems.switchml.worker import Job, Worker
 from benchmarks.row import Row
 
 ELEMENTS = 1 << 20

@@ -21,11 +21,10 @@ from numpy.typing import NDArray
 
 from agglab.hosts import histogram, recording
 from agglab.hosts.agent_config import Config
-from agglab.hosts.endpoint import Endpoint
+from agglab.hosts.endpoint import PRESENCE, Endpoint
 from agglab.hosts.errors import AllReduceError, ProgramFailed, RoundTimeout
-from agglab.hosts.own_worker import load_module
+from agglab.hosts.modules import load_module
 from agglab.hosts.part import Part
-from agglab.hosts.presence import PRESENCE
 from agglab.hosts.workloads import Torch
 
 WAITING_MAX = 64

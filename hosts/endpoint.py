@@ -25,6 +25,9 @@ Address = tuple[str, int]
 """An IPv4 address and a UDP port."""
 NEVER_NS = 2**63 - 1
 """The deadline of whoever waits for no time: the largest int64."""
+PRESENCE = "presence"
+"""The name of the array that says who is in the sum of each chunk (uint64, a bit for each worker).
+Only some systems leave it."""
 Others = Callable[[bytes], list[tuple[int, int]]]
 """A function that returns, for a datagram that carries packets of several chunks, the slot and the
 tag of each chunk but the one that the header names. An endpoint that sends such datagrams has a

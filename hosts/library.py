@@ -1,15 +1,14 @@
-"""Builds the C library of the hosts (`native/*.c`, `systems/*/*.c`) with the machine's C compiler
-if the cache lacks it, and loads it.
+"""Builds C code for hosts with the machine's C compiler if the cache lacks it, and loads it: what
+every system needs (`native/*.c`), and with it what lies beside the Python code of one system.
 
-`p4native.common.c_build` keeps the library and documents where. Of `hosts`, this module imports
-only `wire`, and while it builds also the `wire` module of each system.
+`p4native.common.c_build` keeps the libraries and documents where. Of `hosts`, this module imports
+only `wire`.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
-import importlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -17,36 +16,20 @@ from agglab.hosts import wire
 from p4native.common import c_build
 
 SOURCES = Path(__file__).parent / "native"
-SYSTEMS = Path(__file__).parent / "systems"
-"""The folder of the systems. A system's C code is in `systems/<name>/`. Its `wire.py` has a
-function `c_header()`, whose result C code includes as `<name>_wire.h`."""
 FLAGS = ("-fno-math-errno", "-fno-trapping-math")
 
 
-def _sources() -> list[Path]:
-    return [*sorted(SOURCES.glob("*.c")), *sorted(SYSTEMS.glob("*/*.c"))]
-
-
-def _folders() -> list[Path]:
-    """Returns the folders in which the compiler searches for headers. The headers of a system are
-    in the folder of its C files."""
-    return [SOURCES, *sorted({source.parent for source in SYSTEMS.glob("*/*.c")})]
-
-
-def _generated() -> dict[str, str]:
-    """Returns the text of each generated header, by the header's name. The headers are generated
-    from the wire formats."""
-    headers = {"wire.h": wire.c_header()}
-    for name in sorted({source.parent.name for source in SYSTEMS.glob("*/*.c")}):
-        system = importlib.import_module(f"agglab.hosts.systems.{name}.wire")
-        headers[f"{name}_wire.h"] = system.c_header()
-    return headers
-
-
 def built() -> Path:
-    """Returns the path of the library, which is built if the cache lacks it. Raises BuildError."""
-    texts = {name: text.encode() for name, text in _generated().items()}
-    return c_build.build_library("hosts", _sources(), _folders(), FLAGS, texts)
+    """Returns the path of the library of `native/`, which is built if the cache lacks it. Raises
+    BuildError."""
+    return _built("hosts", (), {})
+
+
+def _built(part: str, folders: Sequence[Path], headers: Mapping[str, str]) -> Path:
+    searched = [*folders, SOURCES]
+    sources = [source for folder in searched for source in sorted(folder.glob("*.c"))]
+    texts = {name: text.encode() for name, text in {"wire.h": wire.c_header(), **headers}.items()}
+    return c_build.build_library(part, sources, searched, FLAGS, texts)
 
 
 Signatures = Mapping[str, tuple[type | None, Sequence[type]]]
@@ -65,12 +48,13 @@ _SIGNATURES: Signatures = {
     "quantise_array": (None, [_P, _U64, _U32, _P, _U32, _P, _INT]),
     "dequantise_array": (None, [_P, _U64, _U32, _P, _U32, _P, _INT]),
     "tensor_part": (None, [_P, _U64, _U64, _P]),
-    "worker_begin": (None, [_P, _I64]),
-    "worker_results": (_U32, [_P, _I64, _P, _U64, _P, _U32]),
-    "worker_poll": (_INT, [_P, _I64]),
-    "worker_layout": (_U32, []),
     "io_new": (_P, [_INT, _P, _U64, _P, _P, _U32, _P, _P, _U32, _U32]),
     "recovery_layout": (_U32, []),
+    "recovery_prepare": (None, [_P, _P]),
+    "recovery_send": (None, [_P, _P, _I64]),
+    "recovery_answered": (_I64, [_P, _P, _INT, _I64]),
+    "recovery_sample": (None, [_P, _I64]),
+    "recovery_repeat": (_U32, [_P, _P, _U64, _U32, _I64, _P]),
     "io_free": (None, [_P]),
     "io_receive": (_INT, [_P, _I64, _I64]),
     "io_send": (_INT, [_P, _P, _P, _U32]),
@@ -86,15 +70,34 @@ _SIGNATURES: Signatures = {
 
 @functools.cache
 def load() -> ctypes.CDLL:
-    """Builds the library if the cache lacks it, loads it and returns it. Calls of its functions
-    release Python's global interpreter lock."""
+    """Builds the library of `native/` if the cache lacks it, loads it and returns it. Calls of its
+    functions release Python's global interpreter lock."""
     return _declare(ctypes.CDLL(str(built())), _SIGNATURES)
 
 
-def load_system(signatures: Signatures) -> ctypes.CDLL:
-    """Returns the library, as `load` does, in which the functions of one system are declared too.
-    signatures: their argument and result types."""
-    return _declare(load(), signatures)
+class SystemLibrary:
+    """The C code of one system: all `*.c` of a folder, wherever that is, built together with
+    `native/`, whose headers it may include.
+
+    beside: a file of the folder. headers: texts of generated headers, by the names under which the
+    C code includes them. signatures: the functions of the C code that Python calls.
+    """
+
+    def __init__(self, beside: str, headers: Mapping[str, str], signatures: Signatures) -> None:
+        self._folder, self._headers = Path(beside).parent, headers
+        self._signatures = signatures
+
+    def build(self) -> None:
+        """Builds the library if the cache lacks it. Raises BuildError."""
+        self._built()
+
+    @functools.cache  # noqa: B019  (one object for each system, and it is never dropped)
+    def load(self) -> ctypes.CDLL:
+        """Returns the library, as `load` of this module does. Raises BuildError."""
+        return _declare(ctypes.CDLL(str(self._built())), {**_SIGNATURES, **self._signatures})
+
+    def _built(self) -> Path:
+        return _built("systems", [self._folder], self._headers)
 
 
 def _declare(library: ctypes.CDLL, signatures: Signatures) -> ctypes.CDLL:

@@ -10,21 +10,22 @@ from __future__ import annotations
 
 import ast
 import builtins
-import importlib
-import importlib.util
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import ModuleType
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agglab.hosts.all_reduce import AllReducer
+from agglab import hosts
+from agglab.hosts.modules import load_module
+
+if TYPE_CHECKING:
+    from agglab.hosts import AllReducer
 
 Combine = Callable[[Sequence[NDArray[Any]]], NDArray[Any]]
 SAMPLE = (3, -2, 1)
@@ -131,7 +132,7 @@ def load(spec: str) -> type[AllReducer]:
     Runs the module. Raises WorkerError if the result is not a subclass of AllReducer.
     """
     if not spec:
-        return AllReducer
+        return usual()
     name, _, wanted = spec.rpartition(":")
     try:
         module = load_module(name)
@@ -140,8 +141,13 @@ def load(spec: str) -> type[AllReducer]:
     found = getattr(module, wanted, None)
     if not _is_worker(found):
         own = (each for each, value in vars(module).items() if _is_worker(value))
-        raise _no_class(name, wanted, (each for each in own if each != AllReducer.__name__))
+        raise _no_class(name, wanted, (each for each in own if each != usual().__name__))
     return found
+
+
+def usual() -> type[AllReducer]:
+    """Returns the class from which every worker class is derived."""
+    return hosts.AllReducer
 
 
 def _no_class(name: str, wanted: str, others: Iterable[str]) -> WorkerError:
@@ -151,7 +157,7 @@ def _no_class(name: str, wanted: str, others: Iterable[str]) -> WorkerError:
 
 
 def _is_worker(value: Any) -> TypeGuard[type[AllReducer]]:
-    return isinstance(value, type) and issubclass(value, AllReducer)
+    return isinstance(value, type) and issubclass(value, usual())
 
 
 def combine_of(spec: str) -> Combine | None:
@@ -184,18 +190,3 @@ def _combined(spec: str, own: Combine, inputs: Sequence[NDArray[Any]]) -> NDArra
         allowed = "an integer or float" if inputs[0].dtype.kind == "f" else "an integer"
         raise WorkerError(f"{name} returned dtype {made.dtype}; it must be {allowed} type")
     return made
-
-
-def load_module(name: str) -> ModuleType:
-    """Returns the module with this name, or the module in the file of this name if it ends in .py.
-    Raises the exceptions of loading the module."""
-    if not name.endswith(".py"):
-        return importlib.import_module(name)
-    path = Path(name)
-    if str(path.parent) not in sys.path:
-        sys.path.append(str(path.parent))  # what it imports may lie beside it
-    loading = importlib.util.spec_from_file_location(f"own_worker_{path.stem}", path)
-    assert loading is not None and loading.loader is not None
-    module = importlib.util.module_from_spec(loading)
-    loading.loader.exec_module(module)
-    return module

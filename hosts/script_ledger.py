@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from agglab.hosts.agreement import PLAIN, Agreement
 from agglab.hosts.bfloat16 import name_of
-from agglab.hosts.presence import PRESENCE
+from agglab.hosts.endpoint import PRESENCE
 from agglab.hosts.workloads import DTYPES
 
 DIGEST_BYTES = 16

@@ -1,4 +1,4 @@
-// Libra (docs/systems/libra.md): workers send what they push to the switch, which passes it to the server that has the
+// Libra (systems/libra/README.md): workers send what they push to the switch, which passes it to the server that has the
 // keys. The workers' values of a group of hot keys are summed on the way, so that one packet of them all reaches the
 // server; and what a server answers to all workers of a rack is copied here.
 // Compile-time parameters: LANES (keys of a group), SLOTS (groups of all jobs).

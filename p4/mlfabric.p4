@@ -1,4 +1,4 @@
-// MLfabric-style aggregation on the way to a server (docs/systems/mlfabric.md). If the scheduler grants several updates
+// MLfabric-style aggregation on the way to a server (systems/mlfabric/README.md). If the scheduler grants several updates
 // together, their packets of one chunk are summed here, and one packet with the sum goes on to the server. The packets
 // say which workers take part, as the scheduler granted it. No result depends on the switch: if the sum lacks values,
 // because a packet was lost or the cell was needed for another chunk, the server asks the workers for them.

@@ -1,4 +1,4 @@
-// NetRPC-style calls (docs/systems/netrpc.md): workers call methods of a service. On the way, the switch adds up
+// NetRPC-style calls (systems/netrpc/README.md): workers call methods of a service. On the way, the switch adds up
 // arguments, counts calls and clears values. A table says what a method does, not this program: one program runs every
 // service. Compile-time parameters: LANES (values of an array), SLOTS (gathers of all jobs that may be under way),
 // CELLS (places of a map for each pair of a packet, all jobs).

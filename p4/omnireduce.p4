@@ -1,4 +1,4 @@
-// OmniReduce-style aggregation (docs/systems/omnireduce.md): the blocks of a tensor that are zero everywhere do not
+// OmniReduce-style aggregation (systems/omnireduce/README.md): the blocks of a tensor that are zero everywhere do not
 // travel. A slot walks a column of blocks; with each contribution a worker says which block of the column it has next,
 // and the switch answers with the first that anybody has. A worker that has nothing for a block sends headers alone.
 // Compile-time parameters: LANES (values a block has), SLOTS (slots of all jobs).
@@ -111,7 +111,7 @@ const bit<16> HEADERS_LENGTH = 20 + 8 + 12 + 8;
 const bit<16> OPENING_LENGTH = HEADERS_LENGTH + 2 * 18;
 const bit<16> VALUES_LENGTH = HEADERS_LENGTH + 4 * LANES;
 
-// The two copies that a fused packet is taken apart by; testbed/systems/omnireduce/system.py fills the group.
+// The two copies that a fused packet is taken apart by; systems/omnireduce/system.py fills the group.
 const bit<16> APART_GROUP = 0x7fff;
 const bit<16> ENTRY_COPY  = 2;  // 1 is that of every other group's copies
 const bit<16> REST_COPY   = 3;

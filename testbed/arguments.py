@@ -135,7 +135,7 @@ def systems(command: argparse.ArgumentParser) -> None:
         "--out",
         type=Path,
         metavar="FILE",
-        help="write the tables to this file, as in docs/systems/README.md",
+        help="write the tables to this file, as in systems/README.md",
     )
     _settings(command)
 

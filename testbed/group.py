@@ -25,6 +25,7 @@ from agglab.testbed.record import RunFolder
 from agglab.testbed.scenario import Point
 from agglab.testbed.second_opinion import Opinion, second_opinion
 from agglab.testbed.terminal import cannot_write, is_full
+from p4native.common.c_build import BuildError
 from p4native.common.printable import one_line, plain
 from p4native.switch import PipelineError
 
@@ -85,19 +86,14 @@ class Run:
             self.killed = str(error) if isinstance(error, NodeFailed) and error.killed else ""
             self._say(error.report() if isinstance(error, NodeFailed) else str(error))
             return LACKING if isinstance(error, MachineLacks) else FAILED
-        if isinstance(error, PipelineError):
-            line = f"a switch cannot run its program: {one_line(str(error), 400)}"
-            self.folder.fail(line)
-            self._say(line)
-            return FAILED
         self._say(self._broken(error))
         return FAILED
 
     def _broken(self, error: Exception) -> str:
         """Returns the line about this error, after writing it into the result folder. For an
         internal error, writes the traceback to a file."""
-        if is_full(error):
-            line = cannot_write(error, self.folder.path)
+        line = cannot_write(error, self.folder.path) if is_full(error) else _of_users_code(error)
+        if line:
             self.folder.fail(line)
             return line
         log = self.folder.logs / "testbed.log"
@@ -117,6 +113,15 @@ class Run:
     def _say(self, text: str) -> None:
         whose = f"{self._point.contender}: " if self._point.contender else ""
         print(plain(whose + text), file=sys.stderr)
+
+
+def _of_users_code(error: Exception) -> str:
+    """Returns the line about code that cannot run and may be the user's own; empty for others."""
+    if isinstance(error, PipelineError):
+        return f"a switch cannot run its program: {one_line(str(error), 400)}"
+    if isinstance(error, BuildError):
+        return f"C code cannot be built: {one_line(str(error), 400)}"
+    return ""
 
 
 def _killed(measured: Measurements) -> str:

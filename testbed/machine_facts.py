@@ -22,7 +22,7 @@ from agglab.testbed.scenario import Suite
 MANIFEST_VERSION = 1
 CPU_INFO = Path("/proc/cpuinfo")
 TOOLS = {"cc": ["cc", "--version"], "ip": ["ip", "-V"]}
-CODE = ("hosts", "testbed", "topologies")
+CODE = ("hosts", "systems", "testbed", "topologies")
 CODE_SUFFIXES = (".py", ".c", ".h", ".p4")
 PACKAGES = ("numpy", "PyYAML", "grpcio", "protobuf", "p4runtime", "mininet")
 

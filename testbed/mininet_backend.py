@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import json
 import os
 import shutil
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from agglab.hosts import library
+from agglab.hosts.modules import load_module
 from agglab.hosts.part import WORKER
 from agglab.testbed import usage
 from agglab.testbed.agents import Agents
@@ -108,6 +110,7 @@ class MininetBackend(BuiltOnEntry):
     def start_worker(self, worker: WorkerId, configuration: Mapping[str, Any]) -> None:
         name = f"agent-{worker.name}"
         path = self._logs / f"{name}.json"
+        _build(configuration["system"])
         places = {"control": str(self._agents.path), "sums_dir": str(self._sums)}
         told = {**configuration, **places, "sample_ns": self._sample_ns}
         path.write_text(json.dumps(told, indent=2) + "\n")
@@ -311,6 +314,15 @@ def _environment() -> dict[str, str]:
     """Returns the environment of agents, which limits each numeric library to one thread. An agent
     is one worker, and there may be more workers than processors."""
     return {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+@functools.cache
+def _build(endpoints: str) -> None:
+    """Compiles in advance the C code of a system, which every agent would otherwise compile during
+    its start. If that fails, the first agent to start reports why. endpoints: the module of the
+    system's endpoints."""
+    with contextlib.suppress(Exception):  # whatever a user's module does
+        getattr(load_module(endpoints), "build", lambda: None)()
 
 
 def _compile(targets: Iterable[Target]) -> None:

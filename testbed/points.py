@@ -173,7 +173,8 @@ def key_of(runs: Sequence[tuple[Point, Prepared]], code: str) -> str:
 
 
 def _own_files(point: Point) -> set[Path]:
-    """Returns the user's own Python files and table entries."""
+    """Returns the user's own Python files and table entries, and all code of a system that is a
+    package."""
     scenario = point.resolved.scenario
     specs = [scenario.system, scenario.workload.worker, *(j.workload.worker for j in scenario.jobs)]
     named = {Path(spec.rpartition(":")[0]) for spec in specs if ".py:" in spec}
@@ -182,4 +183,6 @@ def _own_files(point: Point) -> set[Path]:
         named |= set(entries.iterdir())
     elif entries:
         named.add(entries)
+    folders = {path.parent for path in named if (path.parent / "__init__.py").is_file()}
+    named |= {path for folder in folders for path in folder.rglob("*.[pch]*")}
     return {path for path in named if path.is_file()}

@@ -1,5 +1,5 @@
-"""Finds the systems that a scenario can name: those of testbed/systems/, those that installed
-packages provide as entry points of the group `agglab.systems`, and a class in a user's own file.
+"""Finds the systems that a scenario can name: those of systems/, those that installed packages
+provide as entry points of the group `agglab.systems`, and a class in a user's own file.
 
 This module imports a system only when it is asked for one, and does not depend on what a system is.
 Therefore the keys of a scenario can take their default from here. `testbed.systems.find` checks
@@ -9,7 +9,6 @@ what this module returns.
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import sys
 from collections.abc import Sequence
 from functools import cache
@@ -17,8 +16,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from agglab.hosts.modules import load_module
+
 GROUP = "agglab.systems"
-PACKAGE = "agglab.testbed.systems"
+PACKAGE = "agglab.systems"
+"""The package of the systems that come with Agglab, which the testbed finds by their names."""
 OWN = ".py:"
 """The separator of file and class in the name of a system that is a class in a file. It includes
 the file's suffix."""
@@ -34,14 +36,14 @@ def names() -> list[str]:
 
 
 def built_in() -> list[str]:
-    """Returns the systems of testbed/systems/."""
-    folder = Path(__file__).parent / "systems"
-    return sorted(path.parent.name for path in folder.glob("*/system.py"))
+    """Returns the systems that come with Agglab: the folders of systems/ with a `system.py`."""
+    (home,) = importlib.import_module(PACKAGE).__path__
+    return sorted(path.parent.name for path in Path(home).glob("*/system.py"))
 
 
 @cache
 def default() -> str:
-    """Returns the system of testbed/systems/ that declares itself the default."""
+    """Returns the system of systems/ that declares itself the default."""
     (name,) = (name for name in built_in() if loaded(name).is_default)
     return name
 
@@ -62,9 +64,21 @@ def loaded(spec: str) -> Any:
     return _of_file(spec) if OWN in spec else _named(spec)
 
 
+def endpoint_beside(system: type) -> str:
+    """Returns the module `endpoint.py` beside the module of the class, or of a class from which it
+    is derived: its name, or its path if it is in a user's folder. Raises LookupError."""
+    for each in system.__mro__:
+        module = sys.modules[each.__module__]
+        file = Path(getattr(module, "__file__", "") or "").with_name("endpoint.py")
+        if file.is_file():
+            is_ours = module.__name__.startswith(f"{PACKAGE}.")
+            return f"{module.__package__}.endpoint" if is_ours else str(file)
+    raise LookupError(f"{system.__name__}: no endpoint.py beside its module, and no `endpoints`")
+
+
 def _named(name: str) -> Any:
     if name in built_in():
-        return importlib.import_module(f"{PACKAGE}.{name}").SYSTEM
+        return importlib.import_module(f"{PACKAGE}.{name}.system").SYSTEM
     for point in metadata.entry_points(group=GROUP):
         if point.name == name:
             return point.load()
@@ -73,15 +87,9 @@ def _named(name: str) -> Any:
 
 def _of_file(spec: str) -> Any:
     path, _, wanted = spec.rpartition(":")
-    name = f"agglab_system_{Path(path).stem}"
-    described = importlib.util.spec_from_file_location(name, path)
-    if described is None or described.loader is None or not Path(path).is_file():
+    if not Path(path).is_file():
         raise UnknownSystem(f"{path}: no such file")
-    module = importlib.util.module_from_spec(described)
-    sys.modules[name] = module  # where dataclasses look their annotations up
-    if str(Path(path).parent) not in sys.path:
-        sys.path.append(str(Path(path).parent))  # what it imports may lie beside it
-    described.loader.exec_module(module)
+    module = load_module(path)
     if not hasattr(module, wanted):
         raise UnknownSystem(f"{path} has no {wanted}")
     return getattr(module, wanted)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agglab.hosts.bfloat16 import dtype_of, name_of, numbers
-from agglab.hosts.presence import PRESENCE
+from agglab.hosts.endpoint import PRESENCE
 from agglab.testbed import processors
 from agglab.testbed.received import Received, Values
 from agglab.testbed.systems.base import (

@@ -23,6 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 NO_ROOT_NEEDED = (
     "--ignore=tests/unit",
+    "--ignore=systems",
     *(f"--ignore=toolchain/tests/{name}" for name in ("compiler", "packets", "switch")),
 )
 PARTS = {

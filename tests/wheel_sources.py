@@ -7,7 +7,7 @@ from pathlib import Path
 from toolchain_wheel import copy
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("hosts", "topologies", "testbed", "verification")
+PACKAGES = ("hosts", "systems", "topologies", "testbed", "verification")
 DATA = ("p4", "scenarios", "figures", "labs")
 FILES = ("pyproject.toml", "setup.py", "README.md", "LICENSE")
 

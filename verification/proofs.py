@@ -1,8 +1,8 @@
 """What a system contributes to its own verification, in addition to the methods that the testbed
 calls.
 
-It is in `testbed/systems/<name>/verification/`. If that folder is a package, the package has an
-object `PROOFS` of class Proofs, and no other part of the testbed imports it. A system without such
+It is in `systems/<name>/verification/`. If that folder is a package, the package has an object
+`PROOFS` of class Proofs, and nothing else of the system imports it. A system without such
 a package is only tested with scenarios. The files `mutants/*.yaml` in the folder are faults of that
 system (see mutants/catalogue.py).
 """
@@ -17,8 +17,8 @@ from pathlib import Path
 from random import Random
 from typing import Any, TextIO
 
-from agglab.testbed import systems
 from agglab.testbed.scenario import ResolvedScenario
+from agglab.testbed.system_names import PACKAGE
 from agglab.testbed.systems.base import Cells
 from agglab.testbed.virtual import CompiledProgram
 from agglab.verification.explore import walk
@@ -47,13 +47,14 @@ class Proofs:
 
 def folder(system: str) -> Path:
     """Returns the folder of a system's contribution. The folder need not exist."""
-    return Path(systems.__file__).parent / system / "verification"
+    (home,) = importlib.import_module(PACKAGE).__path__
+    return Path(home) / system / "verification"
 
 
 def of(system: str) -> Proofs:
     """Returns the Proofs of a system that comes with Agglab, by the system's name."""
     if not (folder(system) / "__init__.py").is_file():
         return Proofs()
-    found = importlib.import_module(f"{systems.__name__}.{system}.verification").PROOFS
+    found = importlib.import_module(f"{PACKAGE}.{system}.verification").PROOFS
     assert isinstance(found, Proofs)
     return found

@@ -14,7 +14,7 @@ from agglab.testbed.scenario.document import Items, Mapping, Node, Scalar
 KEYS = ("system", "program", "entries", "worker", "file", "script", "model")
 """The last words of keys that may hold a path or name code."""
 CODE = ".py"
-BESIDE = {".p4": ("*.p4", "*.p4i", "*.h", "include/*"), CODE: ("*.py",)}
+BESIDE = {".p4": ("*.p4", "*.p4i", "*.h", "include/*"), CODE: ("*.py", "*.c", "*.h")}
 """For each suffix, the files beside a file that it may include or import."""
 OWN = "own"
 OWN_FILES_MAX = 500
@@ -105,8 +105,10 @@ class OwnFiles:
 
     def _folder(self, file: Path) -> str:
         """Returns the folder in the pack for this file. All files of one folder are put into the
-        same folder of the pack."""
-        return self._folders.setdefault(file.parent, f"{OWN}/{len(self._folders)}")
+        same folder of the pack, which has its name if it is a package."""
+        is_package = (file.parent / "__init__.py").is_file()
+        name = f"/{file.parent.name}" if is_package else ""
+        return self._folders.setdefault(file.parent, f"{OWN}/{len(self._folders)}{name}")
 
     def _add_all(self, folder: Path, inside: str, patterns: tuple[str, ...]) -> None:
         for pattern in patterns:

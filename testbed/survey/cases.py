@@ -35,7 +35,7 @@ class Case:
     settings: Sequence[str] = ()
     in_tensors: bool = False
     on_page: bool = True
-    """Whether the table is in docs/systems/README.md. It is not if inputs differ between machines,
+    """Whether the table is in systems/README.md. It is not if inputs differ between machines,
     as the source text of Python's library does."""
 
     @property

@@ -1,4 +1,4 @@
-"""Writes tables as Markdown. They are shown on a terminal, or written to docs/systems/README.md
+"""Writes tables as Markdown. They are shown on a terminal, or written to systems/README.md
 together with the text of that page."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from agglab.testbed.systems.base import System
 
 WIDTH = 120
 NOTHING = "-"
-PAGES = REPOSITORY / "docs" / "systems"
+PAGES = REPOSITORY / "systems"
 
 COLUMNS: dict[str, tuple[str, Callable[[Case, Row], object]]] = {
     "time": (
@@ -78,7 +78,7 @@ COLUMNS: dict[str, tuple[str, Callable[[Case, Row], object]]] = {
 
 
 def page(systems: Sequence[System], tables: Sequence[Table], scenario: str) -> str:
-    """Returns the text of docs/systems/README.md. systems: the systems that the page lists for its
+    """Returns the text of systems/README.md. systems: the systems that the page lists for its
     reader to choose from. scenario: the scenario on which all tables are based, as YAML."""
     return head(systems, scenario) + "".join(map(section, tables))
 
@@ -91,7 +91,7 @@ def head(systems: Sequence[System], scenario: str) -> str:
             "A *system* is one way of aggregating: it says who sums, where, and what travels. "
             "This page helps you to choose among the systems that come with Agglab. Its "
             "numbers come from runs in virtual time, so the same code gives the same numbers "
-            "on any machine: `./agglab systems --measure --out docs/systems/README.md` writes it "
+            "on any machine: `./agglab systems --measure --out systems/README.md` writes it "
             "again. The command's option `--set` changes the scenario, as in `--set "
             "workload.elements=1_000_000` or `--set links.rate=1gbit`."
         ),
@@ -144,8 +144,8 @@ def markdown(table: Table) -> str:
 
 
 def _choice(system: System) -> str:
-    own = PAGES / f"{system.name}.md"
-    name = f"[{system.name}]({own.name})" if own.is_file() else system.name
+    own = f"{system.name}/README.md"
+    name = f"[{system.name}]({own})" if (PAGES / own).is_file() else system.name
     sentences = [f"**{name}**: {system.summary}.", system.choose_when]
     if not is_measured(system):
         sentences.append("It runs only on real links, so it is in no table.")

@@ -27,6 +27,7 @@ from agglab.testbed.faults import Fault
 from agglab.testbed.plan import Entries, TableEntry
 from agglab.testbed.received import Received
 from agglab.testbed.statistics import NetworkStatistics
+from agglab.testbed.system_names import endpoint_beside
 from agglab.testbed.target_names import P4_TARGETS
 from agglab.topologies import Topology
 
@@ -526,11 +527,16 @@ class System(ABC):
     sends_datagrams: bool = True
     """Whether all packets of its agents are sent by hosts/driver.py."""
     choose_when: str = ""
-    """When to choose this system, in one sentence for docs/systems/README.md."""
+    """When to choose this system, in one sentence for systems/README.md."""
     variants: Mapping[str, Sequence[str]] = {"": ()}
     """The system's rows in the tables of all systems. Each has a word or two that distinguish it,
     and the keys that it sets, in the form of `--set`. Besides the hosts of the four workers, the
     hosts p1 to p4 are available for servers."""
+
+    @property
+    def endpoints(self) -> str:
+        """The module of the agents' endpoints (systems/__init__.py), as a name or a path."""
+        return endpoint_beside(type(self))
 
     # A scenario. Checks are asked while there may be mistakes, of which `trust` knows.
 

@@ -64,8 +64,7 @@ NOTHING_SHARED = 0
 
 
 class BetweenHosts(System):
-    """A system whose switches only forward. endpoints: the module of its endpoints
-    (hosts/systems/__init__.py), as a name or a path. transport: the protocol below its packets.
+    """A system whose switches only forward. transport: the protocol below its packets.
     header_bytes: the length of the system's own header. window_max: the largest window that it
     supports."""
 
@@ -73,7 +72,6 @@ class BetweenHosts(System):
     counters = FORWARDING_COUNTERS
     attack_kinds = spoofing.KINDS
     transport = OVER_UDP
-    endpoints: str
     header_bytes: int
     window_max: int
 

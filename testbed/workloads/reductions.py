@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from agglab.hosts.presence import PRESENCE
+from agglab.hosts.endpoint import PRESENCE
 from agglab.hosts.workloads import Iterated
 from agglab.testbed.received import Received
 from agglab.testbed.systems.base import (

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from agglab.hosts.agreement import operation_name
 from agglab.hosts.bfloat16 import dtype_of
-from agglab.hosts.presence import PRESENCE
+from agglab.hosts.endpoint import PRESENCE
 from agglab.hosts.script_ledger import INPUT, OUTCOME, REDUCTION, RESULT, SUMS, sample_name
 from agglab.hosts.workloads import DTYPES, Dense, Torch, Work
 from agglab.testbed.headline import STEP

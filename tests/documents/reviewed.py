@@ -90,7 +90,7 @@ TOO_LONG = frozenset(
         f"{AGGLAB} figures --clock virtual",
         f"{AGGLAB} figures --draw",
         f"{AGGLAB} systems --measure",
-        f"{AGGLAB} systems --measure --out docs/systems/README.md",
+        f"{AGGLAB} systems --measure --out systems/README.md",
         f"{AGGLAB} calibrate",
         "make explore",
         "make explore SYSTEM=omnireduce",

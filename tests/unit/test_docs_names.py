@@ -14,7 +14,7 @@ import pytest
 from agglab.testbed.cli import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("hosts", "p4", "scenarios", "testbed", "tests", "toolchain", "topologies")
+FOLDERS = ("hosts", "p4", "scenarios", "systems", "testbed", "tests", "toolchain", "topologies")
 FOLDERS += ("benchmarks", "labs", "docs", "figures", "verification", ".ci", ".github")
 TOOLCHAIN = ROOT / "toolchain"
 OF_TOOLCHAIN = (
@@ -22,7 +22,8 @@ OF_TOOLCHAIN = (
     *(page for folder in ("docs", "tests") for page in (TOOLCHAIN / folder).rglob("*.md")),
 )
 # CHANGELOG.md speaks of the past.
-DOCUMENTS = [path for folder in ("docs", "labs") for path in (ROOT / folder).rglob("*.md")]
+WITH_PAGES = ("docs", "labs", "systems")
+DOCUMENTS = [path for folder in WITH_PAGES for path in (ROOT / folder).rglob("*.md")]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCUMENTS, *OF_TOOLCHAIN])
 SUFFIXES = ("py", "c", "h", "p4", "stf", "yaml", "sh", "md")
 # Paths that stand for files of the reader's own, of a machine, or of other projects.
@@ -30,6 +31,7 @@ THEIRS = re.compile(
     r"mine|my-|path/to|/usr/|/run/|~/|utils/run_exercise|main\.yaml|^p4/bin/|^\.github/workflows/"
     r"|^labs/\d\d-[\w-]+/(?!skeleton|solution)\w+\.(p4|py|yaml)$"  # what a student writes
 )
+OF_TESTS = re.compile(r"tests/unit/|(toolchain|systems/\w+)/tests/")
 FOREIGN_FLAGS = {
     *("--no-install-recommends", "--system-site-packages", "--index-url", "--privileged"),
     *("--no-deps", "--fork", "--kill-child", "--nworkers", "--nthreads", "--epochs"),
@@ -61,11 +63,7 @@ def files() -> frozenset[str]:
 def sources() -> str:
     """All code, scripts and settings as one text, without documents and tests."""
     kept = (".py", ".sh", ".c", ".yml", ".toml", "Makefile", "Vagrantfile", "p4native-switch")
-    names = [
-        n
-        for n in sorted(files())
-        if n.endswith(kept) and not n.startswith(("tests/unit/", "toolchain/tests/"))
-    ]
+    names = [n for n in sorted(files()) if n.endswith(kept) and not OF_TESTS.match(n)]
     return "\n".join((ROOT / name).read_text() for name in names)
 
 
@@ -74,7 +72,7 @@ def literals() -> str:
     """The string literals of the code, a line each; `{}` stands for what is put into them."""
     found = []
     for name in sorted(files()):
-        if name.endswith(".py") and not name.startswith(("tests/", "toolchain/tests/")):
+        if name.endswith(".py") and "tests" not in Path(name).parts:
             tree = ast.parse((ROOT / name).read_text())
             found += [literal(node) for node in ast.walk(tree)]
         elif name.endswith(".sh"):
@@ -128,7 +126,7 @@ def missing_tests(text: str) -> Iterator[str]:
 @cache
 def known_tests() -> frozenset[str]:
     """The names of all test files, with and without `.py`, and of all test functions."""
-    folders = ("tests", "toolchain/tests", "testbed/systems")
+    folders = ("tests", "toolchain/tests", "systems")
     paths = [path for folder in folders for path in (ROOT / folder).rglob("test_*.py")]
     functions = [re.findall(r"def (test_\w+)", path.read_text()) for path in paths]
     names = [name for path in paths for name in (path.name, path.stem)]

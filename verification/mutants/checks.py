@@ -20,11 +20,13 @@ COMPILE_LIMIT_S = 120.0
 TEXT_MAX = 90
 
 PYTEST = ("-m", "pytest", "-x", "-q", "--no-header", "--tb=no", "-rfE", "--hypothesis-seed=0")
-FAILED = re.compile(r"^(FAILED|ERROR) ((?:toolchain/)?tests/\S+?::.+?)(?: - .*)?$", re.MULTILINE)
-COLLECTION = re.compile(r"^ERROR ((?:toolchain/)?tests/\S+\.py)(?: - (.*))?$", re.MULTILINE)
-NODE = re.compile(r"(?:toolchain/)?tests/\S+?\.py::.+")
+PLACE = r"(?:(?:toolchain/)?tests|systems/\w+/tests)/"
+"""Where tests lie."""
+FAILED = re.compile(rf"^(FAILED|ERROR) ({PLACE}\S+?::.+?)(?: - .*)?$", re.MULTILINE)
+COLLECTION = re.compile(rf"^ERROR ({PLACE}\S+\.py)(?: - (.*))?$", re.MULTILINE)
+NODE = re.compile(rf"{PLACE}\S+?\.py::.+")
 INCLUDE = re.compile(r'^#include "(.+)"', re.MULTILINE)
-CRASHED_IN = re.compile(r'File "[^"]*?/((?:toolchain/)?tests/[^"]+)", line \d+ in (test_\w+)')
+CRASHED_IN = re.compile(rf'File "[^"]*?/({PLACE}[^"]+)", line \d+ in (test_\w+)')
 
 
 @dataclass(frozen=True)
@@ -46,15 +48,16 @@ def validity(workspace: Workspace, file: str) -> Found:
     return Found()
 
 
-BUILD_HOSTS = "from agglab.hosts.library import built; built()"
+BUILD_SYSTEM = "from agglab.systems.{} import endpoint; endpoint.build()"
 BUILDS = {
+    "hosts": "from agglab.hosts.library import built; built()",
     "toolchain": "from p4native.switch import loop_library; loop_library()",
     "testbed": (
         "from agglab.testbed.systems.summing import native as sums;"
         "from agglab.testbed.virtual import native; native.load(); sums.load()"
     ),
 }
-"""The code that compiles the C files below a top-level folder."""
+"""The code that compiles the C files below a top-level folder, or in the folder of a system."""
 
 
 def _compile_words(workspace: Workspace, file: str) -> Iterator[list[str]]:
@@ -68,7 +71,8 @@ def _compile_words(workspace: Workspace, file: str) -> Iterator[list[str]]:
             sizes = ["-DLANES=5", "-DSLOTS=8"]
             yield ["-m", "p4native.compiler", f"p4/{name}", *sizes, "-o", str(out)]
     elif suffix in (".c", ".h"):
-        yield ["-c", BUILDS.get(Path(file).parts[0], BUILD_HOSTS)]
+        part, name, *_ = Path(file).parts
+        yield ["-c", BUILD_SYSTEM.format(name) if part == "systems" else BUILDS[part]]
     else:
         assert suffix == ".py", file
         yield ["-m", "py_compile", file]

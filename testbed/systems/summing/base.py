@@ -47,8 +47,6 @@ class Summing(System):
     `LANES` and `SLOTS`."""
 
     sizes: Sizes
-    endpoints: str
-    """The module of the workers' endpoints."""
     counters: Mapping[str, Counter] = counted.COUNTERS
     attack_kinds = attack.KINDS
 

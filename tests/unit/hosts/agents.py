@@ -33,7 +33,7 @@ class Handle:
             "job": 2,
             "rank": number,
             "workers": 2,
-            "system": "agglab.hosts.systems.switchml",
+            "system": "agglab.systems.switchml.endpoint",
             "role": "worker",
             "settings": {
                 "lanes": changes.pop("lanes", LANES),

@@ -70,7 +70,7 @@ def count_losses(network, kind_of):
 
 
 def forge_start(chance, data, kind, known, more_cuts=()):
-    """Change a field of what headers between hosts begin with (hosts/systems/shared.py), in place.
+    """Change a field of what headers between hosts begin with (hosts/shared.py), in place.
     known: all versions and kinds; more_cuts: lengths that no packet of the system has. Returns
     False for a kind of forgery that is not one of these."""
     if kind in ("version", "kind"):

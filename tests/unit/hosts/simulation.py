@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from switch_model import Faults, JobEntry, Network, SwitchModel
 
-from agglab.hosts.fixed_point import BY_CHUNK, FixedPoint
 from agglab.hosts.wire import Batch
-from agglab.hosts.worker import Job, Timing, Worker
+from agglab.systems.switchml.fixed_point import BY_CHUNK, FixedPoint
+from agglab.systems.switchml.worker import Job, Timing, Worker
 
 MS = 1_000_000
 NEVER = 2**63 - 1

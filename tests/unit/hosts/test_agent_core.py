@@ -16,7 +16,7 @@ from agglab.hosts.workloads import Dense
 
 CONFIG: dict[str, Any] = {
     "name": "h3",
-    "system": "agglab.hosts.systems.ring",
+    "system": "agglab.systems.ring.endpoint",
     "role": "worker",
     "job": 2,
     "rank": 2,

@@ -11,7 +11,7 @@ from agglab.hosts import bfloat16, wire
 from agglab.hosts.bfloat16 import BFLOAT16, NAME, narrowed, widened
 from agglab.hosts.tensors import make_tensor
 from agglab.hosts.wire import Chunk, Kind
-from agglab.hosts.worker import Job, Timing, Worker
+from agglab.systems.switchml.worker import Job, Timing, Worker
 
 LANES, ELEMENTS = 4, 13
 

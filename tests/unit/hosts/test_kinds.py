@@ -5,7 +5,8 @@ import importlib
 from itertools import combinations
 from pathlib import Path
 
-from agglab.hosts import systems, wire
+from agglab import systems
+from agglab.hosts import wire
 
 BITS = ("RESULT", "BARE", "FUSED")
 """What wire formats call the bits that they set in `kind`."""

@@ -9,11 +9,11 @@ from simulation import MS, TIMING, Simulation, make_network
 from switch_model import Faults
 
 from agglab.hosts.errors import NotFinite
-from agglab.hosts.fixed_point import FixedPoint
 from agglab.hosts.pieces import Pieces, Room
 from agglab.hosts.tensor_parts import TensorParts
 from agglab.hosts.wire import Batch, Chunk, Kind
-from agglab.hosts.worker import Job, Worker
+from agglab.systems.switchml.fixed_point import FixedPoint
+from agglab.systems.switchml.worker import Job, Worker
 
 ELEMENTS = 1000
 Take = ctypes.CFUNCTYPE(

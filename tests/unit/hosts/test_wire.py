@@ -167,7 +167,7 @@ def test_the_c_header_has_every_field_with_its_width():
 def test_the_batch_check_and_the_native_worker_agree_on_noise():
     """What `well_formed` lets through is what the worker does not count as malformed, but for job,
     slot and tag."""
-    from agglab.hosts.worker import Job, Worker
+    from agglab.systems.switchml.worker import Job, Worker
 
     chance = random.Random(3)
     worker = Worker(Job(0, 1, 2, 4, 4))

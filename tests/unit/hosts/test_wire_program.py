@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from agglab.hosts import wire
-from agglab.hosts.systems.libra import wire as libra
-from agglab.hosts.systems.mlfabric import wire as mlfabric
-from agglab.hosts.systems.netrpc import wire as netrpc
-from agglab.hosts.systems.omnireduce import wire as omnireduce
-from agglab.hosts.systems.pooling import wire as pooling
+from agglab.systems.libra import wire as libra
+from agglab.systems.mlfabric import wire as mlfabric
+from agglab.systems.netrpc import wire as netrpc
+from agglab.systems.omnireduce import wire as omnireduce
+from agglab.systems.pooling import wire as pooling
 
 ROOT = Path(__file__).parents[3]
 

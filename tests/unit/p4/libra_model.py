@@ -1,4 +1,4 @@
-"""What docs/systems/libra.md says a switch does with what workers send, in plain Python."""
+"""What systems/libra/README.md says a switch does with what workers send, in plain Python."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 
-from agglab.hosts.systems.libra import wire
+from agglab.systems.libra import wire
 
 
 class Cell:

@@ -1,4 +1,4 @@
-"""What docs/systems/netrpc.md says the switch that executes a job's calls does with a packet, in
+"""What systems/netrpc/README.md says the switch that executes a job's calls does with a packet, in
 plain Python; its frames. `receive` returns what leaves: (ports, packet)."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What docs/systems/omnireduce.md says a switch does with a packet, in plain Python; its frames.
+"""What systems/omnireduce/README.md says a switch does with a packet, in plain Python; its frames.
 
 A switch without a parent is a job's root. `receive` returns what leaves: (ports, packet)."""
 

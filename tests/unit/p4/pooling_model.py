@@ -1,5 +1,5 @@
-"""What docs/pooling.md and docs/systems/esa.md say a switch does with a packet, in plain Python;
-its frames. `receive` returns what leaves: (port, packet)."""
+"""What systems/pooling/README.md and systems/esa/README.md say a switch does with a packet, in
+plain Python; its frames. `receive` returns what leaves: (port, packet)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PACKED = 12 + 20
 
 @dataclass(frozen=True)
 class Packet:
-    """Fields as in docs/pooling.md; values: none in a MISMATCH."""
+    """Fields as in systems/pooling/README.md; values: none in a MISMATCH."""
 
     job: int
     slot: int

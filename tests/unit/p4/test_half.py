@@ -26,7 +26,7 @@ from halves import (
 )
 
 from agglab.hosts.bfloat16 import BFLOAT16
-from agglab.testbed.systems.switchml.halves import rounded_sum
+from agglab.systems.switchml.halves import rounded_sum
 
 Integers = Any
 DTYPES = {"float16": np.dtype(np.float16), "bfloat16": BFLOAT16}

@@ -13,7 +13,7 @@ import pytest
 from frames import checksum, udp_checksum
 from libra_model import LibraSwitch
 
-from agglab.hosts.systems.libra import wire
+from agglab.systems.libra import wire
 from agglab.testbed.plan import Entries
 from agglab.testbed.scenario import ResolvedScenario, load
 from agglab.testbed.systems.frames import End, end_of, ethernet, ipv4, udp

@@ -1,5 +1,5 @@
-"""p4/mlfabric.p4 against docs/systems/mlfabric.md: rules by name. Random pushes against a model of
-one cell's rules are in rules/mlfabric.py."""
+"""p4/mlfabric.p4 against systems/mlfabric/README.md: rules by name. Random pushes against a model
+of one cell's rules are in rules/mlfabric.py."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""p4/netrpc.p4 against docs/systems/netrpc.md: rules by name, random schedules against a model, and
-frames of outsiders."""
+"""p4/netrpc.p4 against systems/netrpc/README.md: rules by name, random schedules against a model,
+and frames of outsiders."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ from netrpc_schedules import (
 from tables import write_entries
 from test_packet_checks import rewritten
 
+from agglab.systems.netrpc.system import NetRpc
 from agglab.testbed.scenario import resolve
 from agglab.testbed.scenario.schema import JobSection, Scenario
 from agglab.testbed.scenario.schema import Switch as SwitchKeys
-from agglab.testbed.systems.netrpc import NetRpc
 from p4native.switch import Exact, Pipeline
 
 ROOT = Path(__file__).resolve().parents[3]

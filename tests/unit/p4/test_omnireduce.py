@@ -1,4 +1,4 @@
-"""p4/omnireduce.p4 against docs/systems/omnireduce.md: rules by name, random schedules against a
+"""p4/omnireduce.p4 against systems/omnireduce/README.md: rules by name, random schedules against a
 model, and trees of switches whose workers walk their columns under every mishap."""
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ from tables import NO_PARENT, write_entries
 from test_packet_checks import rewritten
 from trees import planted
 
+from agglab.systems.omnireduce.system import OmniReduce
 from agglab.testbed.scenario import resolve
 from agglab.testbed.scenario.schema import JobSection, Scenario
 from agglab.testbed.scenario.schema import Switch as SwitchKeys
-from agglab.testbed.systems.omnireduce import OmniReduce
 from p4native.switch import Exact, Pipeline
 
 ROOT = Path(__file__).resolve().parents[3]

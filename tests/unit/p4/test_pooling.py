@@ -1,5 +1,5 @@
-"""p4/atp.p4 and p4/esa.p4 against docs/pooling.md: rules by name, random schedules against a model,
-and what depends on time."""
+"""p4/atp.p4 and p4/esa.p4 against systems/pooling/README.md: rules by name, random schedules
+against a model, and what depends on time."""
 
 from __future__ import annotations
 

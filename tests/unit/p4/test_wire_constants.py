@@ -21,25 +21,25 @@ SUMMING = {"INT32", "SCALED", "OPENING"}
 PROGRAMS: dict[str, tuple[str, set[str]]] = {
     "switchml": ("agglab.hosts.wire", SHARED | SUMMING | {"HALF", "BFLOAT"}),
     "omnireduce": (
-        "agglab.hosts.systems.omnireduce.wire",
+        "agglab.systems.omnireduce.wire",
         SHARED | SUMMING | {"BARE", "FUSED", "NO_BLOCK", "NOTHING_AHEAD"},
     ),
     "atp": (
-        "agglab.hosts.systems.pooling.wire",
+        "agglab.systems.pooling.wire",
         SHARED
         | {"INT32", "SCALED", "FLOAT32", "MISMATCH"}
         | {"RESEND", "COLLISION", "OVERFLOW", "CONGESTED", "EVICTED"},
     ),
     "libra": (
-        "agglab.hosts.systems.libra.wire",
+        "agglab.systems.libra.wire",
         {"AGGREGATOR_IPV4", "AGGREGATOR_MAC", "AGGREGATOR_PORT"}
         | {"HOT", "PUSH", "PULL", "LEARN", "SUM", "HOT_RESULT"},
     ),
     "netrpc": (
-        "agglab.hosts.systems.netrpc.wire",
+        "agglab.systems.netrpc.wire",
         SHARED | {"NOTHING", "ARRAY", "MAP", "NO_PLACE"},
     ),
-    "mlfabric": ("agglab.hosts.systems.mlfabric.wire", {"VERSION", "SUMMED"}),
+    "mlfabric": ("agglab.systems.mlfabric.wire", {"VERSION", "SUMMED"}),
 }
 """A program -> its agents' wire format, and what both have to know."""
 

@@ -22,10 +22,10 @@ from training_ranks import run_ranks  # noqa: E402
 from agglab.hosts.agreement import Agreement  # noqa: E402
 from agglab.hosts.all_reduce import Reducer  # noqa: E402
 from agglab.hosts.part import WORKER, Part  # noqa: E402
-from agglab.hosts.systems import ring  # noqa: E402
 from agglab.hosts.training import priority  # noqa: E402
 from agglab.hosts.training.service import ReduceCall  # noqa: E402
 from agglab.hosts.workloads import Dense  # noqa: E402
+from agglab.systems.ring import endpoint as ring  # noqa: E402
 
 COUNT = int(os.environ.get("AGGLAB_COLLECTIVES", "80"))
 SEED = int(os.environ.get("AGGLAB_SEED", "1"))

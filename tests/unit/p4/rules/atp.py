@@ -1,4 +1,4 @@
-"""p4/atp.p4 against docs/pooling.md; of p4/esa.p4 the same, which adds a sentence or two."""
+"""p4/atp.p4 against systems/pooling/README.md; the same of p4/esa.p4, which adds a little."""
 
 from __future__ import annotations
 

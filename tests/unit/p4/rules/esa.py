@@ -1,4 +1,4 @@
-"""p4/esa.p4 against docs/pooling.md and docs/systems/esa.md."""
+"""p4/esa.p4 against systems/pooling/README.md and systems/esa/README.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""p4/libra.p4 against docs/systems/libra.md."""
+"""p4/libra.p4 against systems/libra/README.md."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from frames import ETHERNET, UDP, ipv4, to_aggregator, udp_checksum, worker_addr
 from libra_model import LibraSwitch
 from tables import Entry, Setup, number
 
-from agglab.hosts.systems.libra import wire
-from agglab.hosts.systems.libra.wire import Kind
+from agglab.systems.libra import wire
+from agglab.systems.libra.wire import Kind
 from rules import Rules
 
 LANES, SLOTS, JOB, INDEX, GROUP = 5, 8, 3, 2, 9

@@ -1,4 +1,4 @@
-"""p4/mlfabric.p4 against docs/systems/mlfabric.md."""
+"""p4/mlfabric.p4 against systems/mlfabric/README.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""p4/netrpc.p4 against docs/systems/netrpc.md."""
+"""p4/netrpc.p4 against systems/netrpc/README.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""p4/omnireduce.p4 against docs/systems/omnireduce.md."""
+"""p4/omnireduce.p4 against systems/omnireduce/README.md."""
 
 from __future__ import annotations
 

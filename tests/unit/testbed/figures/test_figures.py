@@ -105,7 +105,7 @@ def test_in_virtual_time_contenders_that_need_real_links_are_left_out(
 def torch_is(monkeypatch: pytest.MonkeyPatch, there: bool) -> None:
     """Lets Gloo's system find PyTorch, or miss it as on a machine where only set-up has run."""
     monkeypatch.setattr(
-        "agglab.testbed.systems.gloo.system.importlib.util.find_spec",
+        "agglab.systems.gloo.system.importlib.util.find_spec",
         lambda name: object() if there else None,
     )
 
@@ -161,7 +161,7 @@ def test_a_relation_that_one_clock_tested_counts(
         return 0
 
     monkeypatch.setattr(command, "run", run_without_gloo)
-    monkeypatch.setattr("agglab.testbed.systems.gloo.system.Gloo.lacks", lambda *_: iter(()))
+    monkeypatch.setattr("agglab.systems.gloo.system.Gloo.lacks", lambda *_: iter(()))
     assert cli.main(["figures", str(path), "--results", str(tmp_path / "out")]) == 0
 
 

@@ -20,7 +20,7 @@ from agglab.testbed.survey.measure import Row, Table, measure, usable
 from agglab.testbed.survey.page import COLUMNS, head, markdown, page, section, title
 from agglab.testbed.workloads import KINDS
 
-PAGE = REPOSITORY / "docs" / "systems" / "README.md"
+PAGE = REPOSITORY / "systems" / "README.md"
 OWN = Path(__file__).parents[1] / "own_system"
 SMALL = ["workload.elements=2000", "workload.rounds=1"]
 DENSE = WRITTEN[0]
@@ -219,7 +219,7 @@ def agrees(heading: str, wanted: str, text: str) -> bool:
 
 
 def test_golden_head() -> None:
-    """`agglab systems --measure --out docs/systems/README.md` writes the whole page."""
+    """`agglab systems --measure --out systems/README.md` writes the whole page."""
     able = [systems.find(name) for name in systems.built_in()]
     wanted, text = head(able, SCENARIO), PAGE.read_text()
     first = title(cases()[0])

@@ -13,7 +13,7 @@ from agglab.testbed.systems.between_hosts import NumberedSessions
 from agglab.testbed.systems.forwarding import Flow, bytes_by_direction, retransmitted_bytes
 from agglab.topologies import rack
 
-RING_HEADER_BYTES, LOWER_HEADER_BYTES = 24, 42  # docs/systems/ring.md
+RING_HEADER_BYTES, LOWER_HEADER_BYTES = 24, 42  # systems/ring/README.md
 LANES = 100
 FRAME_BITS = 8 * (LOWER_HEADER_BYTES + RING_HEADER_BYTES + 4 * LANES)
 FLOWS = [Flow("h1", "h2", 5), Flow("h1", "h3", 7), Flow("h3", "h2", 11)]

@@ -22,14 +22,14 @@ from system_runs import (
 )
 
 from agglab.hosts.agent_core import AgentCore
+from agglab.systems.ps.system import ParameterServer
+from agglab.systems.ring.system import Ring
+from agglab.systems.switchml.system import SwitchML
 from agglab.testbed.plan import Entries, forwarding
 from agglab.testbed.scenario import ScenarioError, load
 from agglab.testbed.systems import spoofing
 from agglab.testbed.systems.base import Truth
 from agglab.testbed.systems.between_hosts import BetweenHosts
-from agglab.testbed.systems.ps import ParameterServer
-from agglab.testbed.systems.ring import Ring
-from agglab.testbed.systems.switchml import SwitchML
 from agglab.testbed.virtual.backend import VirtualBackend
 from agglab.testbed.virtual.workers import AgentNode
 from agglab.testbed.worker_id import WorkerId

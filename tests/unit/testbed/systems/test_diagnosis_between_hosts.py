@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from agglab.hosts.agent_core import WAITING_MAX
+from agglab.systems.ring.system import Ring
 from agglab.testbed.scenario import resolve
 from agglab.testbed.scenario.schema import Scenario
 from agglab.testbed.statistics import DirectionStatistics, NetworkStatistics, SwitchStatistics
 from agglab.testbed.systems.base import ActiveJob, MissingChunks
-from agglab.testbed.systems.ring import Ring
 from agglab.testbed.systems.servers import diagnose
 from agglab.testbed.systems.withheld import REFUSED, Merging, blame_switches
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from agglab.systems.netrpc import diagnosis as netrpc
+from agglab.systems.pooling import diagnosis as pooling
 from agglab.testbed.statistics import NetworkStatistics
 from agglab.testbed.systems.base import MissingChunks
-from agglab.testbed.systems.netrpc import diagnosis as netrpc
-from agglab.testbed.systems.pooling import diagnosis as pooling
 from agglab.testbed.systems.summing import diagnosis as summing
 from agglab.testbed.systems.summing.plan import PlacedJob, plan
 from agglab.topologies import rack

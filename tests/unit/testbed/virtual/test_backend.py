@@ -82,7 +82,7 @@ class Rig:
                 "job": 1,
                 "rank": rank,
                 "workers": 3,
-                "system": "agglab.hosts.systems.switchml",
+                "system": "agglab.systems.switchml.endpoint",
                 "role": "worker",
                 "settings": {
                     "lanes": LANES,

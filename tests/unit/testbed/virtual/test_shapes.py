@@ -74,7 +74,7 @@ class Rig:
             "job": 1,
             "rank": rank,
             "workers": len(self.ids),
-            "system": "agglab.hosts.systems.switchml",
+            "system": "agglab.systems.switchml.endpoint",
             "role": "worker",
             "bind": [host.ip, 48866],
             "link_rate_bps": 1e7,

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agglab.testbed.paths import REPOSITORY
-from agglab.testbed.systems.switchml.verification.interleavings import (
+from agglab.systems.switchml.verification.interleavings import (
     ONE_CHUNK,
     SET_AGAIN,
     TWO_SLOTS,
@@ -15,6 +14,7 @@ from agglab.testbed.systems.switchml.verification.interleavings import (
     InvariantViolated,
     enumerate_all,
 )
+from agglab.testbed.paths import REPOSITORY
 from agglab.verification.explore.command import main
 
 PROGRAM = REPOSITORY / "p4" / "switchml.p4"

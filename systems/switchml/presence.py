@@ -1,0 +1,31 @@
+"""The counters of workers whose sums may lack other workers (docs/partial-sums.md)."""
+
+from __future__ import annotations
+
+import ctypes
+
+COUNTERS = {
+    "partial": ("chunks", "whose sum some worker was missing from, because of a deadline"),
+    "absent": ("contributions", "that were missing from these sums"),
+    "skipped": (
+        "contributions",
+        "not sent, because the chunk was summed without them before",
+    ),
+    "ahead": (
+        "packets",
+        "with the sum of a later chunk than the one that was awaited in the slot",
+    ),
+    "asked": (
+        "packets",
+        "sent again because a deadline had passed, so that the switch sums without the others",
+    ),
+}
+"""For each name the unit and the meaning."""
+HELD = ("partial", "absent", "skipped", "ahead")
+"""The counters of `struct presence`; the others are counted by loss recovery."""
+
+
+class State(ctypes.Structure):
+    """The ctypes equivalent of `struct presence` in presence.h."""
+
+    _fields_ = (("of_chunks", ctypes.c_void_p), *[(name, ctypes.c_uint64) for name in HELD])

@@ -1,5 +1,0 @@
-"""SwitchML: switches on a tree sum chunks in slots (docs/protocol.md)."""
-
-from agglab.testbed.systems.switchml.system import SwitchML
-
-SYSTEM = SwitchML
