@@ -108,8 +108,6 @@ const bit<16> HEADERS_LENGTH = 20 + 8 + 36;
 const bit<16> HOT_LENGTH = HEADERS_LENGTH + 12 * LANES;
 const bit<16> RESULT_LENGTH = HEADERS_LENGTH + 4 * LANES;
 
-const bit<32> INSTANCE_REPLICATION = 5;
-
 parser LibraParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
                    inout standard_metadata_t standard_metadata) {
     LowerLayers() lower_layers;

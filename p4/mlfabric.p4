@@ -91,7 +91,6 @@ struct metadata_t {
 #define JOBS 16
 
 const bit<16> PUSH_LENGTH = 20 + 8 + 20 + 16 + 4 * LANES;
-const bit<32> INSTANCE_REPLICATION = 5;
 
 #define WORD_CHECKED(name, bits) , hdr.values.name
 #define UDP_CHECKED { \

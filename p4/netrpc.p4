@@ -107,8 +107,6 @@ const bit<16> NOTHING_LENGTH = 20 + 8 + 12 + 8;
 const bit<16> ARRAY_LENGTH = NOTHING_LENGTH + 4 * LANES;
 const bit<16> MAP_LENGTH = NOTHING_LENGTH + 6 * PAIRS;
 
-const bit<32> INSTANCE_REPLICATION = 5;
-
 parser NetrpcParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
                     inout standard_metadata_t standard_metadata) {
     LowerLayers() lower_layers;

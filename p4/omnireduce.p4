@@ -116,7 +116,6 @@ const bit<16> APART_GROUP = 0x7fff;
 const bit<16> ENTRY_COPY  = 2;  // 1 is that of every other group's copies
 const bit<16> REST_COPY   = 3;
 
-const bit<32> INSTANCE_REPLICATION = 5;
 const port_t  NO_PARENT = 511;
 
 parser OmnireduceParser(packet_in packet, out headers_t hdr, inout metadata_t meta,

@@ -104,8 +104,6 @@ const bit<48> ABANDONED = ABANDONED_US;  // a slot that nobody has touched for s
 const bit<16> HEADERS_LENGTH = 20 + 8 + 12 + 20;
 const bit<16> VALUES_LENGTH = HEADERS_LENGTH + 4 * LANES;
 
-const bit<32> INSTANCE_REPLICATION = 5;
-
 parser PoolingParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
                      inout standard_metadata_t standard_metadata) {
     LowerLayers() lower_layers;

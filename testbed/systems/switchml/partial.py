@@ -41,6 +41,8 @@ from agglab.testbed.systems.summing.truth import chunk_scales
 from agglab.testbed.systems.switchml import fixed_point
 from agglab.testbed.systems.switchml.fixed_point import SwitchmlKeys, keys_of
 
+PROGRAM = "switchml_deadline"
+"""The name of the P4 program."""
 SIZES = Sizes(wire.HEADER_BYTES + wire.PRESENCE_BYTES)
 """The sizes of packets that say who is in a sum."""
 PLAIN_SETS = 2
