@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from agglab.hosts.own_worker import WorkerError
-from agglab.switch.errors import PipelineError
 from agglab.testbed.agents import AgentFailed
 from agglab.testbed.conclusion import conclude, shortfalls
 from agglab.testbed.errors import MachineLacks, NodeFailed
@@ -27,6 +26,7 @@ from agglab.testbed.record import RunFolder
 from agglab.testbed.scenario import Point
 from agglab.testbed.second_opinion import Opinion, second_opinion
 from agglab.testbed.terminal import cannot_write, is_full, plain
+from p4native.switch.errors import PipelineError
 
 Turns = Generator[None, None, None]
 

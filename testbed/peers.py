@@ -51,7 +51,7 @@ def try_bmv2() -> None:
     """Raises CouldNotRun if simple_switch or its command line does not start. Both must be on
     PATH."""
     with tempfile.TemporaryDirectory(prefix="agglab-peer-") as folder:
-        program = _compile(compiler_command("agglab"), "python -m agglab.compiler", Path(folder))
+        program = _compile(compiler_command("agglab"), "python -m p4native.compiler", Path(folder))
         log, port = Path(folder) / "log", _free_port()
         command = [SWITCH, "--use-files", "0", "--thrift-port", str(port), str(program)]
         try:

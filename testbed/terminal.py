@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO, TypeGuard, cast
 
-from agglab.common.printable import printable
-from agglab.common.whole_files import whole_file
 from agglab.testbed.exit_codes import INVALID, PASSED
+from p4native.common.printable import printable
+from p4native.common.whole_files import whole_file
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 """Errors of a file system that is full."""

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from agglab.compiler.__main__ import main as compile_p4
 from agglab.verification.stf import run_stf
+from p4native.compiler.__main__ import main as compile_p4
 
 HERE = Path(__file__).parent
 SCRIPTS = sorted(HERE.glob("*.stf"))

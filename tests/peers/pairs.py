@@ -17,7 +17,7 @@ from agglab.verification.stf.bmv2 import TOOLS, Bmv2
 
 COMPILERS = {
     "p4c": ["p4c-bm2-ss", "--p4v", "16"],
-    "agglab": [sys.executable, "-m", "agglab.compiler"],
+    "agglab": [sys.executable, "-m", "p4native.compiler"],
 }
 
 

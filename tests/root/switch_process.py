@@ -16,7 +16,7 @@ import grpc
 from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 from switch_lab import FIXTURES, Lab
 
-from agglab.switch.p4runtime.text import read_p4info
+from p4native.switch.p4runtime.text import read_p4info
 
 ROOT = Path(__file__).resolve().parents[2]
 JSON, P4INFO = FIXTURES / "p4runtime/entities.json", FIXTURES / "p4runtime/entities.p4info.txtpb"
@@ -34,7 +34,7 @@ class Program:
     ) -> None:
         self.folder = folder
         ready, told = os.pipe()
-        command = [sys.executable, "-m", "agglab.switch", *words]
+        command = [sys.executable, "-m", "p4native.switch", *words]
         command += ["--stats-socket", f"{folder}/stats", "--stats-file", f"{folder}/stats.json"]
         command += ["--ready-fd", str(told), "--", "--grpc-server-addr", f"unix:{folder}/grpc"]
         self.process = subprocess.Popen(
@@ -118,7 +118,7 @@ class Failure:
         self.lab = lab
 
     def __call__(self, *words: str, before: tuple[str, ...] = ()) -> tuple[int, str]:
-        command = self.lab.switch.command(*before, sys.executable, "-m", "agglab.switch", *words)
+        command = self.lab.switch.command(*before, sys.executable, "-m", "p4native.switch", *words)
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
         assert done.stdout == "" and done.stderr.count("\n") == 1, done.stderr
         assert done.stderr.startswith("switch: ")

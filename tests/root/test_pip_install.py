@@ -1,4 +1,4 @@
-"""README's section on `agglab-p4c` and `agglab-switch`, followed to the letter with no checkout."""
+"""README's section on `p4native-c` and `p4native-switch`, followed to the letter, no checkout."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from switch_lab import Namespace
-from wheel_sources import copy_sources
+from wheel_sources import copy_toolchain
 
 pytestmark = [pytest.mark.root, pytest.mark.long]
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,7 +46,7 @@ class Newcomer:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        inherited = ("PYTHONPATH", "VIRTUAL_ENV", "AGGLAB_CACHE", "XDG_CACHE_HOME")
+        inherited = ("PYTHONPATH", "VIRTUAL_ENV", "P4NATIVE_CACHE", "XDG_CACHE_HOME")
         self.environment = {k: v for k, v in os.environ.items() if k not in inherited}
         # The packages that Agglab depends on are lent by this environment instead of downloaded.
         self.environment |= {"PIP_NO_DEPS": "1", "PIP_NO_INDEX": "1", "HOME": str(folder)}
@@ -83,8 +83,8 @@ def newcomer(readme: Readme, tmp_path_factory: pytest.TempPathFactory) -> Newcom
 
 
 def build_wheel(source: Path, target: Path) -> None:
-    """Leave the wheel of this checkout in target; source is an empty folder to make it in."""
-    copy_sources(source)
+    """Leave the toolchain's wheel in target; source is an empty folder to make it in."""
+    copy_toolchain(source)
     options = ["--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(target)]
     subprocess.run([sys.executable, "-m", "pip", "wheel", *options, str(source)], check=True)
 
@@ -101,8 +101,8 @@ def network() -> Iterator[Namespace]:
 
 
 def test_compiler_and_switch_are_the_installed_ones(newcomer: Newcomer) -> None:
-    imported = "python -c 'import agglab.switch; print(agglab.switch.__file__)'"
-    done = newcomer.run(f"command -v agglab-p4c\ncommand -v agglab-switch\n{imported}")
+    imported = "python -c 'import p4native.switch; print(p4native.switch.__file__)'"
+    done = newcomer.run(f"command -v p4native-c\ncommand -v p4native-switch\n{imported}")
     succeeded(done)
     lines = done.stdout.splitlines()
     assert len(lines) == 3
@@ -145,13 +145,13 @@ def test_the_switch_forwards(newcomer: Newcomer, readme: Readme, network: Namesp
 @pytest.mark.parametrize(
     ("line", "code", "says"),
     [
-        ("agglab-p4c prog.p4 --frob", 2, "unrecognized arguments: --frob"),
-        ("agglab-p4c prog.p4 -o prog.json --toJSON x", 2, "--toJSON is not supported"),
-        ("agglab-p4c missing.p4 -o prog.json", 1, "missing.p4: No such file or directory"),
-        ("agglab-switch --frob prog.json", 2, "--frob"),
-        ("agglab-switch prog.json -- --frob", 2, "--frob"),
-        ("agglab-switch missing.json", 4, "missing.json: cannot be read"),
-        ("agglab-switch -i 1@nowhere prog.json", 5, "port 1 (nowhere): no such interface"),
+        ("p4native-c prog.p4 --frob", 2, "unrecognized arguments: --frob"),
+        ("p4native-c prog.p4 -o prog.json --toJSON x", 2, "--toJSON is not supported"),
+        ("p4native-c missing.p4 -o prog.json", 1, "missing.p4: No such file or directory"),
+        ("p4native-switch --frob prog.json", 2, "--frob"),
+        ("p4native-switch prog.json -- --frob", 2, "--frob"),
+        ("p4native-switch missing.json", 4, "missing.json: cannot be read"),
+        ("p4native-switch -i 1@nowhere prog.json", 5, "port 1 (nowhere): no such interface"),
     ],
 )
 def test_mistakes_are_one_line(newcomer: Newcomer, line: str, code: int, says: str) -> None:
@@ -162,16 +162,16 @@ def test_mistakes_are_one_line(newcomer: Newcomer, line: str, code: int, says: s
 
 def test_a_missing_c_compiler_is_named(newcomer: Newcomer, tmp_path: Path) -> None:
     """README: both commands call it when they run."""
-    for command in ("agglab-p4c", "agglab-switch"):
+    for command in ("p4native-c", "p4native-switch"):
         (tmp_path / command).symlink_to(newcomer.folder / "p4/bin" / command)
-    path, cache = f"PATH={tmp_path}", f"AGGLAB_CACHE={tmp_path}/cache"
-    compiling = newcomer.run(f"{path} agglab-p4c prog.p4 -o other.json")
+    path, cache = f"PATH={tmp_path}", f"P4NATIVE_CACHE={tmp_path}/cache"
+    compiling = newcomer.run(f"{path} p4native-c prog.p4 -o other.json")
     assert (compiling.returncode, "apt-get install gcc" in compiling.stderr) == (1, True)
-    switching = newcomer.run(f"{path} {cache} agglab-switch prog.json")
+    switching = newcomer.run(f"{path} {cache} p4native-switch prog.json")
     assert (switching.returncode, "apt-get install gcc" in switching.stderr) == (3, True)
 
 
 def test_bmv2_flags_without_effect_are_accepted(newcomer: Newcomer) -> None:
-    done = newcomer.run("agglab-p4c --target bmv2 --arch v1model --std p4-16 -DN=1 -I. prog.p4 -E")
+    done = newcomer.run("p4native-c --target bmv2 --arch v1model --std p4-16 -DN=1 -I. prog.p4 -E")
     succeeded(done)
     assert "V1Switch" in done.stdout

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from switch_lab import Namespace
 
-from agglab.switch.p4runtime.links import Links
+from p4native.switch.p4runtime.links import Links
 
 pytestmark = pytest.mark.root
 

@@ -19,7 +19,7 @@ from scapy.utils import RawPcapReader
 from switch_lab import Lab, Stub, receive
 from waiting import until
 
-from agglab.switch.io import PacketLoop
+from p4native.switch.io import PacketLoop
 
 pytestmark = pytest.mark.root
 
@@ -306,14 +306,14 @@ def _connect(address: tuple[str, int]) -> socket.socket:
 
 
 @pytest.mark.long
-@pytest.mark.skipif("AGGLAB_SANITIZE" in os.environ, reason="this is the process it starts")
+@pytest.mark.skipif("P4NATIVE_SANITIZE" in os.environ, reason="this is the process it starts")
 def test_all_of_this_under_the_sanitizers(tmp_path: Path) -> None:
     find = ["cc", "-print-file-name=libasan.so"]
     runtime = subprocess.run(find, capture_output=True, text=True, check=True).stdout.strip()
     environment = dict(
         os.environ,
-        AGGLAB_SANITIZE="1",
-        AGGLAB_CACHE=str(tmp_path),
+        P4NATIVE_SANITIZE="1",
+        P4NATIVE_CACHE=str(tmp_path),
         LD_PRELOAD=runtime,
         # Python itself keeps memory until it exits.
         ASAN_OPTIONS="detect_leaks=0",

@@ -49,7 +49,7 @@ def started(
     lab: Lab, everybodys: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[..., Program]]:
     """Starts switches with a cache that is empty at first."""
-    monkeypatch.setenv("AGGLAB_CACHE", str(everybodys / "cache"))
+    monkeypatch.setenv("P4NATIVE_CACHE", str(everybodys / "cache"))
     programs: list[Program] = []
 
     def start(*words: str, **options: Any) -> Program:
@@ -190,7 +190,7 @@ def test_root_of_a_user_namespace_stays_what_it_is(lab: Lab, tmp_path: Path) -> 
         "--map-root-user",
         sys.executable,
         "-m",
-        "agglab.switch",
+        "p4native.switch",
         "--no-p4",
     ]
     process = subprocess.Popen(
@@ -198,7 +198,7 @@ def test_root_of_a_user_namespace_stays_what_it_is(lab: Lab, tmp_path: Path) -> 
         cwd=ROOT,
         pass_fds=[told],
         stderr=subprocess.PIPE,
-        env={**os.environ, "AGGLAB_CACHE": str(tmp_path / "cache")},
+        env={**os.environ, "P4NATIVE_CACHE": str(tmp_path / "cache")},
     )
     os.close(told)
     with open(ready, "rb") as pipe:
@@ -229,7 +229,7 @@ def test_addresses_beyond_loopback_are_warned_of(lab: Lab, tmp_path: Path) -> No
     for host, warned in (("127.0.0.1", False), ("0.0.0.0", True), ("[::]", True)):
         ready, told = os.pipe()
         where = f"{host}:9559"
-        command = [sys.executable, "-m", "agglab.switch", "--no-p4", "--ready-fd", str(told)]
+        command = [sys.executable, "-m", "p4native.switch", "--no-p4", "--ready-fd", str(told)]
         process = subprocess.Popen(
             lab.switch.command(*command, "--", "--grpc-server-addr", where),
             cwd=ROOT,

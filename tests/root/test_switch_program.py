@@ -251,9 +251,9 @@ def test_a_signal_while_it_starts_leaves_nothing(lab: Lab, tmp_path: Path) -> No
         slow.write_text(SLOW_COMPILER)
         slow.chmod(0o755)
         environment = {**os.environ, "PATH": f"{everybodys}:{os.environ['PATH']}"}
-        environment["AGGLAB_CACHE"] = str(tmp_path / "cache")
+        environment["P4NATIVE_CACHE"] = str(tmp_path / "cache")
         command = lab.switch.command(
-            sys.executable, "-m", "agglab.switch", str(JSON), *address(tmp_path)
+            sys.executable, "-m", "p4native.switch", str(JSON), *address(tmp_path)
         )
         process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE)
         until((Path(everybodys) / "called").exists, "the compiler is called")

@@ -12,7 +12,7 @@ import pytest
 from switch_lab import Lab, Stub
 from waiting import until
 
-from agglab.switch.io import PacketLoop
+from p4native.switch.io import PacketLoop
 
 pytestmark = pytest.mark.root
 CONTENT = random.Random(7).randbytes(4_000_000)

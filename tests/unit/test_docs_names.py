@@ -13,8 +13,8 @@ import pytest
 from agglab.testbed.cli import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("compiler", "hosts", "p4", "scenarios", "switch", "testbed", "tests", "topologies")
-FOLDERS += ("benchmarks", "labs", "common", "docs", "figures", "verification", ".ci", ".github")
+FOLDERS = ("hosts", "p4", "scenarios", "testbed", "tests", "toolchain", "topologies")
+FOLDERS += ("benchmarks", "labs", "docs", "figures", "verification", ".ci", ".github")
 # CHANGELOG.md speaks of the past.
 DOCUMENTS = [path for folder in ("docs", "labs") for path in (ROOT / folder).rglob("*.md")]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCUMENTS])
@@ -54,7 +54,7 @@ def files() -> frozenset[str]:
 @cache
 def sources() -> str:
     """All code, scripts and settings as one text, without documents and tests."""
-    kept = (".py", ".sh", ".c", ".yml", ".toml", "Makefile", "Vagrantfile", "agglab-switch")
+    kept = (".py", ".sh", ".c", ".yml", ".toml", "Makefile", "Vagrantfile", "p4native-switch")
     names = [n for n in sorted(files()) if n.endswith(kept) and not n.startswith("tests/unit/")]
     return "\n".join((ROOT / name).read_text() for name in names)
 

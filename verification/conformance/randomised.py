@@ -103,7 +103,7 @@ def _verdicts(
 def _build_in(cache: str) -> None:
     """Puts compiled programs into a folder that is removed afterwards, since nobody needs these
     programs again."""
-    os.environ["AGGLAB_CACHE"] = cache
+    os.environ["P4NATIVE_CACHE"] = cache
 
 
 def default_workers() -> int:

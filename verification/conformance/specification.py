@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from agglab.compiler import ast
-from agglab.compiler.typed import Instance
 from agglab.verification.interpreter import Machine
 from agglab.verification.interpreter.tables import RANKED, Entry
 from agglab.verification.stf.names import Match
 from agglab.verification.stf.script import StfError
+from p4native.compiler import ast
+from p4native.compiler.typed import Instance
 
 
 class Specification:

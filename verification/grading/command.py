@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from agglab.common.whole_files import whole_file
 from agglab.testbed import arguments
 from agglab.testbed.exit_codes import FAILED, PASSED
 from agglab.testbed.problems import problem_of
@@ -15,6 +14,7 @@ from agglab.verification.grading.grade import grades
 from agglab.verification.grading.progress import note_done
 from agglab.verification.grading.sandbox import Limits
 from agglab.verification.grading.text import text
+from p4native.common.whole_files import whole_file
 
 
 def main(words: Sequence[str]) -> int:

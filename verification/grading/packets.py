@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agglab.switch import Pipeline, PipelineError
-from agglab.switch.files import read_bytes
 from agglab.testbed.command_lines import module
 from agglab.verification.grading.described import (
     described,
@@ -29,6 +27,8 @@ from agglab.verification.stf import (
     StfError,
     parse,
 )
+from p4native.switch import Pipeline, PipelineError
+from p4native.switch.files import read_bytes
 
 Frames = list[tuple[int, bytes]]
 LINES_MAX = 12

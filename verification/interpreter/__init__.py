@@ -11,7 +11,7 @@ The modules build on each other: values -> expressions -> statements, tables, pa
 machine, which runs one program on packets. A construct that the interpreter does not know raises
 UnknownConstruct, which names it.
 
-May import: agglab.compiler's front end, and nothing else of ours.
+May import: p4native.compiler's front end, and nothing else of ours.
 """
 
 from agglab.verification.interpreter.machine import Machine

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from agglab.compiler import ast, types
-from agglab.compiler.typed import CallInfo, CallKind, Instance, TypedProgram
 from agglab.verification.interpreter import values
+from p4native.compiler import ast, types
+from p4native.compiler.typed import CallInfo, CallKind, Instance, TypedProgram
 
 
 class Exited(Exception):

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from agglab.compiler import ast, types
 from agglab.verification.interpreter import values
 from agglab.verification.interpreter.context import Context
 from agglab.verification.interpreter.values import (
@@ -19,6 +18,7 @@ from agglab.verification.interpreter.values import (
     scalar,
     wrap,
 )
+from p4native.compiler import ast, types
 
 
 @dataclass(frozen=True)

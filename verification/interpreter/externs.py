@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from agglab.compiler import ast, types
-from agglab.compiler.typed import CallInfo, CallKind, Instance
 from agglab.verification.interpreter import hashes
 from agglab.verification.interpreter.context import Context
 from agglab.verification.interpreter.expressions import Expressions
@@ -21,6 +19,8 @@ from agglab.verification.interpreter.values import (
     to_bits,
     wrap,
 )
+from p4native.compiler import ast, types
+from p4native.compiler.typed import CallInfo, CallKind, Instance
 
 Arguments = dict[str, ast.Expression]
 MASK64 = (1 << 64) - 1

@@ -8,8 +8,6 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from agglab.compiler import ast, types
-from agglab.compiler.typed import CallInfo, CallKind, Instance, TypedProgram
 from agglab.verification.interpreter.context import Context, Exited, Rejected, Returned
 from agglab.verification.interpreter.expressions import Expressions
 from agglab.verification.interpreter.externs import Externs
@@ -18,6 +16,8 @@ from agglab.verification.interpreter.parser import Parsers
 from agglab.verification.interpreter.statements import Statements
 from agglab.verification.interpreter.tables import Tables
 from agglab.verification.interpreter.values import copy
+from p4native.compiler import ast, types
+from p4native.compiler.typed import CallInfo, CallKind, Instance, TypedProgram
 
 INGRESS_CLONE, EGRESS_CLONE, RECIRCULATED, REPLICATED, RESUBMITTED = 1, 2, 4, 5, 6
 """The values of standard_metadata.instance_type. It is 0 for any other packet."""

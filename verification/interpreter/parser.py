@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from agglab.compiler import ast, types
-from agglab.compiler.typed import CallInfo, CallKind, Instance
 from agglab.verification.interpreter.context import Context, Rejected
 from agglab.verification.interpreter.expressions import Expressions, OutOfBounds
 from agglab.verification.interpreter.packet import Packet
 from agglab.verification.interpreter.statements import Statements
 from agglab.verification.interpreter.tables import Tables, keysets
 from agglab.verification.interpreter.values import UnknownConstruct, VariableBits, from_bits
+from p4native.compiler import ast, types
+from p4native.compiler.typed import CallInfo, CallKind, Instance
 
 LENGTH_MAX_BITS = 2**31 - 1
 """The longest varbit. BMv2 uses its length as a signed number of 32 bits."""

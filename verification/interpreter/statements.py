@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from agglab.compiler import ast, types
-from agglab.compiler.typed import BoundArgument, CallInfo, CallKind
 from agglab.verification.interpreter.context import Context, Exited, Returned
 from agglab.verification.interpreter.expressions import Expressions, Place
 from agglab.verification.interpreter.values import Header, Stack, UnknownConstruct
+from p4native.compiler import ast, types
+from p4native.compiler.typed import BoundArgument, CallInfo, CallKind
 
 
 class _Broken(Exception):

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agglab.compiler import ast, types
-from agglab.compiler.typed import BoundArgument, CallInfo, CallKind
 from agglab.verification.interpreter.context import Context
 from agglab.verification.interpreter.expressions import Expressions
 from agglab.verification.interpreter.statements import Statements
+from p4native.compiler import ast, types
+from p4native.compiler.typed import BoundArgument, CallInfo, CallKind
 
 RANKED = {"ternary", "range", "optional"}
 """The kinds of match for which a table prefers entries by priority."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from agglab.compiler import types
+from p4native.compiler import types
 
 
 class UnknownConstruct(Exception):

@@ -11,14 +11,14 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from agglab import switch
-from agglab.switch.files import read_bytes
 from agglab.testbed.command_lines import module
 from agglab.testbed.terminal import plain
 from agglab.verification.stf.engine import Library
 from agglab.verification.stf.names import Binder
 from agglab.verification.stf.run import Run
 from agglab.verification.stf.script import StfError, parse
+from p4native import switch
+from p4native.switch.files import read_bytes
 
 OK, FAILED, INVALID = 0, 1, 2
 
@@ -110,7 +110,7 @@ def _json_of(args: argparse.Namespace, folder: Path) -> Path:
         return program
     out = folder / (program.stem + ".json")
     flags = [f"-I{d}" for d in args.include] + [f"-D{d}" for d in args.define]
-    command = [sys.executable, "-m", "agglab.compiler", str(program), *flags, "-o", str(out)]
+    command = [sys.executable, "-m", "p4native.compiler", str(program), *flags, "-o", str(out)]
     done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
     if done.returncode:
         raise StfError(f"{program} does not compile\n{done.stderr.rstrip()}")

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from agglab import switch
 from agglab.verification.stf.names import Match
 from agglab.verification.stf.script import StfError
+from p4native import switch
 
 
 class Engine(Protocol):

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 
-from agglab.switch import PipelineError
 from agglab.verification.stf.engine import Engine
 from agglab.verification.stf.names import Binder, Match
 from agglab.verification.stf.script import (
@@ -29,6 +28,7 @@ from agglab.verification.stf.script import (
     StfError,
 )
 from agglab.verification.stf.show import differing_fields, side_by_side, spaced
+from p4native.switch import PipelineError
 
 
 @dataclass(frozen=True)

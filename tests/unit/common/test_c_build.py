@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from agglab.common import c_build
+from p4native.common import c_build
 
 ANSWER = b"int answer(void) { return ANSWER; }"
 
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("AGGLAB_CACHE", str(tmp_path / "new" / "cache"))
+    monkeypatch.setenv("P4NATIVE_CACHE", str(tmp_path / "new" / "cache"))
     return tmp_path / "new" / "cache"
 
 
@@ -128,8 +128,8 @@ def test_a_cache_that_cannot_be_written_names_the_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("")
-    monkeypatch.setenv("AGGLAB_CACHE", str(tmp_path / "file"))
-    said = r"file/part: cannot be written: Not a directory; set AGGLAB_CACHE$"
+    monkeypatch.setenv("P4NATIVE_CACHE", str(tmp_path / "file"))
+    said = r"file/part: cannot be written: Not a directory; set P4NATIVE_CACHE$"
     with pytest.raises(c_build.BuildError, match=said):
         built()
 
@@ -139,7 +139,7 @@ def test_a_cache_that_others_can_write_to_is_not_loaded_from(cache: Path) -> Non
     folder = built().parent
     for path in (folder, cache):
         path.chmod(0o775)
-        why = rf"^{path}: others may write to it, .* set AGGLAB_CACHE to a folder [^\n]*$"
+        why = rf"^{path}: others may write to it, .* set P4NATIVE_CACHE to a folder [^\n]*$"
         with pytest.raises(c_build.BuildError, match=why):
             built()
         path.chmod(0o755)
@@ -151,15 +151,15 @@ def test_a_cache_of_somebody_else_is_not_loaded_from(
 ) -> None:
     built()
     monkeypatch.setattr(os, "geteuid", lambda: cache.stat().st_uid + 1)
-    with pytest.raises(c_build.BuildError, match=r"belongs to user .* set AGGLAB_CACHE"):
+    with pytest.raises(c_build.BuildError, match=r"belongs to user .* set P4NATIVE_CACHE"):
         built()
 
 
 def test_the_cache_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AGGLAB_CACHE", "/one")
+    monkeypatch.setenv("P4NATIVE_CACHE", "/one")
     monkeypatch.setenv("XDG_CACHE_HOME", "/two")
     assert c_build.cache_folder() == Path("/one")
-    monkeypatch.delenv("AGGLAB_CACHE")
-    assert c_build.cache_folder() == Path("/two/agglab")
+    monkeypatch.delenv("P4NATIVE_CACHE")
+    assert c_build.cache_folder() == Path("/two/p4native")
     monkeypatch.delenv("XDG_CACHE_HOME")
-    assert c_build.cache_folder() == Path.home() / ".cache/agglab"
+    assert c_build.cache_folder() == Path.home() / ".cache/p4native"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agglab.common.contexts import BuiltOnEntry, Closing
+from p4native.common.contexts import BuiltOnEntry, Closing
 
 
 class Port(Closing):

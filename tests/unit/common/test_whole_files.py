@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agglab.common.whole_files import whole_file
+from p4native.common.whole_files import whole_file
 
 
 def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from agglab.compiler import ast
-from agglab.compiler.diagnostics import Diagnostic, Diagnostics
-from agglab.compiler.frontend import check_text, parse_text
-from agglab.compiler.typed import TypedProgram
+from p4native.compiler import ast
+from p4native.compiler.diagnostics import Diagnostic, Diagnostics
+from p4native.compiler.frontend import check_text, parse_text
+from p4native.compiler.typed import TypedProgram
 
 FILE = "test.p4"
 UNUSED = " is unused"

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from agglab.compiler.backend import emit, show_ir
-from agglab.compiler.diagnostics import Diagnostics, render
-from agglab.compiler.frontend import compile_file
-from agglab.compiler.preprocess import Options, preprocess
+from p4native.compiler.backend import emit, show_ir
+from p4native.compiler.diagnostics import Diagnostics, render
+from p4native.compiler.frontend import compile_file
+from p4native.compiler.preprocess import Options, preprocess
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = """#include <core.p4>
@@ -39,7 +39,7 @@ V1Switch(P(), V(), I(), E(), U(), D()) main;
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "agglab.compiler", *arguments]
+    command = [sys.executable, "-m", "p4native.compiler", *arguments]
     environment = {"PATH": "/usr/bin:/bin"}
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
 
@@ -148,7 +148,7 @@ def test_externs_of_modules(folder: Path) -> None:
 
 
 def test_macros_that_multiply(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agglab.compiler.preprocess.MAX_TEXT_BYTES", 10_000)
+    monkeypatch.setattr("p4native.compiler.preprocess.MAX_TEXT_BYTES", 10_000)
     (folder / "prog.p4").write_text("#define A B B B B\n#define B C C C C\n" + "A\n" * 1000)
     diagnostics = Diagnostics()
     assert preprocess(str(folder / "prog.p4"), Options(), diagnostics) is None
@@ -199,7 +199,7 @@ def test_preprocess_only(folder: Path) -> None:
 
 
 def test_a_reader_that_stops_early_is_no_error(folder: Path) -> None:
-    command = f"{sys.executable} -m agglab.compiler prog.p4 --show tokens | head -1"
+    command = f"{sys.executable} -m p4native.compiler prog.p4 --show tokens | head -1"
     environment = {"PATH": "/usr/bin:/bin"}
     done = subprocess.run(
         ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True
@@ -247,7 +247,7 @@ def test_wrong_use(folder: Path, arguments: list[str], status: int, piece: str) 
 
 def test_version(folder: Path) -> None:
     done = run(folder, "--version")
-    assert done.returncode == 0 and done.stdout.startswith("agglab")
+    assert done.returncode == 0 and done.stdout.startswith("p4native-c ")
 
 
 def test_binary_and_strange_files(folder: Path) -> None:
@@ -307,7 +307,7 @@ def test_without_a_c_compiler(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_long_lines_are_cropped_around_the_caret() -> None:
     diagnostics = Diagnostics()
-    from agglab.compiler.frontend import parse_text
+    from p4native.compiler.frontend import parse_text
 
     text = "const int k = " + "1 + " * 200 + "; const int j = 2;"
     parse_text(text, "long.p4", diagnostics)
@@ -318,7 +318,7 @@ def test_long_lines_are_cropped_around_the_caret() -> None:
 
 def test_carets_keep_tabs() -> None:
     diagnostics = Diagnostics()
-    from agglab.compiler.frontend import parse_text
+    from p4native.compiler.frontend import parse_text
 
     text = "const int\tk\t= ;"
     parse_text(text, "tabs.p4", diagnostics)

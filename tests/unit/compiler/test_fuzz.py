@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agglab.compiler.diagnostics import Diagnostics, render
-from agglab.compiler.frontend import check_text
-from agglab.compiler.preprocess import INCLUDE_DIR, Options, preprocess
-from agglab.compiler.syntax.lexer import KEYWORDS, tokenize
+from p4native.compiler.diagnostics import Diagnostics, render
+from p4native.compiler.frontend import check_text
+from p4native.compiler.preprocess import INCLUDE_DIR, Options, preprocess
+from p4native.compiler.syntax.lexer import KEYWORDS, tokenize
 
 PACKETS = Path(__file__).resolve().parents[2] / "packets"
 SYMBOLS = """( ) [ ] { } < > << + - * / % & | ^ ~ ! = == != <= >= && || ++ |+| ? : ; , . .. ... @

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from agglab.compiler import ast
-from agglab.compiler.diagnostics import Diagnostics
-from agglab.compiler.frontend import compile_file
-from agglab.compiler.preprocess import Options
+from p4native.compiler import ast
+from p4native.compiler.diagnostics import Diagnostics
+from p4native.compiler.frontend import compile_file
+from p4native.compiler.preprocess import Options
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAMS = [*sorted((ROOT / "p4").glob("*.p4")), *sorted((ROOT / "tests/packets").glob("*.p4"))]
@@ -38,7 +38,7 @@ def test_aggregation_program_of_any_width(lanes: int) -> None:
 
 def include(name: str, *defines: str) -> Any:
     diagnostics = Diagnostics()
-    path = str(ROOT / "compiler/include" / name)
+    path = str(ROOT / "toolchain/p4native/compiler/include" / name)
     program = compile_file(path, Options(defines=defines), diagnostics)
     assert program is not None and not diagnostics.entries
     return program
@@ -106,7 +106,7 @@ def test_everything_is_declared(version: str) -> None:
 
 def test_unknown_version_is_refused() -> None:
     diagnostics = Diagnostics()
-    path = str(ROOT / "compiler/include/v1model.p4")
+    path = str(ROOT / "toolchain/p4native/compiler/include/v1model.p4")
     assert compile_file(path, Options(defines=("V1MODEL_VERSION=20000101",)), diagnostics) is None
     assert "20200408" in diagnostics.entries[0].message
 
@@ -114,4 +114,6 @@ def test_unknown_version_is_refused() -> None:
 def test_a_program_can_tell_what_is_included(check: Callable[[str], Any]) -> None:
     """Programs test these macros before they include the libraries themselves."""
     for name, macro in (("core.p4", "_CORE_P4_"), ("v1model.p4", "_V1_MODEL_P4_")):
-        assert f"#define {macro}" in (ROOT / "compiler/include" / name).read_text()
+        assert (
+            f"#define {macro}" in (ROOT / "toolchain/p4native/compiler/include" / name).read_text()
+        )

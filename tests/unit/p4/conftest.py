@@ -15,7 +15,7 @@ from aggregation_model import Model
 from schedules import SLOTS, jobs_model, two_jobs
 from tables import write_entries
 
-from agglab.switch import Pipeline
+from p4native.switch import Pipeline
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -28,7 +28,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path]:
     def compile_for(lanes: int) -> Path:
         json = folder / f"{lanes}.json"
         if not json.exists():
-            command = [sys.executable, "-m", "agglab.compiler", "p4/switchml.p4", "-o", str(json)]
+            command = [sys.executable, "-m", "p4native.compiler", "p4/switchml.p4", "-o", str(json)]
             subprocess.run([*command, f"-DLANES={lanes}", f"-DSLOTS={SLOTS}"], cwd=ROOT, check=True)
         return json
 

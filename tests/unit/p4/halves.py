@@ -22,7 +22,7 @@ from schedules import SLOTS, two_jobs
 from tables import Slots, summing, write_entries
 
 from agglab.hosts.bfloat16 import BFLOAT16, narrowed, widened
-from agglab.switch import Pipeline
+from p4native.switch import Pipeline
 
 ROOT = Path(__file__).resolve().parents[3]
 LANES = 6
@@ -123,7 +123,7 @@ class Switch:
 def compiled(folder: Path, name: str) -> Path:
     json = folder / f"{name}.json"
     program = f"p4/switchml_{name}.p4"
-    command = [sys.executable, "-m", "agglab.compiler", program, "-o", str(json)]
+    command = [sys.executable, "-m", "p4native.compiler", program, "-o", str(json)]
     sizes = [f"-DLANES={LANES}", f"-DSLOTS={SLOTS}"]
     subprocess.run([*command, *sizes], cwd=ROOT, check=True)
     return json

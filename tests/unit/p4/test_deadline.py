@@ -14,14 +14,14 @@ import pytest
 from frames import AGGREGATION, from_aggregator, opened, to_aggregator, worker
 from tables import Slots, summing, write_entries
 
-from agglab.switch import Pipeline
+from p4native.switch import Pipeline
 
 sys.path.append(str(Path(__file__).parents[1] / "hosts"))
 
 from deadline_model import OPENING, DeadlineModel, Packet
 
 ROOT = Path(__file__).resolve().parents[3]
-COMPILE = [sys.executable, "-m", "agglab.compiler", "p4/switchml_deadline.p4"]
+COMPILE = [sys.executable, "-m", "p4native.compiler", "p4/switchml_deadline.p4"]
 JOB, INDEX, FIRST_SLOT, SLOTS, LANES, DEADLINE_US = 3, 2, 1, 2, 5, 100
 INT32, SCALED, RESULT = 0, 1, 0x80
 COUNTERS = {

@@ -16,14 +16,14 @@ from frames import AGGREGATOR, AGGREGATOR_MAC, ipv4, worker_address, worker_mac
 from schedules import SLOTS, two_jobs
 from tables import write_entries
 
-from agglab.switch import Pipeline
+from p4native.switch import Pipeline
 
 sys.path.append(str(Path(__file__).parents[1] / "hosts"))
 
 import narrow_model
 
 ROOT = Path(__file__).resolve().parents[3]
-COMPILE = [sys.executable, "-m", "agglab.compiler", "p4/switchml_narrow.p4"]
+COMPILE = [sys.executable, "-m", "p4native.compiler", "p4/switchml_narrow.p4"]
 INT32, SCALED, OPENING, HALF, RESULT = 0, 1, 2, 3, 0x80
 KINDS = {16: 4, 8: 5, 4: 6}
 PORTS = {2: (7, (2, 3)), 3: (1, (1, 2, 3))}

@@ -8,8 +8,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from agglab.compiler.__main__ import main as compile_p4
-from agglab.switch import Pipeline
+from p4native.compiler.__main__ import main as compile_p4
+from p4native.switch import Pipeline
 
 FRAME = """
 #include <core.p4>

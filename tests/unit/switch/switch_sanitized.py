@@ -7,10 +7,10 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from agglab.switch import Match, Program
-from agglab.switch.build import build_program
-from agglab.switch.encoding import encode_action, encode_match
-from agglab.switch.translate import translate
+from p4native.switch import Match, Program
+from p4native.switch.build import build_program
+from p4native.switch.encoding import encode_action, encode_match
+from p4native.switch.translate import translate
 
 HARNESS = Path(__file__).with_name("harness.c")
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from agglab.switch import Program, simple_switch
-from agglab.switch.cli import main
-from agglab.switch.io import Loss
-from agglab.switch.options import (
+from p4native.switch import Program, simple_switch
+from p4native.switch.cli import main
+from p4native.switch.io import Loss
+from p4native.switch.options import (
     EXIT_PROGRAM,
     EXIT_USAGE,
     TlsFiles,
@@ -20,7 +20,7 @@ from agglab.switch.options import (
     _target_parser,
     parse,
 )
-from agglab.switch.runner import make_pipeline
+from p4native.switch.runner import make_pipeline
 
 TLS = "--grpc-server-ssl --grpc-server-cert c --grpc-server-key k"
 ROOT = Path(__file__).resolve().parents[3]
@@ -180,7 +180,7 @@ def test_the_drop_port_reaches_the_program() -> None:
 )
 def test_questions_are_answered(option: str, answer: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "agglab.switch", option], cwd=ROOT, capture_output=True, text=True
+        [sys.executable, "-m", "p4native.switch", option], cwd=ROOT, capture_output=True, text=True
     )
     assert done.returncode == 0 and answer in done.stdout
 
@@ -206,7 +206,7 @@ def test_a_program_that_is_none_is_named_once(tmp_path: Path) -> None:
     path = tmp_path / "none.json"
     path.write_text("root:x:0:0")
     # As a program of its own: it becomes another user.
-    command = [sys.executable, "-m", "agglab.switch", str(path), "--", "--grpc-server-addr"]
+    command = [sys.executable, "-m", "p4native.switch", str(path), "--", "--grpc-server-addr"]
     done = subprocess.run(
         [*command, f"unix:{tmp_path}/grpc"], cwd=ROOT, capture_output=True, text=True
     )

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from agglab.switch import PipelineError
-from agglab.switch.files import read_bytes
-from agglab.switch.program import Program
+from p4native.switch import PipelineError
+from p4native.switch.files import read_bytes
+from p4native.switch.program import Program
 
 
 def pipe(path: Path) -> Path:

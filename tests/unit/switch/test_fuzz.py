@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from switch_sanitized import Sanitized
 
-from agglab.switch import Exact, Lpm, Match, Ternary
-from agglab.switch.model import Key, Table
+from p4native.switch import Exact, Lpm, Match, Ternary
+from p4native.switch.model import Key, Table
 
 ROOT = Path(__file__).resolve().parents[3]
 LANES = 70
@@ -25,7 +25,7 @@ def switchml(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("switchml")
     output = folder / "switchml.json"
     info = folder / "switchml.p4info.txtpb"
-    command = [sys.executable, "-m", "agglab.compiler", str(ROOT / "p4" / "switchml.p4")]
+    command = [sys.executable, "-m", "p4native.compiler", str(ROOT / "p4" / "switchml.p4")]
     command += [f"-DLANES={LANES}", "-DSLOTS=4", "-o", str(output), "--p4runtime-files", str(info)]
     subprocess.run(command, cwd=ROOT, check=True)
     return output.read_text()

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from agglab.switch.drop_log import OF_PORT, OF_PROGRAM, OF_SWITCH, DropLog
-from agglab.switch.io import PacketLoopError, native
-from agglab.switch.link_log import LinkLog
-from agglab.switch.p4runtime.links import Link
+from p4native.switch.drop_log import OF_PORT, OF_PROGRAM, OF_SWITCH, DropLog
+from p4native.switch.io import PacketLoopError, native
+from p4native.switch.link_log import LinkLog
+from p4native.switch.p4runtime.links import Link
 
 NEVER_LOST = {
     *("rx_packets", "rx_bytes", "tx_packets", "tx_bytes", "rx_gso", "rx_checksums"),

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from switch_p4 import program_json
 
-from agglab.switch import Detail, Exact, Pipeline, Program
-from agglab.switch.cli import main
-from agglab.switch.messages import MessageLog
-from agglab.switch.options import EXIT_PROGRAM
-from agglab.switch.translate import translate
+from p4native.switch import Detail, Exact, Pipeline, Program
+from p4native.switch.cli import main
+from p4native.switch.messages import MessageLog
+from p4native.switch.options import EXIT_PROGRAM
+from p4native.switch.translate import translate
 
 PROGRAM = {
     "fields": "bit<8> a; bit<8> b; bit<16> c; bit<96> wide; int<8> less;",

@@ -11,8 +11,8 @@ import pytest
 from switch_builder import Builder, call, extract, field, hexstr, op, ref, transition
 from switch_p4 import instance
 
-from agglab.switch import Pipeline, PipelineError, Program, build
-from agglab.switch.pipeline import MAX_FRAME
+from p4native.switch import Pipeline, PipelineError, Program, build
+from p4native.switch.pipeline import MAX_FRAME
 
 
 def builder(*steps: Any, egress: Any = ()) -> Builder:
@@ -239,7 +239,7 @@ def test_addresses_of_the_seam() -> None:
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("AGGLAB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("P4NATIVE_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache" / "switch"
 
 
@@ -268,7 +268,7 @@ def test_no_compiler_is_an_error_of_the_pipeline(
 def test_a_cache_that_others_can_write_to_is_an_error_of_the_pipeline(cache: Path) -> None:
     pipeline().close()
     cache.chmod(0o775)
-    with pytest.raises(PipelineError, match=r"others may write to it.* set AGGLAB_CACHE"):
+    with pytest.raises(PipelineError, match=r"others may write to it.* set P4NATIVE_CACHE"):
         pipeline()
 
 

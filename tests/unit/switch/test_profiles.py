@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from switch_p4 import instance, program_json
 
-from agglab.switch import (
+from p4native.switch import (
     Exact,
     Group,
     Member,

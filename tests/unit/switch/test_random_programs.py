@@ -13,7 +13,7 @@ from switch_builder import field as f
 from switch_interpreter import Interpreter
 from switch_sanitized import Sanitized
 
-from agglab.switch import Exact, Lpm, Match, Range, Ternary
+from p4native.switch import Exact, Lpm, Match, Range, Ternary
 
 PORTS = 8
 FRAMES = 60

@@ -13,11 +13,11 @@ import pytest
 from switch_interpreter import Interpreter
 from switch_sanitized import Sanitized
 
-from agglab.compiler.backend import emit
-from agglab.compiler.diagnostics import Diagnostics, render
-from agglab.compiler.frontend import compile_file
-from agglab.compiler.preprocess import Options
 from agglab.verification.random_programs import draw_case
+from p4native.compiler.backend import emit
+from p4native.compiler.diagnostics import Diagnostics, render
+from p4native.compiler.frontend import compile_file
+from p4native.compiler.preprocess import Options
 
 GROUPS = {1: [(1, 5), (2, 5)]}
 SESSIONS = {1: [(3, 0)], 2: [(0, 0)]}

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from switch_p4 import instance
 
-from agglab.switch import Exact, Lpm, MeterRates, Pipeline, PipelineError, Range, Ternary
-from agglab.switch.meters import MAX_BURST, MAX_PER_S
-from agglab.switch.tables import DEFAULT_ENTRY
+from p4native.switch import Exact, Lpm, MeterRates, Pipeline, PipelineError, Range, Ternary
+from p4native.switch.meters import MAX_BURST, MAX_PER_S
+from p4native.switch.tables import DEFAULT_ENTRY
 
 METERS = """
     meter(16, MeterType.packets) packets;

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from switch_p4 import program_json
 
-from agglab.switch import Detail, Program
-from agglab.switch.build import build_program
-from agglab.switch.translate import translate
+from p4native.switch import Detail, Program
+from p4native.switch.build import build_program
+from p4native.switch.translate import translate
 
 DRIVER = Path(__file__).with_name("state_driver.c")
 PROGRAM = {

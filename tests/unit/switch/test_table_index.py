@@ -9,8 +9,8 @@ import pytest
 from switch_builder import Builder, argument, call, extract, field, transition
 from switch_sanitized import Sanitized
 
-from agglab.switch import Exact, Lpm, Pipeline, Program, Range, Ternary
-from agglab.switch.matches import Match
+from p4native.switch import Exact, Lpm, Pipeline, Program, Range, Ternary
+from p4native.switch.matches import Match
 
 KEYS: dict[str, list[tuple[str, int]]] = {
     "exact": [("exact", 24)],

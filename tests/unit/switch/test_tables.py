@@ -9,7 +9,7 @@ import pytest
 from switch_builder import Builder, argument, call, extract, field, transition
 from switch_interpreter import Interpreter
 
-from agglab.switch import Exact, Lpm, Pipeline, PipelineError, Program, Range, Ternary
+from p4native.switch import Exact, Lpm, Pipeline, PipelineError, Program, Range, Ternary
 
 KEYS: dict[str, list[tuple[str, int]]] = {
     "exact": [("exact", 9), ("exact", 70)],

@@ -7,10 +7,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from agglab.compiler.backend import emit
-from agglab.compiler.diagnostics import Diagnostics
-from agglab.compiler.frontend import compile_file
-from agglab.compiler.preprocess import Options
+from p4native.compiler.backend import emit
+from p4native.compiler.diagnostics import Diagnostics
+from p4native.compiler.frontend import compile_file
+from p4native.compiler.preprocess import Options
 
 FRAME = """#include <core.p4>
 #include <v1model.p4>

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agglab.compiler.backend import ir
+from p4native.compiler.backend import ir
 
 OPERATORS = {
     "+": lambda a, b: a + b,

@@ -7,9 +7,9 @@ from bmv2_arithmetic import evaluate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agglab.compiler import types
-from agglab.compiler.backend import arithmetic, ir
-from agglab.compiler.backend.ranges import width_range
+from p4native.compiler import types
+from p4native.compiler.backend import arithmetic, ir
+from p4native.compiler.backend.ranges import width_range
 
 WIDTHS = st.sampled_from([1, 2, 3, 7, 8, 9, 16, 31, 32, 33, 48, 64, 65, 128, 257])
 PLAIN = {

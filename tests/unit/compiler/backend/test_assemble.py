@@ -8,9 +8,9 @@ from bmv2_arithmetic import evaluate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agglab.compiler.backend import arithmetic, ir
-from agglab.compiler.backend.assemble import assemble
-from agglab.compiler.source import Position
+from p4native.compiler.backend import arithmetic, ir
+from p4native.compiler.backend.assemble import assemble
+from p4native.compiler.source import Position
 
 HERE = Position("t.p4", 1, 1)
 

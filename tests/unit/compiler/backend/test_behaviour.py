@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from back_program import json_of, primitives
 
-from agglab.switch import Pipeline
+from p4native.switch import Pipeline
 
 
 def load(document: dict[str, Any], folder: Path) -> Pipeline:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from back_program import json_of, named
 
-from agglab.switch import Pipeline
+from p4native.switch import Pipeline
 
 FIELDS = "bit<8> at; bit<8> other; bit<80> value;"
 ONES = (1 << 80) - 1

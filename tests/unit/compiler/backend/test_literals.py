@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from back_program import compile_text, json_of, program_text
 
-from agglab.switch import Pipeline
+from p4native.switch import Pipeline
 
 TYPES = """
     header o_t { bit<8> x; }

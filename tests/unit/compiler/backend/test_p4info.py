@@ -8,8 +8,8 @@ import pytest
 from back_program import compile_text, json_of, p4info_of, program_text
 from google.protobuf import json_format, text_format
 
-from agglab.common.p4info_messages import new_message
-from agglab.compiler.backend.p4info_ids import member_numbers, one_at_a_time
+from p4native.common.p4info_messages import new_message
+from p4native.compiler.backend.p4info_ids import member_numbers, one_at_a_time
 
 TABLE = """
     action set(@id(7) bit<9> port, bool up) { std.egress_spec = port; }

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agglab.compiler.backend import arithmetic, ir
-from agglab.compiler.backend.assemble import assemble
-from agglab.compiler.backend.keysets import range_masks
-from agglab.compiler.backend.share import share_variables
-from agglab.compiler.backend.storage import SCALARS
-from agglab.compiler.source import Position
+from p4native.compiler.backend import arithmetic, ir
+from p4native.compiler.backend.assemble import assemble
+from p4native.compiler.backend.keysets import range_masks
+from p4native.compiler.backend.share import share_variables
+from p4native.compiler.backend.storage import SCALARS
+from p4native.compiler.source import Position
 
 HERE = Position("t.p4", 1, 1)
 OUT = ir.FieldRef("h", "out", 32)

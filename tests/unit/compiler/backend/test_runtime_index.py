@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from back_program import compile_text, program_text
 
-from agglab.switch import Pipeline
+from p4native.switch import Pipeline
 
 LIST = """header i_t { bit<8> n; bit<8> i; bit<8> j; bit<8> op; }
 header a_t { bit<8> t; bit<8> a; }

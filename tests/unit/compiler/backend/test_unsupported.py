@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from back_program import compile_text, errors_of, program_text
 
-from agglab.compiler.backend import emit
-from agglab.compiler.diagnostics import Diagnostics
-from agglab.compiler.frontend import compile_file
-from agglab.compiler.preprocess import Options
+from p4native.compiler.backend import emit
+from p4native.compiler.diagnostics import Diagnostics
+from p4native.compiler.frontend import compile_file
+from p4native.compiler.preprocess import Options
 
 CASES = {
     "clone of kind I2E outside ingress": {"egress": "clone(CloneType.I2E, 1);"},

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from agglab.compiler.diagnostics import Diagnostics, render, summary
-from agglab.compiler.frontend import compile_file
-from agglab.compiler.preprocess import INCLUDE_DIR, Options
+from p4native.compiler.diagnostics import Diagnostics, render, summary
+from p4native.compiler.frontend import compile_file
+from p4native.compiler.preprocess import INCLUDE_DIR, Options
 
 HERE = Path(__file__).parent
 MISTAKES = sorted((*HERE.glob("bad/*.p4"), *HERE.glob("warned/*.p4")))

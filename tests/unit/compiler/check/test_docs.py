@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agglab.compiler.options import REFUSED, STAGES, WARNING_KINDS, WITHOUT_EFFECT
+from p4native.compiler.options import REFUSED, STAGES, WARNING_KINDS, WITHOUT_EFFECT
 
 TEXT = (Path(__file__).resolve().parents[4] / "docs/compiler.md").read_text()
 WARNED = Path(__file__).parent / "warned"

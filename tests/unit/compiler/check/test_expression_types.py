@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from agglab.compiler import ast
-from agglab.compiler.typed import CallKind
+from p4native.compiler import ast
+from p4native.compiler.typed import CallKind
 
 Check = Callable[[str], Any]
 CORE = """

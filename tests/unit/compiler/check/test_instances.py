@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from agglab.compiler import ast
-from agglab.compiler.fold import evaluate
+from p4native.compiler import ast
+from p4native.compiler.fold import evaluate
 
 Check = Callable[[str], Any]
 PROGRAM = """

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agglab.compiler.diagnostics import Diagnostics
-from agglab.compiler.syntax import lexer
-from agglab.compiler.syntax.lexer import Token, parse_number, parse_string, tokenize
+from p4native.compiler.diagnostics import Diagnostics
+from p4native.compiler.syntax import lexer
+from p4native.compiler.syntax.lexer import Token, parse_number, parse_string, tokenize
 
 
 def tokens_of(text: str) -> list[Token]:

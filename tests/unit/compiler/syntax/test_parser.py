@@ -7,11 +7,11 @@ from dataclasses import fields
 
 import pytest
 
-from agglab.compiler import ast
-from agglab.compiler.diagnostics import Diagnostics
-from agglab.compiler.frontend import parse_text
-from agglab.compiler.syntax.cursor import Cursor
-from agglab.compiler.syntax.lexer import Token
+from p4native.compiler import ast
+from p4native.compiler.diagnostics import Diagnostics
+from p4native.compiler.frontend import parse_text
+from p4native.compiler.syntax.cursor import Cursor
+from p4native.compiler.syntax.lexer import Token
 
 Parse = Callable[[str], ast.Program]
 

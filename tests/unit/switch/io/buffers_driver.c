@@ -1,4 +1,4 @@
-/* Runs switch/io/buffers.c on frames, and offload.c on what comes of them, under the sanitizers.
+/* Runs toolchain/p4native/switch/io/buffers.c on frames, and offload.c on what comes of them, under the sanitizers.
  *
  * stdin: the longest frame that may be joined, one line; then LENGTH, one line, and LENGTH bytes, of each frame.
  * stdout: for each buffer a line "buffer" and the number of bytes it counts for, then the packets that are cut from it,

@@ -1,4 +1,4 @@
-/* Runs switch/io/offload.c on one frame, under the sanitizers.
+/* Runs toolchain/p4native/switch/io/offload.c on one frame, under the sanitizers.
  *
  * stdin: csum_start csum_offset gso_size flags gso_type LENGTH, one line, then LENGTH bytes.
  * stdout: each packet as a line of hexadecimal; "refused" when it cannot be done.

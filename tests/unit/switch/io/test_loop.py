@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from agglab.switch.io import Loss, PacketLoop, PacketLoopError
+from p4native.switch.io import Loss, PacketLoop, PacketLoopError
 
 CPU_PORT = 3
 """The stub answers on the port of entry, but on 1 and 2."""
@@ -287,14 +287,14 @@ def test_ports_that_cannot_be_opened(
 
 
 @pytest.mark.long
-@pytest.mark.skipif("AGGLAB_SANITIZE" in os.environ, reason="this is the process it starts")
+@pytest.mark.skipif("P4NATIVE_SANITIZE" in os.environ, reason="this is the process it starts")
 def test_the_loop_under_the_sanitizers(tmp_path: Path) -> None:
     find = ["cc", "-print-file-name=libasan.so"]
     runtime = subprocess.run(find, capture_output=True, text=True, check=True).stdout.strip()
     environment = dict(
         os.environ,
-        AGGLAB_SANITIZE="1",
-        AGGLAB_CACHE=str(tmp_path),
+        P4NATIVE_SANITIZE="1",
+        P4NATIVE_CACHE=str(tmp_path),
         LD_PRELOAD=runtime,
         # Python itself keeps memory until it exits.
         ASAN_OPTIONS="detect_leaks=0",

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agglab.switch.io.stats_socket import StatsSocket
+from p4native.switch.io.stats_socket import StatsSocket
 
 
 def ask(path: Path) -> Any:

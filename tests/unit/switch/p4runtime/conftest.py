@@ -14,7 +14,7 @@ import pytest
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 
-import agglab.switch.p4runtime  # before protobuf is first imported
+import p4native.switch.p4runtime  # before protobuf is first imported
 
 # isort: split
 import grpc
@@ -22,15 +22,15 @@ from google.rpc import status_pb2
 from p4.config.v1 import p4info_pb2
 from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 
-from agglab.switch import Pipeline
-from agglab.switch.p4runtime.device import Device
-from agglab.switch.p4runtime.links import Links
-from agglab.switch.p4runtime.server import Server
-from agglab.switch.p4runtime.text import read_p4info
+from p4native.switch import Pipeline
+from p4native.switch.p4runtime.device import Device
+from p4native.switch.p4runtime.links import Links
+from p4native.switch.p4runtime.server import Server
+from p4native.switch.p4runtime.text import read_p4info
 
 HERE = Path(__file__).parent
 DEVICE_ID = 7
-assert agglab.switch.p4runtime
+assert p4native.switch.p4runtime
 
 
 class Client:

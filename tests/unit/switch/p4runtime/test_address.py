@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from agglab.switch import runner
-from agglab.switch.options import parse
-from agglab.switch.p4runtime.address import check, is_private, with_port
-from agglab.switch.p4runtime.device import Device
-from agglab.switch.p4runtime.server import Server
+from p4native.switch import runner
+from p4native.switch.options import parse
+from p4native.switch.p4runtime.address import check, is_private, with_port
+from p4native.switch.p4runtime.device import Device
+from p4native.switch.p4runtime.server import Server
 
 
 @pytest.mark.parametrize(

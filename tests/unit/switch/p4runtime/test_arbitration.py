@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-import agglab.switch.p4runtime  # before protobuf is first imported
+import p4native.switch.p4runtime  # before protobuf is first imported
 
 # isort: split
 from p4.v1 import p4runtime_pb2
 
-from agglab.switch.p4runtime.arbitration import Arbitration
-from agglab.switch.p4runtime.status import Code, StatusError
+from p4native.switch.p4runtime.arbitration import Arbitration
+from p4native.switch.p4runtime.status import Code, StatusError
 
-assert agglab.switch.p4runtime
+assert p4native.switch.p4runtime
 DEVICE = 3
 
 

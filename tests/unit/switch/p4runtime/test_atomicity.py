@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-import agglab.switch.p4runtime  # before protobuf is first imported
+import p4native.switch.p4runtime  # before protobuf is first imported
 
 # isort: split
 import grpc
@@ -15,7 +15,7 @@ from google.rpc import status_pb2
 from p4.v1 import p4runtime_pb2
 from p4.v1.p4runtime_pb2 import CounterData, Entity, Update, WriteRequest
 
-assert agglab.switch.p4runtime
+assert p4native.switch.p4runtime
 
 DEVICE_ID = 7
 KINDS = (

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import agglab.switch.p4runtime  # before protobuf is first imported
+import p4native.switch.p4runtime  # before protobuf is first imported
 
 # isort: split
-from agglab.switch.p4runtime.bytestring import decode, decode_signed, encode, encode_signed
-from agglab.switch.p4runtime.status import Code, StatusError
+from p4native.switch.p4runtime.bytestring import decode, decode_signed, encode, encode_signed
+from p4native.switch.p4runtime.status import Code, StatusError
 
-assert agglab.switch.p4runtime
+assert p4native.switch.p4runtime
 
 # (bits, text, value): the specification's tables of valid and invalid strings
 VALID = [(8, "63", 99), (16, "0063", 99), (16, "63", 99), (16, "3064", 12388), (12, "000063", 99)]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-import agglab.switch.p4runtime  # before protobuf is first imported
+import p4native.switch.p4runtime  # before protobuf is first imported
 
 # isort: split
 import grpc
@@ -17,15 +17,15 @@ from p4.config.v1 import p4info_pb2
 from p4.v1 import p4runtime_pb2
 from p4.v1.p4runtime_pb2 import Entity, TableEntry
 
-from agglab.switch import Pipeline
-from agglab.switch.p4runtime.device import Device
-from agglab.switch.p4runtime.p4info import Field
-from agglab.switch.p4runtime.packets import decode_packet_in, encode_packet_out
-from agglab.switch.p4runtime.server import AddressError, Server
-from agglab.switch.p4runtime.status import StatusError
-from agglab.switch.p4runtime.text import read_p4info
+from p4native.switch import Pipeline
+from p4native.switch.p4runtime.device import Device
+from p4native.switch.p4runtime.p4info import Field
+from p4native.switch.p4runtime.packets import decode_packet_in, encode_packet_out
+from p4native.switch.p4runtime.server import AddressError, Server
+from p4native.switch.p4runtime.status import StatusError
+from p4native.switch.p4runtime.text import read_p4info
 
-assert agglab.switch.p4runtime
+assert p4native.switch.p4runtime
 DEVICE_ID = 7
 
 

@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-import agglab.switch.p4runtime  # before protobuf is first imported
+import p4native.switch.p4runtime  # before protobuf is first imported
 
 # isort: split
 from p4.v1.p4runtime_pb2 import DigestEntry, DigestListAck, Update
 
-from agglab.compiler.__main__ import main as compile_p4
-from agglab.switch import Pipeline
-from agglab.switch.p4runtime.digests import MAX_LIST, Digests
-from agglab.switch.p4runtime.p4info import P4InfoIndex, entries
-from agglab.switch.p4runtime.status import StatusError
-from agglab.switch.p4runtime.text import read_p4info
+from p4native.compiler.__main__ import main as compile_p4
+from p4native.switch import Pipeline
+from p4native.switch.p4runtime.digests import MAX_LIST, Digests
+from p4native.switch.p4runtime.p4info import P4InfoIndex, entries
+from p4native.switch.p4runtime.status import StatusError
+from p4native.switch.p4runtime.text import read_p4info
 
-assert agglab.switch.p4runtime
+assert p4native.switch.p4runtime
 
 STATE = Path(__file__).parent / "state.p4"
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-import agglab.switch.p4runtime  # before protobuf is first imported
+import p4native.switch.p4runtime  # before protobuf is first imported
 
 # isort: split
 import grpc
 from p4.v1.p4runtime_pb2 import CounterData, CounterEntry, Entity, Index, TableEntry
 
-assert agglab.switch.p4runtime
+assert p4native.switch.p4runtime
 
 MAC = bytes.fromhex("0a0000000001")
 FRAME = MAC + bytes.fromhex("0b0000000002") + bytes.fromhex("0800") + bytes(46)

@@ -8,19 +8,19 @@ from typing import Any
 import pytest
 from waiting import until
 
-import agglab.switch.p4runtime  # before protobuf is first imported
+import p4native.switch.p4runtime  # before protobuf is first imported
 
 # isort: split
 import grpc
 from p4.v1 import p4runtime_pb2
 from p4.v1.p4runtime_pb2 import Entity, StreamMessageRequest, StreamMessageResponse
 
-from agglab.switch.p4runtime.packets import MAX_FRAME
-from agglab.switch.p4runtime.server import THREADS
-from agglab.switch.p4runtime.service import MAX_CONTROLLERS, MAX_RETURNED_BYTES, Stream
-from agglab.switch.p4runtime.status import MAX_STATUS_BYTES, BatchError, Code, StatusError
+from p4native.switch.p4runtime.packets import MAX_FRAME
+from p4native.switch.p4runtime.server import THREADS
+from p4native.switch.p4runtime.service import MAX_CONTROLLERS, MAX_RETURNED_BYTES, Stream
+from p4native.switch.p4runtime.status import MAX_STATUS_BYTES, BatchError, Code, StatusError
 
-assert agglab.switch.p4runtime
+assert p4native.switch.p4runtime
 
 DEVICE_ID = 7
 Change = Callable[[Any], None]

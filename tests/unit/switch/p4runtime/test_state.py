@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from waiting import until
 
-import agglab.switch.p4runtime  # before protobuf is first imported
+import p4native.switch.p4runtime  # before protobuf is first imported
 
 # isort: split
 import grpc
@@ -26,10 +26,10 @@ from p4.v1.p4runtime_pb2 import (
     ValueSetEntry,
 )
 
-from agglab.compiler.__main__ import main as compile_p4
-from agglab.switch.p4runtime.text import read_p4info
+from p4native.compiler.__main__ import main as compile_p4
+from p4native.switch.p4runtime.text import read_p4info
 
-assert agglab.switch.p4runtime
+assert p4native.switch.p4runtime
 
 HERE = Path(__file__).parent
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-import agglab.switch.p4runtime  # before protobuf is first imported
+import p4native.switch.p4runtime  # before protobuf is first imported
 
 # isort: split
 import grpc
 from p4.v1 import p4runtime_pb2
 from p4.v1.p4runtime_pb2 import Entity, FieldMatch, TableEntry
 
-assert agglab.switch.p4runtime
+assert p4native.switch.p4runtime
 
 
 def exact(id_: int, value: bytes) -> FieldMatch:

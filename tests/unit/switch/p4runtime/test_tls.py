@@ -15,10 +15,10 @@ import needs
 import pytest
 from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 
-from agglab.switch.options import TlsFiles
-from agglab.switch.p4runtime.device import Device
-from agglab.switch.p4runtime.server import Server
-from agglab.switch.p4runtime.tls import TlsError, credentials
+from p4native.switch.options import TlsFiles
+from p4native.switch.p4runtime.device import Device
+from p4native.switch.p4runtime.server import Server
+from p4native.switch.p4runtime.tls import TlsError, credentials
 
 pytestmark = needs.mark("openssl")
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from switch_builder import Builder, call, extract, field, hexstr, ref, transition
 
-from agglab.switch import Pipeline, Program
+from p4native.switch import Pipeline, Program
 
 
 def rfc1071(data: bytes) -> int:

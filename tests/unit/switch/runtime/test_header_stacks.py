@@ -9,7 +9,7 @@ from switch_builder import Builder, call, extract, field, hexstr, op, ref, trans
 from switch_interpreter import Interpreter
 from switch_sanitized import Sanitized
 
-from agglab.switch import Pipeline, Program
+from p4native.switch import Pipeline, Program
 
 CHECKS = {
     # algorithm: result on b"123456789" (catalogue of parametrised CRC algorithms; RFC 1071)

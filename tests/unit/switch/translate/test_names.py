@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 from switch_p4 import program_json
 
-from agglab.common.c_build import compiler
-from agglab.compiler.preprocess import INCLUDE_DIR
-from agglab.compiler.syntax.lexer import KEYWORDS
-from agglab.switch import Detail, Pipeline, Program, ProgramError
-from agglab.switch.build import COMMON, RUNTIME, STRICT
-from agglab.switch.translate import translate
-from agglab.switch.translate.opaque_string import OpaqueString, with_opaque_strings
-from agglab.switch.translate.writer import Names, c_bytes, comment, quoted
 from agglab.verification.fuzz import names as fuzz
 from agglab.verification.fuzz.c_words import C_WORDS, OWN, line_tokens
 from agglab.verification.fuzz.inputs import compiled
+from p4native.common.c_build import compiler
+from p4native.compiler.preprocess import INCLUDE_DIR
+from p4native.compiler.syntax.lexer import KEYWORDS
+from p4native.switch import Detail, Pipeline, Program, ProgramError
+from p4native.switch.build import COMMON, RUNTIME, STRICT
+from p4native.switch.translate import translate
+from p4native.switch.translate.opaque_string import OpaqueString, with_opaque_strings
+from p4native.switch.translate.writer import Names, c_bytes, comment, quoted
 
 BATCH = 150
 ERROR = 'x"); __builtin_trap(); say(p, "'

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from switch_builder import Builder, argument, call, extract, field, hexstr, op, ref, transition
 
-from agglab.switch import PipelineError, Program, ProgramError
-from agglab.switch.translate import translate
+from p4native.switch import PipelineError, Program, ProgramError
+from p4native.switch.translate import translate
 
 
 def document() -> dict[str, Any]:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from agglab.compiler.__main__ import main as compile_p4
-from agglab.switch import Detail, Pipeline
+from p4native.compiler.__main__ import main as compile_p4
+from p4native.switch import Detail, Pipeline
 
 PROGRAM = """
 #include <core.p4>

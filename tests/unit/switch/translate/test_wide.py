@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from switch_builder import Builder, call, extract, field, hexstr, op, ref, transition
 
-from agglab.switch import Detail, Pipeline, Program
-from agglab.switch.translate import translate
+from p4native.switch import Detail, Pipeline, Program
+from p4native.switch.translate import translate
 
 A, B = field("in", "a"), field("in", "b")
 

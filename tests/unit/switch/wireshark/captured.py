@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agglab.switch import Detail, Pipeline
-from agglab.switch.program import Program
+from p4native.switch import Detail, Pipeline
+from p4native.switch.program import Program
 
 Header = tuple[str, dict[str, str]]
 """A header's name without the number of an element, and its fields' values in hexadecimal digits

@@ -9,10 +9,10 @@ import needs
 import pytest
 from captured import parsed_by_switch, shown, write_pcap
 
-from agglab.compiler.__main__ import main as compile_p4
-from agglab.switch.program import Program
-from agglab.switch.wireshark import dissector
-from agglab.switch.wireshark.expressions import quoted
+from p4native.compiler.__main__ import main as compile_p4
+from p4native.switch.program import Program
+from p4native.switch.wireshark import dissector
+from p4native.switch.wireshark.expressions import quoted
 
 needs_tshark = needs.mark("tshark")
 ROOT = Path(__file__).resolve().parents[4]

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from agglab.compiler.diagnostics import Diagnostics, render
-from agglab.compiler.frontend import compile_file
-from agglab.compiler.preprocess import Options
 from agglab.verification.interpreter import Machine, UnknownConstruct, hashes
+from p4native.compiler.diagnostics import Diagnostics, render
+from p4native.compiler.frontend import compile_file
+from p4native.compiler.preprocess import Options
 
 PROGRAM = """#include <core.p4>
 #include <v1model.p4>

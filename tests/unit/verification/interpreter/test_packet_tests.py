@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from agglab.compiler.backend import emit
-from agglab.compiler.diagnostics import Diagnostics, render
-from agglab.compiler.frontend import compile_file
-from agglab.compiler.preprocess import Options
 from agglab.verification.conformance.specification import Specification
 from agglab.verification.interpreter import Machine, UnknownConstruct
 from agglab.verification.stf import Binder, Run, StfError, parse
+from p4native.compiler.backend import emit
+from p4native.compiler.diagnostics import Diagnostics, render
+from p4native.compiler.frontend import compile_file
+from p4native.compiler.preprocess import Options
 
 SCRIPTS = sorted((Path(__file__).resolve().parents[3] / "packets").glob("*.stf"))
 UNKNOWN = {
