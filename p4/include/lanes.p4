@@ -37,6 +37,11 @@ const bit<2048> TOP_2048 = ~LOW_2048;           // every lane's top bit
         hdr.values.name = LANE_ADD(so_far_##name, hdr.values.name, bits); \
         sum_##name.write(meta.cell, hdr.values.name);
 #define GET(name, bits) sum_##name.read(hdr.values.name, meta.cell);
+#define SWAP(name, bits) \
+        bit<bits> evicted_##name; \
+        sum_##name.read(evicted_##name, meta.cell); \
+        sum_##name.write(meta.cell, hdr.values.name); \
+        hdr.values.name = evicted_##name;
 
 #if LANES < 64
 #define FULL_WORDS 0

@@ -140,7 +140,7 @@ SHARED_KINDS = wire.Kind.INT32, wire.Kind.SCALED, wire.Kind.OPENING
 """Those that every program of SwitchML knows."""
 KINDS = {
     "pooling": (
-        "p4/include/pooling.p4",
+        "p4/include/pooling_headers.p4",
         {
             **{kind.name: kind.value for kind in pooling.Kind},
             **{flag.name: flag.value for flag in pooling.Flag},
