@@ -35,7 +35,7 @@ struct headers_t {
 #include "include/sender.p4"
 #include "include/aggregation.p4"
 #include "include/sums.p4"
-#include "include/results.p4"
+#include "include/switchml_egress.p4"
 
 // Finds the packets of this protocol. Of these, parser and checksums only say what is wrong; Aggregation refuses them.
 parser SwitchmlParser(packet_in packet, out headers_t hdr, inout metadata_t meta,

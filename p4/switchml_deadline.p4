@@ -31,7 +31,7 @@ struct headers_t {
 #include "include/checksums.p4"
 #include "include/sender.p4"
 #include "include/sums.p4"
-#include "include/results.p4"
+#include "include/switchml_egress.p4"
 
 parser SwitchmlParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
                       inout standard_metadata_t standard_metadata) {

@@ -29,7 +29,7 @@ struct headers_t {
 #include "include/sender.p4"
 #include "include/aggregation.p4"
 #include "include/sums.p4"
-#include "include/results.p4"
+#include "include/switchml_egress.p4"
 
 const bit<16> NARROW_LENGTH = HEADERS_LENGTH + 2 * LANES;
 

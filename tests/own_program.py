@@ -6,8 +6,8 @@ import shutil
 from pathlib import Path
 
 P4_FOLDER = Path(__file__).resolve().parents[1] / "p4"
-AGGREGATION, SUMS, RESULTS, SENDER = (
-    f"include/{name}.p4" for name in ("aggregation", "sums", "results", "sender")
+AGGREGATION, EGRESS, SENDER = (
+    f"include/{name}.p4" for name in ("aggregation", "switchml_egress", "sender")
 )
 
 Change = tuple[str, str, str]

@@ -1,4 +1,4 @@
-// What packets of SwitchML carry (docs/protocol.md): the kinds, and the IPv4 lengths that go with them.
+// What packets of docs/protocol.md carry: their kinds, and the IPv4 lengths that go with them.
 #ifndef HEADERS_P4
 #define HEADERS_P4
 

@@ -7,6 +7,7 @@
 #endif
 
 #define JOBS 16
+@noWarn("unused")
 const bit<32> NO_JOB = JOBS;  // where packets are counted that belong to no job
 
 #endif

@@ -26,7 +26,7 @@ struct headers_t {
 #include "aggregation.p4"
 #include "sums.p4"
 #include "half_sums.p4"
-#include "results.p4"
+#include "switchml_egress.p4"
 
 parser SwitchmlParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
                       inout standard_metadata_t standard_metadata) {

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from own_program import AGGREGATION, RESULTS, own_program
+from own_program import AGGREGATION, EGRESS, own_program
 
 from agglab.testbed.fidelity import OF_THE_MACHINE
 from agglab.testbed.network import drop_numbers
@@ -264,7 +264,7 @@ def test_a_sweep_has_a_row_and_a_folder_a_point(scenario) -> None:
 @pytest.mark.long
 def test_a_users_own_program_is_used(scenario, tmp_path: Path) -> None:
     """A copy of ours beside the scenario, in which results are sent with another TTL."""
-    own = own_program(tmp_path, (RESULTS, "hdr.ipv4.ttl = 64;", "hdr.ipv4.ttl = 99;"))
+    own = own_program(tmp_path, (EGRESS, "hdr.ipv4.ttl = 64;", "hdr.ipv4.ttl = 99;"))
     text = SMALL.replace("{lanes", f"{{program: {own}, pcap: true, lanes")
     ended = scenario.run(scenario.write(text))
     assert ended.metrics["exact"] is True, ended.err

@@ -373,8 +373,9 @@ def test_a_misplaced_test_is_found(test: str) -> None:
 
 
 def places(system: str) -> tuple[str, ...]:
-    """Where a system is at home, beside docs/systems/."""
-    return (f"hosts/systems/{system}/", f"testbed/systems/{system}/", f"p4/{system}.p4")
+    """Where a system is at home, beside docs/systems/: what these begin."""
+    folders = (f"hosts/systems/{system}/", f"testbed/systems/{system}/")
+    return (*folders, f"p4/{system}.p4", f"p4/{system}_", f"p4/include/{system}_")
 
 
 def code_outside(system: str) -> Iterator[Path]:

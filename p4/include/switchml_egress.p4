@@ -1,6 +1,6 @@
 // Egress: addresses what leaves for a child or for the parent, and ends what forwarding has flooded.
-#ifndef RESULTS_P4
-#define RESULTS_P4
+#ifndef SWITCHML_EGRESS_P4
+#define SWITCHML_EGRESS_P4
 
 control SwitchmlEgress(inout headers_t hdr, inout metadata_t meta,
                        inout standard_metadata_t standard_metadata) {
