@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from agglab.testbed import arguments
-from agglab.testbed.errors import ControlError
 from agglab.testbed.exit_codes import INVALID, PASSED
 from agglab.testbed.own_entries import load, read
 from agglab.testbed.plan import Entries
 from agglab.testbed.problems import Problem, ScenarioError, Where
+from p4native.bmv2.errors import ControlError
 from p4native.switch.errors import PipelineError
 from p4native.switch.files import read_bytes
 from p4native.switch.program import Program

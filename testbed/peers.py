@@ -11,12 +11,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from agglab.testbed import thrift_cli
-from agglab.testbed.errors import ControlError, CouldNotRun
 from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.problems import one_line
 from agglab.testbed.program import compiler_command
-from agglab.testbed.thrift_cli import ThriftCli
+from p4native.bmv2 import thrift_cli
+from p4native.bmv2.errors import ControlError, CouldNotRun
+from p4native.bmv2.thrift_cli import ThriftCli
 
 P4C = "p4c-bm2-ss"
 GRPC, SWITCH = "simple_switch_grpc", "simple_switch"

@@ -19,10 +19,10 @@ from typing import Any
 import p4native
 from agglab.testbed.command_lines import peer_remedy
 from agglab.testbed.errors import CompileError, MachineLacks
-from agglab.testbed.p4_names import is_called
 from agglab.testbed.paths import IS_CHECKOUT, P4_FOLDER, REPOSITORY
 from agglab.testbed.plan import Entries, TableEntry
 from p4native.common.c_build import cache_folder
+from p4native.common.object_names import is_called
 
 CACHE = REPOSITORY / "build" / "programs"
 """The folder for compiled programs. If this is not a writable checkout, or P4NATIVE_CACHE names a

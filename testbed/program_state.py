@@ -9,11 +9,11 @@ from typing import Any
 
 from agglab.testbed.backend import Backend, CounterMeter
 from agglab.testbed.errors import CompileError
-from agglab.testbed.p4_names import UnresolvedName, full_name, is_called
 from agglab.testbed.problems import nearest, quote
 from agglab.testbed.program import Program, Programs
 from agglab.testbed.series.declared import COUNTER_NAME
 from agglab.testbed.systems.base import Cells
+from p4native.common.object_names import UnresolvedName, full_name, is_called
 
 NAME = "program.json"
 """The file in a result folder."""

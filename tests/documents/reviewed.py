@@ -108,7 +108,7 @@ TOO_LONG = frozenset(
         f"{PYTHON} -m benchmarks hosts_protocol",
         f"{PYTHON} -m benchmarks virtual_time",
         f"{PYTHON} -m benchmarks targets",
-        f"{PYTHON} -m pytest tests/packets",
+        f"{PYTHON} -m pytest toolchain/tests/packets",
     }
 )
 """Commands that take minutes. The long kind runs them, the quick kind their stand-ins."""
@@ -140,13 +140,12 @@ STAND_IN = {
         f"{AGGLAB} labs start LAB [DIR]",
         VERIFICATION,
         f"{VERIFICATION} sweep",
-        f"{VERIFICATION} stf",
         f"{VERIFICATION} faulty-programs [--only ID...] [--runs N] [--busy N] [--set KEY=VALUE]",
         f"{PYTHON} -m p4native.compiler",
         f"{PYTHON} -m p4native.switch",
         "make check",
     ),
-    "runs until it is stopped: tests/root/test_switch_program.py": (
+    "runs until it is stopped: toolchain/tests/root/test_switch_program.py": (
         "./p4native-switch --trace ...",
         "./p4native-switch -i PORT@INTERFACE ... [options] prog.json [-- target options]",
         "./p4native-switch -i PORT@NAME",
@@ -163,7 +162,7 @@ STAND_IN = {
         "make lint",
         "make bless",
         "make bless TESTS=tests/unit/testbed",
-        f"{PYTHON} -m pytest tests/unit/switch -x -q",
+        f"{PYTHON} -m pytest toolchain/tests/switch -x -q",
         f"{PYTHON} -m pytest tests/peers",
         f"{PYTHON} -m pytest tests/peers/test_p4runtime_on_peers.py",
         "sudo .venv/bin/python -m pytest",
@@ -255,7 +254,7 @@ NOT_OURS = {
 """Commands of which nothing is run, by the reason."""
 
 FOLLOWED = {
-    "tests/root/test_pip_install.py": (
+    "toolchain/tests/root/test_pip_install.py": (
         "python3 -m venv p4",
         ". p4/bin/activate",
         "pip install ./p4native-0.1.0-py3-none-any.whl",

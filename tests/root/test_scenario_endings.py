@@ -153,7 +153,7 @@ def test_a_p4_program_with_an_error_is_shown_with_its_place(scenario, tmp_path: 
 
 
 def test_a_program_that_cannot_be_filled_is_refused_before_anything_starts(scenario) -> None:
-    program = ROOT / "tests/packets/ipv4_router.p4"
+    program = ROOT / "toolchain/tests/packets/ipv4_router.p4"
     ended = scenario.run("quickstart", "--set", f"switch.program={program}")
     assert ended.code == 2
     lines = ended.err.splitlines()

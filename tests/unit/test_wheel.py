@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from wheel_sources import DATA, PACKAGES, TOOLCHAIN, copy_sources, copy_toolchain
+from toolchain_wheel import TOOLCHAIN, copy_toolchain
+from wheel_sources import DATA, PACKAGES, copy_sources
 
 ROOT = Path(__file__).resolve().parents[2]
 

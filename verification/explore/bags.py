@@ -18,7 +18,6 @@ from typing import Any
 from agglab.hosts.part import WORKER
 from agglab.hosts.wire import AGGREGATOR, AGGREGATOR_MAC
 from agglab.testbed import workloads
-from agglab.testbed.p4_names import UnresolvedName, full_name
 from agglab.testbed.plan.forwarding import wiring_of
 from agglab.testbed.received import Received
 from agglab.testbed.scenario import ResolvedScenario, Scenario, resolve
@@ -32,6 +31,7 @@ from agglab.testbed.virtual.workers import AgentNode
 from agglab.topologies import Topology
 from agglab.verification.explore.schedules import schedule
 from agglab.verification.explore.walk import FaultFound, Step
+from p4native.common.object_names import UnresolvedName, full_name
 
 MS = 1_000_000
 RATE_BPS = 100_000_000

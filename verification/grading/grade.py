@@ -28,7 +28,7 @@ from agglab.verification.grading.jail import Jail
 from agglab.verification.grading.lab import COMPILES, Case, Lab
 from agglab.verification.grading.result import Grade, Judged
 from agglab.verification.grading.sandbox import Limits, Report, Task
-from agglab.verification.stf import Binder
+from p4native.stf import Binder
 from p4native.switch import PipelineError, ProgramError
 
 COMPILER_LINES_MAX = 12

@@ -37,7 +37,7 @@ V1Switch(Parse(), NoVerify(), Work(), NoEgress(), NoCompute(), Emit()) main;
 def watched(tmp_path: Path) -> Iterator[Pipeline]:
     source, output = tmp_path / "watched.p4", tmp_path / "watched.json"
     source.write_text(PROGRAM)
-    folders = ["-I", str(ROOT / "tests/packets"), "-I", str(ROOT / "p4")]
+    folders = ["-I", str(ROOT / "toolchain/tests/packets"), "-I", str(ROOT / "p4")]
     command = [sys.executable, "-m", "p4native.compiler", *folders, str(source), "-o", str(output)]
     subprocess.run(command, cwd=ROOT, check=True)
     with Pipeline.load(output) as pipeline:

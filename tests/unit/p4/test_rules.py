@@ -14,7 +14,7 @@ import pytest
 from conversations import Conversation
 from rules import Rules, every
 
-from agglab.verification.stf import run_stf
+from p4native.stf import run_stf
 from p4native.switch import Pipeline
 
 CONVERSATIONS = [

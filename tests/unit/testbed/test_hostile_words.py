@@ -16,7 +16,7 @@ from agglab.testbed.report.svg import Canvas
 from agglab.testbed.scenario import ScenarioError, load
 from agglab.testbed.scenario.document import Scalar
 from agglab.testbed.scenario.schema import NAME
-from agglab.testbed.terminal import plain
+from p4native.common.printable import plain
 from p4native.compiler.diagnostics import Diagnostics, render
 from p4native.compiler.frontend import check_text
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 
 def printable(text: str) -> str:
     """Returns the text on one line, with escapes for characters on which a terminal would act: line
@@ -9,3 +11,9 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def plain(text: str) -> str:
+    """Returns text that is safe to print on a terminal. The text may come from untrusted sources,
+    such as logs of programs, sources and names."""
+    return re.sub(r"[^\n\t]+", lambda part: printable(part[0]), text)

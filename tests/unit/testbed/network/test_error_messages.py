@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from agglab.testbed.errors import MachineLacks, NodeFailed, exit_in_words
+from agglab.testbed.errors import MachineLacks, NodeFailed
 from agglab.testbed.network.machine import _basics
 from agglab.testbed.network.process import NodeProcess, stop_all
+from p4native.common.processes import exit_in_words
 
 
 def test_a_lack_names_its_remedy() -> None:
