@@ -282,6 +282,7 @@ FOLLOWED = {
     "tests/root/test_own_programs.py": (
         "mkdir -p mine/",
         "cp p4/switchml.p4 mine/maximum.p4",
+        "cp -r p4/include mine/",
         "make compile PROGRAM=mine/maximum.p4",
         "make scenario FILE=mine/maximum.yaml BACKEND=virtual",
         "make scenario FILE=mine/maximum.yaml",

@@ -458,8 +458,8 @@ def test_a_misplaced_test_is_found(test: str) -> None:
 
 
 def places(system: str) -> tuple[str, ...]:
-    """Where a system is at home."""
-    return (f"systems/{system}/", f"p4/{system}.p4")
+    """Where a system is at home: what these begin."""
+    return (f"systems/{system}/", f"p4/{system}.p4", f"p4/{system}_", f"p4/include/{system}_")
 
 
 def code_outside(system: str) -> Iterator[Path]:

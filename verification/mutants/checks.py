@@ -68,7 +68,7 @@ def _compile_words(workspace: Workspace, file: str) -> Iterator[list[str]]:
         out = workspace.folder / "build" / "mutant.json"
         out.parent.mkdir(exist_ok=True)
         for name in programs_with(workspace.folder / "p4", Path(file).name):
-            sizes = ["-DLANES=5", "-DSLOTS=8"]
+            sizes = ["-DLANES=6", "-DSLOTS=8"]
             yield ["-m", "p4native.compiler", f"p4/{name}", *sizes, "-o", str(out)]
     elif suffix in (".c", ".h"):
         part, name, *_ = Path(file).parts

@@ -1,29 +1,11 @@
-// Floats of 16 bits ("halves", docs/numbers.md): half precision of IEEE 754 where FLOAT16 is defined, bfloat16 where
-// BFLOAT16 is. A packet's halves come four to a 64-bit word. half_sums.p4 has their sums.
-#ifndef HALF_P4
-#define HALF_P4
+// The words of four values of 16 bits that take the place of LANES lanes: a stack of QUADS headers.
+#ifndef QUADS_P4
+#define QUADS_P4
 
-#if defined(FLOAT16) && defined(BFLOAT16)
-#error "a program sums one type of 16 bits: FLOAT16 or BFLOAT16"
-#endif
+#include "lanes.p4"
 
-#ifdef FLOAT16
-const bit<16> INFINITY = 0x7c00;
-const bit<16> QUIET_NAN = 0x7e00;
-#define FRACTION_BITS 10
-#define BINS 1
-#else
-const bit<16> INFINITY = 0x7f80;
-const bit<16> QUIET_NAN = 0x7fc0;
-#define FRACTION_BITS 7
-#define BINS 8
-#endif
-#define FIELD 14:FRACTION_BITS
-#define FRACTION FRACTION_BITS - 1:0
-
-#if LANES % 2 != 0
-#error "LANES must be even where halves are summed: they come four to a word of two lanes"
-#endif
+const bool LANES_FIT = static_assert(LANES % 2 == 0,
+                                     "LANES must be even: values of 16 bits come four to a word of two lanes");
 #define QUADS (LANES / 2)
 
 header quad_t {
