@@ -1,6 +1,6 @@
 # Agglab: `make` lists the targets. Every target sets up what it needs first (setup.sh, at once when nothing is missing).
 PYTHON := .venv/bin/python
-PACKAGES := common compiler hosts switch testbed topologies verification
+PACKAGES := hosts testbed topologies verification
 .DEFAULT_GOAL := help
 .PHONY: help setup doctor export scenario figures scenarios check compile test test-long test-quick lint bless explore mutants bench conformance random fuzz machine clean
 
@@ -60,7 +60,7 @@ compile: setup  ## compile PROGRAM (all of p4/) for LANES and SLOTS into build/
 	@mkdir -p build
 	@set -e; if test -n "$$PROGRAM"; then set -- "$$PROGRAM"; else set -- p4/*.p4; fi; \
 		for program; do product="build/$$(basename "$$program" .p4)"; \
-		$(PYTHON) -m agglab.compiler "$$program" -I p4 "-DLANES=$$LANES" "-DSLOTS=$$SLOTS" \
+		$(PYTHON) -m p4native.compiler "$$program" -I p4 "-DLANES=$$LANES" "-DSLOTS=$$SLOTS" \
 		-o "$$product.json" --p4runtime-files "$$product.p4info.txtpb"; echo "$$product.json"; done
 
 test: setup lint  ## lint, and tests of every kind, in about ten minutes on two cores; TESTS=folder: all tests of a folder

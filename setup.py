@@ -8,7 +8,7 @@ from pathlib import Path
 from setuptools import setup
 
 ROOT = Path(__file__).parent
-FOLDERS = ("common", "compiler", "hosts", "switch", "testbed", "topologies", "verification")
+FOLDERS = ("hosts", "testbed", "topologies", "verification")
 DATA = ("p4", "scenarios", "figures", "labs")
 
 

@@ -87,7 +87,7 @@ install_packages() {
 }
 
 wanted() {
-    cat pyproject.toml setup.sh | sha256sum
+    cat pyproject.toml toolchain/pyproject.toml setup.sh | sha256sum
     readlink -f /usr/bin/python3
 }
 
@@ -99,7 +99,7 @@ install_agglab() {
     install_packages
     rm -f "$STAMP"
     step "virtual environment .venv" /usr/bin/python3 -m venv --clear --system-site-packages .venv
-    step "Python packages" .venv/bin/python -m pip install --quiet --editable '.[test]'
+    step "Python packages" .venv/bin/python -m pip install --quiet --editable ./toolchain --editable '.[test]'
     wanted >"$STAMP"
 }
 

@@ -21,7 +21,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agglab.common.c_build import NATIVE
 from agglab.testbed import systems
 from agglab.testbed.network.p4runtime import P4RuntimeClient
 from agglab.testbed.network.targets import Bmv2Target, SwitchSetting
@@ -32,6 +31,7 @@ from agglab.testbed.scenario import resolve
 from agglab.testbed.scenario.schema import Scenario, Switch, Topology, Workload
 from agglab.testbed.table_changes import NO_ENTRIES
 from agglab.verification import programs
+from p4native.common.c_build import NATIVE
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -204,7 +204,7 @@ def native_process(lab: Lab, program: Program, *arguments: str) -> Iterator[Any]
     packets."""
     grpc = lab.folder / "grpc"
     ready, told = os.pipe()
-    command = [*_on_cpu(0), sys.executable, "-m", "agglab.switch", *_ports(), str(program.json)]
+    command = [*_on_cpu(0), sys.executable, "-m", "p4native.switch", *_ports(), str(program.json)]
     command += ["--p4info", str(program.p4info), "--ready-fd", str(told), *arguments]
     command += ["--", "--grpc-server-addr", f"unix:{grpc}"]
     with running(lab, command, pass_fds=[told], cwd=ROOT) as process:

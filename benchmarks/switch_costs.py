@@ -18,11 +18,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from agglab.switch import Exact, Lpm, Match, Pipeline, Range, Ternary
 from agglab.testbed import systems
 from agglab.verification import programs
 from benchmarks import lab
 from benchmarks.row import Goal, Row
+from p4native.switch import Exact, Lpm, Match, Pipeline, Range, Ternary
 
 LANES = 256
 CALLS = 20_000
@@ -88,10 +88,10 @@ def _compile_and_load(folder: Path) -> float:
     folder.mkdir()
     output = str(folder / "program.json")
     source = programs.path(systems.default())
-    compiler = [sys.executable, "-m", "agglab.compiler", str(source), f"-DLANES={LANES}"]
+    compiler = [sys.executable, "-m", "p4native.compiler", str(source), f"-DLANES={LANES}"]
     compiler += ["-o", output, "--p4runtime-files", str(folder / "program.p4info.txtpb")]
-    load = "import sys; from agglab.switch import Pipeline; Pipeline.load(sys.argv[1])"
-    environment = {**os.environ, "AGGLAB_CACHE": str(folder)}
+    load = "import sys; from p4native.switch import Pipeline; Pipeline.load(sys.argv[1])"
+    environment = {**os.environ, "P4NATIVE_CACHE": str(folder)}
     start = time.perf_counter()
     subprocess.run(compiler, cwd=lab.ROOT, check=True)
     subprocess.run([sys.executable, "-c", load, output], cwd=lab.ROOT, env=environment, check=True)
@@ -102,7 +102,7 @@ def _load_cached() -> float:
     """Returns the seconds that loading a program from the cache takes in a new process, without the
     start of the process."""
     program = (
-        "import time; from benchmarks import lab; from agglab.switch import Pipeline;"
+        "import time; from benchmarks import lab; from p4native.switch import Pipeline;"
         " start = time.perf_counter();"
         f" Pipeline.load(lab.aggregation('agglab', {LANES}).json);"
         " print(time.perf_counter() - start)"
@@ -118,7 +118,7 @@ def _tables(folder: Path) -> Iterator[Row]:
     command = [
         sys.executable,
         "-m",
-        "agglab.compiler",
+        "p4native.compiler",
         str(lab.SOURCES / "tables.p4"),
         "-o",
         str(output),

@@ -1,9 +1,9 @@
 """Worker agents: programs on the hosts that all-reduce NumPy arrays through an aggregating switch.
 
 This module offers the public names; see docs/hosts.md. This folder imports only NumPy,
-agglab.common and itself; training/ also needs PyTorch. A name is imported only when it is used. The
-reason: `import torch` imports this package for the name of the backend (training/autoload.py), and
-this must not fail where NumPy is broken.
+p4native.common and itself; training/ also needs PyTorch. A name is imported only when it is used.
+The reason: `import torch` imports this package for the name of the backend (training/autoload.py),
+and this must not fail where NumPy is broken.
 """
 
 from importlib import import_module

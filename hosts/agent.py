@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from agglab.common.c_build import BuildError
 from agglab.hosts.agent_config import Config, ConfigError
 from agglab.hosts.agent_core import AgentCore, one_line
 from agglab.hosts.all_reduce import Reducer
@@ -33,6 +32,7 @@ from agglab.hosts.part import Hooks, Part
 from agglab.hosts.recording import Recorder
 from agglab.hosts.script_round import ScriptRound
 from agglab.hosts.workloads import Torch
+from p4native.common.c_build import BuildError
 
 NUMBERS = "biufc"
 """The kinds of NumPy's dtypes that are numbers."""

@@ -1,5 +1,5 @@
 """The public call of a worker, `AllReducer.all_reduce(array)`. This module imports only
-agglab.common and other modules of `hosts`."""
+p4native.common and other modules of `hosts`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from agglab.common.contexts import Closing
 from agglab.hosts import wire
 from agglab.hosts.agreement import Agreeing, Agreement
 from agglab.hosts.bfloat16 import name_of
@@ -20,6 +19,7 @@ from agglab.hosts.errors import AllReduceError
 from agglab.hosts.part import NO_HOOKS, Hooks
 from agglab.hosts.round_driver import RoundDriver
 from agglab.hosts.worker import Job, Timing, Worker
+from p4native.common.contexts import Closing
 
 DTYPES = (np.dtype(np.int32), np.dtype(np.float32))
 """The dtypes that every system sums. An endpoint that sums other dtypes has an attribute

@@ -1,8 +1,8 @@
 """Builds the C library of the hosts (`native/*.c`, `systems/*/*.c`) with the machine's C compiler
 if the cache lacks it, and loads it.
 
-`common/c_build.py` keeps the library and documents where. Of `hosts`, this module imports only
-`wire`, and while it builds also the `wire` module of each system.
+`p4native.common.c_build` keeps the library and documents where. Of `hosts`, this module imports
+only `wire`, and while it builds also the `wire` module of each system.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import importlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from agglab.common import c_build
 from agglab.hosts import wire
+from p4native.common import c_build
 
 SOURCES = Path(__file__).parent / "native"
 SYSTEMS = Path(__file__).parent / "systems"

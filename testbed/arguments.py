@@ -8,10 +8,10 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from agglab.testbed.paths import FIGURE_FOLDER, REPOSITORY
+from agglab.testbed.paths import FIGURE_FOLDER
+from p4native import SWITCH_SCRIPT
 
 Declare = Callable[[argparse.ArgumentParser], None]
-OUR_SWITCH = REPOSITORY / "switch/bin/agglab-switch"
 PACK_SUFFIX = ".agglab.zip"
 FORMATS = ("csv", "parquet")
 """The formats of the table that `results` writes."""
@@ -323,7 +323,7 @@ def export(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--switch",
-        default=str(OUR_SWITCH),
+        default=str(SWITCH_SCRIPT),
         metavar="PROGRAM",
         help="for p4app: the program that runs the switch; simple_switch is filled over Thrift "
         "(default: Agglab's own)",

@@ -18,7 +18,7 @@ from agglab.testbed.errors import CompileError, MachineLacks
 from agglab.testbed.exit_codes import FAILED, INVALID, LACKING, PASSED
 from agglab.testbed.one_thread import import_numpy
 from agglab.testbed.problems import ScenarioError, nearest, one_line, quote
-from agglab.testbed.terminal import plain
+from p4native.common.printable import plain
 
 if TYPE_CHECKING:
     from agglab.testbed.scenario import Suite

@@ -13,8 +13,9 @@ from agglab.testbed.paths import IS_CHECKOUT, REPOSITORY
 
 MODULES = {
     "agglab": "agglab.testbed",
-    "agglab-p4c": "agglab.compiler",
-    "agglab-switch": "agglab.switch.simple_switch",
+    "p4native-c": "p4native.compiler",
+    "p4native-stf": "p4native.stf",
+    "p4native-switch": "p4native.switch.simple_switch",
 }
 """The Python module of each program that is installed with Agglab."""
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"

@@ -27,11 +27,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from agglab.testbed.command_lines import extra
-from agglab.testbed.errors import MachineLacks, exit_in_words
+from agglab.testbed.errors import MachineLacks
 from agglab.testbed.exit_codes import FAILED, INTERRUPTED, LACKING, PASSED
 from agglab.testbed.point_group import Group, progress_text
 from agglab.testbed.scenario import to_yaml
 from agglab.testbed.scratch import note_elsewhere, scratch_folder
+from p4native.common.processes import exit_in_words
 
 NO_DASK = MachineLacks("the Python package distributed", extra("dask"))
 CONNECT_S = 10

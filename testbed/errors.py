@@ -3,12 +3,11 @@ user."""
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Sequence
 from pathlib import Path
 
 from agglab.testbed.command_lines import program_remedy
-from agglab.testbed.terminal import plain
+from p4native.common.printable import plain
 
 LOG_LINES_SHOWN = 12
 
@@ -37,23 +36,6 @@ def lacks_program(program: str, remedy: str) -> MachineLacks:
     """Returns the error for a missing program, with the same words for every scenario and
     `doctor`."""
     return MachineLacks(f"the program {program}", program_remedy(remedy))
-
-
-class ControlError(Exception):
-    """Raised if a switch refused a controller's request, or did not answer. The message is one line
-    with the reason."""
-
-
-class CouldNotRun(Exception):
-    """Raised if a third-party program on PATH could not be run. program: its name. said: its last
-    line of output."""
-
-    def __init__(self, program: str, said: str) -> None:
-        super().__init__(f"{program} could not be run: {said}")
-        self.program, self.said = program, said
-
-    def __reduce__(self) -> tuple[type[CouldNotRun], tuple[str, str]]:
-        return CouldNotRun, (self.program, self.said)
 
 
 class NodeFailed(Exception):
@@ -96,11 +78,3 @@ class NodeFailed(Exception):
         if self.likely_cause:
             lines.append(f"  likely cause: {self.likely_cause}")
         return plain("\n".join(lines))
-
-
-def exit_in_words(status: int) -> str:
-    """Returns a phrase about a process's exit status that can end a sentence. A status of -n means
-    that signal n killed the process."""
-    if status < 0:
-        return f"was killed by {signal.Signals(-status).name}"
-    return f"ended with exit code {status}"

@@ -14,10 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from agglab.hosts import wire
-from agglab.switch.program import Program as Described
 from agglab.testbed import arguments
 from agglab.testbed.exit_codes import INVALID, PASSED
-from agglab.testbed.p4_names import full_name
 from agglab.testbed.plan import Entries, Replica, TableEntry
 from agglab.testbed.plan.forwarding import neighbours
 from agglab.testbed.prepare import all_entries, prepare
@@ -25,6 +23,8 @@ from agglab.testbed.program import Program, Programs
 from agglab.testbed.scenario import find, load
 from agglab.topologies import Link, LinkEnd, Topology
 from agglab.topologies.graph import PREFIX_LENGTH
+from p4native.common.object_names import full_name
+from p4native.switch.program import Program as Described
 
 GRPC_PORT = 9559
 MBIT = 10**6

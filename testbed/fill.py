@@ -11,15 +11,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agglab.switch.errors import PipelineError
-from agglab.switch.files import read_bytes
-from agglab.switch.program import Program
 from agglab.testbed import arguments
-from agglab.testbed.errors import ControlError
 from agglab.testbed.exit_codes import INVALID, PASSED
 from agglab.testbed.own_entries import load, read
 from agglab.testbed.plan import Entries
 from agglab.testbed.problems import Problem, ScenarioError, Where
+from p4native.bmv2.errors import ControlError
+from p4native.switch.errors import PipelineError
+from p4native.switch.files import read_bytes
+from p4native.switch.program import Program
 
 ANSWER_S = 10.0
 """How long to wait for a switch to answer."""

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from agglab.hosts.own_worker import WorkerError
-from agglab.switch.errors import PipelineError
 from agglab.testbed.agents import AgentFailed
 from agglab.testbed.conclusion import conclude, shortfalls
 from agglab.testbed.errors import MachineLacks, NodeFailed
@@ -26,7 +25,9 @@ from agglab.testbed.problems import one_line
 from agglab.testbed.record import RunFolder
 from agglab.testbed.scenario import Point
 from agglab.testbed.second_opinion import Opinion, second_opinion
-from agglab.testbed.terminal import cannot_write, is_full, plain
+from agglab.testbed.terminal import cannot_write, is_full
+from p4native.common.printable import plain
+from p4native.switch.errors import PipelineError
 
 Turns = Generator[None, None, None]
 

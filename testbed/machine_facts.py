@@ -13,6 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import p4native
 from agglab.testbed import buffers, workloads
 from agglab.testbed.paths import P4_FOLDER, REPOSITORY
 from agglab.testbed.program import Program
@@ -21,7 +22,7 @@ from agglab.testbed.scenario import Suite
 MANIFEST_VERSION = 1
 CPU_INFO = Path("/proc/cpuinfo")
 TOOLS = {"cc": ["cc", "--version"], "ip": ["ip", "-V"]}
-CODE = ("common", "compiler", "hosts", "switch", "testbed", "topologies")
+CODE = ("hosts", "testbed", "topologies")
 CODE_SUFFIXES = (".py", ".c", ".h", ".p4")
 PACKAGES = ("numpy", "PyYAML", "grpcio", "protobuf", "p4runtime", "mininet")
 
@@ -58,7 +59,8 @@ def code_sha256() -> str:
 
 def _code_files() -> Iterator[tuple[str, Path]]:
     """Yields each file of Agglab's source and its name in the repository."""
-    for part, folder in (*((part, REPOSITORY / part) for part in CODE), ("p4", P4_FOLDER)):
+    folders = {part: REPOSITORY / part for part in CODE}
+    for part, folder in {**folders, "p4": P4_FOLDER, "toolchain/p4native": p4native.FOLDER}.items():
         for path in folder.rglob("*"):
             if path.suffix in CODE_SUFFIXES:
                 yield f"{part}/{path.relative_to(folder).as_posix()}", path

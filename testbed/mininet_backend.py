@@ -18,12 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from agglab.common.c_build import BuildError
-from agglab.common.contexts import BuiltOnEntry
 from agglab.hosts import library
 from agglab.hosts.part import WORKER
-from agglab.switch.errors import PipelineError
-from agglab.switch.io.build import loop_library
 from agglab.testbed import usage
 from agglab.testbed.agents import Agents
 from agglab.testbed.backend import Command
@@ -41,6 +37,10 @@ from agglab.testbed.usage import Usage
 from agglab.testbed.worker_id import Event, WorkerId
 from agglab.topologies import Topology, interface_name
 from agglab.topologies.graph import Impairment
+from p4native.common.c_build import BuildError
+from p4native.common.contexts import BuiltOnEntry
+from p4native.switch.errors import PipelineError
+from p4native.switch.io.build import loop_library
 
 ARRAYS = ("result", "sums", "out")
 """The fields of Received for every kind of workload."""

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from agglab.common.c_build import cache_folder
 from agglab.testbed.cli import guarded
 from agglab.testbed.exit_codes import INVALID
 from agglab.testbed.kernel import die_with_parent
@@ -22,6 +21,7 @@ from agglab.testbed.prepare import compile_points, load_workers
 from agglab.testbed.record import RunFolder
 from agglab.testbed.scenario import Point, load
 from agglab.testbed.scratch import scratch_folder
+from p4native.common.c_build import cache_folder
 
 OTHER_CODE = (
     "this worker has another version of agglab than the program that asks it: install the same "

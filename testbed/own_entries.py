@@ -12,13 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from agglab.switch.files import read_text
-from agglab.switch.model import Action, Table
-from agglab.switch.program import Program
 from agglab.testbed.entry_values import Wrong, matches, number
-from agglab.testbed.p4_names import is_called, matching
 from agglab.testbed.plan import CloneSession, Entries, Replica, TableEntry
 from agglab.testbed.problems import Problem, ScenarioError, Where, nearest
+from p4native.common.object_names import is_called, matching
+from p4native.switch.files import read_text
+from p4native.switch.model import Action, Table
+from p4native.switch.program import Program
 
 NOTHING = Entries((), {})
 OF_FILE = ("table_entries", "multicast_group_entries", "clone_session_entries")

@@ -11,12 +11,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from agglab.testbed import thrift_cli
-from agglab.testbed.errors import ControlError, CouldNotRun
 from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.problems import one_line
 from agglab.testbed.program import compiler_command
-from agglab.testbed.thrift_cli import ThriftCli
+from p4native.bmv2 import thrift_cli
+from p4native.bmv2.errors import ControlError, CouldNotRun
+from p4native.bmv2.thrift_cli import ThriftCli
 
 P4C = "p4c-bm2-ss"
 GRPC, SWITCH = "simple_switch_grpc", "simple_switch"
@@ -51,7 +51,7 @@ def try_bmv2() -> None:
     """Raises CouldNotRun if simple_switch or its command line does not start. Both must be on
     PATH."""
     with tempfile.TemporaryDirectory(prefix="agglab-peer-") as folder:
-        program = _compile(compiler_command("agglab"), "python -m agglab.compiler", Path(folder))
+        program = _compile(compiler_command("agglab"), "python -m p4native.compiler", Path(folder))
         log, port = Path(folder) / "log", _free_port()
         command = [SWITCH, "--use-files", "0", "--thrift-port", str(port), str(program)]
         try:

@@ -16,10 +16,10 @@ from statistics import mean
 from typing import TextIO
 
 from agglab.testbed import processors, signals
-from agglab.testbed.errors import exit_in_words
 from agglab.testbed.exit_codes import FAILED, INTERRUPTED, PASSED
 from agglab.testbed.kernel import die_with_parent
 from agglab.testbed.point_group import Group, ends_sweep, progress_text
+from p4native.common.processes import exit_in_words
 
 
 class PointPool:

@@ -23,7 +23,7 @@ from agglab.testbed.prepare import Prepared
 from agglab.testbed.record import RunFolder, point_folder
 from agglab.testbed.scenario import Point, Suite, to_yaml
 from agglab.testbed.scenario.load import POINTS_MAX
-from agglab.testbed.terminal import plain
+from p4native.common.printable import plain
 
 
 def in_random_order(groups: Sequence[Group], seed: int) -> list[Group]:

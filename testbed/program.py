@@ -16,15 +16,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from agglab.common.c_build import cache_folder
+import p4native
 from agglab.testbed.command_lines import peer_remedy
 from agglab.testbed.errors import CompileError, MachineLacks
-from agglab.testbed.p4_names import is_called
 from agglab.testbed.paths import IS_CHECKOUT, P4_FOLDER, REPOSITORY
 from agglab.testbed.plan import Entries, TableEntry
+from p4native.common.c_build import cache_folder
+from p4native.common.object_names import is_called
 
 CACHE = REPOSITORY / "build" / "programs"
-"""The folder for compiled programs. If this is not a writable checkout, or AGGLAB_CACHE names a
+"""The folder for compiled programs. If this is not a writable checkout, or P4NATIVE_CACHE names a
 folder, they are kept in the user's cache folder."""
 INCLUDES = P4_FOLDER
 P4C_REMEDY = f"{peer_remedy('p4lang-p4c', 'p4c')}, or leave switch.compiler at agglab"
@@ -195,7 +196,7 @@ def _names(objects: Iterable[dict[str, Any]]) -> str:
 
 def _cache() -> Path:
     build = REPOSITORY / "build"
-    is_elsewhere = "AGGLAB_CACHE" in os.environ
+    is_elsewhere = "P4NATIVE_CACHE" in os.environ
     if (
         IS_CHECKOUT
         and not is_elsewhere
@@ -208,7 +209,7 @@ def _cache() -> Path:
 def compiler_command(name: str) -> list[str]:
     """Returns the command for `switch.compiler`. Raises MachineLacks if it is not installed."""
     if name == "agglab":
-        return [sys.executable, "-m", "agglab.compiler"]
+        return [sys.executable, "-m", "p4native.compiler"]
     found = shutil.which("p4c-bm2-ss")
     if found is None:
         raise MachineLacks("p4c-bm2-ss, which switch.compiler asks for", P4C_REMEDY)
@@ -224,7 +225,7 @@ def _compile(command: list[str], bmv2: Path, p4info: Path) -> None:
             pass
     except OSError as error:
         what = f"a writable folder for compiled programs ({bmv2.parent}: {error.strerror})"
-        raise MachineLacks(what, "set AGGLAB_CACHE to a folder that is writable") from None
+        raise MachineLacks(what, "set P4NATIVE_CACHE to a folder that is writable") from None
     part = f".{os.getpid()}"
     new_json, new_p4info = Path(f"{bmv2}{part}"), Path(f"{bmv2}{part}.p4info.txtpb")
     outputs = ["-o", str(new_json), "--p4runtime-files", str(new_p4info)]
@@ -255,8 +256,8 @@ def _compiler_files(command: list[str]) -> Iterator[Path]:
     if command[0] != sys.executable:
         yield Path(command[0])
         return
-    folder = REPOSITORY / "compiler"
-    yield from sorted(p for p in folder.rglob("*") if p.suffix in (".py", ".p4"))
+    files = (p4native.FOLDER / "compiler").rglob("*")
+    yield from sorted(p for p in files if p.suffix in (".py", ".p4"))
 
 
 def _included(source: Path) -> set[Path]:

@@ -9,11 +9,11 @@ from typing import Any
 
 from agglab.testbed.backend import Backend, CounterMeter
 from agglab.testbed.errors import CompileError
-from agglab.testbed.p4_names import UnresolvedName, full_name, is_called
 from agglab.testbed.problems import nearest, quote
 from agglab.testbed.program import Program, Programs
 from agglab.testbed.series.declared import COUNTER_NAME
 from agglab.testbed.systems.base import Cells
+from p4native.common.object_names import UnresolvedName, full_name, is_called
 
 NAME = "program.json"
 """The file in a result folder."""
@@ -160,7 +160,7 @@ def _by_bytes(program: Program, names: Mapping[str, str]) -> frozenset[str]:
     names. Protobuf is imported only if there are any."""
     if not names:
         return frozenset()
-    from agglab.switch.p4runtime.text import read_p4info
+    from p4native.switch.p4runtime.text import read_p4info
 
     info = read_p4info(program.p4info.read_bytes())
     counters = [*info.counters, *info.direct_counters]

@@ -10,14 +10,14 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TextIO
 
-from agglab.common.whole_files import whole_file
 from agglab.testbed import arguments
 from agglab.testbed.command_lines import extra
 from agglab.testbed.errors import MachineLacks
 from agglab.testbed.exit_codes import INVALID, PASSED
 from agglab.testbed.result_files import NoResults
-from agglab.testbed.terminal import plain
 from agglab.testbed.tidy import Row, rows, swept_columns
+from p4native.common.printable import plain
+from p4native.common.whole_files import whole_file
 
 COLUMNS = tuple(each.name for each in fields(Row) if each.name != "settings")
 """The columns that come before those of the swept keys."""

@@ -32,9 +32,10 @@ from agglab.testbed.scenario import Suite, suite_to_yaml
 from agglab.testbed.scratch import check_usable, scratch_folder
 from agglab.testbed.side_by_side import comparison, sweep
 from agglab.testbed.summary import summary
-from agglab.testbed.terminal import cannot_write, is_full, plain
+from agglab.testbed.terminal import cannot_write, is_full
 from agglab.testbed.verdicts import CODES, verdict_of
 from agglab.testbed.without_effect import notes
+from p4native.common.printable import plain
 
 
 def run(

@@ -17,8 +17,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from agglab.common.private_folders import state_folder, why_not_ours
 from agglab.testbed.errors import MachineLacks
+from p4native.common.private_folders import state_folder, why_not_ours
 
 PREFIX = "run-"
 LOCK, GUARD, ELSEWHERE = "lock", "guard", "elsewhere.jsonl"
@@ -74,7 +74,7 @@ def remove_stale() -> list[str]:
 def _guard() -> Iterator[Path]:
     """Locks the folder that holds all scratch folders, so that only one process at a time creates
     or removes scratch folders."""
-    state = state_folder()
+    state = state_folder("agglab")
     try:
         state.mkdir(mode=0o700, exist_ok=True)
         why = why_not_ours(state)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import errno
 import io
 import os
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO, TypeGuard, cast
 
-from agglab.common.printable import printable
-from agglab.common.whole_files import whole_file
 from agglab.testbed.exit_codes import INVALID, PASSED
+from p4native.common.printable import plain
+from p4native.common.whole_files import whole_file
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 """Errors of a file system that is full."""
@@ -45,12 +44,6 @@ def cannot_write(error: OSError, path: Path | str) -> str:
     """Returns a message of one line. path: the file, which is used if the error does not name
     one."""
     return f"cannot write {error.filename or path}: {error.strerror}"
-
-
-def plain(text: str) -> str:
-    """Returns text that is safe to print on a terminal. The text may come from untrusted sources,
-    such as logs of programs, sources and names."""
-    return re.sub(r"[^\n\t]+", lambda part: printable(part[0]), text)
 
 
 def outlet(stream: TextIO) -> TextIO:

@@ -1,82 +1,9 @@
 """Tests are sorted by what the machine needs; a skipped one names what is missing."""
 
-from __future__ import annotations
-
-import faulthandler
-import os
-import signal
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-
-# Every p4runtime release to date (1.6.0) holds generated code that protobuf's C code refuses.
-os.environ.setdefault("PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION", "python")
-
-import pytest
-from hypothesis import settings
-
-# No test fails for the time it takes: the machine may be slow, or busy.
-settings.register_profile("agglab", deadline=None)
-settings.load_profile("agglab")
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "toolchain/tests")]
 
-import needs  # noqa: E402
-
-GRACE_S = 30
-STDERR = pytest.StashKey[int]()
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    # A shell starts a job in the background with Ctrl-C ignored. Tests send themselves Ctrl-C.
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    config.stash[STDERR] = os.dup(2)  # as it is before tests' output is captured
-
-
-def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> None:
-    """A test beyond its time limit (pyproject.toml) fails by pytest-timeout's signal, unless C code
-    keeps Python from handling it: then the stack, which names the test, and the end of all."""
-    stderr = item.config.stash[STDERR]
-    faulthandler.dump_traceback_later(settings.timeout + GRACE_S, exit=True, file=stderr)
-
-
-def pytest_timeout_cancel_timer(item: pytest.Item) -> None:
-    faulthandler.cancel_dump_traceback_later()
-
-
-@pytest.hookimpl(hookwrapper=True)
-def pytest_pycollect_makeitem() -> Iterator[None]:
-    """Takes the mark `long(but=IDS)` from these cases of a test, and the mark `long(only=IDS)` from
-    all its other cases."""
-    made: Any = yield
-    cases = made.get_result()
-    if isinstance(cases, list) and cases:
-        try:
-            choose_long(cases)
-        except pytest.Collector.CollectError as error:
-            made.force_exception(error)
-
-
-def choose_long(cases: list[Any]) -> None:
-    """Raises pytest.Collector.CollectError if a mark names an id that no case has."""
-    for mark in [mark for mark in cases[0].own_markers if mark.name == "long" and mark.kwargs]:
-        ((word, ids),) = mark.kwargs.items()
-        by_id = {case.callspec.id: case for case in cases if hasattr(case, "callspec")}
-        unknown = sorted({*ids} - {*by_id})
-        if unknown or word not in ("but", "only"):
-            raise pytest.Collector.CollectError(
-                f"{cases[0].nodeid}: long({word}=...) names no case of this test: {unknown}"
-            )
-        for case_id, case in by_id.items():
-            if (case_id in ids) == (word == "but"):
-                case.own_markers.remove(mark)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    marked = [item for item in items if item.get_closest_marker("root")]
-    skip = needs.mark("root", "network namespaces") if marked else None
-    for item in marked:
-        item.add_marker(skip)
+from hooks import *  # noqa: E402, F403

@@ -6,57 +6,31 @@ skips by other means, so that tests/skipped.py can count what is missing and run
 
 from __future__ import annotations
 
-import importlib.util
-import os
 import re
 import shutil
-import subprocess
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
 
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / "toolchain/tests"))  # a plugin imports this module before conftest.py
+
+import need  # noqa: E402
+from need import AS_ROOT, PRIVILEGED, Need, has_module, has_program  # noqa: E402
+
 SETUP = "./setup.sh"
 TEST_TOOLS = "./setup.sh --test-tools"
 PEERS = "./setup.sh --peers"
-AS_ROOT = "sudo make test"
-PRIVILEGED = "start the container with --privileged"
-ROOT = Path(__file__).resolve().parents[1]
 UNPACKAGED = ROOT / ".venv/agglab-unpackaged"
 """Where setup.sh names the test tools for which the system has no package, one a line."""
 ARM64_HEADERS = Path("/usr/aarch64-linux-gnu/include")
 NO_PACKAGE = "this system has no package of it"
 BROWSERS = ("chromium", "chromium-browser")
 REASON = re.compile(r"(?:Skipped: )?needs (?P<name>[^:]+): (?P<remedy>.+)")
-
-
-@dataclass(frozen=True)
-class Need:
-    """Something that a machine may lack. is_met: looks for it. words: how a message of Agglab's
-    that says what the machine lacks may call it."""
-
-    name: str
-    remedy: str
-    is_met: Callable[[], bool]
-    words: tuple[str, ...] = ()
-
-    @property
-    def reason(self) -> str:
-        """The reason of a test that is skipped without it."""
-        return f"needs {self.name}: {self.remedy}"
-
-
-def has_module(*names: str) -> bool:
-    """Whether all these Python modules can be imported."""
-    return all(importlib.util.find_spec(name) is not None for name in names)
-
-
-def has_program(*names: str) -> bool:
-    """Whether all these programs are in PATH."""
-    return all(shutil.which(name) is not None for name in names)
 
 
 def browser() -> str | None:
@@ -77,12 +51,6 @@ def _has_netem() -> bool:
     return not lacks(rack(1, Direction(delay_us=1000)))
 
 
-def _has_namespaces() -> bool:
-    veth = ["ip", "link", "add", "probe0", "type", "veth", "peer", "name", "probe1"]
-    tried = subprocess.run(["unshare", "--net", "--mount", *veth], capture_output=True)
-    return tried.returncode == 0
-
-
 def _has_fsdp2() -> bool:
     numbers = metadata.version("torch").split(".")[:2] if has_module("torch") else ["0"]
     return [int(number) for number in numbers] >= [2, 6]
@@ -97,8 +65,8 @@ def _program(name: str, remedy: str, *programs: str) -> Need:
 
 
 ALL = (
-    Need("root", AS_ROOT, lambda: os.geteuid() == 0),
-    Need("network namespaces", PRIVILEGED, _has_namespaces),
+    need.ROOT,
+    need.NAMESPACES,
     _module("PyTorch", "torch"),
     Need("PyTorch 2.6 or newer", TEST_TOOLS, _has_fsdp2),
     _module("pyarrow", "pyarrow"),
@@ -125,7 +93,7 @@ ALL = (
     _program("openssl", SETUP),
     Need("mininet", SETUP, lambda: has_module("mininet"), ("mininet",)),
 )
-NEEDS = {need.name: need for need in ALL}
+NEEDS = {each.name: each for each in ALL}
 
 
 def missing(*names: str) -> Need | None:
@@ -135,23 +103,22 @@ def missing(*names: str) -> Need | None:
 
 def mark(*names: str) -> pytest.MarkDecorator:
     """The mark of tests that are skipped if this machine lacks one of these needs."""
-    need = missing(*names)
-    return pytest.mark.skipif(need is not None, reason=need.reason if need else "")
+    return need.mark(*(NEEDS[name] for name in names))
 
 
 def require(*names: str) -> None:
     """Skips the running test, or the module that is being imported, if one of these is missing."""
-    need = missing(*names)
-    if need is not None:
-        pytest.skip(need.reason, allow_module_level=True)
+    lack = missing(*names)
+    if lack is not None:
+        pytest.skip(lack.reason, allow_module_level=True)
 
 
 def skip_lacking(what: str, remedy: str) -> NoReturn:
     """Skips the test because Agglab, or a test's own look at the machine, says what is lacking.
     Known needs are called by their names."""
-    for need in ALL:
-        if any(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", what) for word in need.words):
-            pytest.skip(need.reason)
+    for each in ALL:
+        if any(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", what) for word in each.words):
+            pytest.skip(each.reason)
     pytest.skip(f"needs {what.replace(':', ',')}: {remedy}")
 
 
@@ -174,8 +141,8 @@ def need_and_remedy(reason: str) -> tuple[str, str]:
 
 def is_still_missing(reason: str) -> bool:
     """Whether a test that was skipped for this reason would be again, as far as one can look."""
-    need = NEEDS.get(need_and_remedy(reason)[0])
-    return need is not None and not need.is_met()
+    named = NEEDS.get(need_and_remedy(reason)[0])
+    return named is not None and not named.is_met()
 
 
 def is_met_in_ci(reason: str) -> bool:

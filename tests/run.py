@@ -21,9 +21,13 @@ from itertools import takewhile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+NO_ROOT_NEEDED = (
+    "--ignore=tests/unit",
+    *(f"--ignore=toolchain/tests/{name}" for name in ("compiler", "packets", "switch")),
+)
 PARTS = {
     "parallel": ("not root", "-n", "auto", "--dist", "worksteal"),
-    "alone": ("root", "--ignore=tests/unit", "--ignore=tests/packets", "--skipped-table"),
+    "alone": ("root", *NO_ROOT_NEEDED, "--skipped-table"),
 }
 """Of each part: the expression that selects its tests, and options. No test in the folders that the
 second ignores is marked root: to read them takes half a minute."""
@@ -36,8 +40,8 @@ TIMES = ROOT / "build/test-times"
 """A file for each tier and part: what each test took."""
 # What a developer runs between two edits: as many folders as a minute of two cores holds.
 QUICK = (
-    "tests/unit/compiler/syntax",
-    "tests/unit/compiler/check",
+    "toolchain/tests/compiler/syntax",
+    "toolchain/tests/compiler/check",
     "tests/unit/topologies",
     "tests/unit/testbed/plan",
     "tests/unit/testbed/control",

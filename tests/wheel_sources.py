@@ -1,20 +1,17 @@
-"""The files that a wheel is built of."""
+"""The files that Agglab's wheel is built of."""
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
+from toolchain_wheel import copy
+
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("common", "compiler", "switch", "hosts", "topologies", "testbed", "verification")
+PACKAGES = ("hosts", "topologies", "testbed", "verification")
 DATA = ("p4", "scenarios", "figures", "labs")
 FILES = ("pyproject.toml", "setup.py", "README.md", "LICENSE")
 
 
 def copy_sources(target: Path) -> None:
-    """Copy them into the folder target, without what Python has compiled."""
-    for part in (*PACKAGES, *DATA):
-        ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / part, target / part, ignore=ignored)
-    for file in FILES:
-        shutil.copy(ROOT / file, target)
+    """Copies them into the folder target."""
+    copy(ROOT, (*PACKAGES, *DATA), FILES, target)

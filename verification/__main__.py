@@ -29,10 +29,6 @@ def main(words: list[str]) -> int:
 
 def _dispatch(words: list[str]) -> int:
     command, rest = words[:1], words[1:]
-    if command == ["stf"]:
-        from agglab.verification import stf
-
-        return stf.main(rest)
     if command == ["explore"]:
         from agglab.verification.explore import command as explore
 

@@ -2,7 +2,7 @@
  *
  * copy_forwarder RING_FRAMES BATCH INTERFACE...
  *
- * The same techniques as the packet loop of switch/io: one thread, TPACKET_V2 rings in and out of each port, one system
+ * The same techniques as the packet loop of toolchain/p4native/switch/io: one thread, TPACKET_V2 rings in and out of each port, one system
  * call for a batch, poll when idle. Each frame is copied from ring to ring. On SIGTERM it prints one JSON object:
  * packets and processor time.
  */

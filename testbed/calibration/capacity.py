@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from agglab.common.c_build import cache_folder
 from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.scenario.kinds import rate
+from p4native.common.c_build import cache_folder
 
 NAME = "calibration.json"
 

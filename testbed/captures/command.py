@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agglab.switch.errors import PipelineError
-from agglab.switch.program import Program as Described
-from agglab.switch.wireshark import dissector
 from agglab.testbed import arguments, terminal
 from agglab.testbed.captures.dissectors import of_programs, protocol_name
 from agglab.testbed.errors import CompileError
 from agglab.testbed.prepare import compile_points
 from agglab.testbed.scenario import find, load
+from p4native.switch.errors import PipelineError
+from p4native.switch.program import Program as Described
+from p4native.switch.wireshark import dissector
 
 
 def main(words: list[str]) -> int:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from agglab.switch.program import Program as Described
-from agglab.switch.wireshark import dissector
 from agglab.testbed.program import Program
+from p4native.switch.program import Program as Described
+from p4native.switch.wireshark import dissector
 
 SCRIPT = "dissector.lua"
 """The script's name in a run's folder pcap/."""

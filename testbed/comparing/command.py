@@ -12,7 +12,7 @@ from agglab.testbed.comparing.differences import compare, read
 from agglab.testbed.comparing.text import as_json, text
 from agglab.testbed.exit_codes import FAILED, INVALID, PASSED
 from agglab.testbed.result_files import NoResults
-from agglab.testbed.terminal import plain
+from p4native.common.printable import plain
 
 
 def main(words: Sequence[str]) -> int:

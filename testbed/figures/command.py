@@ -23,6 +23,7 @@ from agglab.testbed.figures.variants import Variant, find, names, variant
 from agglab.testbed.record import ResultsError
 from agglab.testbed.run import run
 from agglab.testbed.scenario import load
+from p4native.common.printable import plain
 
 PAGE = "index.html"
 ENDINGS = {
@@ -53,8 +54,8 @@ def main(words: Sequence[str]) -> int:
     written.write_text(page(shown), encoding="utf-8")
     missed = _not_tested(codes, root)
     for line in [*_endings(codes), *missed]:
-        print(terminal.plain(line), file=out)
-    print(terminal.plain(f"page  {written}"), file=out)
+        print(plain(line), file=out)
+    print(plain(f"page  {written}"), file=out)
     return together([*codes.values(), *(LACKING for _ in missed)])
 
 
@@ -92,8 +93,8 @@ def _run(chosen: Variant, root: Path, out: TextIO) -> int:
         file.write_text(chosen.text, encoding="utf-8")
         return run(load(file, chosen.settings), folder, chosen.settings, out)
     except MachineLacks as error:
-        print(terminal.plain(str(error)), file=sys.stderr)
+        print(plain(str(error)), file=sys.stderr)
         return LACKING
     except (OSError, ResultsError) as error:
-        print(terminal.plain(f"cannot write results: {error}"), file=sys.stderr)
+        print(plain(f"cannot write results: {error}"), file=sys.stderr)
         return FAILED

@@ -13,8 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agglab.common.contexts import BuiltOnEntry
-from agglab.testbed.errors import MachineLacks, NodeFailed, exit_in_words
+from agglab.testbed.errors import MachineLacks, NodeFailed
 from agglab.testbed.faults import Fault, Impair
 from agglab.testbed.kernel import network_namespace
 from agglab.testbed.network import impaired, interfaces, link_counters, links
@@ -32,6 +31,8 @@ from agglab.testbed.network.targets import (
 from agglab.testbed.statistics import NetworkStatistics
 from agglab.topologies import LinkEnd, Topology, interface_name
 from agglab.topologies.graph import Impairment
+from p4native.common.contexts import BuiltOnEntry
+from p4native.common.processes import exit_in_words
 
 
 class MininetNetwork(BuiltOnEntry):

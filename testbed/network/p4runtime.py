@@ -20,9 +20,6 @@ from p4.config.v1 import p4info_pb2
 from p4.v1 import p4runtime_pb2 as pb
 from p4.v1 import p4runtime_pb2_grpc
 
-from agglab.switch.p4runtime.text import read_p4info
-from agglab.testbed.errors import ControlError
-from agglab.testbed.p4_names import full_name, is_called, matching
 from agglab.testbed.plan import Entries, Replica, TableEntry
 from agglab.testbed.table_changes import (
     NO_ENTRIES,
@@ -30,6 +27,9 @@ from agglab.testbed.table_changes import (
     session_changes,
     table_changes,
 )
+from p4native.bmv2.errors import ControlError
+from p4native.common.object_names import full_name, is_called, matching
+from p4native.switch.p4runtime.text import read_p4info
 
 # Giving a switch its program includes compiling it, which a busy machine does slowly.
 CALL_TIMEOUT_S = 180.0

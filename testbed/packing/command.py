@@ -13,7 +13,7 @@ from agglab.testbed.packing.named_files import CannotPack
 from agglab.testbed.packing.pack import pack
 from agglab.testbed.packing.repeat import repeat
 from agglab.testbed.result_files import NoResults
-from agglab.testbed.terminal import plain
+from p4native.common.printable import plain
 
 
 def pack_main(words: Sequence[str]) -> int:

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agglab.common.whole_files import whole_file
 from agglab.testbed.fidelity import OF_THE_MACHINE
 from agglab.testbed.machine_facts import code_sha256, git_facts
 from agglab.testbed.metrics import lookup
@@ -20,6 +19,7 @@ from agglab.testbed.record import NOT_FINISHED
 from agglab.testbed.result_files import read_object
 from agglab.testbed.scenario.document import read_file, written
 from agglab.testbed.side_by_side import runs_of
+from p4native.common.whole_files import whole_file
 
 LEFT_OUT = ("pcap", "sums")
 """The folders of a run that are not packed. They are large, and repeating the run creates them

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape as escape_html
 
-from agglab.common.printable import printable
+from p4native.common.printable import printable
 
 FONT = "font-family='system-ui, sans-serif'"
 

@@ -13,7 +13,8 @@ from agglab.testbed.scenario import load
 from agglab.testbed.survey.cases import cases
 from agglab.testbed.survey.measure import measure, scenario_text, usable
 from agglab.testbed.survey.page import markdown, page
-from agglab.testbed.terminal import plain, put
+from agglab.testbed.terminal import put
+from p4native.common.printable import plain
 
 
 def main(settings: Sequence[str], out: Path | None) -> int:

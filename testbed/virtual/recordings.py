@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
-from agglab.switch import Detail
+from p4native.switch import Detail
 
 NANOSECOND_PCAP = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 1)
 NS_PER_S = 1_000_000_000

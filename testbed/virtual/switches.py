@@ -7,15 +7,7 @@ import ctypes
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from agglab.switch import Detail, Exact, Lpm, Pipeline, Range, Ternary
-from agglab.switch.build import build_library
-from agglab.switch.matches import Match
-from agglab.switch.model import Key
-from agglab.switch.program import Program
-from agglab.switch.tables import Encoded
-from agglab.switch.translate import translate
 from agglab.testbed.kept_counts import Count, KeptCounts
-from agglab.testbed.p4_names import UnresolvedName, full_name, is_called
 from agglab.testbed.plan import Entries, TableEntry
 from agglab.testbed.statistics import NodeStatistics, SwitchStatistics
 from agglab.testbed.table_changes import (
@@ -28,6 +20,14 @@ from agglab.testbed.table_changes import (
 from agglab.testbed.virtual.clock import EMITTED, PROCESSED, Clock
 from agglab.testbed.virtual.links import LinkDirection
 from agglab.testbed.virtual.recordings import SwitchRecording
+from p4native.common.object_names import UnresolvedName, full_name, is_called
+from p4native.switch import Detail, Exact, Lpm, Pipeline, Range, Ternary
+from p4native.switch.build import build_library
+from p4native.switch.matches import Match
+from p4native.switch.model import Key
+from p4native.switch.program import Program
+from p4native.switch.tables import Encoded
+from p4native.switch.translate import translate
 
 NO_HANDLE = -1
 

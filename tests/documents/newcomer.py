@@ -30,7 +30,7 @@ PREPARING = (
     f"./agglab run quickstart {SMALL}",
     f"./agglab run quickstart {SMALL} --set name=baselines",
     "./agglab run sweep.yaml",
-    "./agglab-p4c prog.p4 -o prog.json",
+    "./p4native-c prog.p4 -o prog.json",
 )
 
 

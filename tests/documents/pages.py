@@ -1,5 +1,4 @@
-"""Finds the command lines that README.md, CONTRIBUTING.md, docs/ and the packet tests' README.md
-show to their readers."""
+"""Finds the command lines that README.md, CONTRIBUTING.md and docs/ show to their readers."""
 
 from __future__ import annotations
 
@@ -9,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-TOP = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "tests/packets/README.md")
+TOP = (ROOT / "README.md", ROOT / "CONTRIBUTING.md")
 PAGES = (*TOP, *sorted((ROOT / "docs").rglob("*.md")))
 PROGRAMS = re.compile(
     r"""
-    agglab|agglab-p4c|agglab-switch|apt|apt-get|bash|bridge|cat|cd|chmod|chown|
+    agglab|p4native-c|p4native-stf|p4native-switch|apt|apt-get|bash|bridge|cat|cd|chmod|chown|
     cmake|cp|curl|dask|debootstrap|docker|dpkg|echo|ethtool|export|g\+\+|gcc|git|
     grep|gzip|ip|iperf|kill|ln|ls|make|mkdir|mn|mnexec|modprobe|mount|mv|nc|npm|
     openssl|p4c|p4c-bm2-ss|p4run|pgrep|pip|pip3|pkill|podman|ps|pytest|python|

@@ -108,7 +108,7 @@ TOO_LONG = frozenset(
         f"{PYTHON} -m benchmarks hosts_protocol",
         f"{PYTHON} -m benchmarks virtual_time",
         f"{PYTHON} -m benchmarks targets",
-        f"{PYTHON} -m pytest tests/packets",
+        f"{PYTHON} -m pytest toolchain/tests/packets",
     }
 )
 """Commands that take minutes. The long kind runs them, the quick kind their stand-ins."""
@@ -140,17 +140,16 @@ STAND_IN = {
         f"{AGGLAB} labs start LAB [DIR]",
         VERIFICATION,
         f"{VERIFICATION} sweep",
-        f"{VERIFICATION} stf",
         f"{VERIFICATION} faulty-programs [--only ID...] [--runs N] [--busy N] [--set KEY=VALUE]",
-        f"{PYTHON} -m agglab.compiler",
-        f"{PYTHON} -m agglab.switch",
+        f"{PYTHON} -m p4native.compiler",
+        f"{PYTHON} -m p4native.switch",
         "make check",
     ),
-    "runs until it is stopped: tests/root/test_switch_program.py": (
-        f"{AGGLAB}-switch --trace ...",
-        f"{AGGLAB}-switch -i PORT@INTERFACE ... [options] prog.json [-- target options]",
-        f"{AGGLAB}-switch -i PORT@NAME",
-        f"{AGGLAB}-switch -i 1@s1-eth1 prog.json -- --grpc-server-addr 0.0.0.0:9559 "
+    "runs until it is stopped: toolchain/tests/root/test_switch_program.py": (
+        "./p4native-switch --trace ...",
+        "./p4native-switch -i PORT@INTERFACE ... [options] prog.json [-- target options]",
+        "./p4native-switch -i PORT@NAME",
+        "./p4native-switch -i 1@s1-eth1 prog.json -- --grpc-server-addr 0.0.0.0:9559 "
         "--grpc-server-ssl --grpc-server-cert switch.crt --grpc-server-key switch.key "
         "--grpc-server-with-client-auth --grpc-server-cacert ca.crt",
     ),
@@ -163,7 +162,7 @@ STAND_IN = {
         "make lint",
         "make bless",
         "make bless TESTS=tests/unit/testbed",
-        f"{PYTHON} -m pytest tests/unit/switch -x -q",
+        f"{PYTHON} -m pytest toolchain/tests/switch -x -q",
         f"{PYTHON} -m pytest tests/peers",
         f"{PYTHON} -m pytest tests/peers/test_p4runtime_on_peers.py",
         "sudo .venv/bin/python -m pytest",
@@ -231,9 +230,8 @@ NOT_OURS = {
         ".venv/bin/torchrun --nproc-per-node 4 scenarios/training/digits.py --backend gloo",
         ".venv/bin/dask scheduler",
         ".venv/bin/dask worker tcp://HOST:PORT --nthreads 1 --nworkers N",
-        "BMV2_SWITCH_EXE=AGGLAB/switch/bin/agglab-switch-grpc make run",
-        "sudo python3 TUTORIALS/utils/run_exercise.py -t topology.json -b "
-        "AGGLAB/switch/bin/agglab-switch-grpc",
+        "BMV2_SWITCH_EXE=BIN/p4native-switch-grpc make run",
+        "sudo python3 TUTORIALS/utils/run_exercise.py -t topology.json -b BIN/p4native-switch-grpc",
         "sudo p4run",
     ),
     "a run starts it, or it runs for hours": (
@@ -256,16 +254,16 @@ NOT_OURS = {
 """Commands of which nothing is run, by the reason."""
 
 FOLLOWED = {
-    "tests/root/test_pip_install.py": (
+    "toolchain/tests/root/test_pip_install.py": (
         "python3 -m venv p4",
         ". p4/bin/activate",
-        "pip install ./agglab-0.1.0-py3-none-any.whl",
-        "pip wheel --no-deps .",
-        "agglab-p4c prog.p4 -o prog.json --p4runtime-files prog.p4info.txtpb",
+        "pip install ./p4native-0.1.0-py3-none-any.whl",
+        "pip wheel --no-deps ./toolchain",
+        "p4native-c prog.p4 -o prog.json --p4runtime-files prog.p4info.txtpb",
         "ip link add veth0 type veth peer name veth1",
         "ip link set veth0 up",
         "ip link set veth1 up",
-        "agglab-switch -i 1@veth0 prog.json --log-console",
+        "p4native-switch -i 1@veth0 prog.json --log-console",
         "tcpdump -eni veth1",
     ),
     "tests/root/test_own_programs.py": (

@@ -10,7 +10,9 @@ from reviewed import FILLED_IN, FOLLOWED
 from trials import NAMED, filled_in, is_ours, stand_in, trials
 
 TEXTS = {each.text for each in shown()}
-CHECKED_OUT = re.compile(r"(?:docs|figures|p4|scenarios|switch|testbed|tests|topologies)/[\w./-]+")
+CHECKED_OUT = re.compile(
+    r"(?<![\w/])(?:docs|figures|p4|scenarios|testbed|tests|toolchain|topologies)/[\w./-]+"
+)
 EXTRA = re.compile(r"'\.\[(\w+)\]'")
 
 

@@ -23,11 +23,11 @@ ONLY_STAND_IN = frozenset(text for texts in STAND_IN.values() for text in texts)
 NOT_RUN = frozenset(text for texts in (NOT_OURS | FOLLOWED).values() for text in texts)
 NAMED = (OTHERS_RUN, TOO_LONG, ONLY_STAND_IN, NOT_RUN)
 OURS = re.compile(
-    r"(make [a-z-]+|\./agglab [a-z-]+|\./agglab-[a-z0-9]+"
+    r"(make [a-z-]+|\./agglab [a-z-]+|\./p4native-[a-z]+"
     r"|\.venv/bin/python -m (?:agglab\.verification(?: [a-z-]+)?|agglab\.\w+|benchmarks|pytest))"
     r"(?= |$)"
 )
-"""The kind of a line: the program of Agglab, with its command, that the line starts."""
+"""The kind of a line: the program of ours, with its command, that the line starts."""
 RUN = re.compile(r"(?:make scenario (?:NAME|FILE)=|\./agglab run )([\w./-]+)")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 

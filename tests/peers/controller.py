@@ -16,7 +16,7 @@ from typing import Any
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 
-import agglab.switch.p4runtime  # before protobuf is first imported
+import p4native.switch.p4runtime  # before protobuf is first imported
 
 # isort: split
 import grpc
@@ -25,9 +25,9 @@ from google.rpc import code_pb2, status_pb2
 from p4.v1 import p4runtime_pb2 as pb
 from p4.v1 import p4runtime_pb2_grpc
 
-from agglab.switch.p4runtime.text import read_p4info
+from p4native.switch.p4runtime.text import read_p4info
 
-assert agglab.switch.p4runtime
+assert p4native.switch.p4runtime
 ROOT = Path(__file__).resolve().parents[2]
 DEVICE_ID = 7
 CPU_PORT = 255
@@ -66,7 +66,7 @@ OPTIONS = [
     ("grpc.initial_reconnect_backoff_ms", 50),
     ("grpc.max_reconnect_backoff_ms", 50),
 ]
-OURS = [sys.executable, "-m", "agglab.switch"]
+OURS = [sys.executable, "-m", "p4native.switch"]
 PEER = ["simple_switch_grpc"]
 
 

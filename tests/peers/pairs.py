@@ -12,12 +12,12 @@ from pathlib import Path
 
 import needs
 
-from agglab.verification.stf import Binder, Run, parse, run_stf
-from agglab.verification.stf.bmv2 import TOOLS, Bmv2
+from p4native.bmv2.engine import TOOLS, Bmv2
+from p4native.stf import Binder, Run, parse, run_stf
 
 COMPILERS = {
     "p4c": ["p4c-bm2-ss", "--p4v", "16"],
-    "agglab": [sys.executable, "-m", "agglab.compiler"],
+    "agglab": [sys.executable, "-m", "p4native.compiler"],
 }
 
 

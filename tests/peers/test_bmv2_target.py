@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from pairs import need
 
-from agglab.testbed.thrift_cli import PROGRAM as CLI
+from p4native.bmv2.thrift_cli import PROGRAM as CLI
 
 pytestmark = [pytest.mark.peers, pytest.mark.root]
 ROOT = Path(__file__).resolve().parents[2]

@@ -19,7 +19,7 @@ from conversations import Conversation
 from pairs import compile_with, need_pair, run_on
 from rules import ROOT, Rules, every
 
-from agglab.switch import Pipeline
+from p4native.switch import Pipeline
 
 pytestmark = pytest.mark.peers
 PAIRS = [("p4c", "bmv2"), ("p4c", "agglab"), ("agglab", "bmv2")]

@@ -22,20 +22,12 @@ from waiting import until
 from agglab.testbed.exit_codes import LACKING
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent), str(ROOT / "toolchain/tests/root")]
 
-from switch_lab import FIXTURES, Lab  # noqa: E402
+from fixtures import lab, stub_path  # noqa: E402, F401
 
 MARKER = "AGGLAB_TEST_SCENARIO"
 PYTEST_ONLY = "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION"  # set by tests/conftest.py
-
-
-@pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
-    """A switch's namespace and three hosts'."""
-    lab = Lab()
-    yield lab
-    lab.close()
 
 
 class Runs:
@@ -137,11 +129,3 @@ def scenario(tmp_path: Path) -> Iterator[Runs]:
     runs = Runs(tmp_path / "results")
     yield runs
     runs.stop()
-
-
-@pytest.fixture(scope="session")
-def stub_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    target = tmp_path_factory.mktemp("stub") / "stub.so"
-    source = str(FIXTURES / "io/stub_pipeline.c")
-    subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", str(target), source], check=True)
-    return target

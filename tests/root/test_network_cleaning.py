@@ -276,17 +276,17 @@ def test_two_networks_with_the_same_names_at_once(start: Any) -> None:
 def test_the_next_run_removes_what_a_killed_one_left(start: Any, tmp_path: Path) -> None:
     run = start("stand_still", at="before")
     run.await_stage()
-    before = set(state_folder().iterdir())
+    before = set(state_folder("agglab").iterdir())
     os.kill(run.process.pid, signal.SIGKILL)
     run.process.wait()
     until(lambda: not run.members(), "no process of the run is left")
-    foreign = state_folder() / f"not-a-run-{uuid.uuid4().hex}"
+    foreign = state_folder("agglab") / f"not-a-run-{uuid.uuid4().hex}"
     foreign.mkdir()
     try:
         follower = start("leave", code=0)
         assert follower.process.wait() == 0
         assert foreign.exists(), "no run made it"
-        assert len(set(state_folder().iterdir()) & before) < len(before)
+        assert len(set(state_folder("agglab").iterdir()) & before) < len(before)
     finally:
         foreign.rmdir()
 

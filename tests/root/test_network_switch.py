@@ -20,7 +20,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """p4/switchml.p4 with few lanes, compiled."""
     folder = tmp_path_factory.mktemp("program")
     paths = {"program": str(folder / "switchml.json"), "p4info": str(folder / "p4info.txtpb")}
-    command = [sys.executable, "-m", "agglab.compiler", "p4/switchml.p4", "-D", f"LANES={LANES}"]
+    command = [sys.executable, "-m", "p4native.compiler", "p4/switchml.p4", "-D", f"LANES={LANES}"]
     command += ["-o", paths["program"], "--p4runtime-files", paths["p4info"]]
     subprocess.run(command, cwd=ROOT, check=True)
     return paths

@@ -32,7 +32,7 @@ def started(
             "PATH": os.environ["PATH"],
             "HOME": str(home),
             "TMPDIR": str(home),
-            "AGGLAB_CACHE": str(home / f"cache-{user}"),
+            "P4NATIVE_CACHE": str(home / f"cache-{user}"),
             "PYTHONDONTWRITEBYTECODE": "1",
         },
         capture_output=True,

@@ -115,12 +115,12 @@ def test_an_agent_that_is_killed_ends_the_run_and_is_named(scenario) -> None:
 def test_a_switch_that_is_killed_ends_the_run_and_is_named(scenario) -> None:
     process = scenario.start(scenario.write(LONG))
     scenario.await_event("long", "progress")
-    switch = next(p for p, words in scenario.processes().items() if "-m agglab.switch" in words)
+    switch = next(p for p, words in scenario.processes().items() if "-m p4native.switch" in words)
     os.kill(switch, signal.SIGKILL)
     _, err = process.communicate()
     assert process.returncode == 1
     assert err.startswith("s1: ")
-    assert "-m agglab.switch" in err
+    assert "-m p4native.switch" in err
 
 
 @pytest.mark.long
@@ -153,7 +153,7 @@ def test_a_p4_program_with_an_error_is_shown_with_its_place(scenario, tmp_path: 
 
 
 def test_a_program_that_cannot_be_filled_is_refused_before_anything_starts(scenario) -> None:
-    program = ROOT / "tests/packets/ipv4_router.p4"
+    program = ROOT / "toolchain/tests/packets/ipv4_router.p4"
     ended = scenario.run("quickstart", "--set", f"switch.program={program}")
     assert ended.code == 2
     lines = ended.err.splitlines()
@@ -238,7 +238,7 @@ def test_wrong_contributions_change_no_sum_and_are_counted(disturbed) -> None:
 @pytest.mark.long
 def test_wrong_results_change_no_sum_and_are_counted(disturbed) -> None:
     metrics = disturbed(
-        *("-m agglab.switch", "s1-eth1", "1", "results", "280"), findings="refused, sent-unasked"
+        *("-m p4native.switch", "s1-eth1", "1", "results", "280"), findings="refused, sent-unasked"
     )
     assert metrics["exact"] is True
     assert metrics["workers"]["0"]["malformed"] == 14 * 20
@@ -274,11 +274,15 @@ def test_what_all_programs_share_is_compiled_once_and_before_them(
     log.chmod(0o666)
     surroundings = {
         "PATH": f"{compiler.parent}:{os.environ['PATH']}",
-        "AGGLAB_CACHE": str(tmp_path / "cache"),
+        "P4NATIVE_CACHE": str(tmp_path / "cache"),
     }
     done = scenario.run(scenario.write(COLD), **surroundings)
     assert done.code == 0, done.err
-    asked: dict[str, list[str]] = {"switch/io": [], "hosts/native": [], "summing/native": []}
+    asked: dict[str, list[str]] = {
+        "toolchain/p4native/switch/io": [],
+        "hosts/native": [],
+        "summing/native": [],
+    }
     for words in map(str.split, log.read_text().splitlines()):
         sources = [Path(word).parent for word in words if word.endswith(".c")]
         for folder in {"/".join(source.parts[-2:]) for source in sources} & set(asked):

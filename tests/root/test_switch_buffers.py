@@ -16,9 +16,9 @@ from switch_lab import SOL_PACKET, Lab, Stub
 from waiting import until
 
 from agglab.hosts.segments import most
-from agglab.switch.io import Loss, PacketLoop
 from agglab.testbed.impairments.rng import draw
 from agglab.testbed.network.interfaces import offloads_off
+from p4native.switch.io import Loss, PacketLoop
 
 pytestmark = pytest.mark.root
 

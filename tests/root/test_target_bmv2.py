@@ -23,7 +23,7 @@ switch: {target: bmv2, lanes: 64, slots: 64}
 workload: {elements: 20_001, dtype: int32, rounds: 2}
 expect: {exact: true, totals.other_drops: 0}
 """
-DROP_IN = f'exec {sys.executable} -m agglab.switch "$@"'
+DROP_IN = f'exec {sys.executable} -m p4native.switch "$@"'
 HELP = '[ "$1" = --help ] && exit 0\n'
 
 
@@ -123,7 +123,9 @@ def test_our_switch_killed_at_its_start_leaves_nothing(scenario) -> None:
 
 
 def _switches(scenario) -> list[int]:
-    return [pid for pid, command in scenario.processes().items() if " -m agglab.switch " in command]
+    return [
+        pid for pid, command in scenario.processes().items() if " -m p4native.switch " in command
+    ]
 
 
 def test_a_missing_switch_is_said_before_anything_starts(scenario, tmp_path: Path) -> None:

@@ -9,13 +9,13 @@ from pathlib import Path
 import needs
 import pytest
 
-from agglab.common import c_build
 from agglab.hosts import library, wire
-from agglab.switch import build
-from agglab.switch.io import build as loop
-from agglab.switch.program import Program
-from agglab.switch.translate import translate
 from agglab.testbed.program import compile_program
+from p4native.common import c_build
+from p4native.switch import build
+from p4native.switch.io import build as loop
+from p4native.switch.program import Program
+from p4native.switch.translate import translate
 
 COMPILERS = {
     "aarch64-linux-gnu-gcc": [],

@@ -19,7 +19,14 @@ WORKFLOW = (ROOT / ".github/workflows/ci.yml").read_text()
 
 @needs.mark("shellcheck")
 @pytest.mark.parametrize(
-    "script", ["setup.sh", "provision.sh", ".ci/run", "agglab", "switch/bin/agglab-switch"]
+    "script",
+    [
+        "setup.sh",
+        "provision.sh",
+        ".ci/run",
+        "agglab",
+        "toolchain/p4native/switch/bin/p4native-switch",
+    ],
 )
 def test_scripts_pass_shellcheck(script: str) -> None:
     done = subprocess.run(["shellcheck", ROOT / script], capture_output=True, text=True)

@@ -13,8 +13,8 @@ import pytest
 from agglab.testbed.cli import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("compiler", "hosts", "p4", "scenarios", "switch", "testbed", "tests", "topologies")
-FOLDERS += ("benchmarks", "labs", "common", "docs", "figures", "verification", ".ci", ".github")
+FOLDERS = ("hosts", "p4", "scenarios", "testbed", "tests", "toolchain", "topologies")
+FOLDERS += ("benchmarks", "labs", "docs", "figures", "verification", ".ci", ".github")
 # CHANGELOG.md speaks of the past.
 DOCUMENTS = [path for folder in ("docs", "labs") for path in (ROOT / folder).rglob("*.md")]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCUMENTS])
@@ -54,8 +54,12 @@ def files() -> frozenset[str]:
 @cache
 def sources() -> str:
     """All code, scripts and settings as one text, without documents and tests."""
-    kept = (".py", ".sh", ".c", ".yml", ".toml", "Makefile", "Vagrantfile", "agglab-switch")
-    names = [n for n in sorted(files()) if n.endswith(kept) and not n.startswith("tests/unit/")]
+    kept = (".py", ".sh", ".c", ".yml", ".toml", "Makefile", "Vagrantfile", "p4native-switch")
+    names = [
+        n
+        for n in sorted(files())
+        if n.endswith(kept) and not n.startswith(("tests/unit/", "toolchain/tests/"))
+    ]
     return "\n".join((ROOT / name).read_text() for name in names)
 
 
@@ -64,7 +68,7 @@ def literals() -> str:
     """The string literals of the code, a line each; `{}` stands for what is put into them."""
     found = []
     for name in sorted(files()):
-        if name.endswith(".py") and not name.startswith("tests/"):
+        if name.endswith(".py") and not name.startswith(("tests/", "toolchain/tests/")):
             tree = ast.parse((ROOT / name).read_text())
             found += [literal(node) for node in ast.walk(tree)]
         elif name.endswith(".sh"):
@@ -116,7 +120,8 @@ def missing_tests(text: str) -> Iterator[str]:
 @cache
 def known_tests() -> frozenset[str]:
     """The names of all test files, with and without `.py`, and of all test functions."""
-    paths = [*(ROOT / "tests").rglob("test_*.py"), *ROOT.glob("testbed/systems/**/test_*.py")]
+    folders = ("tests", "toolchain/tests", "testbed/systems")
+    paths = [path for folder in folders for path in (ROOT / folder).rglob("test_*.py")]
     functions = [re.findall(r"def (test_\w+)", path.read_text()) for path in paths]
     names = [name for path in paths for name in (path.name, path.stem)]
     return frozenset([*names, *(name for each in functions for name in each)])

@@ -14,9 +14,13 @@ from agglab.testbed import systems
 from agglab.testbed.scenario.schema import Scenario
 
 ROOT = Path(__file__).resolve().parents[2]
-PARTS = {"topologies", "hosts", "compiler", "switch"}
-BELOW = {"common", *PARTS}
-ALLOWED = {part: {part, "common"} for part in BELOW} | {
+PLACES = {"p4native": "toolchain/p4native"}
+"""Where packages lie whose folders have other names."""
+BELOW = {"topologies", "hosts", "p4native"}
+ALLOWED = {
+    "p4native": {"p4native"},
+    "topologies": {"topologies"},
+    "hosts": {"hosts", "p4native"},
     "testbed": {"testbed", *BELOW},
     "verification": {"verification", "testbed", *BELOW},
     "benchmarks": {"benchmarks", "verification", "testbed", *BELOW},
@@ -86,12 +90,18 @@ def folder_of(module: str) -> str:
     return "verification" if parts[0] == "testbed" and "verification" in parts else parts[0]
 
 
+def home_of(folder: str) -> Path:
+    """The folder that holds a package of ours."""
+    return ROOT / PLACES.get(folder, folder)
+
+
 def modules() -> dict[str, Path]:
     """Every module of ours by its name in Python."""
     found = {}
     for folder in ALLOWED:
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            parts = path.relative_to(ROOT).with_suffix("").parts
+        home = home_of(folder)
+        for path in sorted(home.rglob("*.py")):
+            parts = (folder, *path.relative_to(home).with_suffix("").parts)
             parts = parts[:-1] if parts[-1] == "__init__" else parts
             found[".".join(parts)] = path
     return found
@@ -155,6 +165,13 @@ def test_imports_point_one_way(folder: str) -> None:
     for name in sorted(own):
         foreign = {folder_of(other) for other in IMPORTS[name]} - ALLOWED[folder]
         assert not foreign, f"{name} imports {sorted(foreign)}"
+
+
+def test_hosts_need_of_the_toolchain_only_how_c_is_compiled() -> None:
+    """What runs at a host knows neither compiler nor switch."""
+    for name in (name for name in MODULES if folder_of(name) == "hosts"):
+        known = {other for other in IMPORTS[name] if other.startswith("p4native")}
+        assert known <= {"p4native.common", "p4native.common.c_build", "p4native.common.contexts"}
 
 
 @pytest.mark.parametrize("package", sorted(APART))
@@ -277,7 +294,9 @@ def test_only_agglab_is_imported_by_name() -> None:
                 roots = {alias.name.split(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module:
                 roots = {node.module.split(".")[0]}
-            assert not roots & (set(ALLOWED) - {"benchmarks"}), f"{name} imports {sorted(roots)}"
+            assert not roots & (set(ALLOWED) - {"benchmarks", "p4native"}), (
+                f"{name} imports {sorted(roots)}"
+            )
 
 
 def test_p4_folder_holds_no_python() -> None:
@@ -292,7 +311,7 @@ def test_p4_folder_hides_no_package_of_p4runtime(name: str) -> None:
 
 def test_layout() -> None:
     """The folders and files the project's users named."""
-    code = ["common", "topologies", "p4", "compiler", "switch", "hosts", "testbed", "verification"]
+    code = ["topologies", "p4", "hosts", "testbed", "toolchain", "verification"]
     folders = [*code, "scenarios", "results", "tests", "benchmarks", "docs"]
     for name in [*folders, "Makefile", "README.md", "LICENSE"]:
         assert (ROOT / name).exists(), name
@@ -310,26 +329,30 @@ SCRIPTS = [
     "Vagrantfile",
     ".ci/run",
 ]
-WORDS_TOO = {"ring": ("hosts", "switch", "benchmarks", "p4"), "ps": ()}
+WORDS_TOO = {"ring": ("hosts", "p4native", "benchmarks", "p4"), "ps": ()}
 """Where a short name is a word of its own: a ring of packets."""
 
 
-def folders_of_modules() -> dict[tuple[str, str], set[str]]:
+TESTS = {"tests/unit": ROOT, "toolchain/tests": home_of("p4native")}
+"""Folders of unit tests, and where the code lies that they are about."""
+
+
+def folders_of_modules(code: Path) -> dict[tuple[str, str], set[str]]:
     """Maps a package and the name of one of its modules to the folders that have such a module; a
     folder has its own name, too."""
     found: dict[tuple[str, str], set[str]] = {}
-    for package in sorted(BELOW | {"testbed", "verification"}):
-        for path in sorted((ROOT / package).rglob("*.py")):
-            name = path.parent.name if path.stem == "__init__" else path.stem
-            folder = str(path.parent.relative_to(ROOT))
-            found.setdefault((package, name), set()).add(folder)
+    ours = sorted(set(MODULES.values()))
+    for relative in (path.relative_to(code) for path in ours if path.is_relative_to(code)):
+        if len(relative.parts) > 1:
+            name = relative.parent.name if relative.stem == "__init__" else relative.stem
+            found.setdefault((relative.parts[0], name), set()).add(str(relative.parent))
     return found
 
 
-def misplaced(test: Path, folders: dict[tuple[str, str], set[str]]) -> str:
-    """What is wrong with the place of a test file under tests/unit; "" if nothing."""
+def misplaced(test: Path, code: Path, folders: dict[tuple[str, str], set[str]]) -> str:
+    """What is wrong with the place of a test file, relative to its tests' folder; "" if nothing."""
     package, name = test.parts[0], test.stem.removeprefix("test_")
-    if not (ROOT / test.parent).is_dir():
+    if not (code / test.parent).is_dir() and package not in ("root", "packets"):
         return f"{test.parent} is no folder of the code"
     expected = folders.get((package, name))
     if expected is None or str(test.parent) in expected:
@@ -337,18 +360,20 @@ def misplaced(test: Path, folders: dict[tuple[str, str], set[str]]) -> str:
     return f"{test} is named after a module in {' and '.join(sorted(expected))}"
 
 
-def test_unit_tests_lie_where_the_code_lies() -> None:
-    """tests/unit has the folders of the code. A test file that has the name of a module lies in
-    that module's folder; one that has the name of a folder lies in that folder."""
-    unit, folders = ROOT / "tests" / "unit", folders_of_modules()
+@pytest.mark.parametrize("place", TESTS)
+def test_unit_tests_lie_where_the_code_lies(place: str) -> None:
+    """Folders of unit tests are those of the code. A test file that has the name of a module lies
+    in that module's folder; one that has the name of a folder lies in that folder."""
+    unit, code = ROOT / place, TESTS[place]
+    folders = folders_of_modules(code)
     tests = [path.relative_to(unit) for path in sorted(unit.glob("*/**/test_*.py"))]
-    assert len(tests) > 150
-    assert [wrong for test in tests if (wrong := misplaced(test, folders))] == []
+    assert len(tests) > 50
+    assert [wrong for test in tests if (wrong := misplaced(test, code, folders))] == []
 
 
 @pytest.mark.parametrize("test", ["testbed/test_decisions.py", "testbed/packets/test_any.py"])
 def test_a_misplaced_test_is_found(test: str) -> None:
-    assert misplaced(Path(test), folders_of_modules())
+    assert misplaced(Path(test), ROOT, folders_of_modules(ROOT))
 
 
 def places(system: str) -> tuple[str, ...]:
@@ -358,7 +383,7 @@ def places(system: str) -> tuple[str, ...]:
 
 def code_outside(system: str) -> Iterator[Path]:
     folders = [folder for folder in ALL_CODE if folder not in WORDS_TOO.get(system, ())]
-    found = (path for folder in folders for path in sorted((ROOT / folder).rglob("*")))
+    found = (path for folder in folders for path in sorted(home_of(folder).rglob("*")))
     for path in [*(path for path in found if path.suffix in CODE), *map(ROOT.joinpath, SCRIPTS)]:
         if not str(path.relative_to(ROOT)).startswith(places(system)):
             yield path

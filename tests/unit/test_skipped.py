@@ -162,7 +162,7 @@ def test_a_skip_fails_where_ci_has_what_it_needs(folder: Folder) -> None:
     [
         ("Skipped: needs chromium: ./setup.sh --test-tools", True),
         ("needs make: ./setup.sh", True),
-        ("needs root: sudo make test", True),
+        ("needs root: run the tests as root", True),
         ("needs network namespaces: start the container with --privileged", True),
         ("needs a module: .venv/bin/python -m pip install it", True),
         ("because I like to", True),

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from toolchain_wheel import TOOLCHAIN, copy_toolchain
 from wheel_sources import DATA, PACKAGES, copy_sources
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -15,11 +16,13 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the packages, as pip makes it of a copy of the sources."""
-    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("target")
-    copy_sources(source)
+    """A folder with the packages, as pip makes it of copies of the sources."""
+    target, sources = tmp_path_factory.mktemp("target"), []
+    for copy in (copy_toolchain, copy_sources):
+        sources.append(str(tmp_path_factory.mktemp("source")))
+        copy(Path(sources[-1]))
     options = ["--quiet", "--no-deps", "--no-build-isolation", "--target", str(target)]
-    subprocess.run([sys.executable, "-m", "pip", "install", *options, str(source)], check=True)
+    subprocess.run([sys.executable, "-m", "pip", "install", *options, *sources], check=True)
     return target
 
 
@@ -34,12 +37,14 @@ def words(installed: Path, cwd: Path, *command: str) -> str:
 
 @pytest.mark.long
 def test_every_file_of_the_packages_is_there(installed: Path) -> None:
-    for part in (*PACKAGES, *DATA):
-        home = installed / ("agglab" if part in PACKAGES else "share/agglab") / part
+    homes = {ROOT / part: installed / "agglab" / part for part in PACKAGES}
+    homes |= {ROOT / part: installed / "share/agglab" / part for part in DATA}
+    homes |= {TOOLCHAIN / "p4native": installed / "p4native"}
+    for source, home in homes.items():
         found = {file.relative_to(home) for file in home.rglob("*") if file.is_file()}
-        for file in (ROOT / part).rglob("*"):
+        for file in source.rglob("*"):
             if file.is_file() and file.suffix != ".pyc":
-                assert file.relative_to(ROOT / part) in found, file
+                assert file.relative_to(source) in found, file
 
 
 @pytest.mark.long
@@ -55,16 +60,17 @@ def test_a_scenario_runs_away_from_the_checkout(installed: Path, tmp_path: Path)
     assert not (installed / "build").exists()
 
 
-def test_it_claims_one_name_only(installed: Path) -> None:
+def test_it_claims_two_names_only(installed: Path) -> None:
     """Users' own repositories have packages called hosts, testbed, topologies, ..."""
     found = {path.name for path in installed.iterdir()}
-    assert {name for name in found if not name.endswith(".dist-info")} == {"agglab", "bin", "share"}
+    names = {name for name in found if not name.endswith(".dist-info")}
+    assert names == {"agglab", "p4native", "bin", "share"}
 
 
 def test_the_drop_in_finds_its_python(installed: Path, tmp_path: Path) -> None:
-    script = installed / "agglab/switch/bin/agglab-switch"
+    script = installed / "p4native/switch/bin/p4native-switch"
     done = subprocess.run([script, "--version"], capture_output=True, text=True)
-    assert done.stdout.startswith("agglab switch"), done.stderr
+    assert done.stdout.startswith("p4native-switch"), done.stderr
 
 
 def test_remedies_are_what_an_installed_wheel_can_do(installed: Path, tmp_path: Path) -> None:

@@ -9,14 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agglab import switch
-from agglab.testbed.errors import CouldNotRun
 from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.program import INCLUDES
 from agglab.verification.conformance.pairs import DoesNotCompile, Pair, compile_with
-from agglab.verification.stf import Binder, Command, Engine, Expect, Library, Run, StfError, parse
-from agglab.verification.stf.bmv2 import Bmv2
-from agglab.verification.stf.show import differing_fields, side_by_side
+from p4native import switch
+from p4native.bmv2.engine import Bmv2
+from p4native.bmv2.errors import CouldNotRun
+from p4native.stf import Binder, Command, Engine, Expect, Library, Run, StfError, parse
+from p4native.stf.show import differing_fields, side_by_side
 
 TESTS = REPOSITORY / "tests" / "packets"
 FLAGS = ("-I", str(INCLUDES))

@@ -10,10 +10,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agglab.compiler.__main__ import main as our_compiler
 from agglab.testbed import peers
-from agglab.testbed.errors import CouldNotRun, exit_in_words
-from agglab.verification.stf.bmv2 import missing_tools
+from p4native.bmv2.engine import missing_tools
+from p4native.bmv2.errors import CouldNotRun
+from p4native.common.processes import exit_in_words
+from p4native.compiler.__main__ import main as our_compiler
 
 P4C = "p4c-bm2-ss"
 COMPILERS, SWITCHES = ("p4c", "agglab"), ("bmv2", "native")

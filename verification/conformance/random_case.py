@@ -11,26 +11,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agglab import switch
-from agglab.compiler.diagnostics import Diagnostics
-from agglab.compiler.frontend import compile_file, with_deep_stack
-from agglab.compiler.preprocess import Options
-from agglab.switch.build import build_library
-from agglab.switch.translate import translate
-from agglab.testbed.errors import ControlError, CouldNotRun
-from agglab.testbed.p4_names import is_called
 from agglab.verification.conformance.pairs import (
     SPECIFICATION,
     DoesNotCompile,
     Pair,
     compile_with,
 )
-from agglab.verification.conformance.specification import Specification
-from agglab.verification.interpreter import Machine, UnknownConstruct
-from agglab.verification.random_programs.program import PORTS
-from agglab.verification.stf import Binder, Command, Engine, Expect, Library, Run, StfError, parse
-from agglab.verification.stf.bmv2 import QUIET_S, Bmv2
-from agglab.verification.stf.script import Add
+from p4native import switch
+from p4native.bmv2.engine import QUIET_S, Bmv2
+from p4native.bmv2.errors import ControlError, CouldNotRun
+from p4native.common.object_names import is_called
+from p4native.compiler.diagnostics import Diagnostics
+from p4native.compiler.frontend import compile_file, with_deep_stack
+from p4native.compiler.preprocess import Options
+from p4native.stf import Binder, Command, Engine, Expect, Library, Run, StfError, parse
+from p4native.stf.script import Add
+from p4native.switch.build import build_library
+from p4native.switch.translate import translate
+from p4native.verification.interpreter import Machine, UnknownConstruct
+from p4native.verification.interpreter.engine import Specification
+from p4native.verification.random_programs.program import PORTS
 
 THRIFT_BITS = 63
 """The widest register whose cells are compared. BMv2 does not report the values of wider

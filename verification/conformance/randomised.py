@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from agglab.testbed.command_lines import module
+from agglab.testbed.command_lines import launcher
 from agglab.testbed.exit_codes import FAILED, LACKING, PASSED
 from agglab.verification.conformance.pairs import Pair
 from agglab.verification.conformance.random_case import Outcome, describe, groups, run_pairs
-from agglab.verification.random_programs import Case, draw_case
-from agglab.verification.random_programs.shrink import shrink_lines, shrink_program
-from agglab.verification.stf import StfError
+from p4native.stf import StfError
+from p4native.verification.random_programs import Case, draw_case
+from p4native.verification.random_programs.shrink import shrink_lines, shrink_program
 
 PATIENT_S = 2.0
 """How long BMv2's outputs must be quiet at the second attempt. It is longer in case the machine was
@@ -103,7 +103,7 @@ def _verdicts(
 def _build_in(cache: str) -> None:
     """Puts compiled programs into a folder that is removed afterwards, since nobody needs these
     programs again."""
-    os.environ["AGGLAB_CACHE"] = cache
+    os.environ["P4NATIVE_CACHE"] = cache
 
 
 def default_workers() -> int:
@@ -182,7 +182,7 @@ def _save(case: Case, outcomes: dict[Pair, Outcome], results: Path, shrink_s: fl
     (folder / "program.p4").write_text(program)
     (folder / "test.stf").write_text("\n".join([script, *expected, ""]))
     (folder / "differs.txt").write_text("\n".join([*describe(outcomes), "", "small:", *lines, ""]))
-    replay = f"{module('agglab.verification')} stf {folder}/program.p4 {folder}/test.stf"
+    replay = f"{launcher('p4native-stf')} {folder}/program.p4 {folder}/test.stf"
     return [*lines, f"  {len(program.splitlines())} lines: {replay}"]
 
 

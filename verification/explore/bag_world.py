@@ -16,9 +16,7 @@ from typing import Any
 from agglab.hosts.endpoint import Repeat
 from agglab.hosts.part import WORKER
 from agglab.hosts.wire import AGGREGATOR, AGGREGATOR_MAC
-from agglab.switch import Pipeline
 from agglab.testbed import workloads
-from agglab.testbed.p4_names import UnresolvedName, full_name
 from agglab.testbed.plan.forwarding import wiring_of
 from agglab.testbed.received import Received
 from agglab.testbed.scenario import ResolvedScenario
@@ -31,6 +29,8 @@ from agglab.testbed.virtual.workers import AgentNode
 from agglab.topologies import Topology
 from agglab.verification import proofs
 from agglab.verification.explore.walk import FaultFound, Step
+from p4native.common.object_names import UnresolvedName, full_name
+from p4native.switch import Pipeline
 
 MS = 1_000_000
 HISTORY_MAX = 400

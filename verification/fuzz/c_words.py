@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from agglab.switch.build import RUNTIME
+from p4native.switch.build import RUNTIME
 
 KEYWORDS = """
 auto break case char const continue default do double else enum extern float for goto if inline

@@ -12,18 +12,18 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
-from agglab.compiler.backend import emit
-from agglab.compiler.diagnostics import Diagnostics, render
-from agglab.compiler.frontend import check_text
-from agglab.compiler.preprocess import INCLUDE_DIR, Options, preprocess
-from agglab.compiler.syntax.lexer import KEYWORDS, tokenize
-from agglab.switch import Pipeline, Program, ProgramError
-from agglab.switch.build import build_library
-from agglab.switch.translate import translate
 from agglab.testbed.paths import P4_FOLDER, SCENARIO_FOLDER
 from agglab.testbed.scenario import ScenarioError, load
-from agglab.verification.random_programs import draw_case
-from agglab.verification.stf import Binder, Library, Run, StfError, parse
+from p4native.compiler.backend import emit
+from p4native.compiler.diagnostics import Diagnostics, render
+from p4native.compiler.frontend import check_text
+from p4native.compiler.preprocess import INCLUDE_DIR, Options, preprocess
+from p4native.compiler.syntax.lexer import KEYWORDS, tokenize
+from p4native.stf import Binder, Library, Run, StfError, parse
+from p4native.switch import Pipeline, Program, ProgramError
+from p4native.switch.build import build_library
+from p4native.switch.translate import translate
+from p4native.verification.random_programs import draw_case
 
 Json = Any
 JUNK: tuple[Json, ...] = (

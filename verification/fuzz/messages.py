@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import agglab.switch.p4runtime  # before protobuf is first imported
+import p4native.switch.p4runtime  # before protobuf is first imported
 
 # isort: split
 from google.protobuf import text_format
@@ -20,21 +20,21 @@ from google.protobuf.message import Message
 from p4.config.v1 import p4info_pb2
 from p4.v1 import p4runtime_pb2
 
-from agglab.compiler.backend import emit
-from agglab.compiler.diagnostics import Diagnostics, render
-from agglab.compiler.frontend import check_text
 from agglab.hosts.wire import Chunk, Kind
-from agglab.switch import Pipeline, Program
-from agglab.switch.build import build_library
-from agglab.switch.p4runtime.device import Device
-from agglab.switch.p4runtime.links import Links
-from agglab.switch.p4runtime.status import BatchError, StatusError
-from agglab.switch.translate import translate
 from agglab.testbed.agents import AgentFailed, Agents
 from agglab.testbed.worker_id import WorkerId
 from agglab.verification.fuzz.inputs import Target, source_text
+from p4native.compiler.backend import emit
+from p4native.compiler.diagnostics import Diagnostics, render
+from p4native.compiler.frontend import check_text
+from p4native.switch import Pipeline, Program
+from p4native.switch.build import build_library
+from p4native.switch.p4runtime.device import Device
+from p4native.switch.p4runtime.links import Links
+from p4native.switch.p4runtime.status import BatchError, StatusError
+from p4native.switch.translate import translate
 
-assert agglab.switch.p4runtime
+assert p4native.switch.p4runtime
 PROGRAMS = (
     "ipv4_router",
     "direct_counter",

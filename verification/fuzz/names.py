@@ -19,15 +19,15 @@ from typing import Any
 
 from google.protobuf import text_format
 
-from agglab.compiler.backend import emit
-from agglab.compiler.diagnostics import Diagnostics, render
-from agglab.compiler.frontend import check_text
-from agglab.switch import Detail, Pipeline, Program
-from agglab.switch.build import build_library
-from agglab.switch.p4runtime.text import read_p4info
-from agglab.switch.translate import translate
 from agglab.verification.fuzz.c_words import C_WORDS, OWN, TokenError, line_tokens
 from agglab.verification.fuzz.inputs import Json, Target, compiled, source_text
+from p4native.compiler.backend import emit
+from p4native.compiler.diagnostics import Diagnostics, render
+from p4native.compiler.frontend import check_text
+from p4native.switch import Detail, Pipeline, Program
+from p4native.switch.build import build_library
+from p4native.switch.p4runtime.text import read_p4info
+from p4native.switch.translate import translate
 
 BATCH = 100
 """The number of names in one input."""

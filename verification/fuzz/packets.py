@@ -11,21 +11,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from agglab.compiler.backend import emit
-from agglab.compiler.diagnostics import Diagnostics, render
-from agglab.compiler.frontend import compile_file
-from agglab.compiler.preprocess import Options
-from agglab.switch import Exact, Lpm, Match, PipelineError, Program, Range, Ternary
-from agglab.switch.build import build_fuzzer
-from agglab.switch.encoding import encode_action, encode_match
-from agglab.switch.model import Key, Table
-from agglab.switch.translate import translate
 from agglab.testbed import systems
 from agglab.testbed.paths import P4_FOLDER
-from agglab.verification import programs, proofs, stf
-from agglab.verification.random_programs import draw_case
-from agglab.verification.stf import Binder, Packet, StfError, parse
-from agglab.verification.stf.script import Add
+from agglab.verification import programs, proofs
+from p4native import stf
+from p4native.compiler.backend import emit
+from p4native.compiler.diagnostics import Diagnostics, render
+from p4native.compiler.frontend import compile_file
+from p4native.compiler.preprocess import Options
+from p4native.stf import Binder, Packet, StfError, parse
+from p4native.stf.script import Add
+from p4native.switch import Exact, Lpm, Match, PipelineError, Program, Range, Ternary
+from p4native.switch.build import build_fuzzer
+from p4native.switch.encoding import encode_action, encode_match
+from p4native.switch.model import Key, Table
+from p4native.switch.translate import translate
+from p4native.verification.random_programs import draw_case
 
 DRIVER = Path(__file__).with_name("packets.c")
 TESTED = (

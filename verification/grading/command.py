@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from agglab.common.whole_files import whole_file
 from agglab.testbed import arguments
 from agglab.testbed.exit_codes import FAILED, PASSED
 from agglab.testbed.problems import problem_of
-from agglab.testbed.terminal import plain
 from agglab.verification.grading import course, formats
 from agglab.verification.grading.grade import grades
 from agglab.verification.grading.progress import note_done
 from agglab.verification.grading.sandbox import Limits
 from agglab.verification.grading.text import text
+from p4native.common.printable import plain
+from p4native.common.whole_files import whole_file
 
 
 def main(words: Sequence[str]) -> int:

@@ -8,8 +8,8 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-from agglab.verification.stf import Binder, Expect
-from agglab.verification.stf.show import bits_of, dissect, spaced
+from p4native.stf import Binder, Expect
+from p4native.stf.show import bits_of, dissect, spaced
 
 LOWER = re.compile(r"(eth|ethernet|ip|ipv4|udp)(_h|_t|_header)?", re.IGNORECASE)
 """The names of headers that every packet of a protocol has alike."""

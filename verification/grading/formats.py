@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from xml.etree import ElementTree
 
-from agglab.testbed.terminal import plain
 from agglab.verification.grading.lab import Part
 from agglab.verification.grading.result import Grade
 from agglab.verification.grading.text import diagnosis, number
+from p4native.common.printable import plain
 
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _FORMULA = ("=", "+", "-", "@", "\t")

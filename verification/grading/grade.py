@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Protocol
 
 from agglab.hosts import library
-from agglab.switch import PipelineError, ProgramError
 from agglab.testbed.errors import CompileError, MachineLacks
 from agglab.testbed.paths import LAB_FOLDER
 from agglab.testbed.problems import ScenarioError, one_line
@@ -29,7 +28,8 @@ from agglab.verification.grading.jail import Jail
 from agglab.verification.grading.lab import COMPILES, Case, Lab
 from agglab.verification.grading.result import Grade, Judged
 from agglab.verification.grading.sandbox import Limits, Report, Task
-from agglab.verification.stf import Binder
+from p4native.stf import Binder
+from p4native.switch import PipelineError, ProgramError
 
 COMPILER_LINES_MAX = 12
 

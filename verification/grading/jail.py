@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+import p4native
 from agglab.testbed import kernel
 from agglab.testbed.errors import MachineLacks
 from agglab.testbed.paths import REPOSITORY
@@ -125,7 +126,8 @@ class Jail:
         for prefix in dict.fromkeys((sys.base_prefix, sys.prefix)):
             _show(Path(prefix), root)
         _hide([each for each in secret if each.is_relative_to(sys.prefix)], root)
-        for part in (REPOSITORY / "hosts", REPOSITORY / "common", Path(student.__file__)):
+        toolchain = (p4native.FOLDER / "__init__.py", p4native.FOLDER / "common")
+        for part in (REPOSITORY / "hosts", *toolchain, Path(student.__file__)):
             _show(part, root)
 
 

@@ -13,8 +13,8 @@ from agglab.testbed.command_lines import launcher
 from agglab.testbed.exit_codes import PASSED
 from agglab.testbed.paths import LAB_FOLDER
 from agglab.testbed.problems import problem_of
-from agglab.testbed.terminal import plain
 from agglab.verification.grading import course, lab, progress
+from p4native.common.printable import plain
 
 OF_TEACHERS = ("solution*", "wrong*", "teacher*")
 """What students do not get, besides what teachers have made of the skeletons in their places."""

@@ -7,16 +7,16 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
-from agglab.common.c_build import cache_folder
-from agglab.common.private_folders import make_private
-from agglab.common.whole_files import whole_file
-from agglab.switch import PipelineError
 from agglab.testbed.program import compile_program
 from agglab.verification.grading import wrong
 from agglab.verification.grading.lab import COMPILES, Case, Lab
 from agglab.verification.grading.result import Judged
 from agglab.verification.grading.wrong import Wrong
-from agglab.verification.stf import StfError, parse, run_stf
+from p4native.common.c_build import cache_folder
+from p4native.common.private_folders import make_private
+from p4native.common.whole_files import whole_file
+from p4native.stf import StfError, parse, run_stf
+from p4native.switch import PipelineError
 
 FAILURES_SHOWN = 8
 

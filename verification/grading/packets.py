@@ -7,9 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agglab.switch import Pipeline, PipelineError
-from agglab.switch.files import read_bytes
-from agglab.testbed.command_lines import module
+from agglab.testbed.command_lines import launcher
 from agglab.verification.grading.described import (
     described,
     described_nibbles,
@@ -18,7 +16,7 @@ from agglab.verification.grading.described import (
 )
 from agglab.verification.grading.lab import Case
 from agglab.verification.grading.result import Judged
-from agglab.verification.stf import (
+from p4native.stf import (
     Binder,
     Command,
     Expect,
@@ -29,6 +27,8 @@ from agglab.verification.stf import (
     StfError,
     parse,
 )
+from p4native.switch import Pipeline, PipelineError
+from p4native.switch.files import read_bytes
 
 Frames = list[tuple[int, bytes]]
 LINES_MAX = 12
@@ -69,7 +69,7 @@ def judge(case: Case, json: Path, binder: Binder, program: Path) -> Judged:
     for the command that repeats the case."""
     commands = parse(read_bytes(case.path).decode(errors="replace"))
     files = f"{path_on_a_shell(program)} {path_on_a_shell(case.path)}"
-    replay = f"{module('agglab.verification')} stf {files}"
+    replay = f"{launcher('p4native-stf')} {files}"
     pipeline = Pipeline.load(json)
     try:
         switch = Watched(pipeline, list(_cells(case, binder)))

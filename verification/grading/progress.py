@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from agglab.common.whole_files import whole_file
+from p4native.common.whole_files import whole_file
 
 DONE, HINTS = "done", "hints"
 

@@ -28,8 +28,8 @@ from agglab.verification.grading.lab import Case
 from agglab.verification.grading.result import Judged
 from agglab.verification.grading.story import Observed, Teller
 from agglab.verification.judgement import OF_SETTINGS
-from agglab.verification.stf import Binder
 from agglab.verification.trial import simulate
+from p4native.stf import Binder
 
 REASONS_MAX = 3
 SHRINK_S = 8.0

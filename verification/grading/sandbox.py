@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from agglab.common.c_build import cache_folder
 from agglab.testbed import kernel
 from agglab.testbed.scratch import note_elsewhere, scratch_folder
 from agglab.verification.grading.result import Judged
+from p4native.common.c_build import cache_folder
 
 Report = Callable[[Judged], None]
 Work = Callable[[Path, Report], None]
@@ -234,7 +234,8 @@ def _private_cache(folder: Path) -> None:
     that all submissions use are links to those of the user's cache."""
     cache = folder / "cache"
     cache.mkdir(mode=0o700)
-    for part in cache_folder().iterdir():
+    shared = cache_folder()
+    for part in shared.iterdir() if shared.is_dir() else ():
         if part.name != GENERATED:
             (cache / part.name).symlink_to(part.resolve())
-    os.environ["AGGLAB_CACHE"] = str(cache)
+    os.environ["P4NATIVE_CACHE"] = str(cache)

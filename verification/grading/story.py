@@ -9,7 +9,7 @@ from itertools import groupby
 
 from agglab.topologies import Topology
 from agglab.verification.grading.described import described
-from agglab.verification.stf import Binder
+from p4native.stf import Binder
 
 FIRST, LAST = 4, 6
 """How many steps of a long run are told: those at its beginning, and those at its end."""

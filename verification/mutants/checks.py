@@ -48,7 +48,7 @@ def validity(workspace: Workspace, file: str) -> Found:
 
 BUILD_HOSTS = "from agglab.hosts.library import built; built()"
 BUILDS = {
-    "switch": "from agglab.switch.io.build import loop_library; loop_library()",
+    "toolchain": "from p4native.switch.io.build import loop_library; loop_library()",
     "testbed": (
         "from agglab.testbed.systems.summing import native as sums;"
         "from agglab.testbed.virtual import native; native.load(); sums.load()"
@@ -66,7 +66,7 @@ def _compile_words(workspace: Workspace, file: str) -> Iterator[list[str]]:
         out.parent.mkdir(exist_ok=True)
         for name in programs_with(workspace.folder / "p4", Path(file).name):
             sizes = ["-DLANES=5", "-DSLOTS=8"]
-            yield ["-m", "agglab.compiler", f"p4/{name}", *sizes, "-o", str(out)]
+            yield ["-m", "p4native.compiler", f"p4/{name}", *sizes, "-o", str(out)]
     elif suffix in (".c", ".h"):
         yield ["-c", BUILDS.get(Path(file).parts[0], BUILD_HOSTS)]
     else:

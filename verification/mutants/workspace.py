@@ -60,16 +60,16 @@ class Workspace:
         self._temporary.mkdir(parents=True)
         self._imports = folder.with_name(f"{folder.name}i")
         self._imports.mkdir()
-        (self._imports / "agglab").symlink_to(folder, target_is_directory=True)
+        for name, target in {"agglab": folder, "p4native": folder / "toolchain/p4native"}.items():
+            (self._imports / name).symlink_to(target, target_is_directory=True)
         self._cache = cache
         self._written_s = int(time.time())
         self._lock = threading.Lock()
         self._stopped = False
         self._running: subprocess.Popen[str] | None = None
-        for name in tracked(repository):
-            target = folder / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(repository / name, target)
+        for file in tracked(repository):
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(repository / file, folder / file)
 
     @contextmanager
     def mutated(self, mutant: Mutant) -> Iterator[None]:
@@ -145,7 +145,7 @@ class Workspace:
         ones, also in processes that tests start."""
         own = {
             "PYTHONPATH": str(self._imports),
-            "AGGLAB_CACHE": str(self._cache),
+            "P4NATIVE_CACHE": str(self._cache),
             "TMPDIR": str(self._temporary),
         }
         kept = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}

@@ -2,7 +2,7 @@
 over UDP.
 
 The calls raise the exceptions that hosts.all_reduce.Reducer raises. This module imports only
-agglab.common and `hosts`.
+p4native.common and `hosts`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from agglab.common.contexts import Closing
 from agglab.hosts.all_reduce import Reducer
 from agglab.hosts.endpoint import Address
 from agglab.hosts.recovery import Timing
@@ -23,6 +22,7 @@ from agglab.hosts.systems.libra import wire
 from agglab.hosts.systems.libra.job import LibraJob
 from agglab.hosts.systems.libra.server import LibraServer, TableSizes
 from agglab.hosts.systems.libra.worker import LibraWorker
+from p4native.common.contexts import Closing
 
 MTU_BYTES, IP_AND_UDP_BYTES = 1500, 28
 LANES = (MTU_BYTES - IP_AND_UDP_BYTES - wire.HEADER_BYTES) // wire.PAIR_BYTES

@@ -8,7 +8,7 @@ import ctypes
 import functools
 from pathlib import Path
 
-from agglab.common import c_build
+from p4native.common import c_build
 
 HERE = Path(__file__).resolve().parent
 PART = "testbed"

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from agglab.testbed.errors import ControlError, NodeFailed, exit_in_words
+from agglab.testbed.errors import NodeFailed
 from agglab.testbed.network.process import NodeProcess
 from agglab.testbed.network.rules import PortDrop
 from agglab.testbed.plan import Entries
 from agglab.testbed.statistics import SwitchStatistics
 from agglab.testbed.table_changes import NO_ENTRIES
+from p4native.bmv2.errors import ControlError
+from p4native.common.processes import exit_in_words
 
 Result = TypeVar("Result")
 # How long one question for readiness waits before the program's life is looked at again: twice as

@@ -21,7 +21,7 @@ from agglab.testbed.network.targets.base import (
 )
 from agglab.testbed.network.targets.thrift import THRIFT_PORT, ThriftControl
 from agglab.testbed.statistics import SwitchStatistics
-from agglab.testbed.thrift_cli import PROGRAM as CLI
+from p4native.bmv2.thrift_cli import PROGRAM as CLI
 
 GRPC, THRIFT = "simple_switch_grpc", "simple_switch"
 REMEDY = f"{peer_remedy('p4lang-bmv2', 'BMv2')}, or leave switch.target at native"

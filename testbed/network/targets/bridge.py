@@ -12,12 +12,13 @@ from pathlib import Path
 from shutil import which
 
 from agglab.testbed.command_lines import program_remedy
-from agglab.testbed.errors import ControlError, MachineLacks
+from agglab.testbed.errors import MachineLacks
 from agglab.testbed.kernel import network_namespace
 from agglab.testbed.network.process import NodeProcess
 from agglab.testbed.network.targets.base import Control, SwitchSetting
 from agglab.testbed.plan import Entries
 from agglab.testbed.statistics import SwitchStatistics
+from p4native.bmv2.errors import ControlError
 
 PROGRAM = "bridge"
 INTERFACE = "bridge0"

@@ -1,4 +1,4 @@
-"""The `native` target: Agglab's own switch, `python -m agglab.switch`."""
+"""The `native` target: Agglab's own switch, `python -m p4native.switch`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LIKELY_CAUSES = {
 
 @dataclass(frozen=True)
 class NativeTarget:
-    """Agglab's own switch (`python -m agglab.switch`) with compiled BMv2 JSON and its P4Info (text
+    """Our own switch (`python -m p4native.switch`) with compiled BMv2 JSON and its P4Info (text
     protobuf).
 
     log: a log level; `off` leaves the choice to the switch.
@@ -45,7 +45,7 @@ class NativeTarget:
     log: str = "off"
 
     def command(self, setting: SwitchSetting) -> list[str]:
-        command = [sys.executable, "-m", "agglab.switch", *port_arguments(setting)]
+        command = [sys.executable, "-m", "p4native.switch", *port_arguments(setting)]
         command += ["--device-id", str(setting.device_id), "--no-p4", "--log-console"]
         if self.log != "off":
             command += ["-L", self.log]

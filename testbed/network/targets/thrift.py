@@ -10,14 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agglab.testbed import thrift_cli
-from agglab.testbed.errors import ControlError
 from agglab.testbed.kernel import network_namespace
 from agglab.testbed.network.targets.base import SwitchSetting
-from agglab.testbed.p4_names import full_name
 from agglab.testbed.plan import CloneSession, Entries, Replica, TableEntry
 from agglab.testbed.table_changes import group_changes, session_changes, table_changes
-from agglab.testbed.thrift_cli import ThriftCli
+from p4native.bmv2 import thrift_cli
+from p4native.bmv2.errors import ControlError
+from p4native.bmv2.thrift_cli import ThriftCli
+from p4native.common.object_names import full_name
 
 # BMv2's own default; every switch has a network namespace, and so a loopback, of its own.
 THRIFT_PORT = 9090

@@ -13,13 +13,13 @@ import numpy as np
 
 from agglab.hosts.bfloat16 import BFLOAT16, NAME, cast, dtype_of, widened
 from agglab.hosts.wire import VALUE_BYTES
-from agglab.switch.bmv2_json.arrays import MAX_CELLS
 from agglab.testbed.plan import Tree
 from agglab.testbed.scenario import Scenario
 from agglab.testbed.scenario.jobs import Finding, stated, stated_workloads
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import ActiveJob, Array, Truth, TruthOf
 from agglab.testbed.systems.switchml.partial import PLAIN_SETS
+from p4native.switch.bmv2_json.arrays import MAX_CELLS
 
 PARAMETERS = {"float16": "FLOAT16", NAME: "BFLOAT16"}
 """The types, with the parameter for which the P4 program is compiled."""

@@ -6,9 +6,10 @@ import ctypes
 import functools
 from pathlib import Path
 
-from agglab import hosts, switch
-from agglab.common import c_build
+from agglab import hosts
 from agglab.testbed.impairments import native as impairments
+from p4native import switch
+from p4native.common import c_build
 
 HERE = Path(__file__).resolve().parent
 INCLUDED = (

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agglab.hosts.aimd import AimdWindow
-from agglab.switch import Pipeline
+from p4native.switch import Pipeline
 
 ROOT = Path(__file__).resolve().parents[3]
 FRAME_BYTES, NS_PER_BYTE = 1000, 80
@@ -37,8 +37,8 @@ V1Switch(Parse(), NoVerify(), Work(), NoEgress(), NoCompute(), Emit()) main;
 def watched(tmp_path: Path) -> Iterator[Pipeline]:
     source, output = tmp_path / "watched.p4", tmp_path / "watched.json"
     source.write_text(PROGRAM)
-    folders = ["-I", str(ROOT / "tests/packets"), "-I", str(ROOT / "p4")]
-    command = [sys.executable, "-m", "agglab.compiler", *folders, str(source), "-o", str(output)]
+    folders = ["-I", str(ROOT / "toolchain/tests/packets"), "-I", str(ROOT / "p4")]
+    command = [sys.executable, "-m", "p4native.compiler", *folders, str(source), "-o", str(output)]
     subprocess.run(command, cwd=ROOT, check=True)
     with Pipeline.load(output) as pipeline:
         yield pipeline

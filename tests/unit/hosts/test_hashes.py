@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from agglab.hosts.hashes import ALGORITHMS, hash_place, packed
-from agglab.switch import Pipeline
+from p4native.switch import Pipeline
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = """
@@ -38,7 +38,13 @@ DATA = struct.Struct("!HH6sIQQH")
 def hashing(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, Pipeline]]:
     source, output = tmp_path / "hashing.p4", tmp_path / "hashing.json"
     source.write_text(PROGRAM.replace("ALGORITHM", request.param))
-    command = [sys.executable, "-m", "agglab.compiler", "-I", str(ROOT / "tests/packets")]
+    command = [
+        sys.executable,
+        "-m",
+        "p4native.compiler",
+        "-I",
+        str(ROOT / "toolchain/tests/packets"),
+    ]
     subprocess.run([*command, str(source), "-o", str(output)], cwd=ROOT, check=True)
     with Pipeline.load(output) as pipeline:
         yield request.param, pipeline

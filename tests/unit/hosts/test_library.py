@@ -8,8 +8,8 @@ from pathlib import Path
 import needs
 import pytest
 
-from agglab.common.c_build import BuildError
 from agglab.hosts import library
+from p4native.common.c_build import BuildError
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
@@ -36,7 +36,11 @@ def preloaded():
 
 
 def run_sanitized(*arguments):
-    options = {"ASAN_OPTIONS": "detect_leaks=0", "AGGLAB_SANITIZE": "1", "LD_PRELOAD": preloaded()}
+    options = {
+        "ASAN_OPTIONS": "detect_leaks=0",
+        "P4NATIVE_SANITIZE": "1",
+        "LD_PRELOAD": preloaded(),
+    }
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=ROOT,
@@ -76,7 +80,7 @@ def test_the_sanitizers_are_at_work():
 
 @pytest.mark.long
 def test_it_is_built_once_and_again_for_other_flags(tmp_path, monkeypatch):
-    monkeypatch.setenv("AGGLAB_CACHE", str(tmp_path / "new" / "cache"))
+    monkeypatch.setenv("P4NATIVE_CACHE", str(tmp_path / "new" / "cache"))
     first = library.built()
     built_ns = first.stat().st_mtime_ns
     assert library.built() == first and first.stat().st_mtime_ns == built_ns
@@ -88,20 +92,20 @@ def test_it_is_built_once_and_again_for_other_flags(tmp_path, monkeypatch):
 @pytest.mark.long
 @needs.mark("clang")
 def test_clang_builds_it_without_a_warning_too(tmp_path, monkeypatch):
-    monkeypatch.setenv("AGGLAB_CACHE", str(tmp_path))
+    monkeypatch.setenv("P4NATIVE_CACHE", str(tmp_path))
     monkeypatch.setenv("CC", "clang")
     assert library.built().exists()
 
 
 def test_an_agent_is_told_that_there_is_no_compiler(tmp_path, monkeypatch):
-    monkeypatch.setenv("AGGLAB_CACHE", str(tmp_path))
+    monkeypatch.setenv("P4NATIVE_CACHE", str(tmp_path))
     monkeypatch.setenv("CC", "no-such-compiler")
     with pytest.raises(BuildError, match=r"^no C compiler: 'no-such-compiler' is not in PATH"):
         library.built()
 
 
 def test_what_the_compiler_says_is_told(tmp_path, monkeypatch):
-    monkeypatch.setenv("AGGLAB_CACHE", str(tmp_path))
+    monkeypatch.setenv("P4NATIVE_CACHE", str(tmp_path))
     monkeypatch.setattr(library, "FLAGS", [*library.FLAGS, "-std=nowhere"])
     with pytest.raises(BuildError, match=r"^[^\n]*nowhere[^\n]*$"):
         library.built()

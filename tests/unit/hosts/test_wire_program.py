@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[3]
 
 def compiled(tmp_path, program, lanes, *options):
     product = tmp_path / f"{program}.json"
-    command = [sys.executable, "-m", "agglab.compiler", f"p4/{program}.p4", "-I", "p4"]
+    command = [sys.executable, "-m", "p4native.compiler", f"p4/{program}.p4", "-I", "p4"]
     command += ["-o", str(product), f"-DLANES={lanes}", "-DSLOTS=4", *options]
     subprocess.run(command, cwd=ROOT, check=True)
     return json.loads(product.read_text())

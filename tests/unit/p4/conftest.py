@@ -9,15 +9,14 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from aggregation_model import Model
-from schedules import SLOTS, jobs_model, two_jobs
-from tables import write_entries
-
-from agglab.switch import Pipeline
-
 ROOT = Path(__file__).resolve().parents[3]
+sys.path[:0] = [str(Path(__file__).parent), str(ROOT / "toolchain/tests/switch")]
+
+from aggregation_model import Model  # noqa: E402
+from schedules import SLOTS, jobs_model, two_jobs  # noqa: E402
+from tables import write_entries  # noqa: E402
+
+from p4native.switch import Pipeline  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -28,7 +27,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path]:
     def compile_for(lanes: int) -> Path:
         json = folder / f"{lanes}.json"
         if not json.exists():
-            command = [sys.executable, "-m", "agglab.compiler", "p4/switchml.p4", "-o", str(json)]
+            command = [sys.executable, "-m", "p4native.compiler", "p4/switchml.p4", "-o", str(json)]
             subprocess.run([*command, f"-DLANES={lanes}", f"-DSLOTS={SLOTS}"], cwd=ROOT, check=True)
         return json
 

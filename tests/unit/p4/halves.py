@@ -21,7 +21,7 @@ from schedules import SLOTS, two_jobs
 from tables import Slots, summing, write_entries
 
 from agglab.hosts.bfloat16 import BFLOAT16, narrowed, widened
-from agglab.switch import Pipeline
+from p4native.switch import Pipeline
 
 ROOT = Path(__file__).resolve().parents[3]
 LANES = 6
@@ -121,7 +121,7 @@ class Switch:
 
 def compiled(folder: Path, name: str) -> Path:
     json = folder / f"{name}.json"
-    command = [sys.executable, "-m", "agglab.compiler", "p4/switchml.p4", "-o", str(json)]
+    command = [sys.executable, "-m", "p4native.compiler", "p4/switchml.p4", "-o", str(json)]
     sizes = [f"-DLANES={LANES}", f"-DSLOTS={SLOTS}", f"-D{name.upper()}=1"]
     subprocess.run([*command, *sizes], cwd=ROOT, check=True)
     return json

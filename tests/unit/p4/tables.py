@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from frames import ANOTHER_SWITCH, Receiver, worker
 
-from agglab.switch import Exact, Lpm, Pipeline
-from agglab.testbed.p4_names import full_name
+from p4native.common.object_names import full_name
+from p4native.switch import Exact, Lpm, Pipeline
 
 FLOOD_GROUP, NO_PARENT = 1, 511
 COUNTERS = {

@@ -23,9 +23,9 @@ from conversations import Conversation
 from rules import ROOT, Rules, every
 from tables import write_entries
 
-from agglab.switch import Pipeline
 from agglab.verification.mutants import checks
 from agglab.verification.mutants.workspace import Workspace
+from p4native.switch import Pipeline
 
 SEEDS = 6
 COMPILE_LIMIT_S = 120
@@ -171,7 +171,14 @@ def compiled(rules: Rules, space: Workspace) -> Path | None:
     """Compiles the program in the copy; None if it is no program any more."""
     product = space.folder / "build" / "product.json"
     product.parent.mkdir(exist_ok=True)
-    words = ["-m", "agglab.compiler", f"p4/{rules.program}.p4", "-o", str(product), *rules.flags()]
+    words = [
+        "-m",
+        "p4native.compiler",
+        f"p4/{rules.program}.p4",
+        "-o",
+        str(product),
+        *rules.flags(),
+    ]
     return product if space.python(words, COMPILE_LIMIT_S).code == 0 else None
 
 

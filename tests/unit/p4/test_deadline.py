@@ -14,7 +14,7 @@ import pytest
 from frames import AGGREGATION, from_aggregator, opened, to_aggregator, worker
 from tables import Slots, summing, write_entries
 
-from agglab.switch import Pipeline
+from p4native.switch import Pipeline
 
 sys.path.append(str(Path(__file__).parents[1] / "hosts"))
 
@@ -50,7 +50,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
     def make(sets: int, workers: int) -> Pipeline:
         json = folder / f"{sets}.json"
         if not json.exists():
-            command = [sys.executable, "-m", "agglab.compiler", "p4/switchml.p4", "-o", str(json)]
+            command = [sys.executable, "-m", "p4native.compiler", "p4/switchml.p4", "-o", str(json)]
             sizes = [f"-DLANES={LANES}", "-DSLOTS=4", f"-DDEADLINE={DEADLINE_US}", f"-DSETS={sets}"]
             subprocess.run([*command, *sizes], cwd=ROOT, check=True)
         pipeline = Pipeline.load(json)
@@ -249,7 +249,7 @@ def test_what_a_deadline_excludes(parameters: str, tmp_path: Path) -> None:
     command = [
         sys.executable,
         "-m",
-        "agglab.compiler",
+        "p4native.compiler",
         "p4/switchml.p4",
         "-DDEADLINE=1",
         "-DLANES=4",

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from frames import AGGREGATOR, AGGREGATOR_MAC, ipv4, worker_address, worker_mac
 
-from agglab.switch import Exact, Pipeline
 from agglab.testbed.scenario import ResolvedScenario, resolve
 from agglab.testbed.scenario.schema import JobSection, Scenario, Switch
 from agglab.testbed.systems.summing import attack
 from agglab.testbed.systems.summing.counters import COUNTERS
 from agglab.testbed.systems.switchml import SwitchML
+from p4native.switch import Exact, Pipeline
 
 LANES = 5
 ATTACKER_PORT = 4

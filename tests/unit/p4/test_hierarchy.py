@@ -12,7 +12,7 @@ from frames import contribution
 from rules.switchml import GROUP, JOB, LANES, Walker, packet, value
 from trees import UPLINK, Tree, place_of, planted
 
-from agglab.switch import Pipeline
+from p4native.switch import Pipeline
 
 SLOTS = 4
 

@@ -12,7 +12,7 @@ import pytest
 from aggregation_model import INT32, Contribution
 from frames import contribution
 
-from agglab.switch import Pipeline
+from p4native.switch import Pipeline
 
 LANES = 256
 PAYLOAD_AT, VALUES_AT = 42, 54

@@ -14,13 +14,13 @@ from frames import checksum, udp_checksum
 from libra_model import LibraSwitch
 
 from agglab.hosts.systems.libra import wire
-from agglab.switch import Pipeline
 from agglab.testbed.plan import Entries
 from agglab.testbed.scenario import ResolvedScenario, load
 from agglab.testbed.systems.frames import End, end_of, ethernet, ipv4, udp
 from agglab.testbed.systems.spoofing import AGGREGATOR
 from agglab.testbed.virtual.switches import CompiledProgram
 from agglab.verification import programs
+from p4native.switch import Pipeline
 
 LANES, WORKERS, SERVERS = 3, 3, 2
 WORKER_PORT, SERVER_PORT = 48866, 40674

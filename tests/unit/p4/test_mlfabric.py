@@ -25,7 +25,7 @@ from rules.mlfabric import (
 from rules.mlfabric import COUNTERS as COUNTER_NAMES
 from tables import write_entries
 
-from agglab.switch import Pipeline
+from p4native.switch import Pipeline
 
 PATH, FORWARD = "MlfabricIngress.aggregation.", "MlfabricIngress.forwarding."
 COUNTERS = {name: PATH + counter for name, counter in COUNTER_NAMES.items()}

@@ -16,7 +16,7 @@ from frames import AGGREGATOR, AGGREGATOR_MAC, ipv4, worker_address, worker_mac
 from schedules import SLOTS, two_jobs
 from tables import write_entries
 
-from agglab.switch import Pipeline
+from p4native.switch import Pipeline
 
 sys.path.append(str(Path(__file__).parents[1] / "hosts"))
 
@@ -41,7 +41,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
     def make(bits: int, lanes: int) -> Pipeline:
         json = folder / f"{bits}-{lanes}.json"
         if not json.exists():
-            command = [sys.executable, "-m", "agglab.compiler", "p4/switchml.p4", "-o", str(json)]
+            command = [sys.executable, "-m", "p4native.compiler", "p4/switchml.p4", "-o", str(json)]
             sizes = [f"-DLANES={lanes}", f"-DSLOTS={SLOTS}", f"-DWIRE_BITS={bits}"]
             subprocess.run([*command, *sizes], cwd=ROOT, check=True)
         pipeline = Pipeline.load(json)
@@ -180,7 +180,7 @@ def test_a_wrong_checksum_is_seen(program: Program) -> None:
 
 @pytest.mark.parametrize(("bits", "lanes"), [(8, 3), (5, 4), (32, 4)])
 def test_programs_that_cannot_be(tmp_path: Path, bits: int, lanes: int) -> None:
-    command = [sys.executable, "-m", "agglab.compiler", "p4/switchml.p4", "-o"]
+    command = [sys.executable, "-m", "p4native.compiler", "p4/switchml.p4", "-o"]
     sizes = [f"-DLANES={lanes}", f"-DSLOTS={SLOTS}", f"-DWIRE_BITS={bits}"]
     command += [str(tmp_path / "x.json"), *sizes]
     done = subprocess.run(command, cwd=ROOT, capture_output=True)

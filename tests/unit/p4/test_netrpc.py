@@ -48,11 +48,11 @@ from netrpc_schedules import (
 from tables import write_entries
 from test_packet_checks import rewritten
 
-from agglab.switch import Exact, Pipeline
 from agglab.testbed.scenario import resolve
 from agglab.testbed.scenario.schema import JobSection, Scenario
 from agglab.testbed.scenario.schema import Switch as SwitchKeys
 from agglab.testbed.systems.netrpc import NetRpc
+from p4native.switch import Exact, Pipeline
 
 ROOT = Path(__file__).resolve().parents[3]
 NOW_US = 1000
@@ -62,7 +62,7 @@ CALLS = "NetrpcIngress.calls."
 @pytest.fixture(scope="session")
 def netrpc(tmp_path_factory: pytest.TempPathFactory) -> Path:
     json = tmp_path_factory.mktemp("netrpc") / "netrpc.json"
-    command = [sys.executable, "-m", "agglab.compiler", "p4/netrpc.p4", "-o", str(json)]
+    command = [sys.executable, "-m", "p4native.compiler", "p4/netrpc.p4", "-o", str(json)]
     sizes = [f"-D{name}={value}" for name, value in DEFINES.items()]
     subprocess.run([*command, *sizes], cwd=ROOT, check=True)
     return json

@@ -43,11 +43,11 @@ from tables import NO_PARENT, write_entries
 from test_packet_checks import rewritten
 from trees import planted
 
-from agglab.switch import Exact, Pipeline
 from agglab.testbed.scenario import resolve
 from agglab.testbed.scenario.schema import JobSection, Scenario
 from agglab.testbed.scenario.schema import Switch as SwitchKeys
 from agglab.testbed.systems.omnireduce import OmniReduce
+from p4native.switch import Exact, Pipeline
 
 ROOT = Path(__file__).resolve().parents[3]
 REFUSALS = ("refused", "forged", "malformed", "forwarded", "unroutable")
@@ -57,7 +57,7 @@ INGRESS = "OmnireduceIngress.aggregation."
 @pytest.fixture(scope="session")
 def omnireduce(tmp_path_factory: pytest.TempPathFactory) -> Path:
     json = tmp_path_factory.mktemp("omnireduce") / "omnireduce.json"
-    command = [sys.executable, "-m", "agglab.compiler", "p4/omnireduce.p4", "-o", str(json)]
+    command = [sys.executable, "-m", "p4native.compiler", "p4/omnireduce.p4", "-o", str(json)]
     subprocess.run([*command, f"-DLANES={LANES}", f"-DSLOTS={SLOTS}"], cwd=ROOT, check=True)
     return json
 

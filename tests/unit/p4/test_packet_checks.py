@@ -9,7 +9,7 @@ import pytest
 from aggregation_model import INT32, SCALED, Contribution
 from frames import checksum, contribution
 
-from agglab.switch import Exact, Pipeline
+from p4native.switch import Exact, Pipeline
 
 LANES, SLOTS = 5, 8
 VALUELESS = 2

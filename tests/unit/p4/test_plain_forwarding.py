@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 import pytest
 from frames import AGGREGATOR_MAC, ETHERNET, checksum, ipv4, worker_address, worker_mac
 
-from agglab.switch import Pipeline
 from agglab.testbed.plan import forwarding
 from agglab.testbed.virtual.switches import CompiledProgram
 from agglab.topologies import rack
 from agglab.verification import programs
+from p4native.switch import Pipeline
 
 IPV4_TYPE, TAG = 0x0800, struct.pack("!HH", 0x8100, 5)
 BROADCAST = b"\xff" * 6

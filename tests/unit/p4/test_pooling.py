@@ -31,7 +31,7 @@ from rules.esa import RULES as ESA
 from tables import Entry, Setup, write_entries
 from test_packet_checks import rewritten
 
-from agglab.switch import Pipeline
+from p4native.switch import Pipeline
 
 JOB, OTHER, SERVER, OTHERS_SERVER = 3, 5, 7, 8
 ABANDONED_US, MARK_US = 500, 300

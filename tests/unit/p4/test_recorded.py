@@ -9,7 +9,7 @@ from recorded import recorded
 from small_runs import RUNS
 
 from agglab.testbed.program import compile_program
-from agglab.verification.stf import run_stf
+from p4native.stf import run_stf
 
 
 @pytest.mark.long(but=["ps"])

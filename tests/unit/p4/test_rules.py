@@ -14,8 +14,8 @@ import pytest
 from conversations import Conversation
 from rules import Rules, every
 
-from agglab.switch import Pipeline
-from agglab.verification.stf import run_stf
+from p4native.stf import run_stf
+from p4native.switch import Pipeline
 
 CONVERSATIONS = [
     pytest.param(rules, name, id=f"{rules.program}-{name}")

@@ -21,7 +21,7 @@ from frames import (
 from schedules import schedule
 from tables import COUNTERS
 
-from agglab.switch import Exact, Lpm, Pipeline
+from p4native.switch import Exact, Lpm, Pipeline
 
 LANES = 5
 JOB_COUNTERS = ("new", "duplicate", "stale", "refused", "complete", "repeated")

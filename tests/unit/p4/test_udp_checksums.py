@@ -13,7 +13,7 @@ from frames import checksum
 from rules import Rules, every
 from tables import write_entries
 
-from agglab.switch import Pipeline
+from p4native.switch import Pipeline
 
 CHECKING = [rules for rules in every() if rules.conversations and rules.program != "forwarding"]
 UDP_IN_IPV4 = bytes([0x08, 0x00, 0x45])

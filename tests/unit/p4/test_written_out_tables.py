@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from agglab.compiler.diagnostics import Diagnostics
-from agglab.compiler.preprocess import Options, preprocess
+from p4native.compiler.diagnostics import Diagnostics
+from p4native.compiler.preprocess import Options, preprocess
 
 INCLUDE = Path(__file__).resolve().parents[3] / "p4" / "include"
 WORD_LANES, LANE_BITS, MOST_LANES = 64, 32, 2240

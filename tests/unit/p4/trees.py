@@ -12,7 +12,7 @@ from conversations import AT_ONCE, Conversation, Step
 from frames import opened, worker
 from tables import NO_PARENT, Setup, Slots, summing, write_entries
 
-from agglab.switch import Pipeline
+from p4native.switch import Pipeline
 
 UPLINK = 100
 """The port of every switch that leads to its parent."""

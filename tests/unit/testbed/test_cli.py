@@ -317,11 +317,13 @@ def test_a_switch_that_dies_is_exit_code_1_and_the_reason_is_kept(
     log = tmp_path / "switch.log"
     log.write_text("first\nlast words\n")
     fake(
-        turns=raising(NodeFailed("s1", "the switch ended", ["python", "-m", "agglab.switch"], log))
+        turns=raising(
+            NodeFailed("s1", "the switch ended", ["python", "-m", "p4native.switch"], log)
+        )
     )
     assert cli.main(["run", "quickstart", "--results", str(tmp_path)]) == 1
     shown = capsys.readouterr()
-    assert "command: python -m agglab.switch" in shown.err
+    assert "command: python -m p4native.switch" in shown.err
     assert "last words" in shown.err
     assert "FAILED  quickstart" in shown.out
     assert metrics(tmp_path) == {"ok": False, "reason": "s1: the switch ended"}

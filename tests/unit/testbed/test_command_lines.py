@@ -15,7 +15,7 @@ from agglab.testbed import command_lines, system_programs
 from agglab.testbed.command_lines import extra, launcher, module, module_remedy, setup
 
 ROOT = Path(__file__).resolve().parents[3]
-NAMES = ("agglab", "agglab-p4c", "agglab-switch")
+NAMES = ("agglab", "p4native-c", "p4native-switch")
 
 
 def says_version(line: str, folder: Path) -> bool:

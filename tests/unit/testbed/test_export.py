@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from agglab.switch import simple_switch
-from agglab.switch.program import Program
 from agglab.testbed import cli, own_entries
 from agglab.testbed.export import full_names
 from agglab.testbed.plan import Entries
 from agglab.testbed.prepare import all_entries
 from agglab.testbed.scenario import find, load
+from p4native.switch import simple_switch
+from p4native.switch.program import Program
 
 ROOT = Path(__file__).parents[3]
 SCENARIO = """
@@ -79,7 +79,7 @@ def test_a_p4app_starts_our_switch_and_fills_it_over_p4runtime(scenario: Path) -
     content = json.loads((out / "p4app.json").read_text())
     assert content["switch_node"]["object_name"] == "P4RuntimeSwitch"
     switch = content["topology"]["switches"]["s3"]
-    assert switch["sw_bin"] == str(ROOT / "switch/bin/agglab-switch")
+    assert switch["sw_bin"] == str(ROOT / "toolchain/p4native/switch/bin/p4native-switch")
     assert os.access(switch["sw_bin"], os.X_OK)
     assert (switch["device_id"], switch["grpc_port"]) == (3, 9561)
     link = next(link for link in content["topology"]["links"] if link[:2] == ["h3", "s2"])
@@ -164,7 +164,7 @@ def test_the_drop_in_listens_where_p4_utils_looks_and_hangs_up(
 
 def test_the_switch_can_be_started_by_path(tmp_path: Path) -> None:
     link = tmp_path / "simple_switch_grpc"
-    link.symlink_to(ROOT / "switch/bin/agglab-switch")
+    link.symlink_to(ROOT / "toolchain/p4native/switch/bin/p4native-switch")
     done = subprocess.run([link, "--help"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0
     assert "--thrift-port" in done.stdout or "-i" in done.stdout

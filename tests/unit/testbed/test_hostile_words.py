@@ -8,8 +8,6 @@ from xml.etree import ElementTree
 
 import pytest
 
-from agglab.compiler.diagnostics import Diagnostics, render
-from agglab.compiler.frontend import check_text
 from agglab.testbed.errors import NodeFailed
 from agglab.testbed.network.targets.thrift import ProgramNames
 from agglab.testbed.plan import TableEntry
@@ -18,7 +16,9 @@ from agglab.testbed.report.svg import Canvas
 from agglab.testbed.scenario import ScenarioError, load
 from agglab.testbed.scenario.document import Scalar
 from agglab.testbed.scenario.schema import NAME
-from agglab.testbed.terminal import plain
+from p4native.common.printable import plain
+from p4native.compiler.diagnostics import Diagnostics, render
+from p4native.compiler.frontend import check_text
 
 HOSTILE = (
     *(

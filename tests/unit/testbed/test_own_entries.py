@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from agglab.switch.program import Program
 from agglab.testbed import own_entries
 from agglab.testbed.network.p4runtime import Names
 from agglab.testbed.network.targets import thrift
@@ -23,6 +22,7 @@ from agglab.testbed.program import compile_program
 from agglab.testbed.run import run
 from agglab.testbed.scenario import ScenarioError, load
 from agglab.testbed.virtual.switches import CompiledProgram
+from p4native.switch.program import Program
 
 ROOT = Path(__file__).parents[3]
 KINDS = """

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from agglab.testbed import doctor, peers
-from agglab.testbed.errors import CouldNotRun
 from agglab.testbed.paths import REPOSITORY
-from agglab.testbed.thrift_cli import PROGRAM as CLI
 from agglab.verification import __main__ as verification
 from agglab.verification import conformance
 from agglab.verification.conformance import packets, random_case, randomised, scenarios
 from agglab.verification.conformance.packets import Case
 from agglab.verification.conformance.pairs import Pair
+from p4native.bmv2.errors import CouldNotRun
+from p4native.bmv2.thrift_cli import PROGRAM as CLI
 
 OURS, FIELDS = Pair("agglab", "native"), Pair("agglab", "bmv2")
 LISTENS = """

@@ -93,8 +93,8 @@ def test_a_missing_p4c_is_named(monkeypatch: pytest.MonkeyPatch, source: Path) -
 def test_a_cache_that_cannot_be_written_is_named(monkeypatch, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setattr(program, "IS_CHECKOUT", False)
-    monkeypatch.setenv("AGGLAB_CACHE", str(tmp_path / "file/cache"))
-    with pytest.raises(MachineLacks, match=r"compiled programs .*Not a directory.*AGGLAB_CACHE"):
+    monkeypatch.setenv("P4NATIVE_CACHE", str(tmp_path / "file/cache"))
+    with pytest.raises(MachineLacks, match=r"compiled programs .*Not a directory.*P4NATIVE_CACHE"):
         program.compile_program(
             program.P4_FOLDER / "switchml.p4", "agglab", {"LANES": 8, "SLOTS": 8}
         )

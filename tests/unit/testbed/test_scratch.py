@@ -14,10 +14,10 @@ import needs
 import pytest
 from waiting import until
 
-from agglab.common import private_folders
 from agglab.testbed import scratch
 from agglab.testbed.errors import MachineLacks
 from agglab.testbed.scratch import note_elsewhere, remove_stale, scratch_folder
+from p4native.common import private_folders
 
 OTHER_USER = 65534
 ROOT = Path(__file__).resolve().parents[3]
@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[3]
 @pytest.fixture
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "state"
-    monkeypatch.setattr(scratch, "state_folder", lambda: folder)
+    monkeypatch.setattr(scratch, "state_folder", lambda program: folder)
     return folder
 
 
@@ -133,7 +133,7 @@ def test_a_runtime_folder_that_does_not_exist_is_passed_over(
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() or 1000)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "none"))
     monkeypatch.setattr(private_folders.tempfile, "gettempdir", lambda: str(tmp_path))
-    assert scratch.state_folder() == tmp_path / f"agglab-{os.geteuid()}"
+    assert scratch.state_folder("agglab") == tmp_path / f"agglab-{os.geteuid()}"
 
 
 def test_a_runtime_folder_of_our_own_is_used(
@@ -143,7 +143,7 @@ def test_a_runtime_folder_of_our_own_is_used(
     monkeypatch.setattr(private_folders, "why_not_ours", lambda path: None)
     monkeypatch.setattr(os, "geteuid", lambda: user or 1000)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    assert scratch.state_folder() == tmp_path / "agglab"
+    assert scratch.state_folder("agglab") == tmp_path / "agglab"
 
 
 def test_a_living_run_keeps_its_folder_and_removes_it_in_the_end(state: Path) -> None:

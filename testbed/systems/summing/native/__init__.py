@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from agglab.common import c_build
+from p4native.common import c_build
 
 HERE = Path(__file__).resolve().parent
 PART = "testbed"

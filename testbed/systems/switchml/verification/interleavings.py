@@ -25,7 +25,6 @@ from agglab.hosts import wire
 from agglab.hosts.tensors import make_tensor
 from agglab.hosts.wire import Batch
 from agglab.hosts.worker import Job, Worker
-from agglab.switch import Pipeline
 from agglab.testbed.program import compile_program
 from agglab.testbed.systems.summing import plan
 from agglab.testbed.virtual.backend import AGGREGATOR
@@ -33,6 +32,7 @@ from agglab.testbed.virtual.frames import Address, Framing
 from agglab.testbed.virtual.switches import CompiledProgram
 from agglab.topologies import rack
 from agglab.verification.explore.walk import FaultFound
+from p4native.switch import Pipeline
 
 LANES, SLOTS, WORKERS, JOB = 4, 2, 2, 1
 FINISH_STEPS_MAX = 1000

@@ -13,8 +13,6 @@ from agglab.hosts.errors import NotFinite, RoundTimeout, ShapeMismatch
 from agglab.hosts.wire import Batch
 from agglab.hosts.worker import COUNTERS as WORKER_COUNTERS
 from agglab.hosts.worker import Job, Timing, Worker
-from agglab.switch import Pipeline
-from agglab.testbed.p4_names import full_name
 from agglab.testbed.plan import Entries
 from agglab.testbed.systems.switchml.verification import packets
 from agglab.testbed.systems.switchml.verification.forwarding_model import Out
@@ -31,6 +29,8 @@ from agglab.testbed.systems.switchml.verification.switch_model import (
 from agglab.testbed.systems.switchml.verification.worker_model import Times, WorkerModel
 from agglab.testbed.virtual.switches import CompiledProgram
 from agglab.verification.explore.walk import FaultFound
+from p4native.common.object_names import full_name
+from p4native.switch import Pipeline
 
 MS = 1_000_000
 INDEX = re.compile(r"index (\d+)")

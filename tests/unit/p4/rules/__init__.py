@@ -19,10 +19,10 @@ from frames import worker_address, worker_mac
 from outsiders import deep_and_short, forwarded
 from tables import FLOOD_GROUP, Setup, neighbour, owner, route
 
-from agglab.switch import Pipeline
 from agglab.testbed import systems
 from agglab.testbed.scenario import resolve
 from agglab.testbed.scenario.schema import JobSection, Scenario, Switch
+from p4native.switch import Pipeline
 
 ROOT = Path(__file__).resolve().parents[4]
 FLOOD_PORTS, ATTACKER, ATTACKER_PORT = (1, 2, 3, 4), "h4", 4
@@ -61,7 +61,7 @@ class Rules:
     def compiled(self, folder: Path) -> Path:
         """The JSON by our compiler."""
         product = folder / f"{self.program}.json"
-        command = [sys.executable, "-m", "agglab.compiler", f"p4/{self.program}.p4"]
+        command = [sys.executable, "-m", "p4native.compiler", f"p4/{self.program}.p4"]
         subprocess.run([*command, "-o", str(product), *self.flags()], cwd=ROOT, check=True)
         return product
 

@@ -26,7 +26,7 @@ from tables import COUNTERS as SUMMING
 from tables import NO_PARENT, Setup, Slots, summing
 from trees import Node, kept, place_of, planted
 
-from agglab.switch import Pipeline
+from p4native.switch import Pipeline
 from rules import Rules
 
 LANES, SLOTS, JOB, INDEX, GROUP = 5, 4, 3, 2, 9

@@ -13,7 +13,7 @@ from schedules import JOBS, SLOTS, jobs_model, schedule, two_jobs
 from tables import COUNTERS, Setup, Slots, summing
 from trees import UPLINK, Node, kept, place_of, planted
 
-from agglab.switch import Pipeline
+from p4native.switch import Pipeline
 from rules import Rules
 
 LANES, JOB, GROUP = 5, 3, 9

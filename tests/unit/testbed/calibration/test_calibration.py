@@ -21,7 +21,7 @@ ROWS = [Row(2, 1500, 400 * MBIT), Row(8, 1500, 50 * MBIT)]
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("AGGLAB_CACHE", str(tmp_path))
+    monkeypatch.setenv("P4NATIVE_CACHE", str(tmp_path))
     return tmp_path
 
 

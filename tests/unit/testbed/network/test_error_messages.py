@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from agglab.testbed.errors import MachineLacks, NodeFailed, exit_in_words
+from agglab.testbed.errors import MachineLacks, NodeFailed
 from agglab.testbed.network.machine import _basics
 from agglab.testbed.network.process import NodeProcess, stop_all
+from p4native.common.processes import exit_in_words
 
 
 def test_a_lack_names_its_remedy() -> None:
@@ -28,11 +29,11 @@ def test_diagnosis_programs_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path:
 def test_a_failure_reports_command_log_and_cause(tmp_path: Path) -> None:
     log = tmp_path / "switch-s1.log"
     log.write_text("".join(f"line {n}\n" for n in range(40)))
-    failure = NodeFailed("s1", "ended", ["python", "-m", "agglab.switch"], log, "a bad day")
+    failure = NodeFailed("s1", "ended", ["python", "-m", "p4native.switch"], log, "a bad day")
     assert str(failure) == "s1: ended"
     assert failure.report().splitlines() == [
         "s1: ended",
-        "  command: python -m agglab.switch",
+        "  command: python -m p4native.switch",
         f"  log: {log}",
         *(f"    line {n}" for n in range(28, 40)),
         "  likely cause: a bad day",

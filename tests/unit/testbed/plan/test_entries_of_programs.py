@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[4]
 def names(tmp_path_factory: pytest.TempPathFactory) -> Names:
     folder = tmp_path_factory.mktemp("program")
     p4info = folder / "p4info.txtpb"
-    command = [sys.executable, "-m", "agglab.compiler", "p4/switchml.p4", "-D", "LANES=32"]
+    command = [sys.executable, "-m", "p4native.compiler", "p4/switchml.p4", "-D", "LANES=32"]
     command += ["-o", str(folder / "x.json"), "--p4runtime-files", str(p4info)]
     subprocess.run(command, cwd=ROOT, check=True, timeout=60)
     return Names(text_format.Parse(p4info.read_text(), p4info_pb2.P4Info()))

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from agglab.compiler.diagnostics import Diagnostics
-from agglab.compiler.preprocess import Options, preprocess
-from agglab.compiler.syntax.lexer import MAX_TOKENS, tokenize
 from agglab.testbed.paths import P4_FOLDER
 from agglab.testbed.scenario import load
 from agglab.testbed.system_names import built_in
 from agglab.testbed.systems import find
+from p4native.compiler.diagnostics import Diagnostics
+from p4native.compiler.preprocess import Options, preprocess
+from p4native.compiler.syntax.lexer import MAX_TOKENS, tokenize
 
 TEXT = """
 name: tried

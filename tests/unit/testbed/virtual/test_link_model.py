@@ -177,7 +177,7 @@ def test_the_clock_is_a_sorted_list(asked: list[tuple[int, int]]) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.skipif("AGGLAB_SANITIZE" in os.environ, reason="this is the process it starts")
+@pytest.mark.skipif("P4NATIVE_SANITIZE" in os.environ, reason="this is the process it starts")
 def test_under_the_sanitizers() -> None:
     """These tests, those of links, and small runs with faults again, in a process whose C has both
     sanitizers."""
@@ -187,7 +187,7 @@ def test_under_the_sanitizers() -> None:
     )
     environment = dict(
         os.environ,
-        AGGLAB_SANITIZE="1",
+        P4NATIVE_SANITIZE="1",
         LD_PRELOAD=asan.stdout.strip(),
         ASAN_OPTIONS="detect_leaks=0",
     )

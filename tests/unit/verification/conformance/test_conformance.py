@@ -20,8 +20,8 @@ from agglab.verification.conformance import command, packets, pairs, scenarios
 from agglab.verification.conformance.packets import Case, Outcome
 from agglab.verification.conformance.pairs import Pair
 from agglab.verification.conformance.scenarios import ScenarioResult
-from agglab.verification.stf import Binder, parse
-from agglab.verification.stf.bmv2 import TOOLS
+from p4native.bmv2.engine import TOOLS
+from p4native.stf import Binder, parse
 
 OURS, FIELDS = Pair("agglab", "native"), Pair("p4c", "bmv2")
 PROGRAM = {
@@ -82,7 +82,9 @@ def test_a_case_that_holds_and_one_that_does_not(tmp_path: Path) -> None:
     assert packets.run_case(Case(program, script), [OURS]).differs == []
     script.write_text("packet 0 c8 64 00 00 00 00\nexpect 1 c8 64 2d $\n")
     (text,) = packets.run_case(Case(program, script), [OURS]).differs
-    assert text.startswith("tests/packets/arithmetic_wrap.p4 on agglab + native: 2: port 1, packet")
+    assert text.startswith(
+        "toolchain/tests/packets/arithmetic_wrap.p4 on agglab + native: 2: port 1, packet"
+    )
 
 
 def test_every_program_is_a_case() -> None:
@@ -220,9 +222,9 @@ def test_a_name_that_is_not_known_is_refused(capsys: pytest.CaptureFixture[str])
 
 
 def test_without_the_packet_tests_it_is_lacking(monkeypatch, tmp_path, capsys) -> None:
-    monkeypatch.setattr(packets, "TESTS", tmp_path / "tests/packets")
+    monkeypatch.setattr(packets, "TESTS", tmp_path / "toolchain/tests/packets")
     assert verification.main(["conformance"]) == 3
-    assert capsys.readouterr().err.endswith("tests/packets: run it in a checkout\n")
+    assert capsys.readouterr().err.endswith("toolchain/tests/packets: run it in a checkout\n")
 
 
 @pytest.mark.long

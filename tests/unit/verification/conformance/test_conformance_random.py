@@ -13,7 +13,7 @@ from agglab.testbed.exit_codes import FAILED, PASSED
 from agglab.verification.conformance import randomised
 from agglab.verification.conformance.pairs import SPECIFICATION, Pair
 from agglab.verification.conformance.random_case import Outcome, describe, groups, run_pairs
-from agglab.verification.random_programs import draw_case
+from p4native.verification.random_programs import draw_case
 
 OURS, THEIRS = Pair("agglab", "native"), Pair("p4c", "bmv2")
 
@@ -45,7 +45,7 @@ def test_a_difference_is_made_small_and_saved(
     assert [line.split()[0] for line in lines if line] == ["packet", "expect", "expect"]
     assert "expect 1 02$" in lines
     assert any("only p4c + bmv2: port 1 02" in line for line in verdict.lines)
-    assert any("verification stf" in line for line in verdict.lines)
+    assert any("p4native-stf" in line for line in verdict.lines)
 
 
 def test_what_p4c_refuses_is_not_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,9 +88,14 @@ def test_choosing(mutants: Sequence[Mutant]) -> None:
             choose(mutants, only, kinds)
 
 
-@pytest.mark.long(but=["switch/io/buffers.c"])
+@pytest.mark.long(but=["toolchain/p4native/switch/io/buffers.c"])
 @pytest.mark.parametrize(
-    "file", ["switch/io/buffers.c", "testbed/virtual/native/clock.c", "hosts/native/io.c"]
+    "file",
+    [
+        "toolchain/p4native/switch/io/buffers.c",
+        "testbed/virtual/native/clock.c",
+        "hosts/native/io.c",
+    ],
 )
 def test_a_c_file_is_compiled_with_its_own_library(file: str, tmp_path: Path) -> None:
     """In a copy in which this file alone cannot be compiled."""

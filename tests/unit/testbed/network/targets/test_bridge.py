@@ -10,11 +10,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from agglab.testbed.errors import ControlError, MachineLacks
+from agglab.testbed.errors import MachineLacks
 from agglab.testbed.network.targets import SwitchSetting, bridge
 from agglab.testbed.plan import Entries, TableEntry
 from agglab.testbed.scenario import ScenarioError, load
 from agglab.testbed.table_changes import NO_ENTRIES
+from p4native.bmv2.errors import ControlError
 
 SETTING = SwitchSetting("s1", 1, {1: "s1-eth1", 2: "s1-eth2"}, Path(), None, 42)
 

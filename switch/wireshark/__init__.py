@@ -1,7 +1,0 @@
-"""Wireshark dissectors: Lua that runs the parser of a compiled program on captured frames."""
-
-from __future__ import annotations
-
-from agglab.switch.wireshark.dissector import dissector
-
-__all__ = ["dissector"]

@@ -1,0 +1,1 @@
+"""What checks the compiler and the switch. No other package of p4native imports it."""
